@@ -1,0 +1,107 @@
+// The seam: the only interface through which homing asks the operating system about memory. linux.cpp makes the
+// system calls, simulated.cpp answers from a table, tests/unit/failing.hpp makes any call fail with any errno.
+//
+// The contract, stated once:
+//  - addresses and lengths are page-aligned; the caller guarantees it, an implementation may assert it;
+//  - a result of type int is 0 for success or a positive errno; errno itself is left as it was found;
+//  - EINTR and EAGAIN are retried inside (at most 3 times), nothing else is;
+//  - no call throws, allocates through malloc, or takes a lock that user code could hold;
+//  - calls marked [signal] may be made from a signal handler.
+#pragma once
+
+#include "base/pages.hpp"
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace homing {
+
+inline constexpr int max_nodes = 64;
+
+/// A set of NUMA nodes by their operating system index (indices may be sparse; 64 and above are ignored, said aloud
+/// by machine/).
+struct NodeSet {
+    std::uint64_t bits = 0;
+
+    constexpr bool has(int node) const noexcept { return node >= 0 && node < max_nodes && (bits >> node & 1); }
+    constexpr void add(int node) noexcept { bits |= node >= 0 && node < max_nodes ? std::uint64_t{1} << node : 0; }
+    constexpr int count() const noexcept { return __builtin_popcountll(bits); }
+    constexpr int first() const noexcept { return bits ? __builtin_ctzll(bits) : -1; }
+    friend constexpr bool operator==(NodeSet, NodeSet) = default;
+};
+
+/// A memory policy as mbind and get_mempolicy know it: MPOL_* mode with its flags, and nodes.
+struct MemoryPolicy {
+    int mode = 0; ///< MPOL_DEFAULT and so on, MPOL_F_* mode flags included
+    NodeSet nodes;
+    friend constexpr bool operator==(MemoryPolicy, MemoryPolicy) = default;
+};
+
+enum class Access { none, read_write };
+
+/// What a sampler counts. Raw encodings come from references/pmu.cpp, which reads them from sysfs.
+struct SamplerEvent {
+    std::uint32_t type = 0;   ///< perf_event_attr.type
+    std::uint64_t config = 0; ///< perf_event_attr.config
+    std::uint64_t config1 = 0;
+    std::uint64_t config2 = 0;
+    std::uint64_t period = 1; ///< one sample every so many events
+    int precise = 0;          ///< perf_event_attr.precise_ip
+    bool weight = false;      ///< also ask for latency and data source
+};
+
+/// A mapped perf ring. The descriptor is closed right after mapping (the mapping keeps the event alive), so that a
+/// program which closes or reuses descriptors that are not its own cannot hurt.
+struct SamplerRing {
+    void* map = nullptr;
+    std::size_t bytes = 0;
+    int thread = 0;
+};
+
+class Kernel {
+  public:
+    virtual ~Kernel() = default;
+
+    /// The node of each page into `nodes` (same length as `pages`): a node, or -errno: -ENOENT not populated (on
+    /// kernels up to 6.5 also: armed for a hint fault), -EFAULT zero page or unmapped.
+    virtual int query(std::span<void* const> pages, std::span<int> nodes) noexcept = 0;
+
+    /// Move each page to its target node; `status` becomes the node where it is now, or -errno. One system call.
+    virtual int move(std::span<void* const> pages, std::span<const int> targets, std::span<int> status) noexcept = 0;
+
+    /// Set the policy of a range for pages to come (pages that are there stay).
+    virtual int bind(Range range, MemoryPolicy policy) noexcept = 0;
+
+    /// The policy in force at an address; `task` the calling thread's own policy.
+    virtual int policy_at(Address address, MemoryPolicy& policy) noexcept = 0;
+    virtual int task_policy(MemoryPolicy& policy) noexcept = 0;
+
+    /// Nodes that this process may allocate on (cpuset).
+    virtual int allowed_nodes(NodeSet& nodes) noexcept = 0;
+
+    /// [signal] Take or give back the right to access a range.
+    virtual int protect(Range range, Access access) noexcept = 0;
+
+    /// [signal] The node of the CPU that runs the caller.
+    virtual int current_node() noexcept = 0;
+
+    /// Free memory of a node in bytes, or 0 where it is not known.
+    virtual std::uint64_t free_bytes(int node) noexcept = 0;
+
+    /// Open a sampler of one thread (0: the caller) with a ring of `pages` (a power of two) data pages.
+    virtual int open_sampler(const SamplerEvent& event, int thread, std::size_t pages, SamplerRing& ring) noexcept = 0;
+    virtual void close_sampler(SamplerRing& ring) noexcept = 0;
+
+    /// A node that stands for CPU `cpu` in a sample.
+    virtual int node_of_cpu(int cpu) noexcept = 0;
+};
+
+/// The real one. Lives for the whole process.
+Kernel& linux_kernel() noexcept;
+
+/// Placement pretended, everything else real: for HOMING_ASSUME_NODES, where one node plays several so that
+/// observation and decisions can be measured on a laptop. All pages begin on node 0.
+Kernel& assumed_kernel(int nodes) noexcept;
+
+} // namespace homing

@@ -1,0 +1,49 @@
+// The machine: its NUMA nodes, their CPUs, memory and distances. Found by hwloc here, or from a description
+// (hwloc's synthetic notation or XML), so that a one-node laptop can test an eight-node box.
+#pragma once
+
+#include "kernel/kernel.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace homing {
+
+struct Node {
+    int index = 0; ///< operating system index, may be sparse
+    int cpus = 0;  ///< CPUs of the node that this process may run on
+    std::uint64_t memory_bytes = 0;
+    bool allowed = true; ///< inside the cpuset's memory nodes
+    /// A page may be sent here: has CPUs of this process's cpuset and memory, and is allowed.
+    bool target() const noexcept { return cpus > 0 && memory_bytes > 0 && allowed; }
+};
+
+struct Machine {
+    std::vector<Node> nodes;                     ///< ascending by index
+    std::vector<std::vector<double>> distances;  ///< [from][to] in nodes' order; SLIT values, 10 = local; may be empty
+    std::uint64_t last_level_cache_bytes = 0;    ///< of one cache (a share of a node's CPUs)
+    int last_level_caches_per_node = 1;
+    std::string source;                          ///< "hwloc", "HOMING_ASSUME_NODES", ... for the record
+    std::vector<std::string> remarks;            ///< e.g. "node 4 has no CPUs: never a target"
+
+    NodeSet targets() const noexcept;
+    int cpu_to_node(int cpu) const noexcept;     ///< -1 where not known
+    std::vector<int> cpu_nodes;                  ///< by operating system CPU index
+};
+
+/// Number of nodes that have CPUs, read from sysfs without hwloc: cheap enough for the start of every process.
+/// 1 where it cannot be read.
+int quick_node_count() noexcept;
+
+/// Discover this machine through hwloc (opened by dlopen at this moment only). Empty `nodes` and a remark when hwloc
+/// is missing or fails.
+Machine discover_machine(Kernel& kernel);
+
+/// A machine from hwloc's synthetic notation, for tests ("numa:4 core:2 pu:1").
+Machine described_machine(const std::string& synthetic);
+
+/// `nodes` equal parts of this machine's CPUs, in CPU order.
+Machine assumed_machine(int nodes);
+
+} // namespace homing

@@ -1,0 +1,63 @@
+// Who touches which page: reference counters (page x node) and the interface of their sources.
+#pragma once
+
+#include "base/pages.hpp"
+#include "kernel/kernel.hpp"
+#include "machine/machine.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace homing {
+
+/// One observed reference: a granule of an area, the node whose CPU touched it.
+struct Reference {
+    Address address = 0;
+    std::int16_t node = -1;
+    bool write = false;
+    std::uint32_t weight = 1; ///< references this sample stands for (PMU sampling period), at least 1
+};
+
+/// What a source can watch now: the watched ranges, ascending and disjoint, with their granule.
+struct WatchedRange {
+    Range range;
+    std::size_t granule = 4096;
+    int area = -1; ///< index of the engine's area
+};
+
+/// A source of references. All calls come from the driver of the engine (one thread at a time) at points outside
+/// parallel regions, except region_begin/end, which bracket a top-level parallel region.
+class ReferenceSource {
+  public:
+    virtual ~ReferenceSource() = default;
+    virtual const char* name() const noexcept = 0;
+
+    /// Can it work here? Empty string: yes. Otherwise the reason in a few words ("perf_event_paranoid is 3").
+    virtual std::string unavailable() = 0;
+
+    /// Begin to observe these ranges (called again whenever the set changes). False: refused, reason() says why.
+    virtual bool start(std::span<const WatchedRange> ranges) = 0;
+    /// Stop observing; the machine is left as it was found.
+    virtual void stop() = 0;
+
+    /// Take out what was seen since the last call.
+    virtual void drain(std::vector<Reference>& out) = 0;
+
+    /// Samples lost (ring overruns, refused protections) since start.
+    virtual std::uint64_t lost() const noexcept { return 0; }
+    virtual std::string reason() const { return {}; }
+
+    /// Only touches of chosen pages are seen (windows): the engine gives a sample plan before each region.
+    virtual bool needs_plan() const noexcept { return false; }
+};
+
+/// Precise memory samples of the PMU: Intel PEBS, AMD IBS, Arm SPE. `sysfs` is the root of the sysfs tree, so that
+/// recorded trees of other machines can be tested.
+ReferenceSource* make_pmu_source(Kernel& kernel, const char* sysfs = "/sys");
+
+/// The kernel's NUMA hint faults, read as perf software page-fault events.
+ReferenceSource* make_hint_fault_source(Kernel& kernel, const Machine& machine, const char* proc = "/proc");
+
+} // namespace homing
