@@ -1,0 +1,275 @@
+! The NAS benchmark CG: the smallest eigenvalue of a large sparse matrix by inverse iteration, each
+! step of which solves A z = x by 25 steps of the conjugate gradient method.
+!
+! Source: RNR-94-007, section 2.2.2; classes and values as published with the NAS Parallel Benchmarks 3.
+!
+! Every loop is a parallel region of its own, and all deal out blocks of rows by schedule(static): thread t uses the same part of
+! row_start, column, element, x, z, p, q and r in every loop, except for the reads of p(column(k)) and z(column(k)) in the products.
+module cg_solver
+  use, intrinsic :: iso_fortran_env, only: real64
+  use app
+  use cg_matrix
+  implicit none
+  private
+
+  public :: make_vectors, conj_grad, start_vector, inverse_iteration, residual_norm
+
+  integer, parameter :: conj_grad_steps = 25
+
+  real(real64), allocatable, public :: x(:), z(:), p(:), q(:), r(:)
+  real(real64), allocatable :: part(:), other_part(:) ! sums of one block each
+
+contains
+
+  subroutine make_vectors(parallel_initialisation)
+    logical, intent(in) :: parallel_initialisation
+    integer :: status
+
+    allocate (x(rows), z(rows), p(rows), q(rows), r(rows), part(blocks), other_part(blocks), stat=status)
+    if (status /= 0) call app_error("not enough memory for the vectors")
+    ! As in make_matrix: outside of a region the master thread touches everything.
+    if (parallel_initialisation) then
+      !$omp parallel
+      call zero_vectors()
+      !$omp end parallel
+    else
+      call zero_vectors()
+    end if
+  end subroutine
+
+  ! First touch of the vectors.
+  subroutine zero_vectors()
+    integer :: block, row
+
+    !$omp do schedule(static)
+    do block = 1, blocks
+      do row = block_first(block), block_last(block)
+        x(row) = 0
+        z(row) = 0
+        p(row) = 0
+        q(row) = 0
+        r(row) = 0
+      end do
+      part(block) = 0
+      other_part(block) = 0
+    end do
+    !$omp end do
+  end subroutine
+
+  subroutine start_vector()
+    integer :: block, row
+
+    !$omp parallel do schedule(static) private(row)
+    do block = 1, blocks
+      do row = block_first(block), block_last(block)
+        x(row) = 1
+      end do
+    end do
+    !$omp end parallel do
+  end subroutine
+
+  ! Solves A z = x approximately.
+  subroutine conj_grad()
+    real(real64) :: rho, rho_before, alpha, beta
+    integer :: block, row, step
+
+    !$omp parallel do schedule(static) private(row)
+    do block = 1, blocks
+      part(block) = 0
+      do row = block_first(block), block_last(block)
+        q(row) = 0
+        z(row) = 0
+        r(row) = x(row)
+        p(row) = r(row)
+        part(block) = part(block) + r(row)*r(row)
+      end do
+    end do
+    !$omp end parallel do
+    rho = sum_in_order(part)
+
+    do step = 1, conj_grad_steps
+      !$omp parallel do schedule(static)
+      do block = 1, blocks
+        call multiply_block(block, p, q)
+      end do
+      !$omp end parallel do
+
+      !$omp parallel do schedule(static) private(row)
+      do block = 1, blocks
+        part(block) = 0
+        do row = block_first(block), block_last(block)
+          part(block) = part(block) + p(row)*q(row)
+        end do
+      end do
+      !$omp end parallel do
+      alpha = rho/sum_in_order(part)
+
+      !$omp parallel do schedule(static) private(row)
+      do block = 1, blocks
+        part(block) = 0
+        do row = block_first(block), block_last(block)
+          z(row) = z(row) + alpha*p(row)
+          r(row) = r(row) - alpha*q(row)
+          part(block) = part(block) + r(row)*r(row)
+        end do
+      end do
+      !$omp end parallel do
+      rho_before = rho
+      rho = sum_in_order(part)
+      beta = rho/rho_before
+
+      !$omp parallel do schedule(static) private(row)
+      do block = 1, blocks
+        do row = block_first(block), block_last(block)
+          p(row) = r(row) + beta*p(row)
+        end do
+      end do
+      !$omp end parallel do
+    end do
+  end subroutine
+
+  ! || x - A z ||
+  real(real64) function residual_norm() result(norm)
+    integer :: block, row
+
+    !$omp parallel do schedule(static)
+    do block = 1, blocks
+      call multiply_block(block, z, r)
+    end do
+    !$omp end parallel do
+
+    !$omp parallel do schedule(static) private(row)
+    do block = 1, blocks
+      part(block) = 0
+      do row = block_first(block), block_last(block)
+        part(block) = part(block) + (x(row) - r(row))**2
+      end do
+    end do
+    !$omp end parallel do
+    norm = sqrt(sum_in_order(part))
+  end function
+
+  ! x = z / ||z||; returns the estimate of the eigenvalue.
+  real(real64) function inverse_iteration(shift) result(zeta)
+    real(real64), intent(in) :: shift
+    real(real64) :: scaling
+    integer :: block, row
+
+    !$omp parallel do schedule(static) private(row)
+    do block = 1, blocks
+      part(block) = 0
+      other_part(block) = 0
+      do row = block_first(block), block_last(block)
+        part(block) = part(block) + x(row)*z(row)
+        other_part(block) = other_part(block) + z(row)*z(row)
+      end do
+    end do
+    !$omp end parallel do
+    zeta = shift + 1/sum_in_order(part)
+    scaling = 1/sqrt(sum_in_order(other_part))
+
+    !$omp parallel do schedule(static) private(row)
+    do block = 1, blocks
+      do row = block_first(block), block_last(block)
+        x(row) = scaling*z(row)
+      end do
+    end do
+    !$omp end parallel do
+  end function
+
+  ! One block of rows of product = A * vector.
+  pure subroutine multiply_block(block, vector, product)
+    integer, intent(in) :: block
+    real(real64), intent(in) :: vector(rows)
+    real(real64), intent(inout) :: product(rows)
+    integer :: row, k
+    real(real64) :: total
+
+    do row = block_first(block), block_last(block)
+      total = 0
+      do k = row_start(row), row_start(row + 1) - 1
+        total = total + element(k)*vector(column(k))
+      end do
+      product(row) = total
+    end do
+  end subroutine
+
+  ! A reduction clause would add in whatever order the threads arrive.
+  pure real(real64) function sum_in_order(parts) result(total)
+    real(real64), intent(in) :: parts(:)
+    integer :: i
+
+    total = 0
+    do i = 1, size(parts)
+      total = total + parts(i)
+    end do
+  end function
+end module
+
+program cg
+  use, intrinsic :: iso_fortran_env, only: int64, real64
+  use, intrinsic :: iso_c_binding, only: c_int, c_long
+  use omp_lib, only: omp_get_max_threads
+  use app
+  use nas_common
+  use cg_matrix
+  use cg_solver
+  implicit none
+
+  ! By class: S, W, A, B, C.
+  integer, parameter :: order(5) = [1400, 7000, 14000, 75000, 150000]
+  integer, parameter :: nonzeros_a_vector(5) = [7, 8, 11, 13, 15]
+  integer, parameter :: published_iterations(5) = [15, 15, 15, 75, 75]
+  real(real64), parameter :: shifts(5) = [10, 12, 20, 60, 110]
+  real(real64), parameter :: published_zeta(5) = [8.5971775078648_real64, 10.362595087124_real64, &
+      17.130235054029_real64, 22.712745482631_real64, 28.973605592845_real64]
+  real(real64), parameter :: tolerance = 1.0e-10_real64
+
+  type(nas_run) :: run
+  real(real64) :: shift, zeta, norm
+  integer(c_long) :: iteration
+
+  run = nas_options("cg", published_iterations)
+  shift = shifts(run%class)
+  call make_matrix(order(run%class), nonzeros_a_vector(run%class), shift, run%parallel_initialisation)
+  call make_vectors(run%parallel_initialisation)
+  call describe()
+
+  ! One iteration that is not timed, as published, then from the start again.
+  call start_vector()
+  call conj_grad()
+  norm = residual_norm()
+  zeta = inverse_iteration(shift)
+  call start_vector()
+
+  call app_iterations_begin(run%iterations)
+  do iteration = 1, run%iterations
+    call app_iteration_begin()
+    call conj_grad()
+    norm = residual_norm()
+    zeta = inverse_iteration(shift)
+    call app_iteration_end("zeta", zeta)
+  end do
+  call app_iterations_end()
+
+  call app_result("zeta", zeta)
+  call app_result("residual norm", norm)
+  if (run%published_iterations) then
+    call app_result("published zeta", published_zeta(run%class))
+    call app_finish(app_compare(zeta, published_zeta(run%class), tolerance))
+  else
+    call app_finish(app_not_applicable)
+  end if
+
+contains
+
+  subroutine describe()
+    character(len=80) :: text
+    integer(int64) :: bytes
+
+    write (text, "('class ', a, ', ', i0, ' rows, ', i0, ' nonzeros')") nas_classes(run%class:run%class), rows, size(column)
+    bytes = storage_size(element, int64)/8*size(element, kind=int64) + storage_size(column, int64)/8*size(column, kind=int64) &
+        + storage_size(row_start, int64)/8*size(row_start, kind=int64) + 5*storage_size(x, int64)/8*size(x, kind=int64)
+    call app_describe(text, int(bytes, c_long), run%initialisation, int(omp_get_max_threads(), c_int))
+  end subroutine
+end program
