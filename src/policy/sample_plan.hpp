@@ -1,0 +1,47 @@
+// Which pages to sample next. Deterministic: the same seed and calls give the same pages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "policy/ownership.hpp"
+#include "policy/samples.hpp"
+
+namespace homing::policy {
+
+class SamplePlan {
+public:
+    SamplePlan(std::uint64_t pages, std::uint64_t seed);
+
+    // First round: about three quarters of `most` stratified at random over the area, the rest a cluster that gets
+    // denser towards one random page (for periods of any length). All pages where the area has no more than `most`.
+    // Sorted, distinct, at most `most` pages.
+    std::vector<std::uint64_t> first(std::size_t most);
+
+    // Later rounds: divides `most` among the doubtful ranges: borders evenly inside the gap (a round with m samples
+    // shrinks it by about m), clusters and repeated pages where no pattern was found. Empty: nothing is in doubt, or no
+    // further sample would help (the same disorder after `patience` clusters).
+    std::vector<std::uint64_t> next(const Ownership& ownership, const Samples& seen, std::size_t most);
+
+    // A thin check of the whole area for changed(): stratified at random, other pages at each call.
+    std::vector<std::uint64_t> check(std::size_t most);
+
+    // After owners changed: clusters may help again.
+    void renew() { clusters_ = repeats_ = 0; }
+
+    std::uint64_t pages() const { return pages_; }
+    static constexpr int patience = 4;
+
+private:
+    std::uint64_t random();
+    void stratified(PageRange range, std::size_t count, std::vector<std::uint64_t>& out);
+    void cluster(PageRange range, std::size_t count, std::vector<std::uint64_t>& out);
+
+    std::uint64_t pages_;
+    std::uint64_t state_;
+    int clusters_ = 0;
+    int repeats_ = 0;
+};
+
+}  // namespace homing::policy
