@@ -219,7 +219,8 @@ void app_iteration_end(const char *value_name, double value) {
     double seconds = time - clocks.iteration;
     clocks.seconds[clocks.done++] = seconds;
     if (self.verbose) {
-        printf("iteration %ld %s: %.17g\n", clocks.done, value_name, value);
+        if (value_name != NULL)
+            printf("iteration %ld %s: %.17g\n", clocks.done, value_name, value);
         printf("time iteration %ld: %.6f s\n", clocks.done, seconds);
     }
     show_progress(time);

@@ -66,7 +66,7 @@ module app
 
     subroutine c_iteration_end(value_name, number) bind(c, name="app_iteration_end")
       import
-      character(kind=c_char), intent(in) :: value_name(*)
+      type(c_ptr), value :: value_name
       real(c_double), value :: number
     end subroutine
 
@@ -172,9 +172,20 @@ contains
   end subroutine
 
   subroutine app_iteration_end(value_name, number)
-    character(*), intent(in) :: value_name
-    real(c_double), intent(in) :: number
-    call c_iteration_end(value_name//c_null_char, number)
+    character(*), intent(in), optional :: value_name
+    real(c_double), intent(in), optional :: number
+    character(kind=c_char), target :: text(64)
+    integer :: k
+
+    if (.not. present(value_name) .or. .not. present(number)) then
+      call c_iteration_end(c_null_ptr, 0.0_c_double)
+      return
+    end if
+    do k = 1, len(value_name)
+      text(k) = value_name(k:k)
+    end do
+    text(len(value_name) + 1) = c_null_char
+    call c_iteration_end(c_loc(text), number)
   end subroutine
 
   subroutine app_result(name, number)

@@ -36,7 +36,7 @@ void app_describe(const char *size, long bytes, int initialisation, int threads)
 
 void app_iterations_begin(long iterations); // prints the time since app_begin, starts phase 2
 void app_iteration_begin(void);
-// `value` is what --verbose prints of this iteration.
+// `value` is what --verbose prints of this iteration, unless `value_name` is NULL.
 void app_iteration_end(const char *value_name, double value);
 void app_iterations_end(void); // starts phase 0 and prints the times
 
