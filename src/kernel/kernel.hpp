@@ -41,6 +41,8 @@ struct MemoryPolicy {
 enum class Access { none, read_write };
 
 /// What a sampler counts. Raw encodings come from references/pmu.cpp, which reads them from sysfs.
+/// sample_type is TID | TIME | ADDR | CPU, with `weight` also WEIGHT | DATA_SRC; with `aux_pages` sample_id_all is set,
+/// so that each PERF_RECORD_AUX names the CPU that filled its part of the buffer. exclude_hv goes with exclude_kernel.
 struct SamplerEvent {
     std::uint32_t type = 0;   ///< perf_event_attr.type
     std::uint64_t config = 0; ///< perf_event_attr.config
@@ -49,14 +51,22 @@ struct SamplerEvent {
     std::uint64_t period = 1; ///< one sample every so many events
     int precise = 0;          ///< perf_event_attr.precise_ip
     bool weight = false;      ///< also ask for latency and data source
+    bool exclude_kernel = true;      ///< AMD IBS without its software filter refuses to exclude anything
+    bool with_leader = false;        ///< open in a group led by a counting event (Sapphire Rapids: mem-loads-aux), ...
+    std::uint64_t leader_config = 0; ///< ... of the same type with this config
+    std::size_t aux_pages = 0;       ///< pages (a power of two) of an AUX buffer (Arm SPE); 0: none
 };
 
 /// A mapped perf ring. The descriptor is closed right after mapping (the mapping keeps the event alive), so that a
-/// program which closes or reuses descriptors that are not its own cannot hurt.
+/// program which closes or reuses descriptors that are not its own cannot hurt. The same holds for a group leader: one
+/// page of it stays mapped, because a leader that goes away would leave its group as single events.
 struct SamplerRing {
     void* map = nullptr;
-    std::size_t bytes = 0;
+    std::size_t bytes = 0; ///< of `map`: the control page and the data pages
     int thread = 0;
+    void* aux = nullptr;
+    std::size_t aux_bytes = 0;
+    void* leader = nullptr; ///< one page
 };
 
 class Kernel {
