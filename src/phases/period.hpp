@@ -1,7 +1,8 @@
-// Where the program is: finds its outer iteration in the sequence of parallel regions that it enters. Pure: region ids
-// in, events out; no clock, fixed memory, nothing is allocated after construction.
+// Where the program is: finds its outer iteration in the sequence of parallel regions that it enters. Pure:
+// region ids in, events out; no clock, fixed memory, nothing is allocated after construction.
 //
-// Call push() when a region begins, before it runs: "a new iteration begins" is said at the region that starts it.
+// Call push() when a region begins, before it runs: "a new iteration begins" is said at the region that
+// starts it.
 #pragma once
 
 #include <array>
@@ -11,39 +12,42 @@ namespace homing::phases {
 
 enum class PeriodEvent : std::uint8_t {
     none,
-    found,     // a period is followed from now on
-    upgraded,  // a longer one replaces it: what was found was an inner loop of it
+    found,    // a period is followed from now on
+    upgraded, // a longer one replaces it: what was found was an inner loop of it
     iteration_boundary,
-    broken,    // the period is lost; searching again
+    broken, // the period is lost; searching again
 };
 
 struct Step {
     PeriodEvent event = PeriodEvent::none;
-    // This region starts a new iteration. True with event iteration_boundary, and possibly with found and upgraded.
+    // This region starts a new iteration. True with event iteration_boundary, and possibly with found and
+    // upgraded.
     bool iteration_begins = false;
-    std::uint32_t period = 0;  // regions an iteration (of the last iteration where they vary); 0 while none is followed
+    std::uint32_t period =
+        0; // regions an iteration (of the last iteration where they vary); 0 while none is followed
 };
 
-// Exact repetition. Finds the smallest period whose current run is within 90 % of the longest current run of any period
-// up to longest_period; a run must hold two whole periods and at least least_run regions.
+// Exact repetition. Finds the smallest period whose current run is within 90 % of the longest current run of
+// any period up to longest_period; a run must hold two whole periods and at least least_run regions.
 //
-// Inner periods appear first (a solver that repeats 25 times inside the time step), so a period that is followed goes on
-// being challenged: the search continues for `trial` regions, after which no period up to longest_period can enclose it,
-// and a longer period that explains clearly more of the recent past replaces it. A period that broke must beat its own
-// longest run (by at most `handicap` regions more than otherwise) to be found again, so that an inner loop of constant
-// length is reported once, not in every iteration.
+// Inner periods appear first (a solver that repeats 25 times inside the time step), so a period that is
+// followed goes on being challenged: the search continues for `trial` regions, after which no period up to
+// longest_period can enclose it, and a longer period that explains clearly more of the recent past replaces
+// it. A period that broke must beat its own longest run (by at most `handicap` regions more than otherwise)
+// to be found again, so that an inner loop of constant length is reported once, not in every iteration.
 //
-// Breaks: one foreign region is tolerated anywhere when at least max(period, 9) regions matched since the last one
-// (an output or a norm every so often); the region after it must be the expected one. Anything else breaks the period.
+// Breaks: one foreign region is tolerated anywhere when at least max(period, 9) regions matched since the
+// last one (an output or a norm every so often); the region after it must be the expected one. Anything else
+// breaks the period.
 //
 // Cost: while following beyond the trial, one comparison; while searching, O(longest_period), vectorised.
 class PeriodFinder {
-public:
+  public:
     static constexpr std::uint32_t longest_period = 1024;
     static constexpr std::uint32_t least_run = 8;
     static constexpr std::uint32_t trial = 2 * longest_period + 256;
     static constexpr std::uint32_t handicap = 32;
-    static constexpr std::uint32_t no_id = ~std::uint32_t{0};  // the one id that must not be pushed
+    static constexpr std::uint32_t no_id = ~std::uint32_t{0}; // the one id that must not be pushed
 
     PeriodFinder();
 
@@ -64,7 +68,8 @@ public:
     std::uint32_t position() const { return position_; }
     // The id that comes next if the period holds; no_id while none is followed.
     std::uint32_t expected() const { return period_ ? pattern_[position_] : no_id; }
-    // Iterations of the followed period that have begun in its run, counted from the run's start; 0 while none is followed.
+    // Iterations of the followed period that have begun in its run, counted from the run's start; 0 while
+    // none is followed.
     std::uint64_t stable_for() const { return iterations_; }
     // Regions that followed the period in its run.
     std::uint64_t matched() const { return matched_; }
@@ -72,7 +77,7 @@ public:
     bool settled() const { return settled_; }
     void reset();
 
-private:
+  private:
     Step push_slowly(std::uint32_t id);
     void remember(std::uint32_t id);
     std::uint32_t best_candidate() const;
@@ -80,11 +85,13 @@ private:
     void lose();
     std::uint32_t needed_run(std::uint32_t period) const;
 
-    // Newest first at head_, so that history_[head_ + p - 1] is the id p regions ago and comparisons are contiguous.
+    // Newest first at head_, so that history_[head_ + p - 1] is the id p regions ago and comparisons are
+    // contiguous.
     alignas(64) std::array<std::uint32_t, 2 * longest_period> history_;
-    alignas(64) std::array<std::uint32_t, longest_period> run_;     // run_[p-1]: ids in a row that equal the one p ago
-    std::array<std::uint32_t, longest_period> record_;              // longest run that broke, by period - 1
-    std::array<std::uint32_t, longest_period> pattern_;             // the followed iteration
+    alignas(64)
+        std::array<std::uint32_t, longest_period> run_; // run_[p-1]: ids in a row that equal the one p ago
+    std::array<std::uint32_t, longest_period> record_;  // longest run that broke, by period - 1
+    std::array<std::uint32_t, longest_period> pattern_; // the followed iteration
     std::uint32_t head_ = longest_period;
     std::uint32_t period_ = 0;
     std::uint32_t position_ = 0;
@@ -98,12 +105,13 @@ private:
     std::uint64_t searched_ = 0;
 };
 
-// Irregular repetition (adaptive codes: inner loops of varying length). Finds a short sequence of regions (a k-gram,
-// k <= 4) that recurs, where the sets of regions between its occurrences are alike (mean Jaccard similarity >= 0.85) and
-// each holds most of the regions in use (so that the outermost cycle is taken). An iteration begins at the region that
-// completes the k-gram. The search runs at sparse points only: at 128, 256, ... window regions, then once every window.
+// Irregular repetition (adaptive codes: inner loops of varying length). Finds a short sequence of regions (a
+// k-gram, k <= 4) that recurs, where the sets of regions between its occurrences are alike (mean Jaccard
+// similarity >= 0.85) and each holds most of the regions in use (so that the outermost cycle is taken). An
+// iteration begins at the region that completes the k-gram. The search runs at sparse points only: at 128,
+// 256, ... window regions, then once every window.
 class AnchorFinder {
-public:
+  public:
     static constexpr std::uint32_t window = 2048;
     static constexpr int longest_gram = 4;
     static constexpr std::uint32_t no_id = PeriodFinder::no_id;
@@ -118,8 +126,8 @@ public:
     std::uint64_t stable_for() const { return iterations_; }
     void reset();
 
-private:
-    static constexpr int set_words = 4;  // ids hashed to 256 bits
+  private:
+    static constexpr int set_words = 4; // ids hashed to 256 bits
     using IdSet = std::array<std::uint64_t, set_words>;
     bool search();
     bool at_anchor() const;
@@ -148,9 +156,10 @@ private:
     std::array<Occurrences, window> occurrences_;
 };
 
-// Both together: exact periods first; an anchor takes over while exact periods do not last, and gives way when one does.
+// Both together: exact periods first; an anchor takes over while exact periods do not last, and gives way
+// when one does.
 class IterationFinder {
-public:
+  public:
     Step push(std::uint32_t id) {
         if (period_.settled()) {
             const Step step = period_.push(id);
@@ -167,7 +176,7 @@ public:
     const AnchorFinder& anchor() const { return anchor_; }
     void reset();
 
-private:
+  private:
     Step search(std::uint32_t id);
     Step after_settled(const Step& step);
 
@@ -176,4 +185,4 @@ private:
     bool by_anchor_ = false;
 };
 
-}  // namespace homing::phases
+} // namespace homing::phases

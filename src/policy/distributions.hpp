@@ -1,5 +1,6 @@
-// The standard distributions of data-parallel languages over elements or pages: block, cyclic, cyclic(k), gen_block and *
-// (Chapman, Patil, Prabhakar 2001, section 2; HPF), and the four initial placements of the UPMlib paper.
+// The standard distributions of data-parallel languages over elements or pages: block, cyclic, cyclic(k),
+// gen_block and * (Chapman, Patil, Prabhakar 2001, section 2; HPF), and the four initial placements of the
+// UPMlib paper.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,13 @@ enum class DistributionKind : std::uint8_t { block, cyclic, gen_block, star };
 
 // A one-dimensional distribution of indices 0..extent-1 over owners 0..owners-1 (threads or nodes).
 class Distribution {
-public:
+  public:
     // block: ceil(extent / owners) consecutive indices each; the last owners may get fewer or none.
     static Distribution block(std::uint64_t extent, int owners);
     // cyclic(k): blocks of k >= 1 indices dealt out in turn.
     static Distribution cyclic(std::uint64_t extent, int owners, std::uint64_t k = 1);
-    // gen_block: sizes[o] consecutive indices for owner o; they must add up to at least extent (extra is cut off).
+    // gen_block: sizes[o] consecutive indices for owner o; they must add up to at least extent (extra is cut
+    // off).
     static Distribution gen_block(std::uint64_t extent, std::span<const std::uint64_t> sizes);
     // *: not distributed; every owner has all of it, owner() is 0.
     static Distribution star(std::uint64_t extent, int owners);
@@ -41,25 +43,27 @@ public:
     // The owner's indices as ranges in ascending order.
     std::vector<PageRange> local_ranges(int owner) const;
 
-    // The page-granular distribution that a distribution of elements means: the owner of the element in the middle of
-    // the page. element_size and page_size in bytes, page counted from the page in which element 0 lies at offset.
+    // The page-granular distribution that a distribution of elements means: the owner of the element in the
+    // middle of the page. element_size and page_size in bytes, page counted from the page in which element 0
+    // lies at offset.
     int page_owner(std::uint64_t page, std::uint64_t element_size, std::uint64_t page_size,
                    std::uint64_t offset = 0) const;
 
-private:
+  private:
     Distribution(DistributionKind kind, std::uint64_t extent, int owners, std::uint64_t width)
         : kind_(kind), extent_(extent), owners_(owners), width_(width) {}
 
     DistributionKind kind_;
     std::uint64_t extent_;
     int owners_;
-    std::uint64_t width_;                 // block, cyclic: indices in a block
-    std::vector<std::uint64_t> bounds_;  // gen_block: owners + 1 ascending bounds
+    std::uint64_t width_;               // block, cyclic: indices in a block
+    std::vector<std::uint64_t> bounds_; // gen_block: owners + 1 ascending bounds
 };
 
-// Initial placements (Nikolopoulos et al. 2000, section 3.1); first touch needs no function. `targets` must not be empty.
+// Initial placements (Nikolopoulos et al. 2000, section 3.1); first touch needs no function. `targets` must
+// not be empty.
 Node round_robin_node(std::uint64_t page, NodeSet targets);
 // Uniform, and a function of seed and page only.
 Node random_node(std::uint64_t page, NodeSet targets, std::uint64_t seed);
 
-}  // namespace homing::policy
+} // namespace homing::policy

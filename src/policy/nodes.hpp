@@ -1,5 +1,5 @@
-// Nodes as the pure decisions see them: small dense numbers 0..N-1. The caller maps them to the kernel's (possibly
-// sparse) node ids and back.
+// Nodes as the pure decisions see them: small dense numbers 0..N-1. The caller maps them to the kernel's
+// (possibly sparse) node ids and back.
 #pragma once
 
 #include <bit>
@@ -8,7 +8,7 @@
 namespace homing::policy {
 
 using Node = std::int16_t;
-using NodeSet = std::uint64_t;  // bit n stands for node n
+using NodeSet = std::uint64_t; // bit n stands for node n
 
 inline constexpr Node unknown_node = -1;
 inline constexpr int most_nodes = 64;
@@ -16,12 +16,16 @@ inline constexpr int most_nodes = 64;
 constexpr NodeSet node_bit(Node node) { return NodeSet{1} << node; }
 constexpr bool contains(NodeSet set, Node node) { return node >= 0 && (set & node_bit(node)) != 0; }
 constexpr int size_of(NodeSet set) { return std::popcount(set); }
-constexpr NodeSet all_nodes(int count) { return count >= most_nodes ? ~NodeSet{0} : (NodeSet{1} << count) - 1; }
+constexpr NodeSet all_nodes(int count) {
+    return count >= most_nodes ? ~NodeSet{0} : (NodeSet{1} << count) - 1;
+}
 
-// The index-th node of a set in ascending order; index is taken modulo the size of the set. unknown_node if empty.
+// The index-th node of a set in ascending order; index is taken modulo the size of the set. unknown_node if
+// empty.
 constexpr Node nth_node(NodeSet set, std::uint64_t index) {
     if (set == 0) return unknown_node;
-    for (index %= static_cast<std::uint64_t>(size_of(set)); index > 0; --index) set &= set - 1;
+    for (index %= static_cast<std::uint64_t>(size_of(set)); index > 0; --index)
+        set &= set - 1;
     return static_cast<Node>(std::countr_zero(set));
 }
 
@@ -33,4 +37,4 @@ struct PageRange {
     friend bool operator==(const PageRange&, const PageRange&) = default;
 };
 
-}  // namespace homing::policy
+} // namespace homing::policy

@@ -1,14 +1,15 @@
 // Who owns every page of an area, inferred from a sample of its pages.
 //
-// Method. Each sample gets a likelihood under each of N + 2 states: "owned by node n", "shared" (each page is touched
-// by many nodes) and "disordered" (each page has one owner, but neighbours tell nothing about it). The best sequence of
-// states under a penalty for each change (penalised maximum likelihood, found exactly by dynamic programming over the
-// samples, O(S (N + 2))) cuts the area into runs. Disordered runs are then searched for a period: a periodogram of the
-// owners over windows that grow around the densest samples gives candidates, folding the samples at a candidate and
-// cutting the circle by the same dynamic programming gives the table of owners, and the window is doubled while the
-// fold holds, refining the period, which is a real number of pages (rows need not be a multiple of the page). A fold
-// is believed only if it also predicts samples that had no part in finding it. What is left stays unknown: there only
-// the pages that were seen have an owner.
+// Method. Each sample gets a likelihood under each of N + 2 states: "owned by node n", "shared" (each page is
+// touched by many nodes) and "disordered" (each page has one owner, but neighbours tell nothing about it).
+// The best sequence of states under a penalty for each change (penalised maximum likelihood, found exactly by
+// dynamic programming over the samples, O(S (N + 2))) cuts the area into runs. Disordered runs are then
+// searched for a period: a periodogram of the owners over windows that grow around the densest samples gives
+// candidates, folding the samples at a candidate and cutting the circle by the same dynamic programming gives
+// the table of owners, and the window is doubled while the fold holds, refining the period, which is a real
+// number of pages (rows need not be a multiple of the page). A fold is believed only if it also predicts
+// samples that had no part in finding it. What is left stays unknown: there only the pages that were seen
+// have an owner.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +22,19 @@
 namespace homing::policy {
 
 enum class OwnershipKind : std::uint8_t {
-    none,    // no pattern: owner() knows the sampled pages only
-    block,   // runs of one owner each (a serially used area is one run)
-    cyclic,  // one periodic pattern: cyclic, cyclic(k), or a dimension distributed inside a plane
-    shared,  // touched by several nodes everywhere: pages spread evenly over them
-    mixed,   // an area of several arrays or levels: runs of different patterns
+    none,   // no pattern: owner() knows the sampled pages only
+    block,  // runs of one owner each (a serially used area is one run)
+    cyclic, // one periodic pattern: cyclic, cyclic(k), or a dimension distributed inside a plane
+    shared, // touched by several nodes everywhere: pages spread evenly over them
+    mixed,  // an area of several arrays or levels: runs of different patterns
 };
 const char* name(OwnershipKind kind);
 
 enum class Pattern : std::uint8_t { unknown, owned, cyclic, shared };
 
-// A repeating table of owners. A page p lies at phase ((p + 0.5 - origin) mod period); pieces are sorted by begin, the
-// first begins at 0, each ends where the next begins (the last at period). Lengths are in pages and real.
+// A repeating table of owners. A page p lies at phase ((p + 0.5 - origin) mod period); pieces are sorted by
+// begin, the first begins at 0, each ends where the next begins (the last at period). Lengths are in pages
+// and real.
 struct Cycle {
     struct Piece {
         double begin;
@@ -40,29 +42,31 @@ struct Cycle {
     };
     double period = 0;
     double origin = 0;
-    double period_error = 0;  // half-width of the range of periods that explain the samples equally well
+    double period_error = 0; // half-width of the range of periods that explain the samples equally well
     std::vector<Piece> pieces;
     Node owner(std::uint64_t page) const;
 };
 
 struct Run {
-    std::uint64_t first = 0;  // pages [first, end)
+    std::uint64_t first = 0; // pages [first, end)
     std::uint64_t end = 0;
     Pattern pattern = Pattern::unknown;
-    Node node = unknown_node;    // pattern owned
-    NodeSet nodes = 0;           // all nodes that matter in it; pattern shared spreads over these
-    std::uint32_t cycle = 0;     // pattern cyclic: index into cycles()
+    Node node = unknown_node; // pattern owned
+    NodeSet nodes = 0;        // all nodes that matter in it; pattern shared spreads over these
+    std::uint32_t cycle = 0;  // pattern cyclic: index into cycles()
     std::uint32_t samples = 0;
-    double agreement = 0;        // share of the run's samples that the pattern explains
-    // Pages where the border to the run before may lie as far as the samples tell; border.size() <= 1: pinned down.
+    double agreement = 0; // share of the run's samples that the pattern explains
+    // Pages where the border to the run before may lie as far as the samples tell; border.size() <= 1: pinned
+    // down.
     PageRange border;
 };
 
 enum class Doubt : std::uint8_t {
-    border,      // between two runs: sample inside to move the border
-    disordered,  // no pattern yet: sample a dense cluster to find a period
-    touched_once,  // disordered, and pages were seen once only: sample the same pages again (shared or random?)
-    unseen,      // no sample at all
+    border,       // between two runs: sample inside to move the border
+    disordered,   // no pattern yet: sample a dense cluster to find a period
+    touched_once, // disordered, and pages were seen once only: sample the same pages again (shared or
+                  // random?)
+    unseen,       // no sample at all
 };
 struct DoubtfulRange {
     PageRange pages;
@@ -72,13 +76,13 @@ struct DoubtfulRange {
 struct InferenceOptions {
     double noise = 0.05;           // first guess of the share of wrong samples; refined from the samples
     double least_agreement = 0.75; // a pattern that explains fewer of its samples is not believed
-    int least_samples = 3;         // of an owned run: fewer are put down to noise (unless they are all samples)
+    int least_samples = 3; // of an owned run: fewer are put down to noise (unless they are all samples)
     // Moves a border gap this wide (pages) or narrower no more; 1 pins it to the page.
     std::uint64_t border_tolerance = 1;
 };
 
 class Ownership {
-public:
+  public:
     // Nothing known about an area of this many pages.
     explicit Ownership(std::uint64_t pages = 0, int nodes = 1);
 
@@ -86,21 +90,22 @@ public:
     int nodes() const { return nodes_; }
     OwnershipKind kind() const;
 
-    // The node that a page belongs on, or unknown_node. O(log runs). In a shared run the pages go round the run's nodes.
+    // The node that a page belongs on, or unknown_node. O(log runs). In a shared run the pages go round the
+    // run's nodes.
     Node owner(std::uint64_t page) const;
     // Estimated share of the pages whose owner() is right (unknown pages count as not right), 0..1.
     double confidence() const;
     // The share of samples that contradict their run, which is put down to noise (halo reads, ping-pong).
     double noise() const { return noise_; }
 
-    const std::vector<Run>& runs() const { return runs_; }  // in page order, covering [0, pages())
+    const std::vector<Run>& runs() const { return runs_; } // in page order, covering [0, pages())
     const std::vector<Cycle>& cycles() const { return cycles_; }
     // Where further samples would tell most, in page order.
     const std::vector<DoubtfulRange>& doubtful() const { return doubtful_; }
 
-    // Calls visit(PageRange, Node) for the longest ranges of one known owner in [range.first, range.end), in page order.
-    template <typename Visit>
-    void for_each_range(PageRange range, Visit&& visit) const {
+    // Calls visit(PageRange, Node) for the longest ranges of one known owner in [range.first, range.end), in
+    // page order.
+    template <typename Visit> void for_each_range(PageRange range, Visit&& visit) const {
         PageRange open{range.first, range.first};
         Node node = unknown_node;
         for (std::uint64_t page = range.first; page < range.end;) {
@@ -118,7 +123,7 @@ public:
     // The owner of page and the end (<= limit) of a stretch of pages known to have the same one.
     std::pair<Node, std::uint64_t> owner_until(std::uint64_t page, std::uint64_t limit) const;
 
-private:
+  private:
     friend class OwnershipBuilder;
     const Run* run_of(std::uint64_t page) const;
 
@@ -129,7 +134,7 @@ private:
     std::vector<Run> runs_;
     std::vector<Cycle> cycles_;
     std::vector<DoubtfulRange> doubtful_;
-    std::vector<std::pair<std::uint64_t, Node>> seen_;  // sampled pages in unknown runs, by page
+    std::vector<std::pair<std::uint64_t, Node>> seen_; // sampled pages in unknown runs, by page
 };
 
 // Infers the owners of an area of `pages` pages from settled samples (pages beyond the area are ignored).
@@ -138,15 +143,15 @@ Ownership infer_ownership(std::uint64_t pages, const Samples& samples, const Inf
 
 // How far fresh samples contradict what is believed.
 struct Contradiction {
-    std::uint32_t tested = 0;        // samples on pages with a believed owner
-    std::uint32_t contradicted = 0;  // of those, touched mostly by nodes that the belief does not name
+    std::uint32_t tested = 0;       // samples on pages with a believed owner
+    std::uint32_t contradicted = 0; // of those, touched mostly by nodes that the belief does not name
     double fraction = 0;
-    bool significant = false;        // more than the noise explains (one-sided binomial test, p < 0.001)
+    bool significant = false; // more than the noise explains (one-sided binomial test, p < 0.001)
 };
 Contradiction changed(const Ownership& believed, const Samples& fresh);
 
-// Joins old and fresh samples after a contradiction: in every stretch between two fresh samples of which one contradicts
-// the belief, the old samples are dropped. Use: infer_ownership(pages, refreshed(...)).
+// Joins old and fresh samples after a contradiction: in every stretch between two fresh samples of which one
+// contradicts the belief, the old samples are dropped. Use: infer_ownership(pages, refreshed(...)).
 Samples refreshed(const Ownership& believed, const Samples& old, const Samples& fresh);
 
-}  // namespace homing::policy
+} // namespace homing::policy

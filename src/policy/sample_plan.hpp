@@ -11,17 +11,17 @@
 namespace homing::policy {
 
 class SamplePlan {
-public:
+  public:
     SamplePlan(std::uint64_t pages, std::uint64_t seed);
 
-    // First round: about three quarters of `most` stratified at random over the area, the rest a cluster that gets
-    // denser towards one random page (for periods of any length). All pages where the area has no more than `most`.
-    // Sorted, distinct, at most `most` pages.
+    // First round: about three quarters of `most` stratified at random over the area, the rest a cluster that
+    // gets denser towards one random page (for periods of any length). All pages where the area has no more
+    // than `most`. Sorted, distinct, at most `most` pages.
     std::vector<std::uint64_t> first(std::size_t most);
 
-    // Later rounds: divides `most` among the doubtful ranges: borders evenly inside the gap (a round with m samples
-    // shrinks it by about m), clusters and repeated pages where no pattern was found. Empty: nothing is in doubt, or no
-    // further sample would help (the same disorder after `patience` clusters).
+    // Later rounds: divides `most` among the doubtful ranges: borders evenly inside the gap (a round with m
+    // samples shrinks it by about m), clusters and repeated pages where no pattern was found. Empty: nothing
+    // is in doubt, or no further sample would help (the same disorder after `patience` clusters).
     std::vector<std::uint64_t> next(const Ownership& ownership, const Samples& seen, std::size_t most);
 
     // A thin check of the whole area for changed(): stratified at random, other pages at each call.
@@ -33,7 +33,7 @@ public:
     std::uint64_t pages() const { return pages_; }
     static constexpr int patience = 4;
 
-private:
+  private:
     std::uint64_t random();
     void stratified(PageRange range, std::size_t count, std::vector<std::uint64_t>& out);
     void cluster(PageRange range, std::size_t count, std::vector<std::uint64_t>& out);
@@ -44,4 +44,4 @@ private:
     int repeats_ = 0;
 };
 
-}  // namespace homing::policy
+} // namespace homing::policy

@@ -11,17 +11,18 @@
 namespace homing::policy {
 
 class Samples {
-public:
+  public:
     explicit Samples(int nodes);
 
     // Room for this many pages, so that adding allocates nothing.
     void reserve(std::size_t pages);
-    // Adds touches of a page in any order of pages. A page may be added again: its counts then add up (at the next
-    // settle()). counts.size() must be nodes().
+    // Adds touches of a page in any order of pages. A page may be added again: its counts then add up (at the
+    // next settle()). counts.size() must be nodes().
     void add(std::uint64_t page, std::span<const std::uint16_t> counts);
     void add(std::uint64_t page, Node node, std::uint16_t touches = 1);
 
-    // Sorts by page and merges the entries of one page. Every reader below needs a settled object. O(S log S).
+    // Sorts by page and merges the entries of one page. Every reader below needs a settled object. O(S log
+    // S).
     void settle();
     bool settled() const { return settled_; }
 
@@ -32,7 +33,8 @@ public:
     std::span<const std::uint16_t> counts(std::size_t index) const {
         return {counts_.data() + index * static_cast<std::size_t>(nodes_), static_cast<std::size_t>(nodes_)};
     }
-    // The node with the most touches (the lowest on a tie), and the share of all touches that it has, in (0, 1].
+    // The node with the most touches (the lowest on a tie), and the share of all touches that it has, in (0,
+    // 1].
     Node dominant(std::size_t index) const;
     double share(std::size_t index) const;
     std::uint32_t touches(std::size_t index) const;
@@ -46,11 +48,11 @@ public:
     void forget(PageRange range);
     void clear();
 
-private:
+  private:
     int nodes_;
     bool settled_ = true;
     std::vector<std::uint64_t> pages_;
-    std::vector<std::uint16_t> counts_;  // row-major: size() x nodes()
+    std::vector<std::uint16_t> counts_; // row-major: size() x nodes()
 };
 
-}  // namespace homing::policy
+} // namespace homing::policy
