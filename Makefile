@@ -1,0 +1,104 @@
+# The commands of this tree. Each installs what it needs first (tools/packages.sh, requirements.txt), without asking,
+# then builds with CMake's presets, then does its job. Set-up leaves marks in .setup/ and .venv/: a second run skips it.
+
+PYTHON ?= python3
+PREFIX ?= /usr/local
+JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+# Further arguments for pytest, for example: make test PYTEST_ARGS='-k lab -x'
+PYTEST_ARGS ?=
+
+export PYTHON
+python := .venv/bin/python
+# Threads that spin while they wait would starve the guest and each other on a small machine.
+export OMP_WAIT_POLICY ?= passive
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-print-directory
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all check bench install clean distclean setup build \
+        check-format check-tidy check-python check-shell check-sanitizers
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: .setup/demo build ## a program's pages sent home on four NUMA nodes, counted: the table of the README
+	@$(python) -m homing.demo
+
+test: .setup/test build ## the tests (one boot of the guest among them)
+	@$(python) -m pytest -m "not full" $(PYTEST_ARGS)
+
+test-all: .setup/test-all build ## the tests and the long matrices
+	@$(python) -m pytest $(PYTEST_ARGS)
+
+check: .setup/check check-format check-python check-shell check-tidy check-sanitizers ## formatting, static analysis, sanitizers
+	@echo "check: all clean"
+
+bench: .setup/bench build ## every benchmark, into benchmarks/results/ (one of them: .venv/bin/python -m homing bench NAME)
+	@$(python) -m homing bench $(BENCH)
+
+install: .setup/build build ## headers, library, Fortran module, CMake and pkg-config files into PREFIX (DESTDIR is honoured)
+	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(abspath $(PREFIX))"
+	@echo "installed into $(DESTDIR)$(abspath $(PREFIX)); for the command 'homing': pip install ."
+
+clean: ## remove what was built
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+distclean: clean ## remove the set-up as well (.venv, .setup)
+	rm -rf .venv .setup
+
+# --- set-up -----------------------------------------------------------------------------------------------------------
+
+setup: .setup/build ## only install what building needs
+
+groups_build    := build
+groups_demo     := build lab
+groups_test     := build lab test
+groups_test-all := build lab test all
+groups_bench    := build lab test
+groups_check    := build check
+
+.setup/build .setup/demo .setup/test .setup/test-all .setup/bench .setup/check: .setup/%: tools/packages.tsv tools/packages.sh
+	@tools/packages.sh $(groups_$*)
+	@mkdir -p .setup && touch $@
+
+.venv/complete: requirements.txt tools/venv.sh | .setup/build
+	@tools/venv.sh
+
+# --- build ------------------------------------------------------------------------------------------------------------
+
+build: .venv/complete build/release/build.ninja ## the library, the programs and the tests
+	@cmake --build --preset release -j $(JOBS)
+
+# Ninja runs CMake again by itself when a CMakeLists.txt changed; a changed preset needs this.
+build/%/build.ninja: CMakePresets.json .venv/complete
+	@mkdir -p $(@D)
+	@cmake --preset $* -DPython3_EXECUTABLE="$(CURDIR)/$(python)" >$(@D)/configure.log 2>&1 || { cat $(@D)/configure.log; exit 1; }
+	@touch $@
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+c_sources = $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp')
+shell_sources = $(shell git ls-files --cached --others --exclude-standard '*.sh') .ci/run
+python_sources = homing tests cmake tools benchmarks
+
+check-format: .setup/check
+	@clang-format-19 --dry-run -Werror $(c_sources)
+
+check-python: .setup/check .venv/complete
+	@$(python) -m ruff check $(python_sources)
+	@$(python) -m mypy
+
+check-shell: .setup/check
+	@shellcheck $(shell_sources)
+
+check-tidy: .setup/check build/tidy/build.ninja
+	@cmake --build --preset tidy -j $(JOBS)
+
+check-sanitizers: .setup/check build/asan/build.ninja build/ubsan/build.ninja build/tsan/build.ninja
+	@for kind in asan ubsan tsan; do \
+	    cmake --build --preset $$kind -j $(JOBS); \
+	    echo "unit tests under $$kind"; \
+	    build/$$kind/homing_unit_tests --gtest_brief=1; \
+	done
