@@ -1,6 +1,7 @@
 ! The Fortran side of app.h and mark.h: see there for what each procedure does.
 module app
-  use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int, c_long, c_loc, c_null_char, c_null_ptr, c_ptr
+  use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int, c_long, c_loc, c_null_char, &
+      c_null_ptr, c_ptr
   implicit none
   private
 
@@ -27,14 +28,16 @@ module app
       integer(c_int), value :: argc
     end subroutine
 
-    function c_integer_option(name, otherwise, least, most, help) result(number) bind(c, name="app_integer_option")
+    function c_integer_option(name, otherwise, least, most, help) result(number) &
+        bind(c, name="app_integer_option")
       import
       type(c_ptr), value :: name, help
       integer(c_long), value :: otherwise, least, most
       integer(c_long) :: number
     end function
 
-    function c_choice_option(name, otherwise, choices, help) result(number) bind(c, name="app_choice_option")
+    function c_choice_option(name, otherwise, choices, help) result(number) &
+        bind(c, name="app_choice_option")
       import
       type(c_ptr), value :: name, choices, help
       integer(c_int), value :: otherwise

@@ -15,16 +15,16 @@ enum app_verdict { APP_SUCCESSFUL, APP_FAILED, APP_NOT_APPLICABLE };
 enum app_initialisation { APP_SERIAL, APP_PARALLEL };
 
 // Starts phase 1 and keeps the arguments, which must live until app_options_end.
-void app_begin(const char *name, int argc, char **argv);
+void app_begin(const char* name, int argc, char** argv);
 
-// Each returns the value of the option `name` ("--n 5" or "--n=5"; the last one given counts), or `otherwise` where it
-// is not given. A value that is malformed or out of range ends the program with one line and status 2.
-// The help text is not copied.
-long app_integer_option(const char *name, long otherwise, long least, long most, const char *help);
+// Each returns the value of the option `name` ("--n 5" or "--n=5"; the last one given counts), or `otherwise`
+// where it is not given. A value that is malformed or out of range ends the program with one line and
+// status 2. The help text is not copied.
+long app_integer_option(const char* name, long otherwise, long least, long most, const char* help);
 // A number of bytes: an integer, then nothing or one of K, M, G (powers of 1,024).
-long app_bytes_option(const char *name, long otherwise, long least, long most, const char *help);
+long app_bytes_option(const char* name, long otherwise, long least, long most, const char* help);
 // `choices` are words separated by '|'; returns the index of the word given, from 0.
-int app_choice_option(const char *name, int otherwise, const char *choices, const char *help);
+int app_choice_option(const char* name, int otherwise, const char* choices, const char* help);
 // The option --initialise, an app_initialisation; serial where it is not given.
 int app_initialise_option(void);
 
@@ -32,16 +32,16 @@ int app_initialise_option(void);
 void app_options_end(void);
 
 // Prints the head. `size` describes the problem, `bytes` is the memory of all its large arrays.
-void app_describe(const char *size, long bytes, int initialisation, int threads);
+void app_describe(const char* size, long bytes, int initialisation, int threads);
 
 void app_iterations_begin(long iterations); // prints the time since app_begin, starts phase 2
 void app_iteration_begin(void);
 // `value` is what --verbose prints of this iteration, unless `value_name` is NULL.
-void app_iteration_end(const char *value_name, double value);
+void app_iteration_end(const char* value_name, double value);
 void app_iterations_end(void); // starts phase 0 and prints the times
 
-void app_result(const char *name, double value);       // prints all 17 digits
-void app_result_integer(const char *name, long value); // printed as unsigned
+void app_result(const char* name, double value);       // prints all 17 digits
+void app_result_integer(const char* name, long value); // printed as unsigned
 
 // SUCCESSFUL if |value - expected| <= tolerance * |expected|, else FAILED (also where value is not a number).
 enum app_verdict app_compare(double value, double expected, double tolerance);
@@ -50,6 +50,6 @@ enum app_verdict app_compare(double value, double expected, double tolerance);
 void app_finish(enum app_verdict verdict);
 
 // Ends the program with status 1 and the line "NAME: message".
-_Noreturn void app_error(const char *message);
+_Noreturn void app_error(const char* message);
 
 #endif

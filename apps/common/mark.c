@@ -9,31 +9,27 @@
 #include <sys/mman.h>
 
 // The counter watches for stores to this page by its virtual address, so it must lie exactly here.
-#define MARK_ADDRESS ((void *)0x5eed00000000)
+#define MARK_ADDRESS ((void*)0x5eed00000000)
 #define MARK_BYTES 4096
 
-static volatile uint64_t *map_mark_page(void) {
-    if (getenv("HOMING_LAB") == NULL)
-        return NULL;
-    void *page = mmap(MARK_ADDRESS, MARK_BYTES, PROT_READ | PROT_WRITE,
+static volatile uint64_t* map_mark_page(void) {
+    if (getenv("HOMING_LAB") == NULL) return NULL;
+    void* page = mmap(MARK_ADDRESS, MARK_BYTES, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (page == MARK_ADDRESS)
-        return page;
+    if (page == MARK_ADDRESS) return page;
     // Kernels before 4.17 take MAP_FIXED_NOREPLACE for a mere hint and may answer another address.
-    const char *reason = page == MAP_FAILED ? strerror(errno) : "the kernel chose another address";
-    if (page != MAP_FAILED)
-        munmap(page, MARK_BYTES);
+    const char* reason = page == MAP_FAILED ? strerror(errno) : "the kernel chose another address";
+    if (page != MAP_FAILED) munmap(page, MARK_BYTES);
     fprintf(stderr, "homing_mark: no phase marks, page %p cannot be mapped: %s\n", MARK_ADDRESS, reason);
     return NULL;
 }
 
 void homing_mark(int phase) {
     static int asked;
-    static volatile uint64_t *page;
+    static volatile uint64_t* page;
     if (!asked) {
         asked = 1;
         page = map_mark_page();
     }
-    if (page != NULL && phase >= 0 && phase < (int)(MARK_BYTES / sizeof *page))
-        page[phase] = 1;
+    if (page != NULL && phase >= 0 && phase < (int)(MARK_BYTES / sizeof *page)) page[phase] = 1;
 }

@@ -1,10 +1,11 @@
-// A program whose owners drift: every thread works on its own block of two arrays, and each iteration all blocks move on by a few pages,
-// as with particles that drift through the cells of a grid or a load balancer that shifts its borders. The arrays are rings:
-// what leaves at the end comes in at the beginning.
+// A program whose owners drift: every thread works on its own block of two arrays, and each iteration all
+// blocks move on by a few pages, as with particles that drift through the cells of a grid or a load balancer
+// that shifts its borders. The arrays are rings: what leaves at the end comes in at the beginning.
 //
 // Each element goes through the recurrence s -> MULTIPLIER * s + INCREMENT modulo 2^64, starting from its own
-// index, so after m iterations element e must hold e * M^m + INCREMENT * (1 + M + ... + M^(m-1)), whoever computed it. Every element
-// is checked against that. Integers, because the emulated guest is slow in floating point.
+// index, so after m iterations element e must hold e * M^m + INCREMENT * (1 + M + ... + M^(m-1)), whoever
+// computed it. Every element is checked against that. Integers, because the emulated guest is slow in
+// floating point.
 #include "app.h"
 
 #include <omp.h>
@@ -12,7 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Any odd numbers do; a multiplier of 1 more than a multiple of 4 makes the recurrence one long cycle (Hull and Dobell, 1962).
+// Any odd numbers do; a multiplier of 1 more than a multiple of 4 makes the recurrence one long cycle (Hull
+// and Dobell, 1962).
 #define MULTIPLIER 6364136223846793005u
 #define INCREMENT 1442695040888963407u
 
@@ -24,15 +26,15 @@ static const long DEFAULT_ITERATIONS = 40;
 static long pages;             // of each array
 static uint64_t *state, *next; // aligned to pages
 
-// The page that is the `place`-th of the ring after it has been shifted. Threads get equal runs of places, so their blocks move on as
-// the shift grows.
+// The page that is the `place`-th of the ring after it has been shifted. Threads get equal runs of places, so
+// their blocks move on as the shift grows.
 static inline size_t first_word(long place, long shift) {
     long page = place + shift;
     return (size_t)(page < pages ? page : page - pages) * PAGE_WORDS;
 }
 
-// First touch of both arrays, dealt out as in the first iteration. The loop binds to the region around it: called outside of one, the
-// master thread runs all of it.
+// First touch of both arrays, dealt out as in the first iteration. The loop binds to the region around it:
+// called outside of one, the master thread runs all of it.
 static void fill(void) {
 #pragma omp for schedule(static)
     for (long place = 0; place < pages; place++) {
@@ -89,13 +91,14 @@ static long wrong_elements(long iterations) {
     return wrong;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     app_begin("drift", argc, argv);
     long bytes = app_bytes_option("--bytes", DEFAULT_BYTES, 2 * PAGE_BYTES, 1L << 46,
                                   "of both arrays together, rounded down to whole pages; default 64M");
     long iterations = app_integer_option("--iterations", DEFAULT_ITERATIONS, 1, 1000000, "default 40");
-    long drift = app_integer_option("--drift-pages-per-iteration", -1, 0, 1L << 40,
-                                    "default: so many that all iterations together go round a quarter of the ring");
+    long drift =
+        app_integer_option("--drift-pages-per-iteration", -1, 0, 1L << 40,
+                           "default: so many that all iterations together go round a quarter of the ring");
     int initialisation = app_initialise_option();
     app_options_end();
 
@@ -103,14 +106,12 @@ int main(int argc, char **argv) {
     if (drift < 0) {
         long quarter = pages / DEFAULT_NODES;
         drift = (quarter + iterations / 2) / iterations;
-        if (drift == 0)
-            drift = 1;
+        if (drift == 0) drift = 1;
     }
     size_t array_bytes = (size_t)pages * PAGE_BYTES;
     state = aligned_alloc(PAGE_BYTES, array_bytes);
     next = aligned_alloc(PAGE_BYTES, array_bytes);
-    if (state == NULL || next == NULL)
-        app_error("not enough memory for the arrays");
+    if (state == NULL || next == NULL) app_error("not enough memory for the arrays");
     if (initialisation == APP_PARALLEL) {
 #pragma omp parallel
         fill();

@@ -1,10 +1,12 @@
 ! The NAS benchmark CG: the smallest eigenvalue of a large sparse matrix by inverse iteration, each
 ! step of which solves A z = x by 25 steps of the conjugate gradient method.
 !
-! Source: RNR-94-007, section 2.2.2; classes and values as published with the NAS Parallel Benchmarks 3.
+! Source: RNR-94-007 (see common.f90), kernel CG; classes and values as published with the NAS Parallel
+! Benchmarks 3.
 !
-! Every loop is a parallel region of its own, and all deal out blocks of rows by schedule(static): thread t uses the same part of
-! row_start, column, element, x, z, p, q and r in every loop, except for the reads of p(column(k)) and z(column(k)) in the products.
+! Every loop is a parallel region of its own, and all deal out blocks of rows by schedule(static): thread t
+! uses the same part of row_start, column, element, x, z, p, q and r in every loop, except for the reads of
+! p(column(k)) and z(column(k)) in the products.
 module cg_solver
   use, intrinsic :: iso_fortran_env, only: real64
   use app
@@ -265,11 +267,13 @@ contains
 
   subroutine describe()
     character(len=80) :: text
-    integer(int64) :: bytes
+    integer(int64) :: numbers, indices
 
-    write (text, "('class ', a, ', ', i0, ' rows, ', i0, ' nonzeros')") nas_classes(run%class:run%class), rows, size(column)
-    bytes = storage_size(element, int64)/8*size(element, kind=int64) + storage_size(column, int64)/8*size(column, kind=int64) &
-        + storage_size(row_start, int64)/8*size(row_start, kind=int64) + 5*storage_size(x, int64)/8*size(x, kind=int64)
-    call app_describe(text, int(bytes, c_long), run%initialisation, int(omp_get_max_threads(), c_int))
+    write (text, "('class ', a, ', ', i0, ' rows, ', i0, ' nonzeros')") &
+        nas_classes(run%class:run%class), rows, size(column)
+    numbers = size(element, kind=int64) + 5*size(x, kind=int64)
+    indices = size(column, kind=int64) + size(row_start, kind=int64)
+    call app_describe(text, int((numbers*storage_size(x) + indices*storage_size(column))/8, c_long), &
+        run%initialisation, int(omp_get_max_threads(), c_int))
   end subroutine
 end program

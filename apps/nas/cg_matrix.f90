@@ -1,12 +1,12 @@
 ! The matrix of the NAS benchmark CG.
 !
-! A = sum over i of w(i) x(i) x(i)^T + (0.1 - shift) I, where x(i) are sparse random vectors and w(i) falls geometrically from
-! 1 to 0.1. Source: RNR-94-007, section 2.2.2 (CG) and the procedures makea, sprnvc, vecset and sparse
-! described there.
+! A = sum over i of w(i) x(i) x(i)^T + (0.1 - shift) I, where x(i) are sparse random vectors and w(i) falls
+! geometrically from 1 to 0.1. Source: RNR-94-007 (see common.f90), kernel CG;
+! the published programs call these steps makea, sprnvc, vecset and sparse.
 !
-! The specification gives the order in which random numbers are drawn and the values; how the sum is assembled is free. Here each
-! row is assembled by itself, from a list of the vectors that reach into it, so that in parallel every thread can
-! fill, and so touch first, the rows that it will use.
+! The specification gives the order in which random numbers are drawn and the values; how the sum is
+! assembled is free. Here each row is assembled by itself, from a list of the vectors that reach into it, so
+! that in parallel every thread can fill, and so touch first, the rows that it will use.
 module cg_matrix
   use, intrinsic :: iso_fortran_env, only: int64, real64
   use app
@@ -16,8 +16,8 @@ module cg_matrix
 
   public :: make_matrix, block_first, block_last
 
-  ! All loops over rows go over blocks of rows, and threads get blocks. Sums are built block by block and then added in the
-  ! order of the blocks, so results have the same digits for any number of threads.
+  ! All loops over rows go over blocks of rows, and threads get blocks. Sums are built block by block and
+  ! then added in the order of the blocks, so results have the same digits for any number of threads.
   integer, parameter, public :: rows_a_block = 64
 
   ! Compressed sparse rows: row i holds elements row_start(i) to row_start(i+1)-1.
@@ -32,7 +32,8 @@ module cg_matrix
     integer, allocatable :: length(:), position(:, :)
     real(real64), allocatable :: number(:, :)
     real(real64), allocatable :: weight(:)
-    ! Row r is reached by vectors vector_of(k), in their entries entry_of(k), for k from reach(r) to reach(r+1)-1.
+    ! Row r is reached by vectors vector_of(k), in their entries entry_of(k), for k from reach(r) to
+    ! reach(r+1)-1.
     integer, allocatable :: reach(:), vector_of(:), entry_of(:)
   end type
 
@@ -48,7 +49,8 @@ contains
     block_last = min(block*rows_a_block, rows)
   end function
 
-  ! Makes the matrix of order n. First touch of row_start, column and element happens in assemble_blocks and nowhere else.
+  ! Makes the matrix of order n. First touch of row_start, column and element happens in assemble_blocks and
+  ! nowhere else.
   subroutine make_matrix(n, nonzeros_a_vector, shift, parallel_initialisation)
     integer, intent(in) :: n, nonzeros_a_vector
     real(real64), intent(in) :: shift
@@ -82,8 +84,8 @@ contains
     end if
   end subroutine
 
-  ! The specification's sequence of random numbers: value, place, value, place, ... A place outside of the matrix or one that the vector
-  ! already has is thrown away together with its value.
+  ! The specification's sequence of random numbers: value, place, value, place, ... A place outside of the
+  ! matrix or one that the vector already has is thrown away together with its value.
   subroutine draw_vectors(n, nonzeros, vectors)
     integer, intent(in) :: n, nonzeros
     type(sparse_vectors), intent(out) :: vectors

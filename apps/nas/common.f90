@@ -1,7 +1,7 @@
 ! What CG and MG share: the options and the random numbers of the NAS Parallel Benchmarks.
 !
-! Source: D. Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007, NASA Ames, 1994; section 2.3 for the
-! random numbers.
+! Source: D. Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007, NASA Ames, 1994. The section on
+! the pseudorandom number generator describes the generator below.
 module nas_common
   use, intrinsic :: iso_fortran_env, only: int64, real64
   use, intrinsic :: iso_c_binding, only: c_int, c_long

@@ -1,14 +1,15 @@
 ! The NAS benchmark MG: V-cycles of multigrid for a Poisson equation with periodic boundaries on a cube.
 !
-! Source: RNR-94-007, section 2.2.3; classes, coefficients and values as published with the NAS Parallel
-! Benchmarks 3.
+! Source: RNR-94-007 (see common.f90), kernel MG; classes, coefficients and values as published with the NAS
+! Parallel Benchmarks 3.
 !
-! Every loop is a parallel region of its own (the copying of ghosts is one with two loops). All of them deal out the planes of a
-! level by schedule(static): the interior ones, in restrict those of the coarse level, in interpolate those of the coarse
-! level with a ghost plane. So a thread uses the same part of a level everywhere, but for one or two planes at its borders.
+! Every loop is a parallel region of its own (the copying of ghosts is one with two loops). All of them deal
+! out the planes of a level by schedule(static): the interior ones, in restrict those of the coarse level,
+! in interpolate those of the coarse level with a ghost plane. So a thread uses the same part of a level
+! everywhere, but for one or two planes at its borders.
 
-! The operators of the V-cycle. Each weighs the 27 neighbours of a point by their distance class: centre, faces, edges,
-! corners. The sums over the neighbours in the other two directions are shared along a line.
+! The operators of the V-cycle. Each weighs the 27 neighbours of a point by their distance class: centre,
+! faces, edges, corners. The sums over the neighbours in the other two directions are shared along a line.
 module mg_operators
   use, intrinsic :: iso_fortran_env, only: int64, real64
   use mg_grids
@@ -19,9 +20,9 @@ module mg_operators
 
   ! Of the operator A; faces have weight 0.
   real(real64), parameter :: a_centre = -8.0_real64/3, a_edge = 1.0_real64/6, a_corner = 1.0_real64/12
-  ! Of the smoother, by centre, face and edge; corners have weight 0.
-  real(real64), parameter :: smoother_small(3) = [-3.0_real64/8, 1.0_real64/32, -1.0_real64/64] ! classes S W A
-  real(real64), parameter :: smoother_large(3) = [-3.0_real64/17, 1.0_real64/33, -1.0_real64/61] ! classes B C
+  ! Of the smoother, by centre, face and edge, for the classes S W A and B C; corners have weight 0.
+  real(real64), parameter :: smoother_small(3) = [-3.0_real64/8, 1.0_real64/32, -1.0_real64/64]
+  real(real64), parameter :: smoother_large(3) = [-3.0_real64/17, 1.0_real64/33, -1.0_real64/61]
 
 contains
 
@@ -157,7 +158,8 @@ contains
 
     do i1 = 1, n
       near(i1) = grid(i1, i2 - 1, i3) + grid(i1, i2 + 1, i3) + grid(i1, i2, i3 - 1) + grid(i1, i2, i3 + 1)
-      far(i1) = grid(i1, i2 - 1, i3 - 1) + grid(i1, i2 + 1, i3 - 1) + grid(i1, i2 - 1, i3 + 1) + grid(i1, i2 + 1, i3 + 1)
+      far(i1) = grid(i1, i2 - 1, i3 - 1) + grid(i1, i2 + 1, i3 - 1) &
+          + grid(i1, i2 - 1, i3 + 1) + grid(i1, i2 + 1, i3 + 1)
     end do
   end subroutine
 
@@ -196,8 +198,8 @@ contains
     end do
   end subroutine
 
-  ! fine = fine + Q coarse, trilinear. Coarse plane j3 serves the fine planes 2 j3 - 1 and 2 j3, ghosts included, so that
-  ! no copying is needed afterwards.
+  ! fine = fine + Q coarse, trilinear. Coarse plane j3 serves the fine planes 2 j3 - 1 and 2 j3, ghosts
+  ! included, so that no copying is needed afterwards.
   subroutine interpolate(coarse, m, fine, n)
     integer, intent(in) :: m, n
     real(real64), intent(in) :: coarse(m, m, m)
@@ -320,7 +322,8 @@ program mg
   call describe()
   call set_charges(v, n)
 
-  ! One iteration that is not timed, as published, then from the start again. (v is never written after its charges are set.)
+  ! One iteration that is not timed, as published, then from the start again. (v is never written after its
+  ! charges are set.)
   call residual(u, v, r, n)
   call v_cycle(smoother)
   call residual(u, v, r, n)
@@ -351,7 +354,8 @@ contains
     character(len=80) :: text
     integer(int64) :: bytes
 
-    write (text, "('class ', a, ', ', i0, ' points a side, ', i0, ' levels')") nas_classes(run%class:run%class), n - 2, levels
+    write (text, "('class ', a, ', ', i0, ' points a side, ', i0, ' levels')") &
+        nas_classes(run%class:run%class), n - 2, levels
     bytes = (size(u, kind=int64) + size(r, kind=int64) + size(v, kind=int64))*storage_size(u, int64)/8
     call app_describe(text, int(bytes, c_long), run%initialisation, int(omp_get_max_threads(), c_int))
   end subroutine

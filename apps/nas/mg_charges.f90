@@ -12,11 +12,13 @@ module mg_charges
 
 contains
 
-  ! The numbers of a plane are looked at and not stored, so v is touched by nobody but zero_all and then at the 20 points.
+  ! The numbers of a plane are looked at and not stored, so v is touched by nobody but zero_all and then at
+  ! the 20 points.
   subroutine set_charges(grid, n)
     integer, intent(in) :: n
     real(real64), intent(inout) :: grid(n, n, n)
-    real(real64), allocatable :: largest(:, :), smallest(:, :) ! numbers of each plane, by rank; the smallest are negated
+    ! Of each plane, by rank; the smallest are negated.
+    real(real64), allocatable :: largest(:, :), smallest(:, :)
     integer(int64), allocatable :: largest_at(:, :), smallest_at(:, :)
     integer :: i3
 

@@ -1,7 +1,8 @@
 ! The grids of the NAS benchmark MG.
 !
-! As in the published programs all levels of u lie in one one-dimensional array, finest first, and so do all levels of r;
-! v exists on the finest level only. A level with 2**k points a side is stored with one ghost plane on each side.
+! As in the published programs all levels of u lie in one one-dimensional array, finest first, and so do all
+! levels of r; v exists on the finest level only. A level with 2**k points a side is stored with one ghost
+! plane on each side.
 module mg_grids
   use, intrinsic :: iso_fortran_env, only: int64, real64
   use app
@@ -10,9 +11,9 @@ module mg_grids
 
   public :: make_grids, zero_grid
 
-  integer, public :: levels                          ! level 1 has 2 points a side, level `levels` is the finest
-  integer, allocatable, public :: side(:)            ! points a side with ghosts, by level
-  integer(int64), allocatable, public :: offset(:)   ! where a level begins in u and in r
+  integer, public :: levels                        ! level 1 has 2 points a side, level `levels` is the finest
+  integer, allocatable, public :: side(:)          ! points a side with ghosts, by level
+  integer(int64), allocatable, public :: offset(:) ! where a level begins in u and in r
   real(real64), allocatable, public :: u(:), v(:), r(:)
 
 contains
