@@ -1,0 +1,127 @@
+#include "references/counters.hpp"
+
+#include <bit>
+
+namespace homing {
+namespace {
+
+/// A mixing of all bits (the finaliser of SplitMix64): neighbouring granules get unrelated hashes.
+constexpr std::uint64_t mix(std::uint64_t x) noexcept {
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+} // namespace
+
+void ReferenceCounters::reset(std::uint64_t granules, int nodes, std::size_t rows, std::uint64_t seed) {
+    granules_ = granules;
+    nodes_ = std::max(nodes, 0);
+    capacity_ = static_cast<std::size_t>(std::min<std::uint64_t>(granules, rows));
+    used_ = 0;
+    halvings_ = 0;
+    seed_ = mix(seed);
+    slots_.assign(std::bit_ceil(2 * capacity_ + 1), no_row);
+    keys_.assign(capacity_, 0);
+    counts_.assign(capacity_ * width(), 0);
+    order_.assign(capacity_, 0);
+    totals_.assign(width(), 0);
+    slots_.shrink_to_fit();
+    keys_.shrink_to_fit();
+    counts_.shrink_to_fit();
+    order_.shrink_to_fit();
+}
+
+std::uint64_t ReferenceCounters::hash(std::uint64_t granule) const noexcept { return mix(granule ^ seed_); }
+
+std::size_t ReferenceCounters::slot_of(std::uint64_t granule, std::uint64_t hash) const noexcept {
+    // The threshold looks at the highest bits, the slot at the lowest: a sub-sample still spreads over all slots.
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t slot = static_cast<std::size_t>(hash) & mask;
+    while (slots_[slot] != no_row && keys_[slots_[slot]] != granule)
+        slot = (slot + 1) & mask;
+    return slot;
+}
+
+bool ReferenceCounters::add(std::uint64_t granule, int node, std::uint32_t weight) noexcept {
+    if (granule >= granules_ || node < 0 || node >= nodes_ || capacity_ == 0) return false;
+    totals_[static_cast<std::size_t>(node)] += weight;
+    const std::uint64_t h = hash(granule);
+    if (!kept(h)) return false;
+    std::size_t slot = slot_of(granule, h);
+    if (slots_[slot] == no_row) {
+        while (used_ == capacity_) {
+            ++halvings_;
+            compact([this](std::size_t index) { return kept(hash(keys_[index])); });
+            if (!kept(h)) return false;
+        }
+        slot = slot_of(granule, h);
+        slots_[slot] = static_cast<std::uint32_t>(used_);
+        keys_[used_] = granule;
+        std::fill_n(row(used_), width(), std::uint16_t{0});
+        ++used_;
+    }
+    std::uint16_t& count = row(slots_[slot])[node];
+    count = static_cast<std::uint16_t>(std::min<std::uint64_t>(std::uint64_t{count} + weight, saturation));
+    return true;
+}
+
+template <class Keep> void ReferenceCounters::compact(Keep&& keep) noexcept {
+    std::size_t kept_rows = 0;
+    for (std::size_t index = 0; index < used_; ++index) {
+        if (!keep(index)) continue;
+        if (kept_rows != index) {
+            keys_[kept_rows] = keys_[index];
+            std::copy_n(row(index), width(), row(kept_rows));
+        }
+        ++kept_rows;
+    }
+    if (kept_rows == used_) return;
+    used_ = kept_rows;
+    std::fill(slots_.begin(), slots_.end(), no_row);
+    for (std::size_t index = 0; index < used_; ++index)
+        slots_[slot_of(keys_[index], hash(keys_[index]))] = static_cast<std::uint32_t>(index);
+}
+
+void ReferenceCounters::decay() noexcept {
+    for (std::uint64_t& total : totals_)
+        total /= 2;
+    for (std::size_t i = 0; i < used_ * width(); ++i)
+        counts_[i] /= 2;
+    compact([this](std::size_t index) {
+        return std::any_of(row(index), row(index) + nodes_, [](std::uint16_t count) { return count != 0; });
+    });
+}
+
+void ReferenceCounters::forget(std::uint64_t first, std::uint64_t end) noexcept {
+    compact([this, first, end](std::size_t index) { return keys_[index] < first || keys_[index] >= end; });
+}
+
+double ReferenceCounters::sampled_fraction() const noexcept {
+    double fraction = 1;
+    for (int i = 0; i < halvings_; ++i)
+        fraction /= 2;
+    return fraction;
+}
+
+std::uint16_t ReferenceCounters::count(std::uint64_t granule, int node) const noexcept {
+    if (granule >= granules_ || node < 0 || node >= nodes_ || capacity_ == 0) return 0;
+    const std::uint32_t index = slots_[slot_of(granule, hash(granule))];
+    return index == no_row ? std::uint16_t{0} : row(index)[node];
+}
+
+std::size_t ReferenceCounters::memory_bytes() const noexcept {
+    return slots_.capacity() * sizeof slots_[0] + keys_.capacity() * sizeof keys_[0] +
+           counts_.capacity() * sizeof counts_[0] + order_.capacity() * sizeof order_[0] +
+           totals_.capacity() * sizeof totals_[0];
+}
+
+void ReferenceCounters::sort_rows() noexcept {
+    for (std::size_t i = 0; i < used_; ++i)
+        order_[i] = static_cast<std::uint32_t>(i);
+    std::sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(used_),
+              [this](std::uint32_t a, std::uint32_t b) { return keys_[a] < keys_[b]; });
+}
+
+} // namespace homing
