@@ -78,12 +78,16 @@ class Kernel {
     virtual int query(std::span<void* const> pages, std::span<int> nodes) noexcept = 0;
 
     /// Move each page to its target node; `status` becomes the node where it is now, or -errno. One system call.
+    /// The kernel works through runs of pages with one target and gives up at the first run that it cannot move whole
+    /// (a busy page: the result is still 0; no memory: ENOMEM). Then each page of that run has its node or the reason
+    /// (-EBUSY, -ENOMEM), and each page after it -EAGAIN: not attempted, ask again.
     virtual int move(std::span<void* const> pages, std::span<const int> targets, std::span<int> status) noexcept = 0;
 
     /// Set the policy of a range for pages to come (pages that are there stay).
     virtual int bind(Range range, MemoryPolicy policy) noexcept = 0;
 
-    /// The policy in force at an address; `task` the calling thread's own policy.
+    /// The policy set for the address (MPOL_DEFAULT: none, the thread's own policy is in force), and the calling
+    /// thread's own. EOVERFLOW where it has nodes of 64 and above, which MemoryPolicy cannot express.
     virtual int policy_at(Address address, MemoryPolicy& policy) noexcept = 0;
     virtual int task_policy(MemoryPolicy& policy) noexcept = 0;
 
@@ -96,14 +100,15 @@ class Kernel {
     /// [signal] The node of the CPU that runs the caller.
     virtual int current_node() noexcept = 0;
 
-    /// Free memory of a node in bytes, or 0 where it is not known.
+    /// Memory of a node in bytes that a move can have: free, or file cache that the kernel gives up for it
+    /// (MemFree + Inactive(file)). 0 where it is not known.
     virtual std::uint64_t free_bytes(int node) noexcept = 0;
 
     /// Open a sampler of one thread (0: the caller) with a ring of `pages` (a power of two) data pages.
     virtual int open_sampler(const SamplerEvent& event, int thread, std::size_t pages, SamplerRing& ring) noexcept = 0;
     virtual void close_sampler(SamplerRing& ring) noexcept = 0;
 
-    /// A node that stands for CPU `cpu` in a sample.
+    /// The node of a CPU (as samples name it), -1 where not known. The first call reads sysfs.
     virtual int node_of_cpu(int cpu) noexcept = 0;
 };
 

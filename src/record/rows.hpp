@@ -5,6 +5,7 @@
 // Text longer than a field is stored in `text` rows and referred to by its id (0: none).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace homing::record {
@@ -76,12 +77,13 @@ using f32 = float;
 
 #define HOMING_FIELD(type, name) type name = {};
 #define HOMING_ARRAY(type, name, length) type name[length] = {};
-#define HOMING_ROW(number, row, fields)                                                                              \
-    struct row##_row {                                                                                               \
-        u32 kind = number;                                                                                           \
+// The row's own kind is called `row`: `kind` is a field of some rows (of an area, of an ownership).
+#define HOMING_ROW(number, label, fields)                                                                            \
+    struct label##_row {                                                                                             \
+        u32 row = number;                                                                                            \
         fields                                                                                                       \
     };                                                                                                               \
-    static_assert(sizeof(row##_row) <= row_bytes);
+    static_assert(sizeof(label##_row) <= row_bytes);
 HOMING_ROWS(HOMING_ROW, HOMING_FIELD, HOMING_ARRAY)
 #undef HOMING_ROW
 #undef HOMING_ARRAY

@@ -1,0 +1,95 @@
+// System calls by number, past the C library's functions: the library interposes some of them (mmap,
+// mprotect, free's munmap), and a program may bring its own. errno stays as it was found, so that hooks and
+// signal handlers leave no trace; the result is that of the kernel itself: a value, or a negative errno.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <type_traits>
+#include <unistd.h>
+
+namespace homing::raw {
+
+// syscall(2) takes whole registers: a narrower argument would leave the upper half of one undefined.
+template <class T> long word([[maybe_unused]] T value) noexcept {
+    if constexpr (std::is_null_pointer_v<T>) {
+        return 0;
+    } else if constexpr (std::is_pointer_v<T>) {
+        return reinterpret_cast<long>(value);
+    } else {
+        return static_cast<long>(value);
+    }
+}
+
+template <class... Arguments> long call(long number, Arguments... arguments) noexcept {
+    const int saved = errno;
+    long result = ::syscall(number, word(arguments)...);
+    if (result == -1) result = -errno;
+    errno = saved;
+    return result;
+}
+
+/// The address, or nullptr and the errno in `error`.
+inline void* map(std::size_t bytes, int protection, int flags, int descriptor, std::uint64_t offset,
+                 int& error) noexcept {
+    const long result =
+        call(SYS_mmap, static_cast<void*>(nullptr), bytes, protection, flags, descriptor, offset);
+    error = result < 0 && result > -4096 ? static_cast<int>(-result) : 0;
+    return error ? nullptr : reinterpret_cast<void*>(result);
+}
+
+/// Private anonymous memory that is zero, or nullptr: for tables that must not come from the program's
+/// malloc.
+inline void* map_memory(std::size_t bytes) noexcept {
+    int error = 0;
+    return map(bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0, error);
+}
+
+inline void unmap(void* address, std::size_t bytes) noexcept {
+    if (address) call(SYS_munmap, address, bytes);
+}
+
+/// A descriptor above 2 (a program may have closed its standard ones and must not find us there), or -errno.
+inline int open(const char* path, int flags, unsigned mode = 0600) noexcept {
+    const int first = static_cast<int>(call(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode));
+    if (first < 0 || first > 2) return first;
+    const int above = static_cast<int>(call(SYS_fcntl, first, F_DUPFD_CLOEXEC, 3));
+    call(SYS_close, first);
+    return above;
+}
+
+inline void close(int descriptor) noexcept {
+    if (descriptor >= 0) call(SYS_close, descriptor);
+}
+
+/// Up to `bytes` from `offset`, short only at the end of the file; the number read, or -errno.
+inline long read_at(int descriptor, void* buffer, std::size_t bytes, std::uint64_t offset) noexcept {
+    std::size_t done = 0;
+    while (done < bytes) {
+        const long got =
+            call(SYS_pread64, descriptor, static_cast<char*>(buffer) + done, bytes - done, offset + done);
+        if (got == -EINTR) continue;
+        if (got < 0) return done ? static_cast<long>(done) : got;
+        if (got == 0) break;
+        done += static_cast<std::size_t>(got);
+    }
+    return static_cast<long>(done);
+}
+
+/// A whole small file (of sysfs or procfs) as a terminated string, cut at the buffer's size; its length, or
+/// -errno.
+inline long read_file(const char* path, char* buffer, std::size_t bytes) noexcept {
+    buffer[0] = '\0';
+    const int descriptor = open(path, O_RDONLY);
+    if (descriptor < 0) return descriptor;
+    const long got = read_at(descriptor, buffer, bytes - 1, 0);
+    close(descriptor);
+    buffer[got < 0 ? 0 : got] = '\0';
+    return got;
+}
+
+} // namespace homing::raw

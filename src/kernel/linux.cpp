@@ -1,0 +1,300 @@
+// The real kernel: every memory system call of homing is made here.
+#include "kernel/kernel.hpp"
+
+#include "base/index_list.hpp"
+#include "base/raw_calls.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <linux/mempolicy.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+
+namespace homing {
+namespace {
+
+/// Retries what the contract retries; a positive errno or 0. A positive result goes to `value`.
+template <class... Arguments> int retried(long* value, long number, Arguments... arguments) noexcept {
+    long result = 0;
+    for (int attempt = 0; attempt < 4; ++attempt) {
+        result = raw::call(number, arguments...);
+        if (result != -EINTR && result != -EAGAIN) break;
+    }
+    if (value) *value = result;
+    return result < 0 ? static_cast<int>(-result) : 0;
+}
+
+// The kernel refuses masks shorter than the highest possible node, however few are in use: 1,024 is the
+// largest number any architecture is built with. It reads one bit less than it is told (mm/mempolicy.c:
+// --maxnode).
+struct NodeMask {
+    static constexpr unsigned long bits = 1024;
+    std::uint64_t words[bits / 64] = {};
+
+    /// False where nodes of 64 and above are in it, which a NodeSet cannot express.
+    bool fits() const noexcept {
+        return std::all_of(words + 1, words + bits / 64, [](std::uint64_t word) { return word == 0; });
+    }
+};
+
+constexpr int not_attempted = -EAGAIN;
+
+class LinuxKernel final : public Kernel {
+  public:
+    int query(std::span<void* const> pages, std::span<int> nodes) noexcept override {
+        if (pages.empty()) return 0;
+        std::fill(nodes.begin(), nodes.end(), not_attempted);
+        return retried(nullptr, SYS_move_pages, 0, pages.size(), pages.data(), nullptr, nodes.data(), 0);
+    }
+
+    int move(std::span<void* const> pages, std::span<const int> targets,
+             std::span<int> status) noexcept override {
+        if (pages.empty()) return 0;
+        std::fill(status.begin(), status.end(), not_attempted);
+        long left = 0;
+        const int error = retried(&left, SYS_move_pages, 0, pages.size(), pages.data(), targets.data(),
+                                  status.data(), MPOL_MF_MOVE);
+        if (error || left > 0) explain(pages, targets, status, error);
+        return error;
+    }
+
+    int bind(Range range, MemoryPolicy policy) noexcept override {
+        NodeMask mask;
+        mask.words[0] = policy.nodes.bits;
+        // MPOL_DEFAULT and MPOL_LOCAL want no mask at all.
+        const bool empty = policy.nodes.bits == 0;
+        return retried(nullptr, SYS_mbind, range.begin, range.bytes(), policy.mode,
+                       empty ? nullptr : static_cast<const void*>(mask.words), empty ? 0 : NodeMask::bits + 1,
+                       0);
+    }
+
+    int policy_at(Address address, MemoryPolicy& policy) noexcept override {
+        return read_policy(address, MPOL_F_ADDR, policy);
+    }
+
+    int task_policy(MemoryPolicy& policy) noexcept override { return read_policy(0, 0, policy); }
+
+    int allowed_nodes(NodeSet& nodes) noexcept override {
+        NodeMask mask;
+        const int error = retried(nullptr, SYS_get_mempolicy, nullptr, mask.words, NodeMask::bits + 1,
+                                  nullptr, MPOL_F_MEMS_ALLOWED);
+        if (!error) nodes.bits = mask.words[0];
+        return error;
+    }
+
+    int protect(Range range, Access access) noexcept override {
+        return retried(nullptr, SYS_mprotect, range.begin, range.bytes(),
+                       access == Access::none ? PROT_NONE : PROT_READ | PROT_WRITE);
+    }
+
+    int current_node() noexcept override {
+        unsigned cpu = 0;
+        unsigned node = 0;
+        const int saved = errno;
+        const int failed = ::getcpu(&cpu, &node); // the vDSO's: no system call on most architectures
+        errno = saved;
+        return failed ? 0 : static_cast<int>(node);
+    }
+
+    std::uint64_t free_bytes(int node) noexcept override;
+    int open_sampler(const SamplerEvent& event, int thread, std::size_t pages,
+                     SamplerRing& ring) noexcept override;
+    void close_sampler(SamplerRing& ring) noexcept override;
+    int node_of_cpu(int cpu) noexcept override;
+
+  private:
+    int read_policy(Address address, unsigned long flags, MemoryPolicy& policy) noexcept {
+        NodeMask mask;
+        int mode = 0;
+        const int error =
+            retried(nullptr, SYS_get_mempolicy, &mode, mask.words, NodeMask::bits + 1, address, flags);
+        if (error) return error;
+        // Half a policy must not be given back later as if it were the whole.
+        if (!mask.fits()) return EOVERFLOW;
+        policy = {mode, NodeSet{mask.words[0]}};
+        return 0;
+    }
+
+    void explain(std::span<void* const> pages, std::span<const int> targets, std::span<int> status,
+                 int error) noexcept;
+    void read_cpu_nodes() noexcept;
+
+    // 8,192 CPUs are the most that a distribution's kernel is built for. A node + 1, 0: not known.
+    static constexpr int most_cpus = 8192;
+    std::atomic<std::uint8_t> cpu_nodes_[most_cpus] = {};
+    std::atomic<bool> cpu_nodes_read_{false};
+};
+
+/// move_pages(2) works through runs of pages with one target. When it cannot migrate all of a run (or has no
+/// memory), it gives up there: the run's pages and all later ones keep the status they had before the call.
+/// Find out what became of them: where they are, else the reason (in the failed run), else EAGAIN (later
+/// ones: not attempted).
+void LinuxKernel::explain(std::span<void* const> pages, std::span<const int> targets, std::span<int> status,
+                          int error) noexcept {
+    std::size_t first = 0;
+    while (first < status.size() && status[first] != not_attempted)
+        ++first;
+    std::size_t run_end = first;
+    while (run_end < status.size() && targets[run_end] == targets[first])
+        ++run_end;
+
+    constexpr std::size_t piece = 256;
+    for (std::size_t begin = first; begin < pages.size(); begin += piece) {
+        const std::size_t count = std::min(piece, pages.size() - begin);
+        int where[piece];
+        const int failed = query(pages.subspan(begin, count), std::span<int>(where, count));
+        for (std::size_t i = 0; i < count; ++i) {
+            int& state = status[begin + i];
+            if (state != not_attempted) continue;
+            if (!failed && (where[i] == targets[begin + i] || where[i] < 0)) {
+                state = where[i];
+            } else if (begin + i < run_end) {
+                state = error ? -error : -EBUSY;
+            }
+        }
+    }
+}
+
+/// A file of a node's directory in sysfs. No snprintf: it may allocate.
+long read_node_file(int node, const char* file, char* buffer, std::size_t bytes) noexcept {
+    char path[64] = "/sys/devices/system/node/node";
+    char* end = path + std::strlen(path);
+    if (node >= 10) *end++ = static_cast<char>('0' + node / 10);
+    *end++ = static_cast<char>('0' + node % 10);
+    std::strcpy(end, file);
+    return raw::read_file(path, buffer, bytes);
+}
+
+std::uint64_t LinuxKernel::free_bytes(int node) noexcept {
+    if (node < 0 || node >= max_nodes) return 0;
+    char text[4096];
+    if (read_node_file(node, "/meminfo", text, sizeof text) <= 0) return 0;
+
+    const auto kib = [&text](const char* key) -> std::uint64_t {
+        const char* at = std::strstr(text, key);
+        if (!at) return 0;
+        at += std::strlen(key);
+        while (*at == ' ')
+            ++at;
+        std::uint64_t value = 0;
+        for (; *at >= '0' && *at <= '9'; ++at)
+            value = value * 10 + static_cast<std::uint64_t>(*at - '0');
+        return value;
+    };
+    return (kib("MemFree:") + kib("Inactive(file):")) * 1024;
+}
+
+/// Map without inheriting into children (a child that touches a ring gets a SIGSEGV).
+void* map_event(int descriptor, std::size_t bytes, std::uint64_t offset, int& error) noexcept {
+    void* map = raw::map(bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, offset, error);
+    if (map) raw::call(SYS_madvise, map, bytes, MADV_DONTFORK);
+    return map;
+}
+
+int LinuxKernel::open_sampler(const SamplerEvent& event, int thread, std::size_t pages,
+                              SamplerRing& ring) noexcept {
+    ring = {};
+    ring.thread = thread;
+    perf_event_attr attributes{};
+    attributes.size = sizeof attributes;
+    attributes.type = event.type;
+    attributes.config = event.config;
+    attributes.config1 = event.config1;
+    attributes.config2 = event.config2;
+    attributes.sample_period = event.period;
+    attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU;
+    if (event.weight) attributes.sample_type |= PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC;
+    attributes.precise_ip = static_cast<unsigned>(event.precise) & 3;
+    attributes.exclude_kernel = event.exclude_kernel;
+    attributes.exclude_hv = event.exclude_kernel;
+    attributes.sample_id_all = event.aux_pages != 0;
+
+    const auto open_event = [thread](const perf_event_attr& what, int group, long& descriptor) {
+        return retried(&descriptor, SYS_perf_event_open, &what, thread, -1, group, PERF_FLAG_FD_CLOEXEC);
+    };
+    long leader = -1;
+    long sampler = -1;
+    int error = 0;
+    if (event.with_leader) {
+        perf_event_attr counting{};
+        counting.size = sizeof counting;
+        counting.type = event.type;
+        counting.config = event.leader_config;
+        counting.exclude_kernel = event.exclude_kernel;
+        counting.exclude_hv = event.exclude_kernel;
+        error = open_event(counting, -1, leader);
+        if (!error) ring.leader = map_event(static_cast<int>(leader), page_bytes(), 0, error);
+    }
+    if (!error) error = open_event(attributes, static_cast<int>(leader), sampler);
+    if (!error) {
+        ring.bytes = (1 + pages) * page_bytes();
+        ring.map = map_event(static_cast<int>(sampler), ring.bytes, 0, error);
+    }
+    if (!error && event.aux_pages) {
+        auto* control = static_cast<perf_event_mmap_page*>(ring.map);
+        ring.aux_bytes = event.aux_pages * page_bytes();
+        control->aux_offset = ring.bytes;
+        control->aux_size = ring.aux_bytes;
+        ring.aux = map_event(static_cast<int>(sampler), ring.aux_bytes, control->aux_offset, error);
+    }
+    if (sampler >= 0) raw::close(static_cast<int>(sampler));
+    if (leader >= 0) raw::close(static_cast<int>(leader));
+    if (error) close_sampler(ring);
+    return error;
+}
+
+void LinuxKernel::close_sampler(SamplerRing& ring) noexcept {
+    // The AUX buffer first: the kernel stops its writer when it is unmapped.
+    raw::unmap(ring.aux, ring.aux_bytes);
+    raw::unmap(ring.map, ring.bytes);
+    raw::unmap(ring.leader, page_bytes());
+    ring = {};
+}
+
+/// Two threads that arrive first together both read, and store the same values.
+void LinuxKernel::read_cpu_nodes() noexcept {
+    constexpr std::size_t bytes = 48 * 1024; // a list of 8,192 CPUs with nothing contiguous
+    auto* text = static_cast<char*>(raw::map_memory(bytes));
+    if (!text) return;
+    NodeSet online;
+    if (raw::read_file("/sys/devices/system/node/online", text, bytes) > 0) {
+        for_each_index(text, [&online](int node) { online.add(node); });
+    } else if (raw::read_file("/sys/devices/system/cpu/possible", text, bytes) > 0) {
+        // A kernel without NUMA has no node directory: everything is node 0.
+        for_each_index(text, [this](int cpu) {
+            if (cpu < most_cpus) cpu_nodes_[cpu].store(1, std::memory_order_relaxed);
+        });
+    }
+    for (int node = 0; node < max_nodes; ++node) {
+        if (!online.has(node)) continue;
+        if (read_node_file(node, "/cpulist", text, bytes) <= 0) continue;
+        for_each_index(text, [this, node](int cpu) {
+            if (cpu < most_cpus) {
+                cpu_nodes_[cpu].store(static_cast<std::uint8_t>(node + 1), std::memory_order_relaxed);
+            }
+        });
+    }
+    raw::unmap(text, bytes);
+    cpu_nodes_read_.store(true, std::memory_order_release);
+}
+
+int LinuxKernel::node_of_cpu(int cpu) noexcept {
+    if (cpu < 0 || cpu >= most_cpus) return -1;
+    if (!cpu_nodes_read_.load(std::memory_order_acquire)) read_cpu_nodes();
+    return static_cast<int>(cpu_nodes_[cpu].load(std::memory_order_relaxed)) - 1;
+}
+
+// Never destroyed: signal handlers and hooks use it until the process is gone.
+union Forever {
+    LinuxKernel kernel;
+    constexpr Forever() : kernel() {}
+    ~Forever() {}
+};
+constinit Forever forever;
+
+} // namespace
+
+Kernel& linux_kernel() noexcept { return forever.kernel; }
+
+} // namespace homing
