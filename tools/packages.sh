@@ -7,6 +7,7 @@
 # root and leaves the boot loader alone.
 set -u -o pipefail
 export LC_ALL=C
+PATH=$PATH:/usr/sbin:/sbin # depmod, for a user whose PATH lacks them
 cd "$(dirname "$0")/.." || exit 2
 
 table=tools/packages.tsv
@@ -25,7 +26,7 @@ kernel_below() {
     local root=$1 series=$2 image release
     for image in $(printf '%s\n' "$root"/boot/vmlinuz-"$series".*cloud* | sort -rV); do
         release=${image##*/vmlinuz-}
-        if [ -r "$image" ] && [ -d "$root/lib/modules/$release/kernel" ]; then return 0; fi
+        if [ -r "$image" ] && [ -r "$root/lib/modules/$release/modules.dep" ]; then return 0; fi
     done
     return 1
 }
@@ -130,8 +131,9 @@ fetch_kernel() {
     modules=$folder/root/lib/modules
     [ -d "$modules" ] || modules=$folder/root/usr/lib/modules
     mkdir -p "$kernels/boot" "$kernels/lib/modules"
-    # Modules first: a kernel counts as present only with its image, so that an interrupted set-up starts again.
-    cp -a "$modules"/. "$kernels/lib/modules/" && cp -a "$folder"/root/boot/. "$kernels/boot/"
+    # The index of the modules comes last: a kernel counts as present only with it, so that an interrupted set-up starts again.
+    cp -a "$modules"/. "$kernels/lib/modules/" && cp -a "$folder"/root/boot/. "$kernels/boot/" &&
+        depmod -b "$kernels" "$(ls "$modules")" >>"$log" 2>&1
     local status=$?
     rm -rf "$folder"
     return $status

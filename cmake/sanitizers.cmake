@@ -1,0 +1,10 @@
+# HOMING_SANITIZE=address|undefined|thread builds everything with that sanitizer; any report ends the program.
+set(HOMING_SANITIZE "" CACHE STRING "sanitizer to build with: address, undefined or thread")
+if(HOMING_SANITIZE)
+  if(NOT HOMING_SANITIZE MATCHES "^(address|undefined|thread)$")
+    message(FATAL_ERROR "HOMING_SANITIZE=${HOMING_SANITIZE}: not one of address, undefined, thread")
+  endif()
+  set(sanitize_flags -fsanitize=${HOMING_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${sanitize_flags}>")
+  add_link_options("$<$<LINK_LANGUAGE:C,CXX>:-fsanitize=${HOMING_SANITIZE}>")
+endif()
