@@ -1,9 +1,6 @@
 # What `make install` and the wheel install. In the wheel (SKBUILD) everything lies in the Python package's own folder.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
-if(SKBUILD)
-  set(CMAKE_INSTALL_LIBDIR lib)
-endif()
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/homing)
 set(fortran_dir ${CMAKE_INSTALL_INCLUDEDIR}/homing/fortran)
 
