@@ -254,7 +254,7 @@ def test_marks_its_phases_in_the_lab_only(name: str, tmp_path: Path) -> None:
         "LD_PRELOAD": str(library),
     }
     environment.pop("HOMING_LAB", None)
-    command = [path, *SMALL[name]]
+    command = [str(path), *SMALL[name]]
     outside = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
     assert outside.stderr == ""
     environment["HOMING_LAB"] = "1"
