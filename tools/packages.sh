@@ -91,7 +91,7 @@ update_lists() {
     fi
 }
 
-known() { apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }
+known() { [[ $(apt-cache policy "$1" 2>/dev/null) == *"Candidate: "[!\(]* ]]; }
 
 # The first package of "a|b" that apt knows.
 resolve() {
