@@ -1,0 +1,1 @@
+"""The lab: a Linux guest with several NUMA nodes on any machine, and a counter of its remote cache misses."""

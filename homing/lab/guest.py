@@ -1,0 +1,501 @@
+"""The lab: a Linux guest with several NUMA nodes, emulated, that runs commands on the host's files.
+
+    result = run(["./a.out"], LabOptions(nodes=4))          # one command, output live, exit status brought back
+    results = run_many([Step(command=["./a"]), ...])        # many commands in one boot, outputs collected
+    with Guest(options) as guest: guest.step(Step(...))     # the same, one at a time
+
+The host's / is there read-only under a writable layer in memory; the current directory and LabOptions.writable are
+the host's own. Time inside means nothing (emulation, one host memory for all nodes); results, placement and counts do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Protocol
+
+from homing.installation import PACKAGE
+
+from . import counts as counts_module
+from . import initrd, machine, shares
+from .counts import Counts
+from .errors import LAB_FAILED, LabError, LabInterrupted, LabTimeout
+from .kernel import find_kernel
+from .steps import KernelSettings, Step, StepResult, command_script, guest_environment, setup_script
+
+_PLUGIN = "libhoming_counter_plugin.so"
+_MARK = "homing-mark"
+_BOOT_TIMEOUT = 240.0  # seconds; 12 on a quiet machine
+_STOP_TIMEOUT = 30.0
+_POLL = 0.02
+_CHUNK = 1 << 20
+_SOCKET_PATH_LIMIT = 100  # struct sockaddr_un holds 108 bytes
+
+
+class Sink(Protocol):
+    """Where a command's output goes while it runs."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+
+@dataclass(kw_only=True)
+class CountOptions:
+    """The counter and the cache that it counts for, private to each CPU (lab/counter_plugin.c)."""
+
+    cache_kib: int = 1024
+    ways: int = 16
+    line: int = 64
+    coherent: bool = True
+
+    def check(self) -> None:
+        sets, rest = divmod(self.cache_kib * 1024, max(1, self.ways * self.line))
+        if self.line not in (16, 32, 64, 128, 256, 512, 1024, 2048, 4096):
+            raise LabError(f"count: a line of {self.line} bytes is not a power of two from 16 to 4096")
+        if not 1 <= self.ways <= 64:
+            raise LabError(f"count: {self.ways} ways are not 1 to 64")
+        if sets < 1 or rest or sets & (sets - 1):
+            raise LabError(
+                f"count: {self.cache_kib} KiB / ({self.ways} ways x {self.line} bytes) is not a power of two of sets"
+            )
+
+
+@dataclass(kw_only=True)
+class LabOptions(KernelSettings):
+    """The guest. Kernel settings (numa_balancing, scan knobs, ...) are the defaults of its steps."""
+
+    nodes: int = 4
+    cpus_per_node: int = 1
+    memory_per_node_mib: int = 1024
+    kernel: str | None = None  # a series ("6.1", "6.12") or the path of a vmlinuz
+    count: CountOptions | None = None
+    kernel_append: str = ""  # more words for the kernel's command line
+    timeout: float | None = None  # seconds for the whole guest, boot included; then LabTimeout
+    numa_balancing: int | None = 0
+    writable: Sequence[
+        str | os.PathLike[str]
+    ] = ()  # folders shared for writing besides the current directory
+    progress: Callable[[str], None] | None = None  # told what takes long
+
+    @property
+    def topology(self) -> machine.Topology:
+        return machine.Topology(self.nodes, self.cpus_per_node, self.memory_per_node_mib)
+
+    def check(self) -> None:
+        super().check()
+        self.topology.check()
+        if self.timeout is not None and self.timeout <= 0:
+            raise LabError(f"timeout: {self.timeout} is not a positive number of seconds")
+        if self.count is not None:
+            self.count.check()
+            if self.topology.cpus > machine.MAX_COUNTED_CPUS:
+                raise LabError(f"count: at most {machine.MAX_COUNTED_CPUS} CPUs, not {self.topology.cpus}")
+
+
+@dataclass(frozen=True)
+class LabResult:
+    exit_status: int  # of the command; 128 + n if signal n ended it
+    boot_seconds: float  # from QEMU's start until the command could begin
+    wall_seconds: float  # everything, on the host's clock
+    guest_seconds: float  # the command alone, on the guest's clock, which means little
+    kernel: str
+    counts: Counts | None = None
+
+
+def find_built(name: str) -> Path:
+    """A compiled part of the lab: in HOMING_LAB_LIBRARIES, the installed package, or the source tree's build folder."""
+    package = Path(PACKAGE)
+    places = [
+        package / "lib" / "homing",
+        package / "lib",
+        package.parent / "build" / "release" / "lab",
+        Path(sys.prefix) / "lib" / "homing",
+    ]
+    stated = os.environ.get("HOMING_LAB_LIBRARIES", "")
+    if stated:
+        places = [Path(stated)]
+    for place in places:
+        if (place / name).is_file():
+            return place / name
+    raise LabError(f"{name} is not in {' or '.join(map(str, places))}: build it, or set HOMING_LAB_LIBRARIES")
+
+
+@dataclass
+class _Running:
+    """What must be ended and removed again, filled in as it comes to be."""
+
+    folder: Path
+    shared: list[shares.SharedFolder] = field(default_factory=list)
+    qemu: subprocess.Popen[bytes] | None = None
+
+
+class Guest:
+    """A running guest, as a context manager. Not for use by several threads at once."""
+
+    def __init__(
+        self,
+        options: LabOptions | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self.options = options or LabOptions()
+        self.options.check()
+        self.cwd = Path(cwd if cwd is not None else os.getcwd()).resolve()
+        self.environment = guest_environment(os.environ if env is None else env, self.options.topology.cpus)
+        self.kernel = find_kernel(self.options.kernel)
+        self.boot_seconds = 0.0
+        self._started = 0.0
+        self._steps = 0
+        self._running: _Running | None = None
+
+    # Start and end
+
+    def __enter__(self) -> Guest:
+        options = self.options
+        qemu = machine.find_qemu()
+        shares.find_virtiofsd()
+        machine.check_memory(options.topology)
+        folders = shares.writable_folders([self.cwd, *options.writable])
+        archive = initrd.build(self.kernel)
+        self._running = running = _Running(_temporary_folder())
+        try:
+            self._start(running, qemu, archive, folders)
+            self._wait_until_ready()
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self._running is not None and self._running.qemu is not None:
+            (self._control / "end").touch()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._running.qemu.wait(timeout=_STOP_TIMEOUT)
+        self._stop()
+
+    def _start(self, running: _Running, qemu: str, archive: Path, folders: list[Path]) -> None:
+        options = self.options
+        control = self._control
+        (control / "steps").mkdir(parents=True)
+        tags = {f"share{number}": folder for number, folder in enumerate(folders)}
+        (control / "shares").write_text("".join(f"{tag} {folder}\n" for tag, folder in tags.items()))
+        plugin = self._prepare_counter() if options.count is not None else None
+        # The host's files do not change while the guest runs, as far as the guest is concerned: it may keep what it read.
+        running.shared.append(shares.start(Path("/"), "host", "always", running.folder))
+        running.shared.append(shares.start(control, "control", "none", running.folder))
+        for tag, folder in tags.items():
+            running.shared.append(shares.start(folder, tag, "auto", running.folder))
+        command = machine.command_line(
+            qemu,
+            options.topology,
+            self.kernel,
+            archive,
+            [shared.share for shared in running.shared],
+            running.folder / "console",
+            options.kernel_append,
+            plugin,
+        )
+        self._tell(
+            f"booting Linux {self.kernel.version} with {options.nodes} nodes of {options.cpus_per_node} CPU "
+            f"and {options.memory_per_node_mib} MiB"
+        )
+        self._started = time.monotonic()
+        with (running.folder / "qemu.log").open("wb") as log:
+            running.qemu = subprocess.Popen(
+                shares.as_helper(command),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                # A terminal's Ctrl-C must reach us alone, so that we can end things in order.
+                start_new_session=True,
+            )
+
+    def _prepare_counter(self) -> str:
+        """Puts the counter's parts in place; returns the value of QEMU's -plugin."""
+        count = self.options.count
+        assert count is not None
+        plugin = find_built(_PLUGIN)
+        mark = self._control / _MARK
+        shutil.copyfile(find_built(_MARK), mark)
+        mark.chmod(0o755)
+        (self._control / "count").touch()
+        arguments = {
+            "out": os.fspath(self._folder / "counts").replace(",", ",,"),
+            "nodes": self.options.nodes,
+            "cpus_per_node": self.options.cpus_per_node,
+            "memory": self.options.memory_per_node_mib,
+            "cache": count.cache_kib,
+            "ways": count.ways,
+            "line": count.line,
+            "coherent": "on" if count.coherent else "off",
+        }
+        words = [
+            os.fspath(plugin).replace(",", ",,"),
+            *(f"{name}={value}" for name, value in arguments.items()),
+        ]
+        return ",".join(words)
+
+    def _wait_until_ready(self) -> None:
+        ready = self._control / "ready"
+        while not ready.exists():
+            self._check_alive("while it booted")
+            if time.monotonic() - self._started > _BOOT_TIMEOUT:
+                raise LabError(
+                    f"the guest did not boot within {_BOOT_TIMEOUT:g} s{self._last_words()}", LAB_FAILED
+                )
+            time.sleep(_POLL)
+        self.boot_seconds = time.monotonic() - self._started
+        if self.options.count is not None:
+            self_test = self._read_counts(0)
+            if self_test.nodes_verified != self.options.nodes or self_test.self_test_mismatches:
+                raise LabError(
+                    f"the counter's self-test failed: it told {self_test.nodes_verified} of {self.options.nodes} nodes apart "
+                    f"({self_test.self_test_mismatches} mismatches); the counter is made for QEMU 7.2",
+                    LAB_FAILED,
+                )
+        self._tell(f"booted in {self.boot_seconds:.1f} s")
+
+    def _stop(self) -> None:
+        """Ends QEMU and the shared folders and removes the temporary folder; safe to call at any moment, more than once."""
+        running, self._running = self._running, None
+        if running is None:
+            return
+        with _no_interrupts():
+            if running.qemu is not None and running.qemu.poll() is None:
+                running.qemu.terminate()
+                try:
+                    running.qemu.wait(timeout=3)
+                except subprocess.TimeoutExpired:
+                    running.qemu.kill()
+                    running.qemu.wait()
+            for shared in running.shared:
+                shared.stop()
+            shutil.rmtree(running.folder, ignore_errors=True)
+
+    # Steps
+
+    def step(self, step: Step, stdout: Sink | None = None, stderr: Sink | None = None) -> StepResult:
+        """Runs one command and returns when it has ended. Its output goes to the sinks while it runs, and into the result.
+
+        With sinks the result's stdout and stderr are empty: the sinks have them.
+        """
+        step.check()
+        if self._running is None:
+            raise LabError("this guest does not run (any more)", LAB_FAILED)
+        number = self._steps
+        self._steps += 1
+        folder = self._control / "steps" / str(number)
+        folder.mkdir()
+        cwd = Path(step.cwd).resolve() if step.cwd is not None else self.cwd
+        (folder / "setup").write_text(setup_script(self.options, step))
+        script = command_script(step, self.environment, cwd, self.options.count is not None)
+        (folder / "command").write_bytes(os.fsencode(script))
+        (folder / "stdout").touch()
+        (folder / "stderr").touch()
+        (folder / "go").touch()
+        with (folder / "stdout").open("rb") as out, (folder / "stderr").open("rb") as err:
+            follow = [(out, stdout), (err, stderr)]
+            while not (folder / "status").exists():
+                moved = [_forward(source, sink) for source, sink in follow if sink is not None]
+                if not any(moved):
+                    self._check_alive("while it ran " + step.command[0])
+                    time.sleep(_POLL)
+            for source, sink in follow:
+                if sink is not None:
+                    while _forward(source, sink):
+                        pass
+            words = (folder / "status").read_text().split()
+            if words == ["setup"]:
+                why = " ".join((folder / "setup.log").read_text(errors="replace").split())
+                raise LabError(f"the guest's kernel refused a setting: {why}")
+            exit_status, seconds = int(words[0]), float(words[2]) - float(words[1])
+            timed_out = step.timeout is not None and exit_status in (124, 137) and seconds >= step.timeout
+            result = StepResult(
+                step,
+                exit_status,
+                out.read() if stdout is None else b"",
+                err.read() if stderr is None else b"",
+                seconds,
+                timed_out,
+                self._read_counts(number + 1) if self.options.count is not None else None,
+            )
+        shutil.rmtree(folder, ignore_errors=True)
+        return result
+
+    # Small things
+
+    @property
+    def _folder(self) -> Path:
+        assert self._running is not None
+        return self._running.folder
+
+    @property
+    def _control(self) -> Path:
+        return self._folder / "control"
+
+    def _tell(self, text: str) -> None:
+        if self.options.progress is not None:
+            self.options.progress(text)
+
+    def _read_counts(self, number: int) -> Counts:
+        path = self._folder / f"counts-{number}.json"
+        result = counts_module.read(path)
+        path.unlink()
+        return result
+
+    def _check_alive(self, when: str) -> None:
+        running = self._running
+        assert running is not None and running.qemu is not None
+        timeout = self.options.timeout
+        if timeout is not None and time.monotonic() - self._started > timeout:
+            raise LabTimeout(f"the guest did not end within {timeout:g} s")
+        if running.qemu.poll() is None:
+            return
+        error = self._control / "error"
+        if error.is_file():
+            raise LabError(f"the guest failed {when}: {' '.join(error.read_text().split())}", LAB_FAILED)
+        for shared in running.shared:
+            if shared.process.poll() not in (None, 0):
+                raise LabError(f"virtiofsd for {shared.folder} failed: {shared.error()}", LAB_FAILED)
+        raise LabError(f"the guest ended {when}{self._last_words()}", LAB_FAILED)
+
+    def _last_words(self) -> str:
+        """What QEMU or the guest's console said last, for a message of one line."""
+        for name in ("qemu.log", "console"):
+            path = self._folder / name
+            if path.is_file():
+                lines = [
+                    line.strip() for line in path.read_text(errors="replace").splitlines() if line.strip()
+                ]
+                panics = [line for line in lines if "Kernel panic" in line or "homing-lab:" in line]
+                if lines:
+                    return ": " + (panics or lines)[-1]
+        return ""
+
+
+def _temporary_folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="homing-lab-"))
+    if len(os.fspath(folder)) + len("/share000.socket") > _SOCKET_PATH_LIMIT:
+        folder.rmdir()
+        folder = Path(tempfile.mkdtemp(prefix="homing-lab-", dir="/tmp"))
+    return folder
+
+
+class _Readable(Protocol):
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
+def _forward(source: _Readable, sink: Sink) -> bool:
+    """Passes on what was written since; False if there was nothing."""
+    data = source.read(_CHUNK)
+    if data:
+        sink.write(data)
+    return bool(data)
+
+
+class _Descriptor:
+    """A sink that writes through to a file descriptor."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def write(self, data: bytes, /) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self.descriptor, view) :]
+
+
+@contextlib.contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """Holds back the terminal's impatience while things are put away."""
+    held = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _signals_as_exceptions() -> Iterator[None]:
+    """SIGINT, SIGTERM and SIGHUP raise LabInterrupted, so that a `with Guest` block ends in order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise LabInterrupted(number)
+
+    handled = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, interrupt) for number in handled}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def run(
+    command: Sequence[str],
+    options: LabOptions | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str] | None = None,
+    stdout: Sink | None = None,
+    stderr: Sink | None = None,
+) -> LabResult:
+    """Boots a guest, runs one command in it with its output going to ours live, and ends the guest.
+
+    cwd: shared for writing at the same path; ours unless given. env: the host's unless given (filtered, see guest_environment).
+    stdout, stderr: our file descriptors 1 and 2 unless given. stdin is empty.
+    Raises LabError, LabTimeout, LabInterrupted (a signal came), and what a sink raises (BrokenPipeError); the guest is gone then.
+    """
+    began = time.monotonic()
+    step = Step(command=list(command))
+    step.check()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with _signals_as_exceptions(), Guest(options, cwd, env) as guest:
+        result = guest.step(step, stdout or _Descriptor(1), stderr or _Descriptor(2))
+    return LabResult(
+        exit_status=result.exit_status,
+        boot_seconds=guest.boot_seconds,
+        wall_seconds=time.monotonic() - began,
+        guest_seconds=result.seconds,
+        kernel=guest.kernel.version,
+        counts=result.counts,
+    )
+
+
+def run_many(
+    steps: Sequence[Step],
+    options: LabOptions | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str] | None = None,
+    on_result: Callable[[StepResult], None] | None = None,
+) -> list[StepResult]:
+    """Runs the steps one after the other in one boot. A step that fails does not stop the next one.
+
+    on_result is called after each step. Raises as `run` does.
+    """
+    for step in steps:
+        step.check()
+    results: list[StepResult] = []
+    with _signals_as_exceptions(), Guest(options, cwd, env) as guest:
+        for step in steps:
+            result = guest.step(step)
+            results.append(result)
+            if on_result is not None:
+                on_result(result)
+    return results
