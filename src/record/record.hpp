@@ -3,8 +3,10 @@
 //
 // Layout: 16,384 bytes of header: the line "homing-record 1\n", then JSON (terminated by a newline, padded with
 // zeros), then rows. Unused rows at the end of the file are zero (kind 0). The JSON has: format, row_bytes,
-// header_bytes, rows {name: {kind, fields: [[name, type, length, offset]...]}}, pid, rank, program, arguments,
-// host, start (seconds since the epoch), homing (version), page_bytes.
+// header_bytes, rows {name: {kind, fields: [[name, type, length, offset]...]}}, pid, rank (null outside MPI),
+// program, arguments, arguments_truncated, host, start (seconds since the epoch), homing (version), page_bytes.
+// Bytes of names that are no UTF-8 are lone surrogates U+DCxx (Python: os.fsencode gives the bytes back). A row's
+// first four bytes are its kind, written last; row fields begin at the offsets told, little end first.
 #pragma once
 
 #include "record/rows.hpp"
@@ -14,8 +16,9 @@
 
 namespace homing::record {
 
-/// Open the record of this process at `path` (%p, %r expanded). False: not possible, said once to nobody: homing
-/// works on without a record. An empty path: no record.
+/// Open the record of this process at `path` (%p, %r, %% expanded; made absolute). False: not possible, said once to
+/// nobody: homing works on without a record. An empty path: no record. A file that is there already is replaced only
+/// if it is empty or a record (a new file takes its name; another process that still writes the old one goes on).
 bool open(const char* path) noexcept;
 
 /// Append one row. Any row struct of rows.hpp. Driver thread only; silently nothing where no record is open.
@@ -30,6 +33,9 @@ void fact(std::string_view key, std::string_view value) noexcept;
 /// Say something to the user, through the record: the launcher prints it. Equal texts are written once and counted.
 enum class Level : u32 { note = 1, warning = 2, not_done = 3 };
 void message(Level level, std::string_view value) noexcept;
+
+/// How many messages of a level there were, with or without a record.
+u64 messages(Level level) noexcept;
 
 /// Seconds since open() (or since the first call).
 double now() noexcept;
