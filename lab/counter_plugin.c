@@ -1,8 +1,8 @@
 /* homing's hardware counter: a QEMU TCG plugin that counts user-space cache misses by (node of the CPU, home
  * node of the page).
  *
- *   -plugin
- * libhoming_counter_plugin.so,out=PREFIX,nodes=4,cpus_per_node=1,memory=1024[,cache=1024,ways=16,line=64,coherent=on]
+ *   -plugin libhoming_counter_plugin.so,out=PREFIX,nodes=4,cpus_per_node=1,memory=1024
+ *           [,cache=1024][,ways=16][,line=64][,coherent=on][,pages=2097152]
  *
  * memory: MiB of each node, whose RAM must be memory backends of equal size, created in node order. cache:
  * KiB private to each virtual CPU. PREFIX-0.json, PREFIX-1.json, ... are written, one for each "dump" control

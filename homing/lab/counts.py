@@ -1,9 +1,9 @@
 """What the counter plugin (lab/counter_plugin.c) counted, a phase at a time.
 
-That is cache misses by (node of the CPU, home node of the page), of user-space loads and stores in a *stated* cache
-(Counts.cache), private to each CPU. The oracle is computed from the same counts: every page lies on the node that
-missed on it most, so its remote misses are the fewest that any placement without migration can have, for the phases
-asked for together.
+That is cache misses by (node of the CPU, home node of the page), of user-space loads and stores in a
+*stated* cache (Counts.cache), private to each CPU. The oracle is computed from the same counts: every page
+lies on the node that missed on it most, so its remote misses are the fewest that any placement without
+migration can have, for the phases asked for together.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Counts:
         return _ratio(self.remote(phases), self.misses(phases))
 
     def home_shares(self, phases: Iterable[int] | None = None) -> list[float]:
-        """Each node's share of the misses that it served; remote_fraction alone cannot tell serial from round-robin placement."""
+        """Each node's share of the misses that it served: tells serial from round-robin placement."""
         matrix = self.matrix(phases)
         total = sum(map(sum, matrix))
         return [_ratio(sum(row[home] for row in matrix), total) for home in range(self.nodes)]
@@ -113,7 +113,7 @@ class Counts:
         )
 
     def oracle_remote(self, phases: Iterable[int] | None = None) -> int:
-        """Remote misses with every page on its majority node of these phases. ValueError where `phases` has gaps."""
+        """Remote misses with every page on its majority node of these phases (ValueError if with gaps)."""
         entry = self._oracle_range(phases)
         return entry.remote if entry else 0
 

@@ -10,7 +10,7 @@ TIMED_OUT = 124
 
 
 class LabError(UserError):
-    """The lab cannot do what was asked: a missing part, a missing right (status 2), or a guest that failed (125)."""
+    """The lab cannot do what was asked: a missing part or right (status 2), or a guest that failed (125)."""
 
     def __init__(self, message: str, status: int = MISUSE) -> None:
         super().__init__(message, status)
@@ -24,7 +24,7 @@ class LabTimeout(LabError):
 
 
 class LabInterrupted(KeyboardInterrupt):
-    """A signal ended the lab; the guest and its helpers are gone. `signal_number` is for the exit status 128 + n."""
+    """A signal ended the lab; the guest and its helpers are gone. The exit status is 128 + signal_number."""
 
     def __init__(self, signal_number: int) -> None:
         super().__init__(f"signal {signal_number}")

@@ -1,11 +1,12 @@
 """The lab: a Linux guest with several NUMA nodes, emulated, that runs commands on the host's files.
 
-    result = run(["./a.out"], LabOptions(nodes=4))          # one command, output live, exit status brought back
-    results = run_many([Step(command=["./a"]), ...])        # many commands in one boot, outputs collected
-    with Guest(options) as guest: guest.step(Step(...))     # the same, one at a time
+    result = run(["./a.out"], LabOptions(nodes=4))         # one command, its output live
+    results = run_many([Step(command=["./a"]), ...])       # many commands in one boot, outputs collected
+    with Guest(options) as guest: guest.step(Step(...))    # the same, one at a time
 
-The host's / is there read-only under a writable layer in memory; the current directory and LabOptions.writable are
-the host's own. Time inside means nothing (emulation, one host memory for all nodes); results, placement and counts do.
+The host's / is there read-only under a writable layer in memory; the current directory and
+LabOptions.writable are the host's own. Time inside means nothing (emulation, one host memory for all nodes);
+results, placement and counts do.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ class CountOptions:
             raise LabError(f"count: {self.ways} ways are not 1 to 64")
         if sets < 1 or rest or sets & (sets - 1):
             raise LabError(
-                f"count: {self.cache_kib} KiB / ({self.ways} ways x {self.line} bytes) is not a power of two of sets"
+                f"count: {self.cache_kib} KiB in {self.ways} ways of {self.line}-byte lines "
+                "is not a power of two of sets"
             )
 
 
@@ -113,7 +115,7 @@ class LabResult:
 
 
 def find_built(name: str) -> Path:
-    """A compiled part of the lab: in HOMING_LAB_LIBRARIES, the installed package, or the source tree's build folder."""
+    """A compiled part of the lab: in HOMING_LAB_LIBRARIES, the package, or the source tree's build."""
     package = Path(PACKAGE)
     places = [
         package / "lib" / "homing",
@@ -192,7 +194,7 @@ class Guest:
         tags = {f"share{number}": folder for number, folder in enumerate(folders)}
         (control / "shares").write_text("".join(f"{tag} {folder}\n" for tag, folder in tags.items()))
         plugin = self._prepare_counter() if options.count is not None else None
-        # The host's files do not change while the guest runs, as far as the guest is concerned: it may keep what it read.
+        # For the guest, the host's files do not change while it runs: it may keep what it read.
         running.shared.append(shares.start(Path("/"), "host", "always", running.folder))
         running.shared.append(shares.start(control, "control", "none", running.folder))
         for tag, folder in tags.items():
@@ -261,14 +263,15 @@ class Guest:
             self_test = self._read_counts(0)
             if self_test.nodes_verified != self.options.nodes or self_test.self_test_mismatches:
                 raise LabError(
-                    f"the counter's self-test failed: it told {self_test.nodes_verified} of {self.options.nodes} nodes apart "
-                    f"({self_test.self_test_mismatches} mismatches); the counter is made for QEMU 7.2",
+                    f"the counter's self-test failed: it recognised {self_test.nodes_verified} of "
+                    f"{self.options.nodes} nodes ({self_test.self_test_mismatches} mismatches); "
+                    "the counter is made for QEMU 7.2",
                     LAB_FAILED,
                 )
         self._tell(f"booted in {self.boot_seconds:.1f} s")
 
     def _stop(self) -> None:
-        """Ends QEMU and the shared folders and removes the temporary folder; safe to call at any moment, more than once."""
+        """Ends QEMU and virtiofsd and removes the temporary folder; safe at any moment, more than once."""
         running, self._running = self._running, None
         if running is None:
             return
@@ -287,9 +290,9 @@ class Guest:
     # Steps
 
     def step(self, step: Step, stdout: Sink | None = None, stderr: Sink | None = None) -> StepResult:
-        """Runs one command and returns when it has ended. Its output goes to the sinks while it runs, and into the result.
+        """Runs one command and returns when it has ended.
 
-        With sinks the result's stdout and stderr are empty: the sinks have them.
+        Its output goes to the sinks while it runs; without a sink it comes back in the result.
         """
         step.check()
         if self._running is None:
@@ -457,9 +460,11 @@ def run(
 ) -> LabResult:
     """Boots a guest, runs one command in it with its output going to ours live, and ends the guest.
 
-    cwd: shared for writing at the same path; ours unless given. env: the host's unless given (filtered, see guest_environment).
+    cwd: shared for writing at the same path; ours unless given.
+    env: the host's unless given, filtered as guest_environment says.
     stdout, stderr: our file descriptors 1 and 2 unless given. stdin is empty.
-    Raises LabError, LabTimeout, LabInterrupted (a signal came), and what a sink raises (BrokenPipeError); the guest is gone then.
+    Raises LabError, LabTimeout, LabInterrupted (a signal came), and what a sink raises (BrokenPipeError).
+    The guest is gone then.
     """
     began = time.monotonic()
     step = Step(command=list(command))

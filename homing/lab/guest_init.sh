@@ -1,8 +1,12 @@
 #!/bin/busybox sh
-# PID 1 of the lab's guest. It mounts the host's files, then runs the steps that the host leaves in the control folder:
-#   /control/N/go        the step may begin        /control/N/setup    kernel settings, sourced here
-#   /control/N/command   run in the guest's root   /control/N/status   "exit-status seconds", written last
-# and ends the machine when /control/end appears. What it prints goes to the serial console: the lab shows it if something fails.
+# PID 1 of the lab's guest. It mounts the host's files, then runs the steps that the host leaves in the
+# control folder, each in a folder /control/steps/N:
+#   go       the step may begin
+#   setup    kernel settings, sourced here
+#   command  run in the guest's root
+#   status   "exit-status began ended" (seconds of uptime), written last
+# and ends the machine when /control/end appears. What it prints goes to the serial console, which the lab
+# shows if something fails.
 export PATH=/bin
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
@@ -25,8 +29,10 @@ mount -t virtiofs control /control || fail "cannot mount the control folder"
 mount -t virtiofs -o ro host /lower || fail "cannot mount the host's files"
 
 # The guest's root: the host's files, with a writable layer in memory on top.
-mount -t tmpfs -o size=60% upper /upper && mkdir /upper/files /upper/work || fail "cannot make the writable layer"
-mount -t overlay -o lowerdir=/lower,upperdir=/upper/files,workdir=/upper/work,xino=off root /root || fail "cannot mount the overlay"
+mount -t tmpfs -o size=60% upper /upper && mkdir /upper/files /upper/work ||
+    fail "cannot make the writable layer"
+mount -t overlay -o lowerdir=/lower,upperdir=/upper/files,workdir=/upper/work,xino=off root /root ||
+    fail "cannot mount the writable layer"
 mount -t proc proc /root/proc
 mount -t sysfs sys /root/sys
 mount -t debugfs debug /root/sys/kernel/debug
@@ -66,7 +72,8 @@ knob() {
 counting=
 if [ -e /control/count ]; then
     counting=1
-    chroot /root /run/homing-lab/homing-mark self-test >/control/self-test 2>&1 || fail "$(cat /control/self-test)"
+    chroot /root /run/homing-lab/homing-mark self-test >/control/self-test 2>&1 ||
+        fail "$(cat /control/self-test)"
     chroot /root /run/homing-lab/homing-mark dump
 fi
 uptime_seconds >/control/ready.new
@@ -82,7 +89,10 @@ while :; do
     if (. $step/setup) >$step/setup.log 2>&1; then
         began=$(uptime_seconds)
         # In a subshell: this shell's own "Segmentation fault" must not get into the command's stderr.
-        (exec chroot /root /bin/sh /run/homing-lab/steps/$number/command </dev/null >>$step/stdout 2>>$step/stderr)
+        (
+            exec chroot /root /bin/sh /run/homing-lab/steps/$number/command \
+                </dev/null >>$step/stdout 2>>$step/stderr
+        )
         status=$?
         ended=$(uptime_seconds)
         # Whatever the command left running must not disturb the next one.

@@ -1,4 +1,4 @@
-"""The guest's first file system: busybox, the init script and the kernel's modules, in a cpio archive that is kept in a cache."""
+"""The guest's first file system, a cpio archive: busybox, the init script and the kernel's modules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import LabError
-from .kernel import Kernel, load_order, read_module
+from .kernel import Kernel, cache_folder, load_order, read_module
 
 INIT_SCRIPT = Path(__file__).with_name("guest_init.sh")
 _BUSYBOX = (Path("/usr/lib/initramfs-tools/bin/busybox"), Path("/bin/busybox"), Path("/usr/bin/busybox"))
@@ -62,7 +62,7 @@ def cpio(entries: Iterable[Entry]) -> bytes:
 
 
 def is_static(executable: bytes) -> bool:
-    """True for a 64-bit ELF executable without an interpreter (PT_INTERP): it runs where there are no libraries."""
+    """True for a 64-bit ELF file without an interpreter (PT_INTERP): it runs where there are no libraries."""
     if executable[:5] != b"\x7fELF\x02":
         return False
     table = int.from_bytes(executable[32:40], "little")
@@ -85,11 +85,6 @@ def find_busybox(candidates: Iterable[Path] = _BUSYBOX) -> Path:
     raise LabError(f"{why}, the guest's first program: apt-get install busybox-static")
 
 
-def cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or ""
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "homing"
-
-
 def contents(kernel: Kernel, busybox: Path, init_script: Path = INIT_SCRIPT) -> list[Entry]:
     folders = ("bin", "dev", "proc", "sys", "modules", "lower", "upper", "root", "control")
     entries = [Entry(name, stat.S_IFDIR | 0o755) for name in folders]
@@ -104,7 +99,7 @@ def contents(kernel: Kernel, busybox: Path, init_script: Path = INIT_SCRIPT) -> 
 
 
 def build(kernel: Kernel, cache: Path | None = None) -> Path:
-    """The archive for this kernel, from the cache if its kernel, modules, busybox and init script are those of before."""
+    """The archive for this kernel, from the cache if what goes into it is unchanged."""
     busybox = find_busybox()
     key = hashlib.sha256()
     for part in (_FORMAT, kernel.version, str((kernel.modules / "modules.dep").stat().st_mtime_ns)):

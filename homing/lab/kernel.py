@@ -13,8 +13,8 @@ from pathlib import Path
 
 from .errors import LabError
 
-# What the guest needs beyond a kernel with a serial console: the paravirtual bus, the shared folders, the writable
-# layer on top of them.
+# What the guest needs beyond a kernel with a serial console: the paravirtual bus, the shared folders, the
+# writable layer on top of them.
 REQUIRED_MODULES = ("virtio_pci", "virtiofs", "overlay")
 DEFAULT_SERIES = "6.1"
 PACKAGES = {"6.1": "linux-image-cloud-amd64", "6.12": "linux-image-6.12-cloud-amd64"}
@@ -58,9 +58,20 @@ def _series(version: str) -> str:
     return ".".join(version.split(".")[:2]).split("-")[0]
 
 
-def installed(boot: Path = Path("/boot")) -> list[Path]:
-    """Kernel images in /boot, Debian's cloud kernels (small, virtio built for it) first, then newest first."""
-    images = [path for path in boot.glob("vmlinuz-*") if path.is_file()]
+def cache_folder() -> Path:
+    """What homing keeps for itself: HOMING_CACHE, or homing/ in the user's cache folder."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(os.environ.get("HOMING_CACHE") or os.path.join(base, "homing"))
+
+
+def unpacked() -> Path:
+    """Where set-up (tools/packages.sh) unpacks kernels that are not installed here: boot/ and lib/modules/."""
+    return cache_folder() / "kernels"
+
+
+def installed(*boots: Path) -> list[Path]:
+    """Kernel images in these folders: Debian's cloud kernels (small, made for virtio) first, then the newest."""
+    images = [path for boot in boots for path in boot.glob("vmlinuz-*") if path.is_file()]
     return sorted(
         images,
         key=lambda path: ("cloud" in path.name, version_key(path.name.removeprefix("vmlinuz-"))),
@@ -73,8 +84,8 @@ def find_kernel(
 ) -> Kernel:
     """The kernel to boot.
 
-    wanted: a path to a vmlinuz, or a series such as "6.1" or "6.12" (the newest installed one of it), or None: the newest of
-    series 6.1, or else the newest there is.
+    wanted: a path to a vmlinuz, or a series such as "6.1" or "6.12" (the newest installed one of it), or
+    None: the newest of series 6.1, or else the newest there is.
     """
     if wanted is not None and ("/" in wanted or Path(wanted).is_file()):
         image = Path(wanted)
@@ -82,7 +93,7 @@ def find_kernel(
         return _with_modules(image, version, modules_root)
     if wanted is not None and not re.fullmatch(r"\d+\.\d+", wanted):
         raise LabError(f"kernel '{wanted}': give a series such as 6.1 or 6.12, or the path of a vmlinuz")
-    images = installed(boot)
+    images = installed(boot, unpacked() / "boot")
     series = wanted or DEFAULT_SERIES
     chosen = [image for image in images if _series(image.name.removeprefix("vmlinuz-")) == series]
     if not chosen and wanted is None:
@@ -94,7 +105,9 @@ def find_kernel(
 
 
 def _with_modules(image: Path, version: str, modules_root: Path) -> Kernel:
-    modules = modules_root / version
+    # A kernel that was unpacked somewhere has its modules beside it.
+    beside = image.parent.parent / "lib" / "modules" / version
+    modules = beside if (beside / "modules.dep").is_file() else modules_root / version
     if not (modules / "modules.dep").is_file():
         raise LabError(f"{modules}: no modules of kernel {image}; install its linux-image package")
     return Kernel(image, version, modules)

@@ -95,8 +95,8 @@ def check_memory(topology: Topology) -> None:
     if needed > available:
         most = max(0, (available - _HOST_RESERVE_MIB) // topology.nodes)
         raise LabError(
-            f"{topology.nodes} nodes of {topology.memory_per_node_mib} MiB need {needed} MiB, {available} MiB are available: "
-            f"use fewer nodes or at most --memory-per-node {most}"
+            f"{topology.nodes} nodes of {topology.memory_per_node_mib} MiB need {needed} MiB, "
+            f"{available} MiB are available: use fewer nodes or at most --memory-per-node {most}"
         )
 
 

@@ -38,7 +38,7 @@ def in_user_namespace(command: list[str]) -> list[str]:
     unshare = shutil.which("unshare")
     if unshare is None:
         raise LabError(
-            "unshare is not installed, which ordinary users need for shared folders: apt-get install util-linux"
+            "unshare is not installed, which shared folders need without root: apt-get install util-linux"
         )
     probe = subprocess.run([unshare, "-r", "true"], capture_output=True, text=True, check=False)
     if probe.returncode != 0:
@@ -94,8 +94,8 @@ class SharedFolder:
 def start(folder: Path, tag: str, cache: str, runtime: Path) -> SharedFolder:
     """Starts a virtiofsd for `folder`.
 
-    cache: "none", "auto" or "always" (the guest may keep what it saw: only for folders that do not change meanwhile).
-    runtime: the lab's temporary folder, for the socket and the log. Whether it is read-only is the guest's mount's affair.
+    cache: "none", "auto" or "always" (the guest may keep what it saw: for what does not change meanwhile).
+    runtime: the lab's temporary folder, for the socket and the log. Read-only is what the guest mounts so.
     """
     path = runtime / f"{tag}.socket"
     log = runtime / f"{tag}.log"

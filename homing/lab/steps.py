@@ -1,4 +1,4 @@
-"""Commands for the guest: what a step is, its environment, and the two shell scripts that the guest runs for it."""
+"""Commands for the guest: what a step is, its environment, and the two shell scripts that it becomes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .errors import LabError
 COSTS_FILE = Path(__file__).with_name("guest_costs.toml")
 GUEST_FOLDER = "/run/homing-lab"  # where the control folder is in the guest's root
 
-# Names that mean something on the host alone (its sessions, its sockets), or that nobody wants in a guest's /proc.
+# Names that mean something on the host alone (its sessions, its sockets), or that should not go anywhere.
 _LEFT_OUT = (
     "_",
     "PWD",
@@ -119,7 +119,7 @@ class StepResult:
 
 
 def guest_environment(host: Mapping[str, str], cpus: int) -> dict[str, str]:
-    """The guest's environment: the host's without what means nothing there, and the lab's own defaults where unset."""
+    """The guest's environment: the host's without what means nothing there, plus the lab's defaults."""
     environment = {
         name: value
         for name, value in host.items()
@@ -136,7 +136,7 @@ def guest_environment(host: Mapping[str, str], cpus: int) -> dict[str, str]:
 
 
 def setup_script(defaults: KernelSettings, step: KernelSettings) -> str:
-    """Shell lines for the guest's init: every setting that the lab or the step states, all others back to the boot's."""
+    """Shell lines for the guest's init: what the lab or the step states; all else as at boot."""
     files = defaults.files()
     files.update(
         {file: value for file, value in step.files().items() if value is not None or file not in files}
