@@ -52,7 +52,7 @@ class PeriodFinder {
     PeriodFinder();
 
     Step push(std::uint32_t id) {
-        if (settled_ && id == pattern_[position_]) {
+        if (fast_ && id == pattern_[position_]) {
             ++matched_;
             ++since_foreign_;
             const bool begins = position_ == 0;
@@ -79,23 +79,29 @@ class PeriodFinder {
 
   private:
     Step push_slowly(std::uint32_t id);
-    void remember(std::uint32_t id);
-    std::uint32_t best_candidate() const;
-    void follow(std::uint32_t period);
-    void lose();
+    Step search(std::uint32_t id);
+    Step challenge(std::uint32_t id);
+    Step break_off();
+    bool advance(std::uint32_t id);
+    std::uint32_t remember(std::uint32_t id);
+    std::uint32_t smallest_near(std::uint32_t longest) const;
+    std::uint32_t run_length(std::uint32_t period) const { return run_[period - 1] + period; }
     std::uint32_t needed_run(std::uint32_t period) const;
+    Step follow(std::uint32_t period, PeriodEvent event);
+    void forget_history();
 
-    // Newest first at head_, so that history_[head_ + p - 1] is the id p regions ago and comparisons are
-    // contiguous.
+    // Newest first from head_ on: history_[head_ + p - 1] is the id p regions ago, so that one id is compared
+    // with contiguous memory.
     alignas(64) std::array<std::uint32_t, 2 * longest_period> history_;
-    alignas(64)
-        std::array<std::uint32_t, longest_period> run_; // run_[p-1]: ids in a row that equal the one p ago
-    std::array<std::uint32_t, longest_period> record_;  // longest run that broke, by period - 1
-    std::array<std::uint32_t, longest_period> pattern_; // the followed iteration
+    alignas(
+        64) std::array<std::uint32_t, longest_period> run_; // [p-1]: ids in a row that equal the one p ago
+    std::array<std::uint32_t, longest_period> record_;      // [p-1]: longest followed run that broke
+    std::array<std::uint32_t, longest_period> pattern_;     // the followed iteration
     std::uint32_t head_ = longest_period;
-    std::uint32_t period_ = 0;
+    std::uint32_t period_ = 0; // 0: searching
     std::uint32_t position_ = 0;
-    bool settled_ = false;
+    bool settled_ = false; // the trial is over: history_ and run_ are not kept up
+    bool fast_ = false;    // settled, and no foreign region is pending
     bool foreign_pending_ = false;
     std::uint32_t foreign_id_ = no_id;
     std::uint64_t matched_ = 0;
@@ -127,15 +133,30 @@ class AnchorFinder {
     void reset();
 
   private:
-    static constexpr int set_words = 4; // ids hashed to 256 bits
-    using IdSet = std::array<std::uint64_t, set_words>;
+    static constexpr int most_evaluated = 48;
+    using IdSet = std::array<std::uint64_t, 4>; // ids hashed to 256 bits
+    struct Gram {
+        std::uint32_t count, first, last; // ends of the first and last occurrence in the window
+        std::uint64_t gap_squares;
+        int length;
+    };
+    struct Rating {
+        double score, mean_gap;
+        std::uint32_t longest_gap;
+    };
     bool search();
+    void count_grams(int length, std::uint32_t size);
+    Rating rate(const Gram& gram, std::uint32_t size, int ids) const;
+    bool same_gram(std::uint32_t end, std::uint32_t other_end, int length) const;
     bool at_anchor() const;
-    Step lose();
+    std::uint32_t at(std::uint32_t index) const { return ring_[(oldest_ + index) % window]; }
 
     std::array<std::uint32_t, window> ring_;
-    std::uint64_t pushed_ = 0;
-    std::uint64_t next_search_ = 0;
+    std::uint32_t oldest_ = 0; // index in ring_ of the oldest id
+    std::uint32_t size_ = 0;   // ids in ring_
+    std::uint64_t pushed_ = 0; // since the last reset or loss
+    std::uint64_t next_search_ = first_search;
+    static constexpr std::uint32_t first_search = 128;
     std::array<std::uint32_t, longest_gram> gram_;
     int gram_length_ = 0;
     std::uint32_t since_anchor_ = 0;
@@ -144,16 +165,13 @@ class AnchorFinder {
     double mean_gap_ = 0;
     std::uint64_t iterations_ = 0;
     int unlike_ = 0;
-    bool have_previous_ = false;
     IdSet set_{}, previous_{};
     // Scratch of search().
-    std::array<std::uint8_t, window> bit_;
-    std::array<std::uint32_t, 2 * window> slots_;
-    struct Occurrences {
-        std::uint32_t last_end, count, first, last, gap_sum;
-        std::uint64_t gap_squares;
-    };
-    std::array<Occurrences, window> occurrences_;
+    std::array<std::uint32_t, window> ids_; // the window, oldest first
+    std::array<std::uint8_t, window> bit_;  // dense small number of each id
+    std::array<std::uint16_t, 2 * window> slots_;
+    std::array<Gram, window> grams_;
+    std::uint32_t gram_count_ = 0;
 };
 
 // Both together: exact periods first; an anchor takes over while exact periods do not last, and gives way
