@@ -26,10 +26,9 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Protocol
 
-from homing.installation import PACKAGE
-
 from . import counts as counts_module
 from . import initrd, machine, shares
+from .built import find_built
 from .counts import Counts
 from .errors import LAB_FAILED, LabError, LabInterrupted, LabTimeout
 from .kernel import find_kernel
@@ -112,24 +111,6 @@ class LabResult:
     guest_seconds: float  # the command alone, on the guest's clock, which means little
     kernel: str
     counts: Counts | None = None
-
-
-def find_built(name: str) -> Path:
-    """A compiled part of the lab: in HOMING_LAB_LIBRARIES, the package, or the source tree's build."""
-    package = Path(PACKAGE)
-    places = [
-        package / "lib" / "homing",
-        package / "lib",
-        package.parent / "build" / "release" / "lab",
-        Path(sys.prefix) / "lib" / "homing",
-    ]
-    stated = os.environ.get("HOMING_LAB_LIBRARIES", "")
-    if stated:
-        places = [Path(stated)]
-    for place in places:
-        if (place / name).is_file():
-            return place / name
-    raise LabError(f"{name} is not in {' or '.join(map(str, places))}: build it, or set HOMING_LAB_LIBRARIES")
 
 
 @dataclass

@@ -44,7 +44,7 @@ ln -s /proc/self/fd/0 /root/dev/stdin
 ln -s /proc/self/fd/1 /root/dev/stdout
 ln -s /proc/self/fd/2 /root/dev/stderr
 mount -t tmpfs -o mode=1777 shm /root/dev/shm
-mount -t devpts pts /root/dev/pts
+mount -t devpts -o mode=620,ptmxmode=666 pts /root/dev/pts
 mount -t tmpfs -o mode=755 run /root/run
 mkdir -p /root/run/lock /root/run/homing-lab
 chmod 1777 /root/run/lock

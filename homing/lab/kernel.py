@@ -65,12 +65,12 @@ def cache_folder() -> Path:
 
 
 def unpacked() -> Path:
-    """Where set-up (tools/packages.sh) unpacks kernels that are not installed here: boot/ and lib/modules/."""
+    """Where set-up (tools/packages.sh) unpacks kernels that are not installed: boot/ and lib/modules/."""
     return cache_folder() / "kernels"
 
 
 def installed(*boots: Path) -> list[Path]:
-    """Kernel images in these folders: Debian's cloud kernels (small, made for virtio) first, then the newest."""
+    """Kernel images in these folders: Debian's cloud kernels (small, made for virtio) first, then by age."""
     images = [path for boot in boots for path in boot.glob("vmlinuz-*") if path.is_file()]
     return sorted(
         images,

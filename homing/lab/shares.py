@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .built import find_built
 from .errors import LabError
 from .machine import Share
 
@@ -33,8 +34,6 @@ def as_helper(command: list[str]) -> list[str]:
 
 def in_user_namespace(command: list[str]) -> list[str]:
     """For an ordinary user: virtiofsd needs to be root of some user namespace to change its root folder."""
-    if os.geteuid() == 0:
-        return command
     unshare = shutil.which("unshare")
     if unshare is None:
         raise LabError(
@@ -46,7 +45,8 @@ def in_user_namespace(command: list[str]) -> list[str]:
             "this user may not make user namespaces, which sharing folders needs: run the lab as root, or: "
             "sudo sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
         )
-    return [unshare, "-r", "--", *command]
+    preload = find_built("libhoming_unprivileged.so")
+    return [unshare, "-r", "--", "/usr/bin/env", f"LD_PRELOAD={preload}", *command]
 
 
 def writable_folders(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -119,7 +119,7 @@ def start(folder: Path, tag: str, cache: str, runtime: Path) -> SharedFolder:
         ]
         with log.open("wb") as output:
             process = subprocess.Popen(
-                as_helper(in_user_namespace(command)),
+                as_helper(command if os.geteuid() == 0 else in_user_namespace(command)),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
