@@ -1,0 +1,7 @@
+"""`python -m homing` is the command `homing`."""
+
+import sys
+
+from homing.cli import main
+
+sys.exit(main())

@@ -1,0 +1,61 @@
+"""The environment of the program: the preloaded library, homing's variables, and thread binding."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+#: Variables by which users bind OpenMP threads; any of them set means that the user has decided.
+BINDING_VARIABLES = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
+
+#: Where launchers of MPI programs say the rank of a process, in the order in which the library asks, too.
+RANK_VARIABLES = ("PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "MV2_COMM_WORLD_RANK")
+
+
+def mpi_rank(environment: Mapping[str, str]) -> int | None:
+    """The MPI rank that the launcher of this process stated, if any."""
+    for variable in RANK_VARIABLES:
+        value = environment.get(variable, "")
+        if value.isdigit():
+            return int(value)
+    return None
+
+
+def expand_name(name: str, process: int, environment: Mapping[str, str]) -> str:
+    """%p and %r in a file name: the process id, the MPI rank (0 where there is none); %% is a percent
+    sign."""
+    values = {"%p": str(process), "%r": str(mpi_rank(environment) or 0), "%%": "%"}
+    return re.sub("%[pr%]", lambda found: values[found[0]], name)
+
+
+def bind_threads(environment: dict[str, str]) -> str:
+    """Bind threads where the user did not: returns what was set or found, for the user.
+
+    `spread` over `cores`: the threads take turns over the nodes' cores from one end of the machine to the
+    other, so that all nodes' memory is used and neighbouring threads, which share data, stay neighbours.
+    """
+    found = [f"{name}={environment[name]}" for name in BINDING_VARIABLES if environment.get(name)]
+    if found:
+        return "already bound by " + " ".join(found)
+    environment["OMP_PROC_BIND"] = "spread"
+    environment["OMP_PLACES"] = "cores"
+    return "OMP_PROC_BIND=spread OMP_PLACES=cores"
+
+
+def preload(environment: dict[str, str], library: str, folder: str) -> None:
+    """Put the library before what the user preloads. `folder`: for a link where the library's path has a
+    space or a colon, which LD_PRELOAD cannot express."""
+    if any(mark in library for mark in " :\t\n"):
+        link = os.path.join(folder, "libhoming.so")
+        os.symlink(library, link)
+        library = link
+    others = environment.get("LD_PRELOAD", "")
+    environment["LD_PRELOAD"] = f"{library}:{others}" if others else library
+    # A sanitized program that a script or another launcher starts would refuse to run behind our library; the
+    # library itself steps aside there.
+    options = environment.get("ASAN_OPTIONS", "")
+    if "verify_asan_link_order" not in options:
+        environment["ASAN_OPTIONS"] = (
+            f"{options}:verify_asan_link_order=0" if options else "verify_asan_link_order=0"
+        )

@@ -1,0 +1,93 @@
+"""The flags that describe the lab's guest, shared by `homing lab` and `homing run --on lab`."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from homing.errors import UserError
+
+if TYPE_CHECKING:
+    from homing.lab.guest import LabOptions
+
+LAB_FLAGS: dict[str, tuple[Any, Any]] = {
+    "nodes": (int | None, typer.Option(help="guest: number of NUMA nodes", metavar="N")),
+    "cpus_per_node": (int | None, typer.Option(help="guest: CPUs of each node", metavar="N")),
+    "memory_per_node": (str | None, typer.Option(help="guest: memory of each node (512MiB)", metavar="SIZE")),
+    "kernel": (str | None, typer.Option(help="guest: kernel series (6.1) or image", metavar="VERSION")),
+    "count": (bool, typer.Option("--count", help="guest: count cache misses by nodes of CPU and page")),
+    "cache": (str | None, typer.Option(help="guest: the counter's cache, KiB:ways", metavar="KIB:WAYS")),
+    "balancing": (int | None, typer.Option(help="guest: kernel.numa_balancing", metavar="0|1")),
+}
+
+
+def flag_of(name: str) -> str:
+    """memory_per_node -> --memory-per-node"""
+    return "--" + name.replace("_", "-")
+
+
+def parameter(name: str, kind: Any, info: Any, default: Any = None) -> inspect.Parameter:
+    """A parameter as Typer reads it from a function's signature."""
+    annotation = Annotated[kind, info]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def with_signature(function: Callable[..., int], parameters: list[inspect.Parameter]) -> Callable[..., int]:
+    """Give `function(**given)` the signature that Typer reads."""
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    function.__annotations__ = {one.name: one.annotation for one in parameters}
+    return function
+
+
+def lab_parameters() -> list[inspect.Parameter]:
+    """All flags of the guest."""
+    return [
+        parameter(name, kind, info, False if kind is bool else None)
+        for name, (kind, info) in LAB_FLAGS.items()
+    ]
+
+
+def lab_options(
+    given: dict[str, Any], progress: Callable[[str], None] | None, writable: list[str]
+) -> LabOptions:
+    """LabOptions from the values of the flags (None: not given). UserError where a value is not possible."""
+    from homing.lab.guest import CountOptions, LabOptions
+
+    options = LabOptions(progress=progress, writable=writable)
+    if given["nodes"] is not None:
+        options.nodes = given["nodes"]
+    if given["cpus_per_node"] is not None:
+        options.cpus_per_node = given["cpus_per_node"]
+    if given["memory_per_node"] is not None:
+        options.memory_per_node_mib = _mebibytes(given["memory_per_node"])
+    if given["kernel"] is not None:
+        options.kernel = given["kernel"]
+    if given["balancing"] is not None:
+        options.numa_balancing = given["balancing"]
+    if given["cache"] is not None and not given["count"]:
+        raise UserError("--cache: only with --count")
+    if given["count"]:
+        options.count = CountOptions()
+        if given["cache"] is not None:
+            options.count.cache_kib, options.count.ways = _cache(given["cache"])
+    options.check()
+    return options
+
+
+def _mebibytes(text: str) -> int:
+    """512, 512M, 512MiB, 2G, 2GiB: MiB where no unit is given."""
+    found = re.fullmatch(r"([0-9]{1,9})\s*(M|MB|MiB|G|GB|GiB)?", text, re.IGNORECASE)
+    if not found:
+        raise UserError(f"--memory-per-node {text}: must be a size such as 512MiB or 2GiB")
+    return int(found[1]) * (1024 if (found[2] or "M").upper().startswith("G") else 1)
+
+
+def _cache(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"([0-9]{1,9}):([0-9]{1,4})", text)
+    if not found:
+        raise UserError(f"--cache {text}: must be KiB:ways, such as 1024:16")
+    return int(found[1]), int(found[2])

@@ -1,0 +1,164 @@
+"""Run a command as a child, as if the launcher were not there.
+
+The child has the launcher's stdin, stdout, stderr and process group. What the terminal sends (Ctrl-C, Ctrl-Z)
+has reached the child already; what was sent to the launcher alone is passed on. When the child stops, the
+launcher stops too, so that a shell's job control works; when the child was killed by a signal, `end_like`
+ends the launcher by the same one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import resource
+import signal
+import stat
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+from homing.errors import UserError, os_reason
+
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+
+#: The kernel sent it, for a terminal: to the whole foreground group, the child included (siginfo_t.si_code).
+_SI_KERNEL = 0x80
+
+_PASSED_ON = (
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGTERM,
+    signal.SIGTSTP,
+    signal.SIGCONT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGWINCH,
+    signal.SIGXCPU,
+)
+
+
+def find_command(name: str, search: str | None = None) -> str:
+    """The file that execvp would start. UserError with a shell's status 127 (not found) or 126 (not
+    executable)."""
+    if "/" in name:
+        candidates = [name]
+    else:
+        places = (os.environ.get("PATH", os.defpath) if search is None else search).split(":")
+        candidates = [os.path.join(place or ".", name) for place in places] if name else []
+    refused = None
+    for path in candidates:
+        try:
+            mode = os.stat(path).st_mode
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+                refused = refused or f"{path}: {os_reason(error)}"
+            continue
+        if stat.S_ISDIR(mode):
+            refused = refused or (f"{path}: is a directory" if "/" in name else None)
+        elif os.access(path, os.X_OK):
+            return path
+        else:
+            refused = refused or f"{path}: not executable (Permission denied)"
+    if refused:
+        raise UserError(refused, NOT_EXECUTABLE)
+    raise UserError(f"{name or repr(name)}: command not found", NOT_FOUND)
+
+
+def run_child(path: str, arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[int, int]:
+    """Start `path` with `arguments` (argv, the name included) and wait. Returns (process id, wait status)."""
+    waited = {*_PASSED_ON, signal.SIGCHLD}
+    # An ignored SIGCHLD (inherited) would let the kernel reap the child before we can ask for its status.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
+    try:
+        child = _spawn(path, arguments, environment, mask)
+        return child, _wait(child, waited)
+    finally:
+        # A second Ctrl-C that came as the child ended was meant for the child.
+        while signal.sigtimedwait(waited, 0) is not None:
+            pass
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _spawn(
+    path: str, arguments: Sequence[str], environment: Mapping[str, str], mask: set[signal.Signals | int]
+) -> int:
+    # Python ignores SIGPIPE and SIGXFSZ for itself: the program must find the defaults.
+    defaults = [signal.SIGPIPE, signal.SIGXFSZ]
+    try:
+        try:
+            return os.posix_spawn(path, list(arguments), environment, setsigmask=mask, setsigdef=defaults)
+        except OSError as error:
+            if error.errno != errno.ENOEXEC:
+                raise
+            # A script without a #! line: execvp gives it to the shell.
+            script = ["/bin/sh", path, *arguments[1:]]
+            return os.posix_spawn("/bin/sh", script, environment, setsigmask=mask, setsigdef=defaults)
+    except OSError as error:
+        status = NOT_FOUND if error.errno == errno.ENOENT else NOT_EXECUTABLE
+        hint = " (its interpreter is missing)" if error.errno == errno.ENOENT else ""
+        raise UserError(f"{path}: {os_reason(error)}{hint}", status) from error
+
+
+def _wait(child: int, waited: set[signal.Signals]) -> int:
+    while True:
+        pid, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED)
+        if pid == 0:
+            info = signal.sigwaitinfo(waited)
+            if info.si_signo != signal.SIGCHLD and info.si_code != _SI_KERNEL:
+                _send(child, info.si_signo)
+        elif os.WIFSTOPPED(status):
+            _stop_like(os.WSTOPSIG(status))
+            _send(child, signal.SIGCONT)
+        else:
+            return status
+
+
+def _send(child: int, number: int) -> None:
+    # It may just have ended, or have become another user's (sudo): then there is nothing we may do.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(child, number)
+
+
+def _stop_like(number: int) -> None:
+    """Stop this process by the signal that stopped the child; returns when the shell continues the job."""
+    before = signal.SIG_DFL
+    if number != signal.SIGSTOP:
+        before = signal.signal(number, signal.SIG_DFL)  # type: ignore[assignment]
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+    os.kill(os.getpid(), number)
+    if number != signal.SIGSTOP:
+        if number in _PASSED_ON:
+            signal.pthread_sigmask(signal.SIG_BLOCK, {number})
+        signal.signal(number, before)
+
+
+def exit_status(status: int) -> int:
+    """A wait status as a shell's $?: the exit status, or 128 + the signal."""
+    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def end_like(status: int) -> NoReturn:
+    """End this process as the child ended: same exit status, or same signal (without a core file of its
+    own)."""
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        _no_core()
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+        os.kill(os.getpid(), number)
+    os._exit(exit_status(status))
+
+
+def _no_core() -> None:
+    """Both ways in which Linux writes cores: files obey the limit, a pipe in core_pattern only `dumpable`."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+    except (ImportError, OSError, AttributeError):
+        pass

@@ -1,0 +1,91 @@
+"""homing/options.toml as Python sees it: the flags of `homing run` and the variables that the library
+reads."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from homing.errors import UserError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "options.toml")
+
+_SIZE = re.compile(r"[0-9]{1,18}([KMG](iB|B)?|B)?", re.IGNORECASE)
+_AREAS = re.compile(r"(include|exclude)=[^,]+(,(include|exclude)=[^,]+)*")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One row of the table. `flag` is empty for what only the environment can set."""
+
+    name: str
+    env: str
+    flag: str
+    kind: str
+    default: str
+    choices: tuple[str, ...]
+    doc: str
+
+    def check(self, value: str) -> None:
+        """Refuse, in one line, a value that the library would not understand."""
+        where = self.flag or self.env
+        if self.kind == "word" and value not in self.choices:
+            raise UserError(f"{where} {value}: must be one of {', '.join(self.choices)}")
+        if self.kind == "number" and not _is_number(value):
+            raise UserError(f"{where} {value}: must be a number that is not negative")
+        if self.kind == "size" and not _SIZE.fullmatch(value):
+            raise UserError(f"{where} {value}: must be a size such as 65536, 64KiB or 2MiB")
+        if self.name == "areas" and value and not _AREAS.fullmatch(value):
+            raise UserError(f"{where} {value}: must be include=GLOB,exclude=GLOB,...")
+        if self.kind == "flag" and value not in ("0", "1"):
+            raise UserError(f"{where} {value}: must be 0 or 1")
+
+    @property
+    def help(self) -> str:
+        """The line in the help: what it does, the choices and the default."""
+        details = [", ".join(self.choices)] if self.choices else []
+        if self.default and self.kind != "flag":
+            details.append(f"default {self.default}")
+        return f"{self.doc} ({'; '.join(details)})" if details else self.doc
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return 0 <= float(text) < float("inf")
+    except ValueError:
+        return False
+
+
+def load_options(path: str = TABLE) -> list[Option]:
+    """The rows of the table, in its order."""
+    with open(path, "rb") as file:
+        rows: list[dict[str, Any]] = tomllib.load(file)["option"]
+    return [
+        Option(
+            name=row["name"],
+            env=row["env"],
+            flag=row.get("flag", ""),
+            kind=row["kind"],
+            default=row["default"],
+            choices=tuple(row.get("choices", ())),
+            doc=row["doc"],
+        )
+        for row in rows
+    ]
+
+
+def check_environment(options: list[Option], environment: Mapping[str, str]) -> None:
+    """A variable with an impossible value is misuse as well: say so before the program starts."""
+    for option in options:
+        value = environment.get(option.env, "")
+        if value:
+            option.check(value)

@@ -1,0 +1,221 @@
+"""The things that a record tells of, as values: one class for each kind of row (src/record/rows.hpp)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+AREA_KINDS = {1: "static", 2: "heap", 3: "named", 4: "segment"}
+OWNERSHIP_KINDS = {0: "none", 1: "block", 2: "cyclic", 3: "shared", 4: "mixed"}
+ITERATION_STATES = {1: "searching", 2: "observing", 3: "settled"}
+ITERATION_BASES = {1: "period", 2: "anchor", 3: "barriers", 4: "time", 5: "call"}
+MESSAGE_LEVELS = {1: "note", 2: "warning", 3: "not done"}
+FOUND, NOW, AT_END = 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Node:
+    """A NUMA node of the run; `position` is its index in every list of pages or references by node."""
+
+    position: int
+    index: int
+    memory_bytes: int
+    free_bytes: int
+    cpus: int
+    target: bool
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A thread that was seen in a parallel region. node: -1 where it was not bound to one."""
+
+    thread: int
+    node: int
+    cpu: int
+    bound: bool
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where an area's base pages were at one moment: pages by node position, and those not populated."""
+
+    area: int
+    time: float
+    when: int
+    iteration: int
+    sampled: bool
+    pages: tuple[int, ...]
+    absent: int
+
+    @property
+    def present(self) -> int:
+        """Pages that are somewhere."""
+        return sum(self.pages)
+
+
+@dataclass(frozen=True)
+class Ownership:
+    """What was inferred about the owners of an area's pages."""
+
+    area: int
+    iteration: int
+    kind: str
+    runs: int
+    period_pages: float
+    confidence: float
+    samples: int
+    wanted: int
+    frozen: int
+    uncertain: int
+
+
+@dataclass(frozen=True)
+class Move:
+    """A batch of pages of one area that were sent to other nodes."""
+
+    area: int
+    time: float
+    wanted: int
+    moved: int
+    refused: int
+    bytes: int
+    seconds: float
+    longest_call_seconds: float
+    calls: int
+    iteration: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Pages of an area that the kernel refused to move, and its errno."""
+
+    area: int
+    error: int
+    pages: int
+    iteration: int
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One outer iteration. remote_fraction: NaN where it was not known."""
+
+    number: int
+    time: float
+    seconds: float
+    regions: int
+    state: str
+    basis: str
+    references: int
+    moved: int
+    overhead_seconds: float
+    remote_fraction: float
+
+
+@dataclass(frozen=True)
+class Region:
+    """A parallel region: its outlined function."""
+
+    id: int
+    object: str
+    offset: int
+    symbol: str
+    count: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class References:
+    """Sampled references of an area in one iteration: [node of the thread][home node], by position."""
+
+    area: int
+    iteration: int
+    matrix: NDArray[np.float64]
+
+    @property
+    def total(self) -> float:
+        """References in all, in cache lines."""
+        return float(self.matrix.sum())
+
+    @property
+    def remote_fraction(self) -> float:
+        """The share of references whose home was another node; NaN where there were none."""
+        total = self.total
+        return float(1 - np.trace(self.matrix) / total) if total > 0 else math.nan
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What the guard against harm said about moving an area's pages."""
+
+    area: int
+    iteration: int
+    remote_ns: float
+    move_ns: float
+    permitted: bool
+
+
+@dataclass(frozen=True)
+class Message:
+    """What the library wanted to say to the user."""
+
+    level: str
+    text: str
+    repeats: int
+
+
+@dataclass(frozen=True)
+class Unwatched:
+    """Memory that cannot be watched."""
+
+    what: str
+    begin: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """Where homing's own time went, in seconds since the start."""
+
+    observing: float = 0.0
+    deciding: float = 0.0
+    moving: float = 0.0
+    hooks: float = 0.0
+    faults: int = 0
+    region_events: int = 0
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.observing + self.deciding + self.moving + self.hooks
+
+
+@dataclass(frozen=True)
+class End:
+    """The process ended in order."""
+
+    time: float
+    parallel_seconds: float
+    iterations: int
+    settled_at: int
+    period: int
+    live_areas: int
+    dropped_areas: int
+
+
+@dataclass(frozen=True)
+class Area:
+    """A memory area. origin: (object, code offset of a return address), from the allocation outwards."""
+
+    id: int
+    begin: int
+    bytes: int
+    kind: str
+    name: str
+    object: str
+    granule: int
+    time: float
+    origin: tuple[tuple[str, int], ...]

@@ -1,0 +1,514 @@
+"""Read record files: everything about the rows comes from the file's own header (docs/record.md).
+
+A record may be the work of a process that was killed, on a file system that was full, or damaged:
+`read_record` gives whatever is sound in it, or raises RecordError with one line. Texts that are missing read
+as "?".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from homing.errors import UserError, os_reason
+from homing.record_rows import (
+    AREA_KINDS,
+    ITERATION_BASES,
+    ITERATION_STATES,
+    MESSAGE_LEVELS,
+    OWNERSHIP_KINDS,
+    Area,
+    End,
+    Guard,
+    Iteration,
+    Message,
+    Move,
+    Node,
+    Overhead,
+    Ownership,
+    Placement,
+    References,
+    Refusal,
+    Region,
+    Thread,
+    Unwatched,
+)
+
+MAGIC = b"homing-record "
+FORMAT = 1
+
+#: The types of fields that a header may name.
+_TYPES = {
+    "char": "S1",
+    "u8": "<u1",
+    "u16": "<u2",
+    "u32": "<u4",
+    "u64": "<u8",
+    "i32": "<i4",
+    "i64": "<i8",
+    "f32": "<f4",
+    "f64": "<f8",
+}
+_MOST_HEADER_BYTES = 1 << 20
+_MOST_ROW_BYTES = 1 << 16
+#: Records hold observations, not data: a larger file is not one of ours.
+_MOST_FILE_BYTES = 4 << 30
+_MOST_TEXT_BYTES = 1 << 20
+
+#: Indices beyond this (nodes by position) are damage, not machines.
+_MOST_NODES = 4096
+
+Rows = NDArray[np.void]
+
+
+class RecordError(UserError):
+    """The file is no record, or nothing in it can be read."""
+
+
+@dataclass
+class Record:
+    """One process's record."""
+
+    path: str
+    pid: int
+    rank: int  # -1: no MPI rank
+    program: str
+    arguments: list[str]
+    host: str
+    start: float
+    homing: str
+    page_bytes: int
+    rows: dict[str, Rows] = field(repr=False)
+    #: True where the file's end is missing or its rows are not whole.
+    truncated: bool = False
+
+    def table(self, name: str) -> Rows:
+        """All rows of one kind as a structured array, in the order in which they were written."""
+        return self.rows.get(name, np.zeros(0, dtype=[("row", "<u4")]))
+
+    def _dicts(self, name: str, *needed: str) -> Iterator[dict[str, Any]]:
+        rows = self.table(name)
+        names = rows.dtype.names or ()
+        if all(column in names for column in needed):
+            for row in rows:
+                yield dict(zip(names, row.tolist(), strict=True))
+
+    @cached_property
+    def texts(self) -> dict[int, str]:
+        """Texts by id, joined from their pieces."""
+        pieces: dict[int, dict[int, bytes]] = {}
+        totals: dict[int, int] = {}
+        for row in self._dicts("text", "id", "offset", "total", "bytes"):
+            # NumPy reads a zero byte as an empty one.
+            pieces.setdefault(row["id"], {})[row["offset"]] = b"".join(byte or b"\0" for byte in row["bytes"])
+            totals[row["id"]] = min(row["total"], _MOST_TEXT_BYTES)
+        texts = {}
+        for number, parts in pieces.items():
+            whole = bytearray()
+            for offset in sorted(parts):
+                if offset != len(whole):
+                    break  # a piece is missing: what comes before it still helps
+                whole += parts[offset]
+            texts[number] = printable(bytes(whole[: totals[number]]).decode("utf-8", "replace"))
+        return texts
+
+    def text(self, number: int) -> str:
+        """The text with this id; empty for 0, "?" for one that is missing."""
+        return self.texts.get(number, "?") if number else ""
+
+    @cached_property
+    def facts(self) -> dict[str, str]:
+        """Facts of the run; the last value of a key counts."""
+        return {self.text(row["key"]): self.text(row["value"]) for row in self._dicts("fact", "key", "value")}
+
+    @cached_property
+    def messages(self) -> list[Message]:
+        """What the user should know; equal texts once, with the highest number of repeats."""
+        found: dict[tuple[int, int], int] = {}
+        for row in self._dicts("message", "text", "level", "repeats"):
+            key = (row["level"], row["text"])
+            found[key] = max(found.get(key, 1), row["repeats"])
+        return [
+            Message(MESSAGE_LEVELS.get(level, "note"), self.text(number), repeats)
+            for (level, number), repeats in found.items()
+        ]
+
+    @cached_property
+    def nodes(self) -> list[Node]:
+        """The NUMA nodes, by position."""
+        found = {}
+        for row in self._dicts("node", "position", "index", "memory_bytes", "free_bytes", "cpus", "target"):
+            if 0 <= row["position"] < _MOST_NODES:
+                found[row["position"]] = Node(
+                    row["position"],
+                    row["index"],
+                    row["memory_bytes"],
+                    row["free_bytes"],
+                    row["cpus"],
+                    bool(row["target"]),
+                )
+        return [found[position] for position in sorted(found)]
+
+    @cached_property
+    def node_count(self) -> int:
+        """The length of every list by node position."""
+        return self.nodes[-1].position + 1 if self.nodes else 0
+
+    @cached_property
+    def distances(self) -> list[list[float]]:
+        """Distances [from][to] by position, NaN where not stated; empty where none were."""
+        count = self.node_count
+        table = np.full((count, count), math.nan)
+        stated = False
+        for row in self._dicts("distance", "from", "first", "count", "to"):
+            for at, value in enumerate(row["to"][: max(0, row["count"])]):
+                if 0 <= row["from"] < count and 0 <= row["first"] + at < count:
+                    table[row["from"], row["first"] + at] = value
+                    stated = True
+        return [[float(value) for value in line] for line in table] if stated else []
+
+    @cached_property
+    def threads(self) -> list[Thread]:
+        """Threads that were seen, by number; the last row of each counts."""
+        found = {
+            row["thread"]: Thread(row["thread"], row["node"], row["cpu"], bool(row["bound"]))
+            for row in self._dicts("thread", "thread", "node", "cpu", "bound")
+        }
+        return [found[number] for number in sorted(found)]
+
+    @cached_property
+    def areas(self) -> list[Area]:
+        """The areas, in the order in which they were found."""
+        found = {}
+        columns = (
+            "id",
+            "begin",
+            "bytes",
+            "kind",
+            "name",
+            "object",
+            "granule",
+            "time",
+            "origin",
+            "origin_object",
+        )
+        for row in self._dicts("area", *columns):
+            origin = tuple(
+                (self.text(module), offset)
+                for module, offset in zip(row["origin_object"], row["origin"], strict=False)
+                if offset
+            )
+            found[row["id"]] = Area(
+                row["id"],
+                row["begin"],
+                row["bytes"],
+                AREA_KINDS.get(row["kind"], "?"),
+                self.text(row["name"]),
+                self.text(row["object"]),
+                row["granule"],
+                _finite(row["time"]),
+                origin,
+            )
+        return list(found.values())
+
+    @cached_property
+    def area_ends(self) -> dict[int, float]:
+        """When areas ended, by id."""
+        return {row["id"]: _finite(row["time"]) for row in self._dicts("area_end", "id", "time")}
+
+    @cached_property
+    def placements(self) -> list[Placement]:
+        """Placements in the order in which they were written; rows of more than eight nodes are joined."""
+        joined: dict[tuple[int, int, int, float], dict[int, tuple[int, ...]]] = {}
+        others: dict[tuple[int, int, int, float], tuple[bool, int]] = {}
+        columns = ("area", "time", "when", "first", "sampled", "iteration", "pages", "absent")
+        for row in self._dicts("placement", *columns):
+            key = (row["area"], row["when"], row["iteration"], _finite(row["time"]))
+            joined.setdefault(key, {})[row["first"]] = tuple(row["pages"])
+            others[key] = (bool(row["sampled"]), row["absent"])
+        placements = []
+        for key, parts in joined.items():
+            area, when, iteration, time = key
+            sampled, absent = others[key]
+            pages = self._by_position(parts)
+            placements.append(
+                Placement(area, time, when, iteration, sampled, tuple(int(count) for count in pages), absent)
+            )
+        return placements
+
+    def _by_position(self, parts: dict[int, tuple[Any, ...]]) -> list[Any]:
+        line = [0] * self.node_count
+        for first, values in parts.items():
+            for at, value in enumerate(values):
+                if first + at < len(line):
+                    line[first + at] = value
+        return line
+
+    @cached_property
+    def references(self) -> list[References]:
+        """References of each area and iteration, in the order in which they were written."""
+        count = self.node_count
+        tables: dict[tuple[int, int], NDArray[np.float64]] = {}
+        for row in self._dicts("references", "area", "iteration", "from", "first", "to"):
+            matrix = tables.setdefault((row["area"], row["iteration"]), np.zeros((count, count)))
+            for at, value in enumerate(row["to"]):
+                if row["from"] < count and row["first"] + at < count and 0 <= value < math.inf:
+                    matrix[row["from"], row["first"] + at] += value
+        return [References(area, iteration, matrix) for (area, iteration), matrix in tables.items()]
+
+    @cached_property
+    def iterations(self) -> list[Iteration]:
+        """Outer iterations, in the order in which they were written."""
+        columns = ("number", "time", "seconds", "regions", "state", "basis", "references", "moved")
+        return [
+            Iteration(
+                row["number"],
+                _finite(row["time"]),
+                _finite(row["seconds"]),
+                row["regions"],
+                ITERATION_STATES.get(row["state"], "?"),
+                ITERATION_BASES.get(row["basis"], "?"),
+                row["references"],
+                row["moved"],
+                _finite(row.get("overhead_seconds", 0.0)),
+                _fraction(row.get("remote_fraction", math.nan)),
+            )
+            for row in self._dicts("iteration", *columns)
+        ]
+
+    @cached_property
+    def regions(self) -> list[Region]:
+        """Parallel regions; the last row of each counts."""
+        found = {}
+        for row in self._dicts("region", "id", "offset", "object", "count", "seconds", "symbol"):
+            found[row["id"]] = Region(
+                row["id"],
+                self.text(row["object"]),
+                row["offset"],
+                self.text(row["symbol"]),
+                row["count"],
+                _finite(row["seconds"]),
+            )
+        return list(found.values())
+
+    @cached_property
+    def moves(self) -> list[Move]:
+        """Batches of moves, in order."""
+        columns = (
+            "area",
+            "time",
+            "wanted",
+            "moved",
+            "refused",
+            "bytes",
+            "seconds",
+            "longest_call_seconds",
+            "calls",
+        )
+        return [
+            Move(
+                row["area"],
+                _finite(row["time"]),
+                row["wanted"],
+                row["moved"],
+                row["refused"],
+                row["bytes"],
+                _finite(row["seconds"]),
+                _finite(row["longest_call_seconds"]),
+                row["calls"],
+                row.get("iteration", 0),
+                self.text(row.get("reason", 0)),
+            )
+            for row in self._dicts("move", *columns)
+        ]
+
+    @cached_property
+    def refusals(self) -> list[Refusal]:
+        """Pages that the kernel refused, by area and errno."""
+        return [
+            Refusal(row["area"], row["error"], row["pages"], row.get("iteration", 0))
+            for row in self._dicts("refusal", "area", "error", "pages")
+        ]
+
+    @cached_property
+    def ownerships(self) -> dict[int, Ownership]:
+        """The last inference about each area."""
+        columns = ("area", "iteration", "kind", "runs", "period_pages", "confidence", "samples", "wanted")
+        return {
+            row["area"]: Ownership(
+                row["area"],
+                row["iteration"],
+                OWNERSHIP_KINDS.get(row["kind"], "?"),
+                row["runs"],
+                _finite(row["period_pages"]),
+                _fraction(row["confidence"]),
+                row["samples"],
+                row["wanted"],
+                row.get("frozen", 0),
+                row.get("uncertain", 0),
+            )
+            for row in self._dicts("ownership", *columns)
+        }
+
+    @cached_property
+    def guards(self) -> dict[int, Guard]:
+        """The last word of the guard about each area."""
+        return {
+            row["area"]: Guard(
+                row["area"],
+                row["iteration"],
+                _finite(row["remote_ns"]),
+                _finite(row["move_ns"]),
+                bool(row["permitted"]),
+            )
+            for row in self._dicts("guard", "area", "iteration", "remote_ns", "move_ns", "permitted")
+        }
+
+    @cached_property
+    def unwatched(self) -> list[Unwatched]:
+        """Memory that cannot be watched; the last row of each address counts."""
+        found = {
+            row["begin"]: Unwatched(self.text(row["what"]), row["begin"], row["bytes"])
+            for row in self._dicts("unwatched", "what", "begin", "bytes")
+        }
+        return list(found.values())
+
+    @cached_property
+    def overhead(self) -> Overhead:
+        """The newest account of homing's own time."""
+        last = Overhead()
+        for row in self._dicts(
+            "overhead", "observing", "deciding", "moving", "hooks", "faults", "region_events"
+        ):
+            last = Overhead(
+                _finite(row["observing"]),
+                _finite(row["deciding"]),
+                _finite(row["moving"]),
+                _finite(row["hooks"]),
+                row["faults"],
+                row["region_events"],
+            )
+        return last
+
+    @cached_property
+    def end(self) -> End | None:
+        """The last row of a process that ended in order; None for one that was killed."""
+        last = None
+        columns = (
+            "time",
+            "parallel_seconds",
+            "iterations",
+            "settled_at",
+            "period",
+            "live_areas",
+            "dropped_areas",
+        )
+        for row in self._dicts("end", *columns):
+            last = End(
+                _finite(row["time"]),
+                _finite(row["parallel_seconds"]),
+                *(row[column] for column in columns[2:]),
+            )
+        return last
+
+    @cached_property
+    def seconds(self) -> float:
+        """How long the record goes: to its end, or to the last moment that any row knows."""
+        times = [self.end.time] if self.end else [iteration.time for iteration in self.iterations[-1:]]
+        times += [_finite(row["time"]) for row in self._dicts("overhead", "time")][-1:]
+        return max(times, default=0.0)
+
+
+def printable(text: str) -> str:
+    """Without control characters: names come from programs and must not drive a terminal."""
+    return "".join(mark if mark.isprintable() else "?" for mark in text)
+
+
+def _finite(value: float) -> float:
+    return value if math.isfinite(value) and abs(value) < 1e15 else 0.0
+
+
+def _fraction(value: float) -> float:
+    return value if 0 <= value <= 1 else math.nan
+
+
+def read_record(path: str) -> Record:
+    """Read one record file. RecordError (one line) where it is no record; a cut-off file gives what is
+    there."""
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size > _MOST_FILE_BYTES:
+                raise RecordError(f"{path}: too large for a homing record")
+            data = file.read()
+    except OSError as error:
+        raise RecordError(f"{path}: {os_reason(error)}") from error
+    return parse_record(data, path)
+
+
+def parse_record(data: bytes, path: str) -> Record:
+    """As read_record, from the file's bytes; `path` is for messages."""
+    line, newline, _ = data[:64].partition(b"\n")
+    if not line.startswith(MAGIC) or not newline:
+        what = "empty" if not data else "not a homing record"
+        raise RecordError(f"{path}: {what}")
+    if line[len(MAGIC) :] != b"%d" % FORMAT:
+        version = printable(line[len(MAGIC) :].decode("utf-8", "replace"))
+        raise RecordError(f"{path}: record format {version}, this homing reads format {FORMAT}")
+    start = len(line) + 1
+    stop = data.find(b"\n", start, start + _MOST_HEADER_BYTES)
+    if stop < 0:
+        raise RecordError(f"{path}: the record's header is cut off")
+    try:
+        header = json.loads(data[start:stop].decode("utf-8", "replace"))
+        header_bytes, row_bytes = int(header["header_bytes"]), int(header["row_bytes"])
+        if not stop < header_bytes <= _MOST_HEADER_BYTES or not 4 <= row_bytes <= _MOST_ROW_BYTES:
+            raise ValueError("sizes")
+        types = {str(name): _row_type(entry, row_bytes) for name, entry in header["rows"].items()}
+        return Record(
+            path=path,
+            pid=int(header.get("pid", 0)),
+            rank=-1 if header.get("rank") is None else int(header["rank"]),
+            program=printable(str(header.get("program", "?"))),
+            arguments=[printable(str(word)) for word in header.get("arguments", [])],
+            host=printable(str(header.get("host", ""))),
+            start=float(header.get("start", 0.0)),
+            homing=printable(str(header.get("homing", "?"))),
+            page_bytes=int(header.get("page_bytes", 4096)),
+            rows=_split(data[header_bytes:], types, row_bytes),
+            truncated=len(data) < header_bytes or (len(data) - header_bytes) % row_bytes != 0,
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise RecordError(f"{path}: the record's header is damaged") from error
+
+
+def _row_type(entry: dict[str, Any], row_bytes: int) -> tuple[int, np.dtype[np.void]]:
+    """(kind, structured type) of a row as the header describes it. Every row begins with its kind, column
+    `row`."""
+    names, formats, offsets = ["row"], ["<u4"], [0]
+    for name, kind, length, offset in entry["fields"]:
+        base = np.dtype(_TYPES[kind])
+        if length < 1 or offset < 4 or offset + length * base.itemsize > row_bytes:
+            raise ValueError("field")
+        names.append(str(name))
+        formats.append(f"({length},){base.str}" if length > 1 else base.str)
+        offsets.append(offset)
+    layout = {"names": names, "formats": formats, "offsets": offsets, "itemsize": row_bytes}
+    return int(entry["kind"]), np.dtype(layout)  # type: ignore[call-overload]
+
+
+def _split(body: bytes, types: dict[str, tuple[int, np.dtype[np.void]]], row_bytes: int) -> dict[str, Rows]:
+    count = len(body) // row_bytes
+    raw = np.frombuffer(body, dtype=np.uint8, count=count * row_bytes).reshape(count, row_bytes)
+    kinds = np.ascontiguousarray(raw[:, :4]).view("<u4").ravel()
+    return {
+        name: np.ascontiguousarray(raw[kinds == number]).reshape(-1).view(layout)
+        for name, (number, layout) in types.items()
+    }

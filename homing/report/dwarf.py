@@ -1,0 +1,420 @@
+"""Source lines, variables and COMMON members of one ELF object, from its DWARF (or that of its separate debug
+file).
+
+Addresses here are those in the ELF file (run-time address minus the object's load address). Everything is
+read when it is first asked for, and once. What cannot be read is simply not known: no error reaches the
+caller.
+"""
+
+from __future__ import annotations
+
+import bisect
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+#: Where distributions put debug files, by build id.
+_DEBUG_FOLDER = "/usr/lib/debug/.build-id"
+
+_OP_ADDR, _OP_PLUS_UCONST, _OP_ADDRX = 0x03, 0x23, 0xA1
+#: Where variables with a fixed address can be declared.
+_SCOPES = {
+    "DW_TAG_module",
+    "DW_TAG_subprogram",
+    "DW_TAG_lexical_block",
+    "DW_TAG_namespace",
+    "DW_TAG_common_block",
+}
+#: Deeper nesting is damage.
+_MOST_DEPTH = 32
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an instruction comes from. line 0: only the function is known."""
+
+    function: str
+    file: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of a COMMON block: bytes from the block's begin, and its size (0: not known)."""
+
+    name: str
+    offset: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A declared variable or COMMON block. function: the scope it is declared in, if any."""
+
+    name: str
+    file: str
+    line: int
+    function: str = ""
+    members: tuple[Member, ...] = ()
+
+
+@dataclass
+class _Index:
+    """Variables by every name under which an area may know them; None where a name is not unique."""
+
+    names: dict[str, Variable | None] = field(default_factory=dict)
+
+    def add(self, key: str, variable: Variable) -> None:
+        old = self.names.get(key, variable)
+        same = old is not None and (old.file, old.line, old.name) == (
+            variable.file,
+            variable.line,
+            variable.name,
+        )
+        if same or (old is not None and key.startswith("/")):
+            # Subprograms may see different parts of a COMMON block: the fullest view counts.
+            self.names[key] = max((variable, old or variable), key=lambda one: len(one.members))
+        else:
+            self.names[key] = None
+
+
+class ObjectInfo:
+    """What is known about one object. `reason`: why source lines are missing, for the user; empty if they are
+    not."""
+
+    def __init__(
+        self,
+        path: str,
+        deadline: float | None = None,
+        late: bool = False,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        self.path = path
+        self.reason = ""
+        self._deadline = deadline
+        self._progress = progress
+        self._elf: Any = None
+        self._debug_elf: Any = None
+        self._dwarf: Any = None
+        self._lines: dict[int, list[tuple[int, int, int]]] = {}
+        if late:
+            self._give_up()
+            return
+        try:
+            self._open()
+        except Exception:  # pyelftools raises of many kinds on damaged files
+            self._dwarf = None
+
+    @property
+    def has_lines(self) -> bool:
+        """Is there DWARF at all?"""
+        return self._dwarf is not None
+
+    def _give_up(self) -> None:
+        self.reason = "its debug information was not read, to save time; homing report FILE reads it"
+
+    def _late(self) -> bool:
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            self._give_up()
+            return True
+        return False
+
+    def _open(self) -> None:
+        from elftools.elf.elffile import ELFFile
+
+        self._elf = ELFFile(open(self.path, "rb"))  # noqa: SIM115  (kept: sections are read when they are needed)
+        self._debug_elf = self._elf
+        if not self._elf.has_dwarf_info(strict=True):
+            path = self._debug_file()
+            if not path:
+                return
+            self._debug_elf = ELFFile(open(path, "rb"))  # noqa: SIM115
+            if not self._debug_elf.has_dwarf_info(strict=True):
+                return
+        self._dwarf = self._debug_elf.get_dwarf_info()
+
+    def _debug_file(self) -> str:
+        """The separate debug file: by build id, else by .gnu_debuglink (GDB manual, section 18.3)."""
+        candidates = []
+        note = self._elf.get_section_by_name(".note.gnu.build-id")
+        if note is not None:
+            for entry in note.iter_notes():
+                build = str(entry["n_desc"])
+                candidates.append(os.path.join(_DEBUG_FOLDER, build[:2], build[2:] + ".debug"))
+        link = self._elf.get_section_by_name(".gnu_debuglink")
+        if link is not None:
+            name = os.fsdecode(link.data().split(b"\0")[0])
+            folder = os.path.dirname(os.path.abspath(self.path))
+            candidates += [os.path.join(folder, name), os.path.join(folder, ".debug", name)]
+            candidates.append(os.path.join("/usr/lib/debug", folder.lstrip("/"), name))
+        return next((path for path in candidates if os.path.isfile(path)), "")
+
+    # Functions and lines
+
+    def place(self, address: int) -> Place | None:
+        """Function and source line of the instruction at (or just before the end of) `address`; None if
+        unknown."""
+        function = self._function(address)
+        try:
+            found = self._line(address)
+        except Exception:
+            found = None
+        if found is None:
+            return Place(function) if function else None
+        return Place(function, *found)
+
+    @cached_property
+    def _functions(self) -> tuple[list[int], list[tuple[int, str]]]:
+        found: dict[int, tuple[int, str]] = {}
+        for elf in (self._elf, self._debug_elf):
+            try:
+                for name in (".symtab", ".dynsym"):
+                    section = elf.get_section_by_name(name) if elf is not None else None
+                    if section is not None and section["sh_type"] != "SHT_NOBITS":
+                        for symbol in section.iter_symbols():
+                            if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_value"]:
+                                found.setdefault(symbol["st_value"], (symbol["st_size"], symbol.name))
+            except Exception:
+                continue
+        starts = sorted(found)
+        return starts, [found[start] for start in starts]
+
+    def _function(self, address: int) -> str:
+        starts, functions = self._functions
+        at = bisect.bisect_right(starts, address) - 1
+        if at < 0 or address >= starts[at] + max(1, functions[at][0]):
+            return ""
+        return readable_symbol(functions[at][1])
+
+    def _line(self, address: int) -> tuple[str, int] | None:
+        if self._dwarf is None:
+            return None
+        unit = self._unit_at(address)
+        if unit is None:
+            return None
+        rows = self._line_rows(unit)
+        at = bisect.bisect_right(rows, (address, 1 << 62, 0)) - 1
+        if at < 0 or rows[at][1] == 0:
+            return None
+        _, file, line = rows[at]
+        return self._file_name(unit, file - 1), line
+
+    @cached_property
+    def _units(self) -> list[Any]:
+        return [] if self._dwarf is None else list(self._dwarf.iter_CUs())
+
+    @cached_property
+    def _unit_ranges(self) -> list[tuple[int, int, Any]]:
+        ranges = []
+        lists = self._dwarf.range_lists()
+        for unit in self._units:
+            if self._late():
+                break
+            top = unit.get_top_DIE()
+            low = top.attributes.get("DW_AT_low_pc")
+            base = low.value if low is not None else 0
+            high = top.attributes.get("DW_AT_high_pc")
+            if high is not None:
+                end = high.value if high.form == "DW_FORM_addr" else base + high.value
+                ranges.append((base, end, unit))
+            elif "DW_AT_ranges" in top.attributes and lists is not None:
+                ranges += [(begin, end, unit) for begin, end in self._listed(lists, top, base)]
+        return sorted(ranges, key=lambda entry: entry[:2])
+
+    def _listed(self, lists: Any, top: Any, base: int) -> Iterator[tuple[int, int]]:
+        from elftools.dwarf.ranges import BaseAddressEntry
+
+        for entry in lists.get_range_list_at_offset(top.attributes["DW_AT_ranges"].value, cu=top.cu):
+            if isinstance(entry, BaseAddressEntry):
+                base = entry.base_address
+            elif getattr(entry, "is_absolute", False):
+                yield entry.begin_offset, entry.end_offset
+            else:
+                yield base + entry.begin_offset, base + entry.end_offset
+
+    def _unit_at(self, address: int) -> Any:
+        aranges = self._dwarf.get_aranges()
+        if aranges is not None:
+            offset = aranges.cu_offset_at_addr(address)
+            if offset is not None:
+                return self._dwarf.get_CU_at(offset)
+        return next((unit for begin, end, unit in self._unit_ranges if begin <= address < end), None)
+
+    def _line_rows(self, unit: Any) -> list[tuple[int, int, int]]:
+        """(address, file index + 1, line) in order of address; file index + 1 is 0 at the end of a
+        sequence."""
+        if unit.cu_offset not in self._lines:
+            rows = []
+            for entry in self._dwarf.line_program_for_CU(unit).get_entries():
+                state = entry.state
+                if state is not None and (state.line or state.end_sequence):
+                    rows.append((state.address, 0 if state.end_sequence else state.file + 1, state.line))
+            rows.sort()
+            self._lines[unit.cu_offset] = rows
+        return self._lines[unit.cu_offset]
+
+    def _file_name(self, unit: Any, index: int) -> str:
+        """The path of a file of a unit's line table: indices count from 1 before DWARF 5 and from 0 since."""
+        header = self._dwarf.line_program_for_CU(unit).header
+        top = unit.get_top_DIE().attributes
+        folder = _text(top["DW_AT_comp_dir"].value) if "DW_AT_comp_dir" in top else ""
+        old = header["version"] < 5
+        entries, folders = header["file_entry"], header["include_directory"]
+        at = index - 1 if old else index
+        if not 0 <= at < len(entries):
+            return ""
+        entry = entries[at]
+        number = entry["dir_index"] - 1 if old else entry["dir_index"]
+        if 0 <= number < len(folders):
+            folder = os.path.join(folder, _text(folders[number]))
+        return os.path.normpath(os.path.join(folder, _text(entry["name"])))
+
+    # Variables
+
+    def variable(self, name: str) -> Variable | None:
+        """The declaration of a static array, a module array (module::array) or a COMMON block (/name/)."""
+        if self._dwarf is None:
+            return None
+        names = self._index.names
+        plain = re.sub(r"\.\d+$", "", name)  # compilers number static variables of functions
+        for key in (name, plain, readable_symbol(name)):
+            found = names.get(key)
+            if found is not None:
+                return found
+        return None
+
+    @cached_property
+    def _index(self) -> _Index:
+        index = _Index()
+        began = time.monotonic()
+        for number, unit in enumerate(self._units, start=1):
+            if self._late():
+                break
+            if self._progress is not None and time.monotonic() - began > 1:
+                name = os.path.basename(self.path)
+                self._progress(f"reading debug information of {name}: {number} of {len(self._units)} units")
+            try:
+                self._index_scope(index, unit, unit.get_top_DIE(), "", 0)
+            except Exception:
+                continue
+        return index
+
+    def _index_scope(self, index: _Index, unit: Any, parent: Any, scope: str, depth: int) -> None:
+        for entry in parent.iter_children():
+            name = self._attribute(entry, "DW_AT_name")
+            if entry.tag == "DW_TAG_variable" and name:
+                variable = Variable(name, *self._declared(unit, entry), scope)
+                for key in {name, f"{scope}::{name}", self._attribute(entry, "DW_AT_linkage_name")} - {""}:
+                    index.add(key, variable)
+            elif entry.tag == "DW_TAG_common_block":
+                members = tuple(self._members(entry))
+                variable = Variable(f"/{name}/", *self._declared(unit, entry), scope, members)
+                index.add("//" if name in ("", "__BLNK__") else f"/{name}/", variable)
+            if entry.tag in _SCOPES and depth < _MOST_DEPTH:
+                self._index_scope(index, unit, entry, name or scope, depth + 1)
+
+    def _attribute(self, entry: Any, attribute: str) -> str:
+        """A text of an entry, or of the abstract one that it is an instance of."""
+        for _ in range(4):
+            if attribute in entry.attributes:
+                return _text(entry.attributes[attribute].value)
+            if "DW_AT_abstract_origin" not in entry.attributes:
+                break
+            entry = entry.get_DIE_from_attribute("DW_AT_abstract_origin")
+        return ""
+
+    def _declared(self, unit: Any, entry: Any) -> tuple[str, int]:
+        attributes = entry.attributes
+        if "DW_AT_decl_file" not in attributes or "DW_AT_decl_line" not in attributes:
+            return "", 0
+        return self._file_name(unit, attributes["DW_AT_decl_file"].value), attributes["DW_AT_decl_line"].value
+
+    def _members(self, block: Any) -> Iterator[Member]:
+        places = []
+        for entry in block.iter_children():
+            address = self._address(entry)
+            if entry.tag in ("DW_TAG_variable", "DW_TAG_member") and address is not None:
+                places.append((address, self._attribute(entry, "DW_AT_name"), _type_bytes(entry)))
+        begin = self._address(block)
+        if begin is None:
+            begin = min((address for address, _, _ in places), default=0)
+        for address, name, size in sorted(places):
+            if address >= begin:
+                yield Member(name, address - begin, size)
+
+    def _address(self, entry: Any) -> int | None:
+        location = entry.attributes.get("DW_AT_location")
+        if location is None or not isinstance(location.value, (list, bytes)):
+            return None
+        code = bytes(location.value)
+        width = entry.cu["address_size"]
+        order = "little" if self._debug_elf.little_endian else "big"
+        if code[:1] == bytes([_OP_ADDR]):
+            address, rest = int.from_bytes(code[1 : 1 + width], order), code[1 + width :]  # type: ignore[arg-type]
+        elif code[:1] == bytes([_OP_ADDRX]):
+            number, rest = _uleb(code[1:])
+            address = self._dwarf.get_addr(entry.cu, number)
+        else:
+            return None
+        if rest[:1] == bytes([_OP_PLUS_UCONST]):
+            address += _uleb(rest[1:])[0]
+        return int(address)
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _uleb(data: bytes) -> tuple[int, bytes]:
+    """An unsigned LEB128 number and what follows it (DWARF 5, section 7.6)."""
+    value = 0
+    for at, byte in enumerate(data):
+        value |= (byte & 0x7F) << (7 * at)
+        if byte < 0x80:
+            return value, data[at + 1 :]
+    return value, b""
+
+
+def _type_bytes(entry: Any, depth: int = 0) -> int:
+    """The size of an entry's type, 0 where it is not constant."""
+    size: Any
+    if "DW_AT_type" not in entry.attributes or depth > _MOST_DEPTH:
+        return 0
+    kind = entry.get_DIE_from_attribute("DW_AT_type")
+    if "DW_AT_byte_size" in kind.attributes:
+        size = kind.attributes["DW_AT_byte_size"].value
+        return size if isinstance(size, int) else 0
+    if kind.tag != "DW_TAG_array_type":
+        return _type_bytes(kind, depth + 1)
+    size = _type_bytes(kind, depth + 1)
+    fortran = kind.cu.get_top_DIE().attributes["DW_AT_language"].value in (0x07, 0x08, 0x0E, 0x22, 0x23)
+    for bound in kind.iter_children():
+        values = {name: item.value for name, item in bound.attributes.items()}
+        if isinstance(values.get("DW_AT_count"), int):
+            size *= values["DW_AT_count"]
+        elif isinstance(values.get("DW_AT_upper_bound"), int):
+            lower = values.get("DW_AT_lower_bound", 1 if fortran else 0)
+            size *= max(0, values["DW_AT_upper_bound"] - lower + 1) if isinstance(lower, int) else 0
+        else:
+            return 0
+    return int(size)
+
+
+def readable_symbol(symbol: str) -> str:
+    """A symbol as its programmer wrote it, where the compiler's scheme is known: Fortran module procedures
+    and arrays, OpenMP's outlined functions."""
+    symbol = re.sub(r"(\.(isra|part|constprop|cold|lto_priv)(\.\d+)?)+$", "", symbol)
+    symbol = re.sub(r"(\._omp_fn\.\d+|\.omp_outlined(_debug__)?(\.\d+)?|\.\.omp_par(\.\d+)?)+$", "", symbol)
+    if symbol in ("MAIN__", "_QQmain"):
+        return "main program"
+    gfortran = re.fullmatch(r"__(\w+?)_MOD_(\w+)", symbol)
+    if gfortran:
+        return f"{gfortran[1]}::{gfortran[2]}"
+    flang = re.fullmatch(r"_QM([a-z0-9_]+?)[EPF]+([a-z0-9_]+)", symbol)
+    if flang:
+        return f"{flang[1]}::{flang[2]}"
+    return symbol

@@ -1,0 +1,219 @@
+"""The results of a run for programs: schema "homing-run/1", described in docs/json.md and
+report/schema.json."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+from typing import Any
+
+from homing import __version__
+from homing.errors import UserError, os_reason
+from homing.record_rows import Ownership, Placement
+from homing.records import Record
+from homing.report.results import AreaResult, ProcessResult, Results
+
+SCHEMA = "homing-run/1"
+
+
+def write_json(results: Results, path: str) -> None:
+    """Write the file. UserError where that is not possible."""
+    text = json.dumps(to_json(results), indent=1, allow_nan=False)
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+    except OSError as error:
+        raise UserError(f"{path}: {os_reason(error)}") from error
+
+
+def to_json(results: Results) -> dict[str, Any]:
+    """The results as JSON values. What is not known is null."""
+    return {
+        "schema": SCHEMA,
+        "homing": __version__,
+        "command": results.command,
+        "exit_status": results.status,
+        "seconds": results.seconds,
+        "aside": results.aside or None,
+        "notes": [*results.notes, *results.unreadable],
+        "processes": [_process(process) for process in results.processes],
+        "counts": results.counts,
+    }
+
+
+def _process(process: ProcessResult) -> dict[str, Any]:
+    record = process.record
+    end, overhead = record.end, record.overhead
+    before, after = process.remote
+    return {
+        "record": {
+            "pid": record.pid,
+            "rank": record.rank if record.rank >= 0 else None,
+            "program": record.program,
+            "arguments": record.arguments,
+            "host": record.host,
+            "start": number(record.start),
+            "homing": record.homing,
+            "page_bytes": record.page_bytes,
+            "complete": end is not None,
+            "truncated": record.truncated,
+        },
+        "facts": record.facts,
+        "messages": [
+            {"level": one.level, "text": one.text, "repeats": one.repeats} for one in record.messages
+        ],
+        "nodes": [
+            {
+                "position": node.position,
+                "index": node.index,
+                "cpus": node.cpus,
+                "memory_bytes": node.memory_bytes,
+                "free_bytes": node.free_bytes,
+                "target": node.target,
+            }
+            for node in record.nodes
+        ],
+        "distances": [[number(value) for value in line] for line in record.distances],
+        "threads": [
+            {
+                "thread": one.thread,
+                "node": one.node if one.node >= 0 else None,
+                "cpu": one.cpu,
+                "bound": one.bound,
+            }
+            for one in record.threads
+        ],
+        "iterations": {
+            "count": process.iteration_count,
+            "settled_at": process.settled_at,
+            "basis": process.basis or None,
+            "period_regions": end.period if end is not None and end.period else None,
+            "rows": _iterations(record),
+        },
+        "regions": [
+            {
+                "object": one.object,
+                "offset": one.offset,
+                "symbol": one.symbol or None,
+                "count": one.count,
+                "seconds": number(one.seconds),
+            }
+            for one in record.regions
+        ],
+        "areas": [_area(area) for area in process.areas],
+        "moved_pages": process.moved,
+        "moved_bytes": process.moved_bytes,
+        "refused": _refused(process.refused),
+        "moves": [
+            {
+                "area": one.area,
+                "iteration": one.iteration,
+                "time": number(one.time),
+                "wanted": one.wanted,
+                "moved": one.moved,
+                "refused": one.refused,
+                "bytes": one.bytes,
+                "seconds": number(one.seconds),
+                "longest_call_seconds": number(one.longest_call_seconds),
+                "calls": one.calls,
+                "reason": one.reason or None,
+            }
+            for one in record.moves
+        ],
+        "remote_fraction": {"before": number(before), "after": number(after)},
+        "unwatched": [{"what": one.what, "bytes": one.bytes} for one in record.unwatched],
+        "seconds": {
+            "run": number(record.seconds),
+            "parallel": number(end.parallel_seconds) if end is not None else None,
+            "observing": number(overhead.observing),
+            "deciding": number(overhead.deciding),
+            "moving": number(overhead.moving),
+            "hooks": number(overhead.hooks),
+        },
+        "faults": overhead.faults,
+        "region_events": overhead.region_events,
+    }
+
+
+def _iterations(record: Record) -> list[dict[str, Any]]:
+    return [
+        {
+            "number": one.number,
+            "time": number(one.time),
+            "seconds": number(one.seconds),
+            "regions": one.regions,
+            "state": one.state,
+            "basis": one.basis,
+            "references": one.references,
+            "moved": one.moved,
+            "overhead_seconds": number(one.overhead_seconds),
+            "remote_fraction": number(one.remote_fraction),
+        }
+        for one in record.iterations
+    ]
+
+
+def _area(result: AreaResult) -> dict[str, Any]:
+    name = result.name
+    return {
+        "id": result.area.id,
+        "name": name.title,
+        "kind": result.area.kind,
+        "count": result.count,
+        "bytes": result.bytes,
+        "object": result.area.object or None,
+        "source": {
+            "function": name.function or None,
+            "file": name.file,
+            "line": name.line,
+            "text": name.text or None,
+        }
+        if name.line
+        else None,
+        "origin": [{"object": path, "offset": offset} for path, offset in result.area.origin],
+        "members": [{"name": one.name, "offset": one.offset, "bytes": one.bytes} for one in name.members],
+        "ended": result.ended,
+        "before": _placement(result.before),
+        "after": _placement(result.after),
+        "owners": _ownership(result.ownership),
+        "moved_pages": result.moved,
+        "refused": _refused(result.refused),
+        "remote_fraction": {"before": number(result.remote_before), "after": number(result.remote_after)},
+    }
+
+
+def _placement(placement: Placement | None) -> dict[str, Any] | None:
+    if placement is None:
+        return None
+    return {
+        "iteration": placement.iteration,
+        "pages": list(placement.pages),
+        "absent": placement.absent,
+        "sampled": placement.sampled,
+    }
+
+
+def _ownership(ownership: Ownership | None) -> dict[str, Any] | None:
+    if ownership is None:
+        return None
+    return {
+        "kind": ownership.kind,
+        "runs": ownership.runs,
+        "period_pages": number(ownership.period_pages),
+        "confidence": number(ownership.confidence),
+        "samples": ownership.samples,
+        "frozen": ownership.frozen,
+        "uncertain": ownership.uncertain,
+    }
+
+
+def _refused(errors: dict[int, int]) -> dict[str, int]:
+    return {
+        errno.errorcode.get(abs(error), str(abs(error))): pages for error, pages in sorted(errors.items())
+    }
+
+
+def number(value: float) -> float | None:
+    """A number, or null for what is not known: JSON has no NaN."""
+    return value if math.isfinite(value) else None

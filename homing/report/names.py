@@ -1,0 +1,118 @@
+"""Names of areas for people: an array's name, or the source line that allocated a block, and the members of a
+COMMON block. What DWARF knows is used where it is there; otherwise symbol and offset, and a remark how to get
+more."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from homing.record_rows import Area
+from homing.report.dwarf import Member, ObjectInfo, Place
+
+#: Frames in these are the allocator and the containers: whoever called them is the place that counts.
+_LIBRARY = re.compile(
+    r"/(libc|libstdc\+\+|libc\+\+|libgfortran|libgomp|libomp|libm|libhoming|ld-linux[^/]*)[.-][^/]*$"
+)
+_HEADERS = re.compile(r"^/usr/(local/)?(include|lib)/")
+
+
+@dataclass(frozen=True)
+class AreaName:
+    """title: what the summary prints. file, line, function: where it is declared or was allocated, if
+    known."""
+
+    title: str
+    function: str = ""
+    file: str = ""
+    line: int = 0
+    text: str = ""
+    members: tuple[Member, ...] = ()
+
+
+class Namer:
+    """Names areas; opens each object once. budget: seconds for DWARF in all, None for no limit."""
+
+    def __init__(self, budget: float | None = None, progress: Callable[[str], None] | None = None) -> None:
+        self._objects: dict[str, ObjectInfo] = {}
+        self._deadline = None if budget is None else time.monotonic() + budget
+        self._progress = progress
+        self._without: dict[str, str] = {}
+
+    def remarks(self) -> list[str]:
+        """How to get the names that are missing."""
+        return [f"{os.path.basename(path)}: {why}" for path, why in self._without.items()]
+
+    def name(self, area: Area) -> AreaName:
+        """The name of an area."""
+        if area.kind in ("static", "named") and area.name:
+            return self._declared(area)
+        if area.origin:
+            return self._allocated(area)
+        what = area.name or ("data" if area.kind == "segment" else f"{area.kind} area at {area.begin:#x}")
+        return AreaName(f"{what} of {os.path.basename(area.object)}" if area.object else what)
+
+    def _object(self, path: str) -> ObjectInfo:
+        if path not in self._objects:
+            late = self._deadline is not None and time.monotonic() > self._deadline
+            self._objects[path] = ObjectInfo(path, None if late else self._deadline, late, self._progress)
+        info = self._objects[path]
+        if info.reason:
+            self._without.setdefault(path, info.reason)
+        return info
+
+    def _declared(self, area: Area) -> AreaName:
+        if not area.object:
+            return AreaName(area.name)
+        info = self._object(area.object)
+        found = info.variable(area.name)
+        if found is None:
+            self._note(area.object, info)
+            return AreaName(area.name)
+        return AreaName(
+            area.name,
+            found.function,
+            found.file,
+            found.line,
+            source_line(found.file, found.line),
+            found.members,
+        )
+
+    def _allocated(self, area: Area) -> AreaName:
+        places: list[tuple[str, int, Place | None]] = []
+        for path, offset in area.origin:
+            # A return address is the instruction after the call.
+            place = None if _LIBRARY.search(path) else self._object(path).place(offset - 1)
+            places.append((path, offset, place))
+            if place is not None and place.line and not _HEADERS.match(place.file):
+                text = source_line(place.file, place.line)
+                where = f"{os.path.basename(place.file)}:{place.line}"
+                function = f" in {place.function}" if place.function and not text else ""
+                title = f"{text}  {where}" if text else f"{where}{function}"
+                return AreaName(title, place.function, place.file, place.line, text)
+        own = [entry for entry in places if not _LIBRARY.search(entry[0])] or places
+        path, offset, place = next((entry for entry in own if entry[2] is not None), own[0])
+        if not _LIBRARY.search(path):
+            self._note(path, self._object(path))
+        symbol = place.function if place is not None and place.function else f"{offset:#x}"
+        return AreaName(f"block from {symbol} of {os.path.basename(path)}", place.function if place else "")
+
+    def _note(self, path: str, info: ObjectInfo) -> None:
+        if not info.has_lines and path not in self._without:
+            self._without[path] = "no source lines in it; compile with -g to see names of blocks and members"
+
+
+def source_line(file: str, line: int) -> str:
+    """The text of a source line, shortened; empty where the source is not there."""
+    try:
+        with open(file, encoding="utf-8", errors="replace") as source:
+            for number, text in enumerate(source, start=1):
+                if number == line:
+                    short = " ".join(text.split("//")[0].split())
+                    return "".join(c if c.isprintable() else "?" for c in short[:72])
+    except OSError:
+        pass
+    return ""

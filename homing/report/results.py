@@ -1,0 +1,222 @@
+"""What a run did, gathered from the records of its processes: the one source of the summary and of the JSON
+file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from homing.record_rows import AT_END, FOUND, NOW, Area, Ownership, Placement
+from homing.records import Record, RecordError, read_record
+
+if TYPE_CHECKING:
+    from homing.report.names import AreaName, Namer
+
+
+@dataclass
+class AreaResult:
+    """One area, or all areas of one place in the program (`count`), with everything that is known about
+    it."""
+
+    area: Area
+    name: AreaName
+    count: int = 1
+    bytes: int = 0
+    before: Placement | None = None
+    after: Placement | None = None
+    ownership: Ownership | None = None
+    moved: int = 0
+    refused: dict[int, int] = field(default_factory=dict)
+    remote_before: float = math.nan
+    remote_after: float = math.nan
+    references: float = 0.0
+    ended: bool = False
+
+
+@dataclass
+class ProcessResult:
+    """One process: its record, and its areas from the largest to the smallest."""
+
+    record: Record
+    areas: list[AreaResult] = field(default_factory=list)
+
+    @property
+    def moved(self) -> int:
+        """Base pages that were moved and found at their new node."""
+        return sum(move.moved for move in self.record.moves)
+
+    @property
+    def moved_bytes(self) -> int:
+        """The same in bytes."""
+        return sum(move.bytes for move in self.record.moves)
+
+    @property
+    def refused(self) -> dict[int, int]:
+        """Pages that were refused, by errno."""
+        total: dict[int, int] = {}
+        for refusal in self.record.refusals:
+            total[refusal.error] = total.get(refusal.error, 0) + refusal.pages
+        return total
+
+    @property
+    def settled_at(self) -> int | None:
+        """The number of the iteration from which nothing changed any more; None if the run ended before."""
+        end = self.record.end
+        if end is not None and end.settled_at > 0:
+            return end.settled_at
+        settled = None
+        for iteration in self.record.iterations:
+            if iteration.state != "settled":
+                settled = None
+            elif settled is None:
+                settled = iteration.number
+        return settled
+
+    @property
+    def iteration_count(self) -> int:
+        """Outer iterations that were seen."""
+        end = self.record.end
+        return end.iterations if end is not None else len(self.record.iterations)
+
+    @property
+    def basis(self) -> str:
+        """What the iterations are based on (the last one counts): period, anchor, barriers, time, call; or
+        empty."""
+        return self.record.iterations[-1].basis if self.record.iterations else ""
+
+    @property
+    def remote(self) -> tuple[float, float]:
+        """Estimated remote fraction of the first and the last iteration of which it is known; NaN where it is
+        not."""
+        known = [it.remote_fraction for it in self.record.iterations if not math.isnan(it.remote_fraction)]
+        return (known[0], known[-1]) if known else (math.nan, math.nan)
+
+
+@dataclass
+class Results:
+    """One run: of `homing run`, or of the records given to `homing report`."""
+
+    processes: list[ProcessResult] = field(default_factory=list)
+    #: Records that could not be read, one line each.
+    unreadable: list[str] = field(default_factory=list)
+    command: list[str] | None = None
+    status: int | None = None
+    seconds: float | None = None
+    notes: list[str] = field(default_factory=list)
+    #: Why nothing was done, as far as the launcher knows.
+    aside: str = ""
+    #: The counter of the lab (homing/lab/counts.py), if it counted.
+    counts: dict[str, Any] | None = None
+
+
+def read_results(
+    paths: Sequence[str],
+    strict: bool = False,
+    progress: Callable[[str], None] | None = None,
+    budget: float | None = None,
+) -> Results:
+    """Read the records and name their areas. `strict`: a record that cannot be read is an error, not a
+    remark.
+
+    progress: told what takes long. budget: seconds for source lines (None: as long as it takes).
+    """
+    from homing.report.names import Namer
+
+    results = Results()
+    namer = Namer(budget, progress)
+    for path in paths:
+        try:
+            record = read_record(path)
+        except RecordError as error:
+            if strict:
+                raise
+            results.unreadable.append(error.message)
+            continue
+        results.processes.append(ProcessResult(record, area_results(record, namer)))
+    results.processes.sort(
+        key=lambda process: (process.record.rank, process.record.start, process.record.pid)
+    )
+    results.notes += namer.remarks()
+    return results
+
+
+def area_results(record: Record, namer: Namer) -> list[AreaResult]:
+    """The areas of a record, those of one place in the program joined, the largest first."""
+    first: dict[int, Placement] = {}
+    last: dict[int, Placement] = {}
+    for placement in record.placements:
+        if placement.when == FOUND:
+            first.setdefault(placement.area, placement)
+        if placement.when in (FOUND, NOW, AT_END):
+            last[placement.area] = placement
+    moved: dict[int, int] = {}
+    last_move: dict[int, int] = {}
+    for move in record.moves:
+        moved[move.area] = moved.get(move.area, 0) + move.moved
+        last_move[move.area] = max(move.iteration, last_move.get(move.area, 0))
+    refused: dict[int, dict[int, int]] = {}
+    for refusal in record.refusals:
+        errors = refused.setdefault(refusal.area, {})
+        errors[refusal.error] = errors.get(refusal.error, 0) + refusal.pages
+
+    groups: dict[tuple[Any, ...], AreaResult] = {}
+    for area in record.areas:
+        result = AreaResult(
+            area,
+            namer.name(area),
+            bytes=area.bytes,
+            before=first.get(area.id),
+            after=last.get(area.id),
+            ownership=record.ownerships.get(area.id),
+            moved=moved.get(area.id, 0),
+            refused=refused.get(area.id, {}),
+            ended=area.id in record.area_ends,
+        )
+        seen = [entry for entry in record.references if entry.area == area.id and entry.total > 0]
+        if seen:
+            result.references = sum(entry.total for entry in seen)
+            result.remote_before = seen[0].remote_fraction
+            # What was seen before the last move says nothing about the placement after it.
+            if area.id not in last_move or seen[-1].iteration > last_move[area.id]:
+                result.remote_after = seen[-1].remote_fraction
+        key = (area.kind, area.object, area.origin) if area.kind == "heap" else (area.id,)
+        if key in groups:
+            _join(groups[key], result)
+        else:
+            groups[key] = result
+    return sorted(groups.values(), key=lambda result: -result.bytes)
+
+
+def _join(into: AreaResult, other: AreaResult) -> None:
+    """Blocks that one place in the program allocated are one line."""
+    weight, more = into.references, other.references
+    into.remote_before = _mean(into.remote_before, weight, other.remote_before, more)
+    into.remote_after = _mean(into.remote_after, weight, other.remote_after, more)
+    into.references += more
+    into.count += other.count
+    into.bytes += other.bytes
+    into.moved += other.moved
+    into.before = _sum(into.before, other.before)
+    into.after = _sum(into.after, other.after)
+    if into.ownership is None or (
+        other.ownership is not None and other.ownership.samples > into.ownership.samples
+    ):
+        into.ownership = other.ownership or into.ownership
+    for error, pages in other.refused.items():
+        into.refused[error] = into.refused.get(error, 0) + pages
+    into.ended = into.ended and other.ended
+
+
+def _mean(a: float, weight_a: float, b: float, weight_b: float) -> float:
+    if math.isnan(a) or math.isnan(b):
+        return b if math.isnan(a) else a
+    return (a * weight_a + b * weight_b) / (weight_a + weight_b)
+
+
+def _sum(a: Placement | None, b: Placement | None) -> Placement | None:
+    if a is None or b is None:
+        return a or b
+    pages = tuple(x + y for x, y in zip(a.pages, b.pages, strict=True))
+    return Placement(a.area, a.time, a.when, a.iteration, a.sampled or b.sampled, pages, a.absent + b.absent)

@@ -1,0 +1,421 @@
+"""The summary of a run: what an engineer reads in ten seconds. Rich on a terminal, plain text everywhere
+else."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from homing.errors import UserError, os_reason
+from homing.record_rows import Ownership, Placement, Unwatched
+from homing.records import Record
+from homing.report.results import AreaResult, ProcessResult, Results
+
+#: More areas than these are one line at the end of the table.
+MOST_AREAS = 12
+_PLAIN_WIDTH = 110
+#: More nodes than these are shown as the fullest ones.
+_MOST_NODES = 8
+
+_BASES = {
+    "anchor": "from one passage of a recurring region to the next",
+    "barriers": "the recurring barriers of one long region",
+    "time": "slices of time, because no region sequence repeats",
+    "call": "ended by the program's own calls",
+}
+
+
+def print_summary(results: Results, path: str = "stderr") -> None:
+    """Print the summary to a file, or to "stderr" or "stdout". UserError where the file cannot be written."""
+    if path in ("stderr", "stdout"):
+        _print(results, sys.stderr if path == "stderr" else sys.stdout)
+        return
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            _print(results, file)
+    except OSError as error:
+        raise UserError(f"{path}: {os_reason(error)}") from error
+
+
+def _print(results: Results, file: TextIO) -> None:
+    terminal = file.isatty()
+    # Names may hold any character; a log in plain ASCII must not end the summary.
+    if hasattr(file, "reconfigure"):
+        file.reconfigure(errors="replace")
+    console = Console(
+        file=file,
+        width=None if terminal else _PLAIN_WIDTH,
+        no_color=None if terminal else True,
+        force_terminal=terminal,
+        highlight=False,
+        emoji=False,
+        markup=False,
+        soft_wrap=False,
+    )
+    for line in summary(results):
+        console.print(line)
+
+
+def summary(results: Results) -> Iterable[Text | Table]:
+    """The lines and tables of the summary."""
+    # A process that stepped aside has a record that says so; the others did something.
+    working = [process for process in results.processes if "aside" not in process.record.facts]
+    for process in working[:1] if len(working) > 1 else working:
+        yield from _machine(process)
+    if len(working) > 1:
+        yield _process_table(working)
+        largest = max(working, key=lambda one: sum(area.bytes for area in one.areas))
+        yield Text(f"the process with the largest areas, {_process_name(largest.record)}:", "bold")
+        yield from _process(largest)
+    elif working:
+        yield from _process(working[0])
+    if not working:
+        yield Text(f"homing: nothing was done: {_nothing(results)}")
+    else:
+        yield from _totals(working, results)
+    yield from _counts(results)
+    yield from _messages(working, results)
+
+
+def _nothing(results: Results) -> str:
+    reasons = {
+        f"{os.path.basename(process.record.program)}: {process.record.facts['aside']}"
+        for process in results.processes
+    }
+    if reasons:
+        return "; ".join(sorted(reasons))
+    if results.aside:
+        return results.aside
+    if results.command:
+        return f"no process of {' '.join(results.command[:1])} used OpenMP"
+    return "no process used OpenMP"
+
+
+def _process_name(record: Record) -> str:
+    rank = f"rank {record.rank}, " if record.rank >= 0 else ""
+    return f"{os.path.basename(record.program)} ({rank}process {record.pid} on {record.host})"
+
+
+def _head(label: str, text: str, style: str = "") -> Text:
+    return Text.assemble((f"{label:<11}", "dim"), (text, style))
+
+
+def _machine(process: ProcessResult) -> Iterable[Text]:
+    record = process.record
+    nodes = record.nodes
+    count = f"{len(nodes)} NUMA node" + ("" if len(nodes) == 1 else "s")
+    if record.facts.get("assumed_nodes"):
+        count += " (assumed: moves are simulated)"
+    seconds = f", {duration(record.seconds)}" if record.seconds else ""
+    yield Text.assemble((f"homing {record.homing}", "bold"), f": {_process_name(record)}{seconds}")
+    excluded = [str(node.index) for node in nodes if not node.target]
+    machine = "unknown"
+    if nodes:
+        cpus, memory = [node.cpus for node in nodes], [node.memory_bytes for node in nodes]
+        machine = f"{count}, {_range(cpus)} CPUs and {_range(memory, size)} each"
+    if excluded:
+        machine += f"; never targets: node {', '.join(excluded)}"
+    yield _head("machine", machine)
+    yield _head("threads", _threads(record))
+    yield _head("source", _source(record))
+    yield _head("mechanism", record.facts.get("mechanism", "unknown"))
+
+
+def _range(values: Sequence[int], show: Callable[[int], str] = str) -> str:
+    """One value, or "least to most" where they differ."""
+    least, most = show(min(values)), show(max(values))
+    return least if least == most else f"{least} to {most}"
+
+
+def _threads(record: Record) -> str:
+    threads = record.threads
+    stated = record.facts.get("binding", "")
+    if not threads:
+        return stated or "none seen"
+    bound = sum(thread.bound for thread in threads)
+    if bound == len(threads):
+        by_node: dict[int, int] = {}
+        for thread in threads:
+            by_node[thread.node] = by_node.get(thread.node, 0) + 1
+        spread = ", ".join(f"{count} on node {node}" for node, count in sorted(by_node.items()))
+        text = f"{len(threads)}, bound: {spread}" if len(by_node) <= _MOST_NODES else f"{len(threads)}, bound"
+    elif bound:
+        text = f"{len(threads)}, only {bound} bound"
+    else:
+        text = f"{len(threads)}, not bound (homing run --bind binds them)"
+    return f"{text}; {stated}" if stated else text
+
+
+def _source(record: Record) -> str:
+    source = record.facts.get("source", "unknown")
+    why = record.facts.get("source_unavailable", "")
+    return f"{source} ({why})" if why else source
+
+
+def _iterations(process: ProcessResult) -> str:
+    record = process.record
+    if not process.iteration_count:
+        return "no iteration was found"
+    end = record.end
+    basis = process.basis
+    if basis == "period":
+        # The rows say how many regions each iteration had; the last one is the settled idea of the period.
+        regions = end.period if end is not None and end.period else record.iterations[-1].regions
+        what = f"{regions} regions that repeat" if regions != 1 else "1 region that repeats"
+    else:
+        what = _BASES.get(basis, "unknown basis")
+    settled = process.settled_at
+    last = (
+        f"settled at iteration {settled} of {process.iteration_count}"
+        if settled is not None
+        else (f"not settled after {process.iteration_count}")
+    )
+    return f"{what}; {last}"
+
+
+def _process(process: ProcessResult) -> Iterable[Text | Table]:
+    yield _head("iteration", _iterations(process))
+    areas = [area for area in process.areas if area.before is not None or area.moved]
+    if areas:
+        yield _area_table(areas, process.record)
+    rest = [area for area in process.areas[: len(process.areas)] if area not in areas]
+    if rest:
+        total = sum(area.bytes for area in rest)
+        yield Text(
+            f"{_number(sum(area.count for area in rest))} other areas, {size(total)}, were not placed", "dim"
+        )
+    if process.record.unwatched:
+        yield _head("unwatched", _unwatched(process.record.unwatched))
+
+
+def _area_table(areas: list[AreaResult], record: Record) -> Table:
+    indices = [node.index for node in record.nodes]
+    columns = (
+        f"% of pages on nodes {_range(indices)}" if len(indices) <= _MOST_NODES else "% of pages on nodes"
+    )
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("area", overflow="fold", ratio=3)
+    table.add_column("size", justify="right", no_wrap=True)
+    table.add_column(f"{columns}: were", no_wrap=len(indices) <= _MOST_NODES)
+    table.add_column("are", no_wrap=len(indices) <= _MOST_NODES)
+    table.add_column("owners", no_wrap=True)
+    table.add_column("remote", no_wrap=True)
+    for area in areas[:MOST_AREAS]:
+        name = Text(area.name.title + (f" (x {area.count})" if area.count > 1 else ""))
+        if area.area.kind == "static" and area.name.line:
+            name.append(f"  {os.path.basename(area.name.file)}:{area.name.line}", "dim")
+        table.add_row(
+            name,
+            size(area.bytes),
+            shares(area.before, indices),
+            shares(area.after, indices),
+            owners(area.ownership),
+            change(area.remote_before, area.remote_after),
+        )
+    more = areas[MOST_AREAS:]
+    if more:
+        table.add_row(
+            f"{sum(area.count for area in more)} more areas", size(sum(area.bytes for area in more))
+        )
+    return table
+
+
+def shares(placement: Placement | None, indices: list[int]) -> str:
+    """The share of present pages on each node, in per cent; the four fullest where there are many nodes."""
+    if placement is None:
+        return "unknown"
+    if not placement.present:
+        return "not touched"
+    percent = [100 * pages / placement.present for pages in placement.pages]
+    if len(percent) <= _MOST_NODES:
+        return " ".join(f"{value:3.0f}" for value in percent)
+    fullest = sorted(range(len(percent)), key=lambda at: -percent[at])[:4]
+    shown = [
+        f"{indices[at] if at < len(indices) else at}: {percent[at]:.0f}"
+        for at in fullest
+        if percent[at] >= 0.5
+    ]
+    left = 100 - sum(percent[at] for at in fullest)
+    return ", ".join(shown) + (f", others: {left:.0f}" if left >= 0.5 else "")
+
+
+def owners(ownership: Ownership | None) -> str:
+    """The pattern that was inferred, in a few words."""
+    if ownership is None:
+        return ""
+    text = {
+        "block": f"block, {ownership.runs} runs",
+        "cyclic": f"cyclic, {ownership.period_pages:.6g} pages",
+        "shared": "shared by all",
+        "mixed": f"mixed, {ownership.runs} runs",
+        "none": "no pattern",
+    }.get(ownership.kind, ownership.kind)
+    return text + (f", {_number(ownership.frozen)} frozen" if ownership.frozen else "")
+
+
+def change(before: float, after: float) -> str:
+    """An estimated fraction before and after, in per cent; a question mark where it is not known."""
+    if math.isnan(before) and math.isnan(after):
+        return ""
+    return f"{_percent(before)} -> {_percent(after)}"
+
+
+def _percent(value: float) -> str:
+    return "?" if math.isnan(value) else f"{100 * value:.{0 if value >= 0.0995 else 1}f} %"
+
+
+def _totals(processes: list[ProcessResult], results: Results) -> Iterable[Text]:
+    if len(processes) == 1:
+        before, after = processes[0].remote
+        text = change(before, after)
+        if text:
+            yield _head("remote", f"{text} of the references that were seen, first and last iteration")
+    moved = sum(process.moved for process in processes)
+    moved_bytes = sum(process.moved_bytes for process in processes)
+    batches = [move for process in processes for move in process.record.moves]
+    text = f"{_number(moved)} pages, {size(moved_bytes)}"
+    if batches:
+        longest = max(move.longest_call_seconds for move in batches)
+        text += f", in {_number(sum(move.calls for move in batches))} calls (the longest {duration(longest)})"
+    refused: dict[int, int] = {}
+    for process in processes:
+        for error, pages in process.refused.items():
+            refused[error] = refused.get(error, 0) + pages
+    if refused:
+        words = ", ".join(
+            f"{_number(pages)} {error_words(error)}" for error, pages in sorted(refused.items())
+        )
+        text += f"; refused: {words}"
+    yield _head("moved", text)
+    yield _head("time", _overhead(processes))
+
+
+def error_words(error: int) -> str:
+    """An errno as its name and the system's words."""
+    name = errno.errorcode.get(abs(error), f"errno {abs(error)}")
+    return f"{name} ({os.strerror(abs(error))})" if name in errno.errorcode.values() else name
+
+
+def _overhead(processes: list[ProcessResult]) -> str:
+    overheads = [process.record.overhead for process in processes]
+    total = sum(overhead.total for overhead in overheads)
+    run = sum(process.record.seconds for process in processes)
+    parts = {
+        "observing": sum(overhead.observing for overhead in overheads),
+        "deciding": sum(overhead.deciding for overhead in overheads),
+        "moving": sum(overhead.moving for overhead in overheads),
+        "hooks": sum(overhead.hooks for overhead in overheads),
+    }
+    detail = ", ".join(f"{name} {duration(value)}" for name, value in parts.items() if value > 0)
+    share = f", {100 * total / run:.1f} % of the run" if run > 0 else ""
+    return f"{duration(total)} in homing{share}" + (f": {detail}" if detail else "")
+
+
+def _process_table(processes: list[ProcessResult]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in (
+        "rank",
+        "process",
+        "program",
+        "areas",
+        "iterations",
+        "settled at",
+        "moved",
+        "refused",
+        "remote",
+    ):
+        right = column not in ("program", "remote")
+        table.add_column(column, justify="right" if right else "left", no_wrap=True)
+    for process in processes:
+        record = process.record
+        table.add_row(
+            str(record.rank) if record.rank >= 0 else "",
+            str(record.pid),
+            os.path.basename(record.program),
+            size(sum(area.bytes for area in process.areas)),
+            _number(process.iteration_count),
+            "" if process.settled_at is None else _number(process.settled_at),
+            size(process.moved_bytes),
+            _number(sum(process.refused.values())),
+            change(*process.remote),
+        )
+    return table
+
+
+def _counts(results: Results) -> Iterable[Text]:
+    """What the counter of the lab counted, if it did."""
+    if results.counts is None:
+        return
+    run = results.counts["run"]
+    phases = results.counts.get("phases", [])
+    text = f"{_percent(run['remote_fraction'])} of {_number(run['total_misses'])} cache misses remote"
+    oracle = _percent(run["oracle_remote_fraction"])
+    yield _head("counted", f"{text}; with every page on its majority node {oracle}")
+    if len(phases) > 1:
+        fractions = [_percent(phase["remote_fraction"]) for phase in phases]
+        shown = fractions if len(fractions) <= 8 else [*fractions[:4], "...", *fractions[-3:]]
+        yield _head("", f"by phase: {', '.join(shown)}")
+
+
+def _messages(processes: list[ProcessResult], results: Results) -> Iterable[Text]:
+    seen: dict[tuple[str, str], int] = {}
+    for process in processes:
+        for message in process.record.messages:
+            key = (message.level, message.text)
+            seen[key] = seen.get(key, 0) + max(1, message.repeats)
+        record = process.record
+        if record.end is None:
+            seen[
+                "note", f"{_process_name(record)} did not end in order: the numbers are those up to then"
+            ] = 1
+    styles = {"warning": "yellow", "not done": "bold yellow"}
+    for (level, text), repeats in seen.items():
+        times = f" ({_number(repeats)} times)" if repeats > 1 else ""
+        yield Text(f"{level}: {text}{times}", styles.get(level, ""))
+    for text in [*results.notes, *results.unreadable]:
+        yield Text(f"note: {text}")
+    if processes and results.aside:
+        yield Text(f"note: {results.aside}")
+
+
+def _unwatched(entries: list[Unwatched]) -> str:
+    by_name: dict[str, int] = {}
+    for entry in entries:
+        by_name[entry.what] = by_name.get(entry.what, 0) + entry.bytes
+    largest = sorted(by_name.items(), key=lambda item: -item[1])
+    shown = ", ".join(f"{what} {size(total)}" for what, total in largest[:4])
+    return shown + (f", and {len(largest) - 4} more" if len(largest) > 4 else "")
+
+
+def size(value: float) -> str:
+    """Bytes for people: 64 KiB, 1.5 GiB."""
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024 or unit == "TiB":
+            return f"{value:.0f} {unit}" if value >= 10 or unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    raise AssertionError("unreachable")
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people: 85 us, 12 ms, 1.5 s."""
+    if seconds < 0.001:
+        return f"{seconds * 1e6:.0f} us"
+    return (
+        f"{seconds * 1e3:.0f} ms"
+        if seconds < 1
+        else f"{seconds:.3g} s"
+        if seconds < 1000
+        else f"{seconds:.0f} s"
+    )
+
+
+def _number(value: int) -> str:
+    return f"{value:,}"
