@@ -38,8 +38,8 @@ bool parse_mapping(const char* line, const char* end, Mapping& mapping) noexcept
     return true;
 }
 
-/// Does the balancer scan memory of this policy, that of the task being `task`? (mm/mempolicy.c, vma_policy_mof: only
-/// the default policy and those that ask for it.)
+/// Does the balancer scan memory of this policy, that of the task being `task`? (mm/mempolicy.c,
+/// vma_policy_mof: only the default policy and those that ask for it.)
 bool balanced(const MemoryPolicy& policy, const MemoryPolicy& task) noexcept {
     const int mode = (policy.mode & ~mode_flags) == MPOL_DEFAULT ? task.mode : policy.mode;
     return (mode & ~mode_flags) == MPOL_DEFAULT || (mode & MPOL_F_NUMA_BALANCING) != 0;
@@ -51,7 +51,8 @@ bool read_mappings(const char* path, std::span<const Range> ranges, std::vector<
     mappings.clear();
     const int file = raw::open(path, O_RDONLY);
     if (file < 0) return false;
-    // procfs gives whole lines of at most a page or so a read; a line cut at the end of the buffer waits for the next.
+    // procfs gives whole lines of at most a page or so a read; a line cut at the end of the buffer waits for
+    // the next.
     std::vector<char> buffer(64 * 1024);
     std::size_t held = 0;
     std::uint64_t offset = 0;
@@ -80,7 +81,8 @@ bool read_mappings(const char* path, std::span<const Range> ranges, std::vector<
                     break;
                 }
                 any = true;
-                while (wanted != ranges.end() && wanted->end <= mapping.range.begin) ++wanted;
+                while (wanted != ranges.end() && wanted->end <= mapping.range.begin)
+                    ++wanted;
                 if (wanted != ranges.end() && mapping.range.overlaps(*wanted)) mappings.push_back(mapping);
             }
             line = std::min(newline + 1, end);
@@ -164,14 +166,15 @@ void PolicyKeeper::remember(const Piece& piece) {
     if (piece.in_force != piece.found) ours_.push_back({piece.in_force, piece.found});
 }
 
-/// Pieces for all private memory of the range: old ones where our policy is still in force, new ones with the policy
-/// that is found elsewhere.
+/// Pieces for all private memory of the range: old ones where our policy is still in force, new ones with the
+/// policy that is found elsewhere.
 int PolicyKeeper::cover(Range range, std::span<const Mapping> mappings, Outcome& outcome) {
     split_at_borders(range, mappings);
     Address at = range.begin;
     const auto drop = [this, &outcome](Range gone) {
         auto piece = pieces_.lower_bound(gone.begin);
-        while (piece != pieces_.end() && piece->first < gone.end) piece = pieces_.erase(piece);
+        while (piece != pieces_.end() && piece->first < gone.end)
+            piece = pieces_.erase(piece);
         outcome.left_alone += gone.bytes();
     };
     for (const Mapping& mapping : mappings) {
@@ -278,9 +281,11 @@ PolicyKeeper::Outcome PolicyKeeper::set(Layer layer, std::span<Request> requests
     const bool known = read_mappings(maps_.c_str(), ranges, mappings);
     auto first = mappings.cbegin();
     for (Request& request : requests) {
-        while (first != mappings.cend() && first->range.end <= request.range.begin) ++first;
+        while (first != mappings.cend() && first->range.end <= request.range.begin)
+            ++first;
         auto last = first;
-        while (last != mappings.cend() && last->range.begin < request.range.end) ++last;
+        while (last != mappings.cend() && last->range.begin < request.range.end)
+            ++last;
         request.error = known ? set_one(static_cast<std::size_t>(layer), request.range, request.policy,
                                         std::span<const Mapping>(first, last), outcome)
                               : EIO;
@@ -308,10 +313,12 @@ PolicyKeeper::Outcome PolicyKeeper::own(std::span<const Range> ranges, NodeSet a
     if (kernel_.task_policy(task) != 0) task = {};
     auto first = mappings.cbegin();
     for (Range range : whole) {
-        while (first != mappings.cend() && first->range.end <= range.begin) ++first;
+        while (first != mappings.cend() && first->range.end <= range.begin)
+            ++first;
         int error = 0;
         std::size_t mapped = 0;
-        for (auto mapping = first; mapping != mappings.cend() && mapping->range.begin < range.end; ++mapping) {
+        for (auto mapping = first; mapping != mappings.cend() && mapping->range.begin < range.end;
+             ++mapping) {
             const Range part = intersection(mapping->range, range);
             mapped += part.bytes();
             if (mapping->shared) {
@@ -338,8 +345,9 @@ PolicyKeeper::Outcome PolicyKeeper::own(std::span<const Range> ranges, NodeSet a
                     outcome.left_alone += piece.bytes();
                     continue;
                 }
-                const int refused = set_one(static_cast<std::size_t>(Layer::owned), piece, owned_policy(allowed),
-                                            std::span<const Mapping>(mapping, mapping + 1), outcome);
+                const int refused =
+                    set_one(static_cast<std::size_t>(Layer::owned), piece, owned_policy(allowed),
+                            std::span<const Mapping>(mapping, mapping + 1), outcome);
                 if (!error) error = refused;
             }
         }
@@ -353,7 +361,8 @@ PolicyKeeper::Outcome PolicyKeeper::own(std::span<const Range> ranges, NodeSet a
 }
 
 /// Without `mappings` (they could not be read) every piece counts as mapped.
-void PolicyKeeper::clear_one(unsigned which, Range range, const std::vector<Mapping>* mappings, Outcome& outcome) {
+void PolicyKeeper::clear_one(unsigned which, Range range, const std::vector<Mapping>* mappings,
+                             Outcome& outcome) {
     split_at_borders(range, mappings ? std::span<const Mapping>(*mappings) : std::span<const Mapping>());
     auto mapping = mappings ? std::lower_bound(mappings->begin(), mappings->end(), range.begin,
                                                [](const Mapping& m, Address at) { return m.range.end <= at; })
@@ -363,7 +372,8 @@ void PolicyKeeper::clear_one(unsigned which, Range range, const std::vector<Mapp
         const std::size_t bytes = piece.end - at->first;
         bool live = true;
         if (mappings) {
-            while (mapping != mappings->end() && mapping->range.end <= at->first) ++mapping;
+            while (mapping != mappings->end() && mapping->range.end <= at->first)
+                ++mapping;
             live = mapping != mappings->end() && mapping->range.contains(at->first) && !mapping->shared;
         }
         MemoryPolicy read;

@@ -1,15 +1,18 @@
-// The memory policies that homing puts on the program's memory for a while, and the way back. Two layers lie over the
-// policy that was found: `owned` keeps kernel NUMA balancing from moving pages that homing places, `observed` keeps the
-// kernel's hint faults coming. The topmost layer that is set is in force; when none is left, exactly the policy that
-// was found is in force again.
+// The memory policies that homing puts on the program's memory for a while, and the way back. Two layers lie
+// over the policy that was found: `owned` keeps kernel NUMA balancing from moving pages that homing places,
+// `observed` keeps the kernel's hint faults coming. The topmost layer that is set is in force; when none is
+// left, exactly the policy that was found is in force again.
 //
 // What makes that exact:
-//  - get_mempolicy(MPOL_F_ADDR) tells MPOL_DEFAULT for a mapping without a policy of its own, even where the task has
+//  - get_mempolicy(MPOL_F_ADDR) tells MPOL_DEFAULT for a mapping without a policy of its own, even where the
+//  task has
 //    one (numactl), so that giving back what was read leaves numactl's policy in force as before;
-//  - a policy is given back only where the one homing set is still in force: memory that the program unmapped, mapped
+//  - a policy is given back only where the one homing set is still in force: memory that the program
+//  unmapped, mapped
 //    anew or bound itself meanwhile is left alone;
 //  - a request is done whole or not at all, and what could not be undone is counted, never forgotten;
-//  - homing's policies carry MPOL_F_STATIC_NODES, so that a block that mremap carried elsewhere with our policy on it
+//  - homing's policies carry MPOL_F_STATIC_NODES, so that a block that mremap carried elsewhere with our
+//  policy on it
 //    is not taken for one that the user bound so.
 // Shared mappings are left alone: their policy belongs to every process that maps them. A home node set by
 // set_mempolicy_home_node(2) cannot be read back and is lost.
@@ -33,14 +36,15 @@ struct Mapping {
     bool shared = false;
 };
 
-/// The mappings of a file in the format of /proc/self/maps that overlap one of `ranges` (ascending), in order. False
-/// where the file cannot be read or is none such.
+/// The mappings of a file in the format of /proc/self/maps that overlap one of `ranges` (ascending), in
+/// order. False where the file cannot be read or is none such.
 bool read_mappings(const char* path, std::span<const Range> ranges, std::vector<Mapping>& mappings);
 
 /// Kernel NUMA balancing leaves memory of this policy alone; pages to come land as without a policy.
 MemoryPolicy owned_policy(NodeSet allowed) noexcept;
-/// Hint faults keep coming on memory of this policy, and the kernel migrates only what threads on `node` touch and what
-/// does not lie there. Pages to come land on `node`: for populated memory only. EINVAL before Linux 5.12.
+/// Hint faults keep coming on memory of this policy, and the kernel migrates only what threads on `node`
+/// touch and what does not lie there. Pages to come land on `node`: for populated memory only. EINVAL before
+/// Linux 5.12.
 MemoryPolicy observed_policy(int node) noexcept;
 
 /// Used by the driver of the engine only: one thread at a time.
@@ -55,10 +59,11 @@ class PolicyKeeper {
     };
 
     struct Outcome {
-        std::size_t bytes = 0;      ///< brought to the state that was asked for
-        std::size_t left_alone = 0; ///< bytes not touched: not mapped, shared, or changed by the program meanwhile
-        std::size_t failed = 0;     ///< requests (set, own) or pieces (clear) that failed
-        int error = 0;              ///< the first errno of those
+        std::size_t bytes = 0; ///< brought to the state that was asked for
+        std::size_t left_alone =
+            0; ///< bytes not touched: not mapped, shared, or changed by the program meanwhile
+        std::size_t failed = 0; ///< requests (set, own) or pieces (clear) that failed
+        int error = 0;          ///< the first errno of those
     };
 
     explicit PolicyKeeper(Kernel& kernel, std::string maps = "/proc/self/maps");
@@ -66,9 +71,9 @@ class PolicyKeeper {
     /// Put a layer over these ranges (ascending, disjoint). Setting it again replaces it.
     Outcome set(Layer layer, std::span<Request> requests);
 
-    /// Set the owned layer where kernel balancing acts: where neither the mapping nor the task has a policy, or has one
-    /// with MPOL_F_NUMA_BALANCING. Elsewhere the user's policy already keeps the balancer away, and stays in force for
-    /// pages to come. `allowed` are the nodes the process may allocate on.
+    /// Set the owned layer where kernel balancing acts: where neither the mapping nor the task has a policy,
+    /// or has one with MPOL_F_NUMA_BALANCING. Elsewhere the user's policy already keeps the balancer away,
+    /// and stays in force for pages to come. `allowed` are the nodes the process may allocate on.
     Outcome own(std::span<const Range> ranges, NodeSet allowed);
 
     /// Take a layer off again. Safe also after the memory is gone.
@@ -96,7 +101,9 @@ class PolicyKeeper {
 
         bool any() const noexcept { return wanted[0] || wanted[1]; }
         /// What should be in force.
-        const MemoryPolicy& top() const noexcept { return wanted[1] ? *wanted[1] : wanted[0] ? *wanted[0] : found; }
+        const MemoryPolicy& top() const noexcept {
+            return wanted[1] ? *wanted[1] : wanted[0] ? *wanted[0] : found;
+        }
         bool same_state(const Piece& other) const noexcept {
             return found == other.found && in_force == other.in_force && wanted == other.wanted;
         }
