@@ -1,0 +1,33 @@
+// What the doors share: exported symbols, and the functions behind them.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <dlfcn.h>
+
+#define HOMING_EXPORT __attribute__((visibility("default")))
+
+namespace homing::doors {
+
+/// The next definition of a function that we interpose, looked up at its first use. dlsym may call us back (calloc);
+/// heap.cpp answers such calls from a small reserve.
+template <class Function> class Real {
+  public:
+    constexpr explicit Real(const char* name) noexcept : name_(name) {}
+    Function* get() noexcept {
+        Function* function = function_.load(std::memory_order_relaxed);
+        return __builtin_expect(function != nullptr, 1) ? function : look_up();
+    }
+    template <class... Arguments> auto operator()(Arguments... arguments) noexcept { return get()(arguments...); }
+
+  private:
+    Function* look_up() noexcept {
+        auto* function = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name_));
+        function_.store(function, std::memory_order_relaxed);
+        return function;
+    }
+    const char* name_;
+    std::atomic<Function*> function_{nullptr};
+};
+
+} // namespace homing::doors

@@ -1,0 +1,261 @@
+// The allocator door: large blocks are noted when they are born, and end before their memory is freed or moved.
+//
+// Rules here: no allocation, no lock, no printing. Three hard cases, solved where they stand:
+//  - dlsym may allocate while we look up the real allocator: a small reserve answers (reserve_*);
+//  - homing's own blocks are not the program's: is_inside();
+//  - free() sees every pointer: only blocks whose usable size reaches the threshold are looked up in the table.
+#include "areas/areas.hpp"
+#include "base/inside.hpp"
+#include "doors/export.hpp"
+#include "doors/heap.hpp"
+#include "references/windows.hpp"
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdint>
+#include <cstring>
+#include <malloc.h>
+#include <sys/mman.h>
+#include <unwind.h>
+
+namespace homing::doors {
+
+constinit std::atomic<std::size_t> heap_threshold{SIZE_MAX};
+
+namespace {
+
+constinit Real<void*(std::size_t)> real_malloc{"malloc"};
+constinit Real<void*(std::size_t, std::size_t)> real_calloc{"calloc"};
+constinit Real<void*(void*, std::size_t)> real_realloc{"realloc"};
+constinit Real<void(void*)> real_free{"free"};
+constinit Real<int(void**, std::size_t, std::size_t)> real_posix_memalign{"posix_memalign"};
+constinit Real<void*(std::size_t, std::size_t)> real_aligned_alloc{"aligned_alloc"};
+constinit Real<void*(std::size_t, std::size_t)> real_memalign{"memalign"};
+constinit Real<void*(std::size_t)> real_valloc{"valloc"};
+constinit Real<void*(std::size_t)> real_pvalloc{"pvalloc"};
+constinit Real<std::size_t(void*)> real_usable_size{"malloc_usable_size"};
+
+// Answers allocations that dlsym makes while the real allocator is being looked up. Never freed.
+alignas(16) constinit char reserve[16384];
+constinit std::atomic<std::size_t> reserve_used{0};
+constinit thread_local bool looking_up = false;
+
+void* reserve_allocate(std::size_t bytes) noexcept {
+    const std::size_t rounded = (bytes + 15) & ~std::size_t{15};
+    const std::size_t at = reserve_used.fetch_add(rounded);
+    return at + rounded <= sizeof reserve ? reserve + at : nullptr;
+}
+
+bool in_reserve(const void* block) noexcept {
+    const char* at = static_cast<const char*>(block);
+    return at >= reserve && at < reserve + sizeof reserve;
+}
+
+struct LookUp {
+    LookUp() noexcept { looking_up = true; }
+    ~LookUp() { looking_up = false; }
+};
+
+void look_up_all() noexcept {
+    const LookUp guard;
+    real_free.get();
+    real_calloc.get();
+    real_realloc.get();
+    real_usable_size.get();
+    real_malloc.get();
+}
+
+/// Look the real allocator up once. False: we are inside that look-up; the reserve must answer.
+bool ready() noexcept {
+    static constinit std::atomic<bool> done{false};
+    if (__builtin_expect(done.load(std::memory_order_relaxed), 1))
+        return true;
+    if (looking_up)
+        return false;
+    look_up_all();
+    done.store(true, std::memory_order_relaxed);
+    return true;
+}
+
+struct Frames {
+    Address* out;
+    int count;
+    int skip;
+};
+
+_Unwind_Reason_Code collect(_Unwind_Context* context, void* data) {
+    auto* frames = static_cast<Frames*>(data);
+    if (frames->skip-- > 0)
+        return _URC_NO_REASON;
+    if (frames->count == max_origin_frames)
+        return _URC_END_OF_STACK;
+    frames->out[frames->count++] = _Unwind_GetIP(context);
+    return _URC_NO_REASON;
+}
+
+/// A block begins to live: note it with the place it came from. The unwinder (glibc's _dl_find_object) takes no lock
+/// and allocates nothing.
+__attribute__((noinline)) void note(void* block, std::size_t bytes) noexcept {
+    if (!block || is_inside())
+        return;
+    const Inside inside;
+    Address origin[max_origin_frames] = {};
+    Frames frames{origin, 0, 2};
+    const int saved = errno;
+    _Unwind_Backtrace(collect, &frames);
+    const Address begin = reinterpret_cast<Address>(block);
+    area_registry().note({begin, begin + bytes}, AreaKind::heap_block, origin, frames.count, nullptr);
+    errno = saved;
+}
+
+/// A block is about to end: nothing of it may be armed from here on.
+void end(void* block) noexcept {
+    const Range range = area_registry().end(reinterpret_cast<Address>(block));
+    if (!range.empty())
+        if (Windows* windows = active_windows.load(std::memory_order_acquire))
+            windows->release(range);
+}
+
+bool large(std::size_t bytes) noexcept { return bytes >= heap_threshold.load(std::memory_order_relaxed); }
+
+bool maybe_known(void* block) noexcept {
+    return block && area_registry().live() != 0 && real_usable_size.get() && large(real_usable_size(block));
+}
+
+void* noted(void* block, std::size_t bytes) noexcept {
+    if (__builtin_expect(large(bytes), 0))
+        note(block, bytes);
+    return block;
+}
+
+} // namespace
+} // namespace homing::doors
+
+using namespace homing::doors;
+using homing::Address;
+using homing::Range;
+
+extern "C" {
+
+HOMING_EXPORT void* malloc(std::size_t bytes) {
+    if (!ready())
+        return reserve_allocate(bytes);
+    return noted(real_malloc(bytes), bytes);
+}
+
+HOMING_EXPORT void* calloc(std::size_t count, std::size_t bytes) {
+    if (!ready()) {
+        void* block = reserve_allocate(count * bytes); // zero already: it is static and never reused
+        return block;
+    }
+    void* block = real_calloc(count, bytes);
+    return block ? noted(block, count * bytes) : nullptr;
+}
+
+HOMING_EXPORT void free(void* block) {
+    if (in_reserve(block) || !ready())
+        return;
+    if (__builtin_expect(maybe_known(block), 0))
+        end(block);
+    real_free(block);
+}
+
+HOMING_EXPORT void* realloc(void* block, std::size_t bytes) {
+    if (!ready() || in_reserve(block)) {
+        void* fresh = ready() ? real_malloc(bytes) : reserve_allocate(bytes);
+        if (fresh && block) {
+            const auto left = static_cast<std::size_t>(reserve + sizeof reserve - static_cast<char*>(block));
+            std::memcpy(fresh, block, bytes < left ? bytes : left);
+        }
+        return fresh;
+    }
+    Range before;
+    if (__builtin_expect(maybe_known(block), 0)) {
+        before = homing::area_registry().end(reinterpret_cast<Address>(block));
+        if (!before.empty())
+            if (homing::Windows* windows = homing::active_windows.load(std::memory_order_acquire))
+                windows->release(before);
+    }
+    void* fresh = real_realloc(block, bytes);
+    if (!fresh && bytes != 0 && !before.empty()) { // the old block lives on
+        note(block, before.bytes());
+        return nullptr;
+    }
+    return noted(fresh, bytes);
+}
+
+// glibc's reallocarray calls realloc inside libc, where we are not seen.
+HOMING_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t bytes) {
+    std::size_t total = 0;
+    if (__builtin_mul_overflow(count, bytes, &total)) {
+        errno = ENOMEM;
+        return nullptr;
+    }
+    return realloc(block, total);
+}
+
+HOMING_EXPORT int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) {
+    if (!ready())
+        return ENOMEM;
+    const int error = real_posix_memalign(block, alignment, bytes);
+    if (error == 0)
+        noted(*block, bytes);
+    return error;
+}
+
+HOMING_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+    return ready() ? noted(real_aligned_alloc(alignment, bytes), bytes) : nullptr;
+}
+
+HOMING_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) {
+    return ready() ? noted(real_memalign(alignment, bytes), bytes) : nullptr;
+}
+
+HOMING_EXPORT void* valloc(std::size_t bytes) { return ready() ? noted(real_valloc(bytes), bytes) : nullptr; }
+HOMING_EXPORT void* pvalloc(std::size_t bytes) { return ready() ? noted(real_pvalloc(bytes), bytes) : nullptr; }
+
+// Mappings: homing watches none that the program makes itself, but the program may unmap, move or protect memory in
+// which an area lies (a custom allocator on top of a watched block).
+HOMING_EXPORT int munmap(void* address, std::size_t bytes) noexcept {
+    static constinit Real<int(void*, std::size_t)> real{"munmap"};
+    homing::doors::memory_changes(address, bytes);
+    return real(address, bytes);
+}
+
+HOMING_EXPORT int mprotect(void* address, std::size_t bytes, int protection) noexcept {
+    static constinit Real<int(void*, std::size_t, int)> real{"mprotect"};
+    homing::doors::memory_changes(address, bytes);
+    return real(address, bytes, protection);
+}
+
+HOMING_EXPORT int madvise(void* address, std::size_t bytes, int advice) noexcept {
+    static constinit Real<int(void*, std::size_t, int)> real{"madvise"};
+    homing::doors::memory_changes(address, bytes);
+    return real(address, bytes, advice);
+}
+
+HOMING_EXPORT void* mremap(void* address, std::size_t bytes, std::size_t new_bytes, int flags, ...) noexcept {
+    static constinit Real<void*(void*, std::size_t, std::size_t, int, void*)> real{"mremap"};
+    va_list arguments;
+    va_start(arguments, flags);
+    void* wanted = flags & MREMAP_FIXED ? va_arg(arguments, void*) : nullptr;
+    va_end(arguments);
+    homing::doors::memory_changes(address, bytes);
+    return real(address, bytes, new_bytes, flags, wanted);
+}
+
+} // extern "C"
+
+namespace homing::doors {
+
+void memory_changes(void* address, std::size_t bytes) noexcept {
+    Windows* windows = active_windows.load(std::memory_order_acquire);
+    if (__builtin_expect(windows == nullptr, 1))
+        return;
+    const Address begin = reinterpret_cast<Address>(address);
+    // The whole range and not only what is armed: the program will set protections of its own there.
+    windows->release({begin, begin + bytes});
+    windows->exclude_if_watched({align_down(begin, page_bytes()), align_up(begin + bytes, page_bytes())});
+}
+
+} // namespace homing::doors

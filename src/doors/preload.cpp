@@ -1,0 +1,77 @@
+// The preloaded door: what happens when the library comes into a process, and when it goes. Whether the process uses
+// OpenMP shows at its first parallel region; until then only large blocks of memory are noted.
+#include "base/inside.hpp"
+#include "base/options.hpp"
+#include "doors/export.hpp"
+#include "doors/heap.hpp"
+#include "doors/signals.hpp"
+#include "mechanisms/engine.hpp"
+#include "record/record.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <pthread.h>
+
+namespace homing::doors {
+namespace {
+
+/// Programs whose runtime must not share a process with us.
+constexpr const char* sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init"};
+
+bool wanted_here() noexcept {
+    if (option_is(Option::homing, "off"))
+        return false;
+    const char* only = option_text(Option::only);
+    return !*only || std::strcmp(only, ::program_invocation_short_name) == 0;
+}
+
+const char* sanitizer() noexcept {
+    for (const char* symbol : sanitizers)
+        if (::dlsym(RTLD_DEFAULT, symbol))
+            return symbol;
+    return nullptr;
+}
+
+/// A forked child is left alone: it shares neither our threads nor our rings, and its record is the parent's.
+void in_child() noexcept {
+    if (Windows* windows = active_windows.load(std::memory_order_acquire))
+        windows->abandon();
+    phases::step_aside();
+    heap_threshold.store(SIZE_MAX, std::memory_order_relaxed);
+    record::abandon();
+}
+
+void step_aside() noexcept {
+    phases::step_aside();
+    heap_threshold.store(SIZE_MAX, std::memory_order_relaxed);
+}
+
+__attribute__((constructor)) void enter() noexcept {
+    const int saved = errno;
+    const Inside inside;
+    if (!wanted_here()) {
+        step_aside();
+    } else if (const char* symbol = sanitizer()) {
+        step_aside();
+        record::open(option_text(Option::record));
+        record::fact("end", "stepped aside");
+        record::message(record::Level::note, std::string("a sanitizer is at work (") + symbol + "): homing stepped aside");
+        record::close();
+    } else if (option_number(Option::assume_nodes) < 2 && quick_node_count() < 2) {
+        step_aside();
+    } else {
+        heap_threshold.store(option_size(Option::area_minimum), std::memory_order_relaxed);
+        lend_services({prepare_handler, exclude_alternate_stacks});
+        phases::set_starter(start_engine);
+        ::pthread_atfork(nullptr, nullptr, in_child);
+    }
+    errno = saved;
+}
+
+__attribute__((destructor)) void leave() noexcept {
+    if (Engine* running = engine())
+        running->finish();
+}
+
+} // namespace
+} // namespace homing::doors

@@ -1,0 +1,320 @@
+// The signal door: homing's handler of SIGSEGV, and the program's own beside it.
+//
+// From the first window on, the kernel knows our handler only; what the program installs is kept here, shown to it as
+// if it were in force, and called for every fault that is not ours. SIGSEGV is taken out of every mask that the
+// program blocks (a blocked SIGSEGV would kill it at a window's fault); it is told the mask that it asked for.
+#include "doors/signals.hpp"
+
+#include "base/inside.hpp"
+#include "doors/export.hpp"
+#include "phases/regions.hpp"
+#include "references/windows.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+namespace homing::doors {
+namespace {
+
+constinit Real<int(int, const struct sigaction*, struct sigaction*)> real_sigaction{"sigaction"};
+constinit Real<int(int, const sigset_t*, sigset_t*)> real_pthread_sigmask{"pthread_sigmask"};
+constinit Real<int(const stack_t*, stack_t*)> real_sigaltstack{"sigaltstack"};
+
+// The program's own action for SIGSEGV. Written by its sigaction calls, read by the handler: a sequence number makes
+// a half-written one visible.
+struct Chained {
+    std::atomic<unsigned> sequence{0};
+    struct sigaction action = {};
+};
+constinit Chained chained;
+constinit std::atomic<bool> installed{false};
+constinit thread_local bool program_blocks_segv = false;
+
+void set_chained(const struct sigaction& action) noexcept {
+    chained.sequence.fetch_add(1, std::memory_order_acq_rel);
+    chained.action = action;
+    chained.sequence.fetch_add(1, std::memory_order_acq_rel);
+}
+
+struct sigaction get_chained() noexcept {
+    struct sigaction copy;
+    unsigned before = 0;
+    int tries = 0;
+    do {
+        before = chained.sequence.load(std::memory_order_acquire);
+        copy = chained.action;
+    } while ((before & 1 || chained.sequence.load(std::memory_order_acquire) != before) && ++tries < 1000);
+    return copy;
+}
+
+bool is_write(const void* context) noexcept {
+    const auto* user = static_cast<const ucontext_t*>(context);
+#if defined(__x86_64__)
+    return (user->uc_mcontext.gregs[REG_ERR] & 2) != 0;
+#else
+    (void)user;
+    return false;
+#endif
+}
+
+/// The fault is the program's: its handler, or the default (the instruction faults again and the process ends as it
+/// would have without us).
+void pass_on(int signal, siginfo_t* info, void* context) noexcept {
+    struct sigaction action = get_chained();
+    if (action.sa_flags & SA_RESETHAND) {
+        struct sigaction none = {};
+        set_chained(none);
+    }
+    if (action.sa_flags & SA_SIGINFO) {
+        if (action.sa_sigaction) {
+            sigset_t before;
+            sigset_t mask = action.sa_mask;
+            ::sigdelset(&mask, SIGSEGV);
+            real_pthread_sigmask(SIG_BLOCK, &mask, &before);
+            action.sa_sigaction(signal, info, context);
+            real_pthread_sigmask(SIG_SETMASK, &before, nullptr);
+            return;
+        }
+    } else if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {
+        sigset_t before;
+        sigset_t mask = action.sa_mask;
+        ::sigdelset(&mask, SIGSEGV);
+        real_pthread_sigmask(SIG_BLOCK, &mask, &before);
+        action.sa_handler(signal);
+        real_pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        return;
+    }
+    if (info->si_code <= 0) { // sent by kill or raise: it will not come again by itself
+        if (action.sa_handler == SIG_IGN)
+            return;
+        struct sigaction none = {};
+        none.sa_handler = SIG_DFL;
+        real_sigaction(signal, &none, nullptr);
+        ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), signal);
+        return;
+    }
+    struct sigaction none = {};
+    none.sa_handler = SIG_DFL;
+    real_sigaction(signal, &none, nullptr);
+}
+
+/// The same address again and again without progress is not a late fault of ours.
+struct Retries {
+    Address address = 0;
+    int count = 0;
+};
+constinit thread_local Retries retries;
+
+void handler(int signal, siginfo_t* info, void* context) noexcept {
+    const int saved = errno;
+    Windows* windows = active_windows.load(std::memory_order_acquire);
+    if (windows && info->si_code > 0) {
+        const auto address = reinterpret_cast<Address>(info->si_addr);
+        const Windows::Verdict verdict = windows->fault(address, is_write(context));
+        if (verdict == Windows::Verdict::counted) {
+            errno = saved;
+            return;
+        }
+        // A fault of a closed window may arrive late, when its slot is gone already: the access is possible now, so
+        // trying again settles it. Only a fault that stays is the program's own.
+        const int limit = verdict == Windows::Verdict::retry ? 1 << 14 : 3;
+        if (retries.address != address) {
+            retries.address = address;
+            retries.count = 0;
+        }
+        if (++retries.count <= limit) {
+            if (retries.count > 64)
+                ::syscall(SYS_sched_yield);
+            errno = saved;
+            return;
+        }
+        retries.count = 0;
+        windows->abandon();
+    }
+    errno = saved;
+    pass_on(signal, info, context);
+}
+
+bool replaced_by_others() noexcept {
+    struct sigaction now = {};
+    real_sigaction(SIGSEGV, nullptr, &now);
+    return now.sa_sigaction != handler;
+}
+
+/// Some thread blocks SIGSEGV in spite of us (a raw system call, or before we were loaded): /proc knows.
+bool blocked_here() noexcept {
+    sigset_t mask;
+    return real_pthread_sigmask(SIG_SETMASK, nullptr, &mask) == 0 && ::sigismember(&mask, SIGSEGV) == 1;
+}
+
+} // namespace
+
+const char* prepare_handler() noexcept {
+    if (installed.load(std::memory_order_acquire)) {
+        if (replaced_by_others())
+            return "the program installs a SIGSEGV handler past us";
+        return blocked_here() ? "SIGSEGV is blocked" : nullptr;
+    }
+    if (blocked_here())
+        return "SIGSEGV is blocked";
+    struct sigaction ours = {};
+    ours.sa_sigaction = handler;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
+    struct sigaction theirs = {};
+    if (real_sigaction(SIGSEGV, nullptr, &theirs) != 0)
+        return "sigaction fails";
+    set_chained(theirs);
+    installed.store(true, std::memory_order_release);
+    if (real_sigaction(SIGSEGV, &ours, nullptr) != 0)
+        return "sigaction fails";
+    return nullptr;
+}
+
+void remove_handler() noexcept {
+    if (!installed.exchange(false))
+        return;
+    const struct sigaction theirs = get_chained();
+    real_sigaction(SIGSEGV, &theirs, nullptr);
+}
+
+} // namespace homing::doors
+
+using namespace homing::doors;
+
+namespace {
+
+/// A copy of a mask without SIGSEGV; null stays null.
+const sigset_t* without_segv(const sigset_t* mask, sigset_t& copy) noexcept {
+    if (!mask || ::sigismember(mask, SIGSEGV) != 1 || homing::phases::aside())
+        return mask;
+    copy = *mask;
+    ::sigdelset(&copy, SIGSEGV);
+    return &copy;
+}
+
+template <class Function> int mask_call(Function&& call, int how, const sigset_t* set, sigset_t* old) noexcept {
+    const bool blocked_before = program_blocks_segv;
+    sigset_t copy;
+    const sigset_t* given = how == SIG_UNBLOCK ? set : without_segv(set, copy);
+    const int result = call(how, given, old);
+    if (result != 0)
+        return result;
+    if (old && blocked_before)
+        ::sigaddset(old, SIGSEGV);
+    if (set && !homing::phases::aside()) {
+        const bool named = ::sigismember(set, SIGSEGV) == 1;
+        if (how == SIG_SETMASK)
+            program_blocks_segv = named;
+        else if (named)
+            program_blocks_segv = how == SIG_BLOCK;
+    }
+    return result;
+}
+
+} // namespace
+
+extern "C" {
+
+HOMING_EXPORT int sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept {
+    if (signal == SIGSEGV && installed.load(std::memory_order_acquire)) {
+        const struct sigaction before = get_chained();
+        if (action)
+            set_chained(*action);
+        if (old)
+            *old = before;
+        return 0;
+    }
+    if (!action || ::sigismember(&action->sa_mask, SIGSEGV) != 1 || homing::phases::aside())
+        return real_sigaction(signal, action, old);
+    struct sigaction copy = *action; // a handler that touches arrays must be able to take our fault
+    ::sigdelset(&copy.sa_mask, SIGSEGV);
+    return real_sigaction(signal, &copy, old);
+}
+
+HOMING_EXPORT sighandler_t signal(int number, sighandler_t function) noexcept {
+    static constinit Real<sighandler_t(int, sighandler_t)> real{"signal"};
+    if (number != SIGSEGV || !installed.load(std::memory_order_acquire))
+        return real(number, function);
+    const struct sigaction before = get_chained();
+    struct sigaction action = {};
+    action.sa_handler = function;
+    action.sa_flags = SA_RESTART;
+    set_chained(action);
+    return before.sa_handler;
+}
+
+HOMING_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+    return mask_call(real_pthread_sigmask.get(), how, set, old);
+}
+
+HOMING_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+    static constinit Real<int(int, const sigset_t*, sigset_t*)> real{"sigprocmask"};
+    return mask_call(real.get(), how, set, old);
+}
+
+HOMING_EXPORT int sigsuspend(const sigset_t* mask) {
+    static constinit Real<int(const sigset_t*)> real{"sigsuspend"};
+    sigset_t copy;
+    return real(without_segv(mask, copy));
+}
+
+// An alternate stack must never be armed: the kernel could not deliver the very fault. Stacks that were installed
+// before windows are in use are asked for by the engine (current_alternate_stack).
+HOMING_EXPORT int sigaltstack(const stack_t* stack, stack_t* old) noexcept {
+    if (stack && !(stack->ss_flags & SS_DISABLE))
+        note_alternate_stack(stack->ss_sp, stack->ss_size);
+    return real_sigaltstack(stack, old);
+}
+
+} // extern "C"
+
+namespace homing::doors {
+namespace {
+constexpr int most_stacks = 256;
+struct Stack {
+    std::atomic<Address> begin{0};
+    std::atomic<std::size_t> bytes{0};
+};
+constinit Stack stacks[most_stacks];
+constinit std::atomic<int> stack_count{0};
+} // namespace
+
+void note_alternate_stack(const void* begin, std::size_t bytes) noexcept {
+    const auto address = reinterpret_cast<Address>(begin);
+    const int known = std::min(stack_count.load(std::memory_order_acquire), most_stacks);
+    for (int i = 0; i < known; ++i)
+        if (stacks[i].begin.load(std::memory_order_acquire) == address &&
+            stacks[i].bytes.load(std::memory_order_acquire) >= bytes)
+            return;
+    const int at = stack_count.fetch_add(1, std::memory_order_acq_rel);
+    if (at < most_stacks) {
+        stacks[at].bytes.store(bytes, std::memory_order_release);
+        stacks[at].begin.store(address, std::memory_order_release);
+    }
+    if (Windows* windows = active_windows.load(std::memory_order_acquire)) {
+        if (at < most_stacks)
+            windows->exclude({address, address + bytes});
+        else
+            windows->forbid("more than 256 alternate signal stacks");
+    }
+}
+
+bool exclude_alternate_stacks(Windows& windows) noexcept {
+    const int known = stack_count.load(std::memory_order_acquire);
+    if (known > most_stacks) {
+        windows.forbid("more than 256 alternate signal stacks");
+        return false;
+    }
+    for (int i = 0; i < known; ++i) {
+        const Address begin = stacks[i].begin.load(std::memory_order_acquire);
+        if (begin)
+            windows.exclude({begin, begin + stacks[i].bytes.load(std::memory_order_acquire)});
+    }
+    return true;
+}
+
+} // namespace homing::doors

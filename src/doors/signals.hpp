@@ -1,0 +1,20 @@
+// What the signal door offers to the engine.
+#pragma once
+
+#include <cstddef>
+
+namespace homing {
+class Windows;
+}
+
+namespace homing::doors {
+
+/// Before each window: our handler is in force and SIGSEGV can reach it. Null: yes; otherwise the reason in words.
+const char* prepare_handler() noexcept;
+void remove_handler() noexcept;
+
+void note_alternate_stack(const void* begin, std::size_t bytes) noexcept;
+/// Tell new windows of the stacks that are known already.
+bool exclude_alternate_stacks(Windows& windows) noexcept;
+
+} // namespace homing::doors

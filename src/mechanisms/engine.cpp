@@ -1,0 +1,310 @@
+#include "mechanisms/engine.hpp"
+
+#include "base/inside.hpp"
+#include "base/options.hpp"
+#include "record/record.hpp"
+
+#include <algorithm>
+
+namespace homing {
+namespace {
+
+/// Without any recurring structure, time decides: UPMlib's sampling engine needs a few hundred milliseconds between its
+/// steps (Nikolopoulos et al. 2000, section 2.1).
+constexpr double tick_growth = 1.5;
+constexpr double longest_tick = 10;
+/// Regions (or barriers) without a period before time may decide.
+constexpr std::uint64_t patience = 48;
+/// A region with so many barriers is a program in itself: its barriers tell the iteration.
+constexpr std::uint64_t giant_region_barriers = 32;
+
+} // namespace
+
+Engine::Engine(Kernel& kernel, Machine machine, DoorServices services)
+    : kernel_(kernel), machine_(std::move(machine)), nodes_(machine_), services_(services),
+      watch_(nodes_, static_cast<std::uint64_t>(option_number(Option::seed))), mover_(kernel, nodes_),
+      plan_(option_number(Option::observe_share), static_cast<std::uint64_t>(option_number(Option::seed))),
+      policies_(kernel) {}
+
+Engine::~Engine() = default;
+
+/// Work at a boundary: timed, never throwing into the program. Running out of memory is a reason to step aside.
+template <class Work> void Engine::guarded(Work&& work) noexcept {
+    busy_.store(true, std::memory_order_seq_cst);
+    if (!finished_.load(std::memory_order_seq_cst)) {
+        try {
+            work();
+        } catch (...) {
+            if (windows_)
+                windows_->abandon();
+            record::message(record::Level::not_done, "out of memory inside homing: it stepped aside");
+            phases::step_aside();
+        }
+    }
+    busy_.store(false, std::memory_order_seq_cst);
+}
+
+void Engine::region_begin(Address function) noexcept {
+    if (__builtin_expect(resting_, 1)) {
+        // Settled: follow the iteration, no clock, no work.
+        const phases::Step step = finder_.push(regions_.index(function));
+        if (__builtin_expect(step.event == phases::PeriodEvent::none, 1))
+            return;
+        guarded([&] {
+            if (step.event == phases::PeriodEvent::iteration_boundary) {
+                iteration_boundary(basis_);
+            } else {
+                stability_.wake(); // the period broke, or another was found: owners may have changed
+                iteration_boundary(basis_);
+            }
+            if (!resting_ && source_ && source_->needs_plan())
+                window_region_begins(regions_.index(function));
+            region_begin_ = record::now();
+        });
+        return;
+    }
+    guarded([&] { event(function, false); });
+}
+
+void Engine::event(Address id, bool is_barrier) {
+    const double now = record::now();
+    const std::uint32_t region = regions_.index(id, is_barrier);
+    RegionInfo& info = regions_[region];
+    ++info.count;
+    ++info.in_iteration;
+    ++events_;
+    ++events_in_iteration_;
+    open_region_ = region;
+    barriers_in_region_ = is_barrier ? barriers_in_region_ : 0;
+    if (!called_) {
+        const phases::Step step = finder_.push(region);
+        if (step.event == phases::PeriodEvent::broken)
+            stability_.wake();
+        if (step.iteration_begins) {
+            period_ = step.period;
+            iteration_boundary(is_barrier           ? Basis::barriers
+                               : finder_.by_anchor() ? Basis::anchor
+                                                     : Basis::period);
+        } else if (!finder_.found() && events_ > patience && now > next_tick_) {
+            tick_ = std::min(tick_ * tick_growth, longest_tick);
+            next_tick_ = now + tick_;
+            iteration_boundary(Basis::time);
+        }
+    }
+    if (mechanism_->region_begins(*this, region))
+        window_open_ = true;
+    else if (source_ && source_->needs_plan() && activity_ != policy::Activity::rest)
+        window_region_begins(region);
+    region_begin_ = record::now();
+    statistics_.observing += region_begin_ - now;
+    spent_in_iteration_ += region_begin_ - now;
+}
+
+void Engine::region_end() noexcept {
+    if (__builtin_expect(resting_ && !window_open_, 1))
+        return;
+    guarded([&] {
+        const double now = record::now();
+        RegionInfo& info = regions_[open_region_];
+        const double seconds = now - region_begin_;
+        info.seconds += seconds;
+        ++info.timed;
+        iteration_region_seconds_ += seconds;
+        parallel_seconds_ += seconds;
+        window_region_ends();
+        mechanism_->region_ended(*this);
+        const double spent = record::now() - now;
+        statistics_.observing += spent;
+        spent_in_iteration_ += spent;
+    });
+}
+
+void Engine::barrier(Address site) noexcept {
+    // One giant region shows nothing but its barriers. Ordinary regions have few and are events themselves.
+    if (++barriers_in_region_ < giant_region_barriers && !barriers_tell_)
+        return;
+    if (resting_) {
+        region_begin(site);
+        return;
+    }
+    guarded([&] {
+        if (!barriers_tell_) {
+            barriers_tell_ = true;
+            finder_.reset();
+        }
+        const double now = record::now();
+        RegionInfo& info = regions_[open_region_];
+        info.seconds += now - region_begin_;
+        ++info.timed;
+        iteration_region_seconds_ += now - region_begin_;
+        parallel_seconds_ += now - region_begin_;
+        window_region_ends();
+        mechanism_->region_ended(*this);
+        event(site, true);
+    });
+}
+
+void Engine::iteration_called() noexcept {
+    guarded([&] {
+        called_ = true;
+        resting_ = false;
+        iteration_boundary(Basis::call);
+    });
+}
+
+void Engine::iteration_boundary(Basis basis) {
+    const double now = record::now();
+    const bool was_active = activity_ != policy::Activity::rest;
+    basis_ = basis;
+    if (was_active) {
+        const std::uint64_t moved_before = statistics_.moved;
+        end_observing();
+        record_iteration(now, references_in_iteration_, statistics_.moved - moved_before, remote_fraction_now());
+        record_overhead(record::now());
+        stability_.cost(spent_in_iteration_, now - iteration_begin_);
+    }
+    regions_.iteration_ended();
+    ++iteration_;
+    ++statistics_.iterations;
+    if (stability_.settled() && statistics_.settled_at == 0)
+        statistics_.settled_at = iteration_;
+    else if (!stability_.settled())
+        statistics_.settled_at = 0;
+    events_in_iteration_ = 0;
+    references_in_iteration_ = 0;
+    spent_in_iteration_ = 0;
+    iteration_region_seconds_ = 0;
+    iteration_begin_ = record::now();
+    mechanism_->iteration_begins(*this);
+    const policy::Activity next = stability_.begin_iteration();
+    if (next != policy::Activity::rest || was_active)
+        begin_observing(next);
+    // While a longer period is still being looked for, every region is an event; afterwards only boundaries are.
+    resting_ = next == policy::Activity::rest && !called_ && !mechanism_->needs_windows() &&
+               (basis == Basis::period || basis == Basis::anchor || basis == Basis::barriers);
+}
+
+void Engine::window_region_begins(std::uint32_t region) {
+    if (plan_.empty())
+        return;
+    // Initialisation runs once; what is entered a second time is computation.
+    const RegionInfo& info = regions_[region];
+    if (info.count < 2)
+        return;
+    const std::vector<Range>& granules = plan_.choose(watch_, region, info.mean_seconds(), record::now() - start_time_);
+    if (!granules.empty())
+        window_open_ = open_window(granules) > 0;
+}
+
+std::size_t Engine::open_window(const std::vector<Range>& granules) {
+    if (!windows_)
+        return 0;
+    if (services_.prepare_handler)
+        if (const char* reason = services_.prepare_handler()) {
+            windows_->forbid(reason);
+            record::message(record::Level::warning, std::string("windows end here: ") + reason);
+            return 0;
+        }
+    const std::uint64_t changes = area_registry().changes();
+    if (watch_.synchronise(record::now())) {
+        windows_->start(watch_.ranges());
+        return 0; // the plan may name memory that is gone: the next region has a new one
+    }
+    const std::size_t armed = windows_->open(granules);
+    if (area_registry().changes() != changes) { // a block went away between the look and the arming
+        windows_->abandon();
+        return 0;
+    }
+    return armed;
+}
+
+void Engine::window_region_ends() {
+    if (!window_open_)
+        return;
+    window_open_ = false;
+    windows_->close();
+    take_references();
+    plan_.observed(watch_, open_region_, references_);
+}
+
+/// Count what the source saw into the areas' counters.
+void Engine::take_references() {
+    references_.clear();
+    if (!source_)
+        return;
+    source_->drain(references_);
+    for (const Reference& reference : references_) {
+        WatchedArea* area = watch_.find(reference.address);
+        const int position = nodes_.position(reference.node);
+        if (!area || position < 0)
+            continue;
+        const std::uint64_t granule = area->granule_of(reference.address);
+        area->counters.add(granule, position, reference.weight);
+        if (reference.write)
+            area->writes.add(granule, position, reference.weight);
+        area->last_observed = iteration_;
+        ++area->fresh_references;
+        ++references_in_iteration_;
+        ++statistics_.references;
+    }
+}
+
+void Engine::begin_observing(policy::Activity activity) {
+    activity_ = activity;
+    if (activity == policy::Activity::rest) {
+        if (source_running_ && source_ && !source_->needs_plan()) {
+            source_->stop();
+            source_running_ = false;
+            own_areas();
+        }
+        return;
+    }
+    const bool changed = watch_.synchronise(record::now());
+    if (source_ && (changed || !source_running_ || source_->needs_plan()))
+        source_running_ = source_->start(watch_.ranges());
+    if (source_ && source_->needs_plan())
+        plan_samples(activity == policy::Activity::check);
+}
+
+void Engine::end_observing() {
+    if (source_ && !source_->needs_plan())
+        take_references();
+    if (iteration_ < 2) {
+        if (iteration_ == 1)
+            say_threads();
+        if (option_is(Option::initial, "random"))
+            place_initially(); // what was populated since the start
+    }
+    record_placements(1);
+    const double begin = record::now();
+    const double moving = statistics_.moving;
+    mechanism_->iteration_observed(*this, activity_ == policy::Activity::check);
+    statistics_.deciding += record::now() - begin - (statistics_.moving - moving);
+}
+
+double Engine::touches_per_iteration(const WatchedArea& area) const {
+    if (!source_ || !source_->needs_plan())
+        return 1;
+    double touches = 0;
+    for (std::uint32_t region = 0; region < regions_.all().size(); ++region) {
+        const double rate = plan_.touch_rate(region, area.id);
+        if (rate > 0)
+            touches += rate * regions_.all()[region].in_iteration;
+    }
+    return touches > 0 ? touches : 1;
+}
+
+void Engine::own_areas() {
+    std::vector<Range> ranges;
+    for (const WatchedRange& watched : watch_.ranges())
+        ranges.push_back(watched.range);
+    NodeSet allowed;
+    if (kernel_.allowed_nodes(allowed) != 0)
+        return;
+    const PolicyKeeper::Outcome outcome = policies_.own(ranges, allowed);
+    if (outcome.failed)
+        record::message(record::Level::not_done, "kernel NUMA balancing could not be kept off some areas (mbind: errno " +
+                                                     std::to_string(outcome.error) + ")");
+}
+
+} // namespace homing

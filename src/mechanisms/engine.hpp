@@ -1,0 +1,188 @@
+// The engine: one per process. It hears of parallel regions, finds iterations in them, lets a source of references
+// observe, and asks a mechanism what to do at the end of each iteration.
+//
+// Everything here runs on the thread that drives a region, one at a time (phases/regions), except finish(), which
+// comes at the end of the process and only reads where it may.
+#pragma once
+
+#include "areas/policies.hpp"
+#include "kernel/kernel.hpp"
+#include "machine/costs.hpp"
+#include "machine/machine.hpp"
+#include "mechanisms/mover.hpp"
+#include "mechanisms/region_table.hpp"
+#include "mechanisms/watch.hpp"
+#include "mechanisms/window_plan.hpp"
+#include "phases/period.hpp"
+#include "phases/regions.hpp"
+#include "policy/guard.hpp"
+#include "policy/stability.hpp"
+#include "references/windows.hpp"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace homing {
+
+/// What the doors lend to the engine (the unit tests lend nothing).
+struct DoorServices {
+    const char* (*prepare_handler)() noexcept = nullptr;
+    bool (*exclude_alternate_stacks)(Windows&) noexcept = nullptr;
+};
+
+/// How the outer iteration is known.
+enum class Basis : std::uint32_t { none = 0, period = 1, anchor = 2, barriers = 3, time = 4, call = 5 };
+
+class Engine;
+
+/// When pages move: a page of code each (iterative.cpp, next_touch.cpp).
+class Mechanism {
+  public:
+    virtual ~Mechanism() = default;
+    virtual const char* name() const noexcept = 0;
+    /// An iteration that was observed (or checked) has ended; `references` were counted into the areas already.
+    virtual void iteration_observed(Engine& engine, bool check) = 0;
+    /// A region is about to begin; true: the mechanism opened a window of its own.
+    virtual bool region_begins(Engine&, std::uint32_t /*region*/) { return false; }
+    virtual void region_ended(Engine&) {}
+    /// A new iteration begins, observed or not.
+    virtual void iteration_begins(Engine&) {}
+    /// Windows of its own are still to come: no rest.
+    virtual bool needs_windows() const noexcept { return false; }
+    /// References are to be sampled for it.
+    virtual bool samples() const noexcept { return true; }
+};
+std::unique_ptr<Mechanism> make_iterative(bool moves);
+std::unique_ptr<Mechanism> make_next_touch();
+
+struct Statistics {
+    std::uint64_t iterations = 0;
+    std::uint64_t settled_at = 0;
+    std::uint64_t moved = 0;
+    std::uint64_t refused = 0;
+    std::uint64_t references = 0;
+    double observing = 0;
+    double deciding = 0;
+    double moving = 0;
+};
+
+class Engine final : public phases::Listener {
+  public:
+    Engine(Kernel& kernel, Machine machine, DoorServices services);
+    ~Engine() override;
+
+    /// Choose source and mechanism, adopt the areas. False: step aside (said in the record).
+    bool start();
+    /// The process ends: restore what was changed, write the last rows. Any thread; at most once.
+    void finish() noexcept;
+
+    void region_begin(Address function) noexcept override;
+    void region_end() noexcept override;
+    void barrier(Address site) noexcept override;
+
+    /// The program itself says where an iteration ends (C API); from then on only these count.
+    void iteration_called() noexcept;
+
+    // What mechanisms use.
+    Kernel& kernel() noexcept { return kernel_; }
+    const Machine& machine() const noexcept { return machine_; }
+    const NodeMap& nodes() const noexcept { return nodes_; }
+    WatchList& watch() noexcept { return watch_; }
+    Mover& mover() noexcept { return mover_; }
+    policy::Guard& guard() noexcept { return guard_; }
+    policy::Stability& stability() noexcept { return stability_; }
+    WindowPlan& plan() noexcept { return plan_; }
+    RegionTable& regions() noexcept { return regions_; }
+    Windows* windows() noexcept { return windows_.get(); }
+    PolicyKeeper& policies() noexcept { return policies_; }
+    Statistics& statistics() noexcept { return statistics_; }
+    std::uint32_t iteration() const noexcept { return iteration_; }
+    std::uint64_t cache_bytes() const noexcept { return cache_bytes_; }
+    /// How often an area's pages are touched in one iteration (from windows; 1 where that is not known).
+    double touches_per_iteration(const WatchedArea& area) const;
+    /// Seconds that the regions of the current iteration took.
+    double region_seconds() const noexcept { return iteration_region_seconds_; }
+    double iteration_begin() const noexcept { return iteration_begin_; }
+    int threads() const noexcept { return threads_; }
+    /// Arm granules in the region that is about to begin, all guards observed.
+    std::size_t open_window(const std::vector<Range>& granules);
+    /// homing owns these areas now: kernel balancing leaves them alone until the end.
+    void own_areas();
+    /// What the source saw last.
+    const std::vector<Reference>& references() const noexcept { return references_; }
+    void record_placements(std::uint32_t when);
+
+  private:
+    void choose_source(std::string& chosen, std::string& reasons);
+    void say_threads();
+    void place_initially();
+    void iteration_boundary(Basis basis);
+    void begin_observing(policy::Activity activity);
+    void end_observing();
+    void plan_samples(bool check);
+    void take_references();
+    void window_region_begins(std::uint32_t region);
+    void window_region_ends();
+    void event(Address id, bool barrier);
+    void record_iteration(double now, std::uint64_t references, std::uint64_t moved, double remote);
+    void record_overhead(double now);
+    void record_end(double now);
+    double remote_fraction_now();
+    template <class Work> void guarded(Work&& work) noexcept;
+
+    Kernel& kernel_;
+    Machine machine_;
+    NodeMap nodes_;
+    DoorServices services_;
+    WatchList watch_;
+    Mover mover_;
+    policy::Guard guard_;
+    policy::Stability stability_;
+    WindowPlan plan_;
+    RegionTable regions_;
+    PolicyKeeper policies_;
+    std::unique_ptr<Windows> windows_;
+    std::unique_ptr<ReferenceSource> sampled_; ///< pmu or hint-faults
+    ReferenceSource* source_ = nullptr;
+    std::unique_ptr<Mechanism> mechanism_;
+    phases::IterationFinder finder_;
+    Statistics statistics_;
+    std::vector<Reference> references_;
+
+    policy::Activity activity_ = policy::Activity::observe;
+    Basis basis_ = Basis::none;
+    bool resting_ = false; ///< fast path: nothing to do but to follow the iteration
+    bool called_ = false;  ///< iterations are told by the program
+    bool window_open_ = false;
+    bool source_running_ = false;
+    bool barriers_tell_ = false; ///< one giant region: its barriers are the events
+    std::uint32_t iteration_ = 0;
+    std::uint32_t period_ = 0;
+    std::uint32_t events_in_iteration_ = 0;
+    std::uint64_t events_ = 0;
+    std::uint64_t barriers_in_region_ = 0;
+    std::uint32_t open_region_ = 0;
+    double region_begin_ = 0;
+    double start_time_ = 0;
+    double iteration_begin_ = 0;
+    double iteration_region_seconds_ = 0;
+    double parallel_seconds_ = 0;
+    double next_tick_ = 0;
+    double tick_ = 0.3; ///< seconds between steps where only time decides; grows (engine.cpp)
+    double spent_in_iteration_ = 0;
+    std::uint64_t references_in_iteration_ = 0;
+    std::uint64_t cache_bytes_ = 0;
+    int threads_ = 1;
+    std::atomic<bool> busy_{false};
+    std::atomic<bool> finished_{false};
+};
+
+/// The engine of this process, or null. Set by start_engine().
+Engine* engine() noexcept;
+/// Starter for phases::set_starter.
+phases::Listener* start_engine() noexcept;
+void lend_services(DoorServices services) noexcept;
+
+} // namespace homing

@@ -1,0 +1,186 @@
+// What the engine leaves: the rows of the record, and the end of the process.
+#include "mechanisms/engine.hpp"
+
+#include "areas/areas.hpp"
+#include "base/inside.hpp"
+#include "record/record.hpp"
+
+#include <algorithm>
+#include <dlfcn.h>
+
+namespace homing {
+namespace {
+
+/// Pages looked at for an area's placement; the rest is scaled.
+constexpr std::uint64_t placement_sample = 2048;
+/// Every iteration is recorded up to this number, then those in which something happened.
+constexpr std::uint32_t recorded_iterations = 2000;
+constexpr std::size_t unwatched_minimum = std::size_t{1} << 20;
+constexpr std::size_t most_unwatched = 24;
+
+std::uint32_t state_of(policy::Activity activity, const policy::Stability& stability) {
+    if (activity == policy::Activity::rest || stability.settled())
+        return 3;
+    return 2;
+}
+
+} // namespace
+
+void Engine::record_iteration(double now, std::uint64_t references, std::uint64_t moved, double remote) {
+    if (iteration_ > recorded_iterations && moved == 0 && references == 0)
+        return;
+    record::iteration_row row;
+    row.number = iteration_;
+    row.time = iteration_begin_;
+    row.seconds = now - iteration_begin_;
+    row.regions = events_in_iteration_;
+    row.state = basis_ == Basis::none ? 1 : state_of(activity_, stability_);
+    row.basis = static_cast<record::u32>(basis_);
+    row.references = references;
+    row.moved = moved;
+    row.overhead_seconds = spent_in_iteration_;
+    row.remote_fraction = remote;
+    record::append(row);
+}
+
+void Engine::record_overhead(double now) {
+    record::overhead_row row;
+    row.time = now;
+    row.observing = statistics_.observing;
+    row.deciding = statistics_.deciding;
+    row.moving = statistics_.moving;
+    row.faults = windows_ ? windows_->faults() : statistics_.references;
+    row.region_events = events_;
+    record::append(row);
+}
+
+/// Weighted by the areas' sizes: the newest estimate of each.
+double Engine::remote_fraction_now() {
+    double remote = 0;
+    double all = 0;
+    for (const auto& area : watch_.areas()) {
+        if (area->remote_fraction < 0)
+            continue;
+        const auto bytes = static_cast<double>(area->range.bytes());
+        remote += area->remote_fraction * bytes;
+        all += bytes;
+    }
+    return all > 0 ? remote / all : -1;
+}
+
+void Engine::record_placements(std::uint32_t when) {
+    std::vector<std::uint64_t> granules;
+    std::vector<int> homes;
+    for (const auto& area : watch_.areas()) {
+        if (when == 1 && area->found_recorded)
+            continue;
+        const std::uint64_t count = std::min(area->granules, placement_sample);
+        granules.clear();
+        // Evenly spread: quotient and remainder apart, so that nothing overflows.
+        const std::uint64_t step = area->granules / count;
+        const std::uint64_t rest = area->granules % count;
+        for (std::uint64_t i = 0; i < count; ++i)
+            granules.push_back(i * step + i * rest / count);
+        mover_.homes(*area, granules, homes);
+        const double scale = static_cast<double>(area->base_pages()) / static_cast<double>(count);
+        std::vector<std::uint64_t> held(static_cast<std::size_t>(nodes_.count()), 0);
+        std::uint64_t absent = 0;
+        for (const int home : homes) {
+            if (home >= 0)
+                ++held[static_cast<std::size_t>(home)];
+            else
+                ++absent;
+        }
+        if (when == 1 && absent == count)
+            continue; // not populated yet: nothing was found
+        area->found_recorded = true;
+        for (std::size_t first = 0; first < held.size(); first += 8) {
+            record::placement_row row;
+            row.area = area->id;
+            row.time = record::now();
+            row.when = when;
+            row.first = static_cast<record::u32>(first);
+            row.sampled = count < area->granules;
+            row.iteration = iteration_;
+            for (std::size_t k = first; k < std::min(held.size(), first + 8); ++k)
+                row.pages[k - first] = static_cast<std::uint64_t>(static_cast<double>(held[k]) * scale + 0.5);
+            row.absent = static_cast<std::uint64_t>(static_cast<double>(absent) * scale + 0.5);
+            record::append(row);
+        }
+    }
+}
+
+void Engine::record_end(double now) {
+    for (std::uint32_t i = 0; i < regions_.all().size(); ++i) {
+        const RegionInfo& info = regions_.all()[i];
+        record::region_row row;
+        row.id = i;
+        row.offset = info.function;
+        Dl_info found{};
+        if (::dladdr(reinterpret_cast<void*>(info.function), &found)) {
+            row.object = record::text(found.dli_fname ? found.dli_fname : "");
+            row.offset = info.function - reinterpret_cast<Address>(found.dli_fbase);
+            row.symbol = record::text(found.dli_sname ? found.dli_sname : "");
+        }
+        row.count = info.count;
+        row.seconds = info.seconds;
+        record::append(row);
+    }
+    std::vector<Range> watched;
+    for (const WatchedRange& range : watch_.ranges())
+        watched.push_back(range.range);
+    std::vector<Unwatched> unwatched = unwatched_mappings(watched, unwatched_minimum);
+    std::sort(unwatched.begin(), unwatched.end(),
+              [](const Unwatched& a, const Unwatched& b) { return a.range.bytes() > b.range.bytes(); });
+    if (unwatched.size() > most_unwatched)
+        unwatched.resize(most_unwatched);
+    for (const Unwatched& mapping : unwatched) {
+        record::unwatched_row row;
+        row.what = record::text(mapping.what);
+        row.begin = mapping.range.begin;
+        row.bytes = mapping.range.bytes();
+        record::append(row);
+    }
+    record_overhead(now);
+    record::end_row row;
+    row.time = now;
+    row.parallel_seconds = parallel_seconds_;
+    row.iterations = iteration_;
+    row.settled_at = static_cast<record::u32>(statistics_.settled_at);
+    row.period = period_;
+    row.live_areas = watch_.areas().size();
+    row.dropped_areas = area_registry().dropped();
+    record::append(row);
+}
+
+void Engine::finish() noexcept {
+    if (finished_.exchange(true, std::memory_order_seq_cst))
+        return;
+    const Inside inside;
+    if (windows_)
+        windows_->abandon();
+    phases::step_aside();
+    // exit() may come from within a region, by any thread: what another thread is working on is left to it.
+    if (busy_.load(std::memory_order_seq_cst)) {
+        record::message(record::Level::note, "the process ended while homing was at work: the last rows are missing");
+        record::close();
+        return;
+    }
+    try {
+        if (activity_ != policy::Activity::rest && source_ && !source_->needs_plan())
+            take_references();
+        if (source_)
+            source_->stop();
+        record_placements(3);
+        policies_.clear_all();
+        if (policies_.stuck_bytes() > 0)
+            record::message(record::Level::not_done, "the memory policy of " + std::to_string(policies_.stuck_bytes()) +
+                                                         " bytes could not be given back");
+        record_end(record::now());
+    } catch (...) {
+        record::message(record::Level::not_done, "out of memory at the end: the last rows are missing");
+    }
+    record::close();
+}
+
+} // namespace homing

@@ -1,0 +1,290 @@
+// How the engine starts, at the first parallel region of a process: machine, costs, source, areas, initial placement.
+#include "mechanisms/engine.hpp"
+
+#include "base/options.hpp"
+#include "policy/distributions.hpp"
+#include "record/record.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <linux/mempolicy.h>
+#include <sched.h>
+#include <unistd.h>
+
+namespace homing {
+namespace {
+
+constinit std::atomic<Engine*> the_engine{nullptr};
+DoorServices lent;
+
+void record_machine(const Machine& machine, const NodeMap& nodes, Kernel& kernel) {
+    for (const Node& node : machine.nodes) {
+        record::node_row row;
+        row.index = node.index;
+        row.memory_bytes = node.memory_bytes;
+        row.free_bytes = kernel.free_bytes(node.index);
+        row.cpus = node.cpus;
+        row.target = node.target();
+        row.position = nodes.position(node.index);
+        record::append(row);
+    }
+    for (std::size_t from = 0; from < machine.distances.size(); ++from)
+        for (std::size_t first = 0; first < machine.distances[from].size(); first += 8) {
+            record::distance_row row;
+            row.from = machine.nodes[from].index;
+            row.first = static_cast<record::i32>(first);
+            row.count = static_cast<record::i32>(std::min<std::size_t>(8, machine.distances[from].size() - first));
+            for (int k = 0; k < row.count; ++k)
+                row.to[k] = static_cast<float>(machine.distances[from][first + static_cast<std::size_t>(k)]);
+            record::append(row);
+        }
+    for (const std::string& remark : machine.remarks)
+        record::message(record::Level::note, remark);
+    record::fact("machine", machine.source);
+}
+
+int call_int(const char* name) noexcept {
+    using Function = int();
+    auto* function = reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
+    return function ? function() : -1;
+}
+
+} // namespace
+
+Engine* engine() noexcept { return the_engine.load(std::memory_order_acquire); }
+void lend_services(DoorServices services) noexcept { lent = services; }
+
+phases::Listener* start_engine() noexcept {
+    try {
+        const int assumed = static_cast<int>(option_number(Option::assume_nodes));
+        record::open(option_text(Option::record));
+        Kernel& kernel = assumed > 1 ? assumed_kernel(assumed) : linux_kernel();
+        Machine machine = assumed > 1 ? assumed_machine(assumed) : discover_machine(kernel);
+        auto* fresh = new Engine(kernel, std::move(machine), lent); // lives as long as the process
+        if (!fresh->start()) {
+            delete fresh;
+            record::fact("end", "stepped aside");
+            record::close();
+            return nullptr;
+        }
+        the_engine.store(fresh, std::memory_order_release);
+        return fresh;
+    } catch (...) {
+        record::message(record::Level::not_done, "homing could not start (out of memory): it stepped aside");
+        return nullptr;
+    }
+}
+
+bool Engine::start() {
+    start_time_ = record::now();
+    record::fact("mechanism", option_text(Option::mechanism));
+    const std::string errors = option_errors();
+    for (std::size_t at = 0; at < errors.size();) {
+        const std::size_t end = errors.find('\n', at);
+        record::message(record::Level::warning, errors.substr(at, end - at));
+        at = end == std::string::npos ? errors.size() : end + 1;
+    }
+    record_machine(machine_, nodes_, kernel_);
+    if (nodes_.count() < 2) {
+        record::message(record::Level::note, machine_.nodes.empty()
+                                                 ? "the machine's nodes could not be found: homing stepped aside"
+                                                 : "only one node can hold pages: there is nothing to send home");
+        return false;
+    }
+    const StatedCosts stated = find_costs(option_text(Option::costs), machine_);
+    guard_.set_costs(stated.costs);
+    cache_bytes_ = stated.cache_bytes ? stated.cache_bytes
+                                      : machine_.last_level_cache_bytes *
+                                            static_cast<std::uint64_t>(std::max(1, machine_.last_level_caches_per_node));
+    record::fact("costs", stated.source);
+
+    std::string chosen;
+    std::string reasons;
+    choose_source(chosen, reasons);
+    record::fact("source", chosen.empty() ? "none" : chosen);
+    record::fact("source_reasons", reasons);
+
+    if (option_is(Option::mechanism, "next-touch")) {
+        if (!windows_) {
+            record::message(record::Level::not_done, "next-touch needs windows, which are not possible here (" + reasons +
+                                                         "): homing stepped aside");
+            return false;
+        }
+        mechanism_ = make_next_touch();
+    } else {
+        mechanism_ = make_iterative(!option_is(Option::mechanism, "observe"));
+    }
+    if (!source_) {
+        record::message(record::Level::not_done, "no source of references works here (" + reasons +
+                                                     "): homing stepped aside");
+        return false;
+    }
+    const int threads = call_int("omp_get_max_threads");
+    threads_ = threads > 0 ? threads : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+    watch_.synchronise(record::now());
+    place_initially();
+    next_tick_ = record::now() + tick_;
+    iteration_begin_ = record::now();
+    begin_observing(policy::Activity::observe);
+    return true;
+}
+
+/// The best source that the machine allows, in the order pmu, hint-faults, windows; or the one that was asked for.
+void Engine::choose_source(std::string& chosen, std::string& reasons) {
+    const bool next_touch = option_is(Option::mechanism, "next-touch");
+    const bool assumed = option_number(Option::assume_nodes) > 1;
+    const std::string wanted = next_touch || assumed ? "windows" : option_text(Option::references);
+    auto refuse = [&](const char* name, const std::string& reason) {
+        reasons += (reasons.empty() ? "" : "; ") + std::string(name) + ": " + reason;
+    };
+    auto try_sampled = [&](const char* name, ReferenceSource* source) {
+        std::unique_ptr<ReferenceSource> candidate(source);
+        const std::string reason = candidate->unavailable();
+        if (!reason.empty())
+            return refuse(name, reason);
+        sampled_ = std::move(candidate);
+        source_ = sampled_.get();
+        chosen = name;
+    };
+    if (wanted == "auto" || wanted == "pmu")
+        try_sampled("pmu", make_pmu_source(kernel_));
+    if (!source_ && (wanted == "auto" || wanted == "hint-faults"))
+        try_sampled("hint-faults", make_hint_fault_source(kernel_, machine_));
+    if (!source_ && (wanted == "auto" || wanted == "windows")) {
+        if (option_flag(Option::no_signals))
+            return refuse("windows", "--no-signals");
+        auto windows = std::make_unique<Windows>(kernel_);
+        const std::string reason = windows->unavailable();
+        if (!reason.empty())
+            return refuse("windows", reason);
+        if (services_.prepare_handler)
+            if (const char* blocked = services_.prepare_handler())
+                return refuse("windows", blocked);
+        windows_ = std::move(windows);
+        if (services_.exclude_alternate_stacks)
+            services_.exclude_alternate_stacks(*windows_);
+        source_ = windows_.get();
+        chosen = "windows";
+    }
+    if (wanted != "auto" && source_ == nullptr)
+        record::message(record::Level::warning, "--references " + wanted + " is not possible: " + reasons);
+}
+
+/// Where each thread of the process may run: threads bound to one node tell where their pages belong for good.
+void Engine::say_threads() {
+    DIR* tasks = ::opendir("/proc/self/task");
+    if (!tasks)
+        return;
+    int bound = 0;
+    int all = 0;
+    for (const dirent* entry = ::readdir(tasks); entry; entry = ::readdir(tasks)) {
+        const int thread = std::atoi(entry->d_name);
+        if (thread <= 0)
+            continue;
+        cpu_set_t cpus;
+        CPU_ZERO(&cpus);
+        if (::sched_getaffinity(thread, sizeof cpus, &cpus) != 0)
+            continue;
+        record::thread_row row;
+        row.thread = static_cast<record::u32>(thread);
+        row.node = -1;
+        row.cpu = -1;
+        NodeSet nodes;
+        int count = 0;
+        for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+            if (CPU_ISSET(cpu, &cpus)) {
+                nodes.add(kernel_.node_of_cpu(cpu));
+                row.cpu = cpu;
+                ++count;
+            }
+        row.bound = nodes.count() == 1;
+        if (row.bound)
+            row.node = nodes.first();
+        if (count != 1)
+            row.cpu = -1;
+        row.time = record::now();
+        record::append(row);
+        ++all;
+        bound += row.bound != 0;
+    }
+    ::closedir(tasks);
+    record::fact("threads", std::to_string(all));
+    record::fact("binding", bound == all ? "bound" : bound > 1 ? "partly bound" : "unbound");
+    if (bound < all && all > 1)
+        record::message(record::Level::warning,
+                        std::to_string(all - bound) + " of " + std::to_string(all) +
+                            " threads may run on several nodes: each touch counts for the node where the thread runs "
+                            "at that time; bind them with --bind (OMP_PROC_BIND, OMP_PLACES)");
+}
+
+/// The four initial placements of the UPMlib paper (Nikolopoulos et al. 2000, section 3.1), for experiments.
+void Engine::place_initially() {
+    const std::string wanted = option_text(Option::initial);
+    if (wanted == "first-touch")
+        return;
+    const policy::NodeSet all = policy::all_nodes(nodes_.count());
+    const auto seed = static_cast<std::uint64_t>(option_number(Option::seed));
+    for (const auto& area : watch_.areas()) {
+        if (area->initially_placed && wanted != "random")
+            continue;
+        area->initially_placed = true;
+        // Pages to come land by policy; random has none, and is repeated for what was populated since.
+        MemoryPolicy policy;
+        policy.mode = wanted == "round-robin" ? MPOL_INTERLEAVE : MPOL_PREFERRED;
+        policy.nodes = machine_.targets();
+        if (wanted == "single-node")
+            policy.nodes = NodeSet{std::uint64_t{1} << nodes_.system(0)};
+        if (wanted != "random")
+            kernel_.bind(area->range, policy);
+        std::vector<std::vector<std::uint64_t>> lists(static_cast<std::size_t>(nodes_.count()));
+        for (std::uint64_t granule = 0; granule < area->granules; ++granule) {
+            policy::Node node = 0;
+            if (wanted == "round-robin")
+                node = policy::round_robin_node(granule, all);
+            else if (wanted == "random")
+                node = policy::random_node(granule, all, seed + area->id);
+            lists[static_cast<std::size_t>(node)].push_back(granule);
+        }
+        MoveResult result;
+        for (std::size_t node = 0; node < lists.size(); ++node)
+            mover_.send(*area, lists[node], static_cast<int>(node), iteration_, 1e300, result);
+    }
+    record::fact("initial", wanted);
+}
+
+/// Which granules the next window should sample.
+void Engine::plan_samples(bool check) {
+    auto& areas = watch_.areas();
+    if (areas.empty() || !mechanism_->samples())
+        return;
+    constexpr std::size_t all_samples = 4096;
+    const std::size_t each = std::clamp<std::size_t>(all_samples / areas.size(), 8, 384);
+    for (const auto& area : areas) {
+        if (check) {
+            area->pending = area->plan.check(std::min<std::size_t>(each, 48));
+            // Owners that drift show at the borders first.
+            const auto& runs = area->ownership.runs();
+            for (std::size_t r = 1; r < runs.size() && r < 16; ++r)
+                for (const std::uint64_t distance : {1, 4, 16, 64}) {
+                    if (runs[r].first >= distance)
+                        area->pending.push_back(runs[r].first - distance);
+                    if (runs[r].first + distance < area->granules)
+                        area->pending.push_back(runs[r].first + distance);
+                }
+        } else if (area->samples.empty()) {
+            area->pending = area->plan.first(each);
+        } else {
+            area->pending = area->plan.next(area->ownership, area->samples, each);
+            const auto thin = area->plan.check(std::min<std::size_t>(each, 16));
+            area->pending.insert(area->pending.end(), thin.begin(), thin.end());
+        }
+        std::sort(area->pending.begin(), area->pending.end());
+        area->pending.erase(std::unique(area->pending.begin(), area->pending.end()), area->pending.end());
+    }
+    plan_.gather(watch_);
+}
+
+} // namespace homing

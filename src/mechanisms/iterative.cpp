@@ -1,0 +1,370 @@
+// The iterative mechanism (Nikolopoulos et al. 2000, section 2.1): at the end of an outer iteration the reference
+// counters tell where each page belongs; pages that satisfy the competitive criterion move; pages that bounce are
+// frozen; the mechanism rests when placement is stable. Beyond the paper: counters are a sample, from which the owners
+// of all pages are inferred (policy/ownership), and a guard keeps a run from paying more for moves than they can bring.
+#include "mechanisms/engine.hpp"
+
+#include "base/options.hpp"
+#include "policy/competitive.hpp"
+#include "record/record.hpp"
+
+#include <algorithm>
+
+namespace homing {
+namespace {
+
+/// Samples kept of one area; beyond that only the newest count.
+constexpr std::size_t most_samples = 16384;
+/// A placement is even when no node holds more than so many times its share: then shared pages stay where they are.
+constexpr double uneven = 1.5;
+/// One pause for moving at the end of an iteration: this share of the iteration, or this much if that is more.
+constexpr double pause_share = 0.5;
+constexpr double least_pause = 0.05;
+constexpr double most_pause = 2.0;
+/// Observed iterations without any reference before the mechanism rests.
+constexpr int idle_limit = 8;
+
+/// Samples that came since the last decision, taken out of the counters.
+policy::Samples take_samples(ReferenceCounters& counters) {
+    policy::Samples samples(counters.nodes());
+    samples.reserve(counters.size());
+    counters.for_each_sorted(
+        [&](std::uint64_t granule, std::span<const std::uint16_t> counts) { samples.add(granule, counts); });
+    samples.settle();
+    counters.forget(0, counters.granules());
+    return samples;
+}
+
+class Iterative final : public Mechanism {
+  public:
+    explicit Iterative(bool moves) : moves_(moves), threshold_(option_number(Option::threshold)) {}
+    const char* name() const noexcept override { return moves_ ? "iterative" : "observe"; }
+    void iteration_observed(Engine& engine, bool check) override;
+
+  private:
+    struct Verdict {
+        std::uint64_t considered = 0; ///< granules whose owner and home are known
+        std::uint64_t misplaced = 0;
+        std::uint64_t references = 0;
+        double remote = 0;
+    };
+    bool learn(WatchedArea& area, bool check);
+    Verdict judge(Engine& engine, WatchedArea& area);
+    void add_targets(Engine& engine, WatchedArea& area, std::vector<std::vector<std::uint64_t>>& lists);
+    std::uint64_t move(Engine& engine, WatchedArea& area, double deadline);
+
+    bool moves_;
+    double threshold_;
+    int idle_ = 0;
+    std::vector<std::uint64_t> pages_;
+    std::vector<int> homes_;
+    policy::Samples fresh_{1};
+    policy::Ownership written_;
+    bool written_valid_ = false;
+    std::vector<bool> even_run_; ///< by run: shared, and spread evenly already
+};
+
+/// Take the new samples in. True if they contradict what was believed.
+bool Iterative::learn(WatchedArea& area, bool check) {
+    fresh_ = take_samples(area.counters);
+    const policy::Contradiction contradiction = policy::changed(area.ownership, fresh_);
+    const bool changed = contradiction.significant;
+    if (changed) {
+        area.samples = policy::refreshed(area.ownership, area.samples, fresh_);
+        area.writes.forget(0, area.granules);
+        area.plan.renew();
+    } else if (check) {
+        return false; // as before: nothing to learn
+    } else if (area.samples.size() > most_samples) {
+        area.samples = fresh_;
+    } else {
+        area.samples.merge(fresh_);
+    }
+    if (!fresh_.empty())
+        area.ownership = policy::infer_ownership(area.granules, area.samples);
+    return changed;
+}
+
+/// Compare where sampled pages are with where they belong.
+Iterative::Verdict Iterative::judge(Engine& engine, WatchedArea& area) {
+    Verdict verdict;
+    pages_.clear();
+    for (std::size_t i = 0; i < area.samples.size(); ++i)
+        pages_.push_back(area.samples.page(i));
+    engine.mover().homes(area, pages_, homes_);
+
+    // Shared runs: is the placement even already?
+    const auto& runs = area.ownership.runs();
+    const auto nodes = static_cast<std::size_t>(engine.nodes().count());
+    std::vector<std::vector<std::uint64_t>> held(runs.size(), std::vector<std::uint64_t>(nodes, 0));
+    std::size_t run = 0;
+    auto run_at = [&](std::uint64_t page) {
+        while (run + 1 < runs.size() && runs[run].end <= page)
+            ++run;
+        return run;
+    };
+    for (std::size_t i = 0; i < pages_.size(); ++i)
+        if (homes_[i] >= 0 && !runs.empty())
+            ++held[run_at(pages_[i])][static_cast<std::size_t>(homes_[i])];
+    even_run_.assign(runs.size(), false);
+    bool any_shared = false;
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+        if (runs[r].pattern != policy::Pattern::shared)
+            continue;
+        any_shared = true;
+        std::uint64_t sum = 0;
+        std::uint64_t most = 0;
+        for (const std::uint64_t count : held[r]) {
+            sum += count;
+            most = std::max(most, count);
+        }
+        const int sharers = std::max(1, policy::size_of(runs[r].nodes));
+        // Small samples scatter: one page more than the share is no sign.
+        even_run_[r] = static_cast<double>(most) <= uneven * static_cast<double>(sum) / sharers + 1;
+    }
+    // Who writes shared pages breaks the tie between those who read them.
+    written_valid_ = false;
+    if (any_shared && area.writes.size() >= 16) {
+        policy::Samples writes(engine.nodes().count());
+        area.writes.for_each_sorted([&](std::uint64_t granule, std::span<const std::uint16_t> counts) {
+            writes.add(granule, counts);
+        });
+        writes.settle();
+        written_ = policy::infer_ownership(area.granules, writes);
+        written_valid_ = written_.kind() == policy::OwnershipKind::block ||
+                         written_.kind() == policy::OwnershipKind::cyclic;
+    }
+
+    run = 0;
+    for (std::size_t i = 0; i < pages_.size(); ++i) {
+        const policy::Node owner = area.ownership.owner(pages_[i]);
+        if (homes_[i] < 0 || owner == policy::unknown_node || runs.empty())
+            continue;
+        ++verdict.considered;
+        const std::size_t r = run_at(pages_[i]);
+        const auto home = static_cast<policy::Node>(homes_[i]);
+        bool misplaced = false;
+        switch (runs[r].pattern) {
+        case policy::Pattern::shared:
+            misplaced = !even_run_[r] && home != owner;
+            break;
+        case policy::Pattern::unknown: {
+            policy::CompetitiveOptions options;
+            options.threshold = threshold_;
+            misplaced = policy::competitive(pages_[i], home, area.samples.counts(i), options).has_value();
+            break;
+        }
+        default:
+            misplaced = home != owner;
+        }
+        if (misplaced && area.freezer && area.freezer->frozen(pages_[i]))
+            misplaced = false;
+        verdict.misplaced += misplaced;
+    }
+
+    // The newest references, by node of the thread and home of the page.
+    std::vector<double> matrix(nodes * nodes, 0);
+    pages_.clear();
+    for (std::size_t i = 0; i < fresh_.size(); ++i)
+        pages_.push_back(fresh_.page(i));
+    engine.mover().homes(area, pages_, homes_);
+    for (std::size_t i = 0; i < pages_.size(); ++i) {
+        if (homes_[i] < 0)
+            continue;
+        const auto counts = fresh_.counts(i);
+        for (std::size_t n = 0; n < nodes; ++n) {
+            matrix[n * nodes + static_cast<std::size_t>(homes_[i])] += counts[n];
+            verdict.references += counts[n];
+            if (static_cast<int>(n) != homes_[i])
+                verdict.remote += counts[n];
+        }
+    }
+    if (verdict.references > 0) {
+        area.remote_fraction = verdict.remote / static_cast<double>(verdict.references);
+        for (std::size_t from = 0; from < nodes; ++from)
+            for (std::size_t first = 0; first < nodes; first += 8) {
+                record::references_row row;
+                row.area = area.id;
+                row.iteration = engine.iteration();
+                row.from = static_cast<record::u32>(from);
+                row.first = static_cast<record::u32>(first);
+                row.time = record::now();
+                for (std::size_t k = first; k < std::min(nodes, first + 8); ++k)
+                    row.to[k - first] = matrix[from * nodes + k];
+                record::append(row);
+            }
+    }
+    return verdict;
+}
+
+/// What should be where: granules by target node, frozen ones left out.
+void Iterative::add_targets(Engine& engine, WatchedArea& area, std::vector<std::vector<std::uint64_t>>& lists) {
+    lists.assign(static_cast<std::size_t>(engine.nodes().count()), {});
+    auto add = [&](std::uint64_t granule, policy::Node node) {
+        if (node < 0 || (area.freezer && area.freezer->frozen(granule)))
+            return;
+        lists[static_cast<std::size_t>(node)].push_back(granule);
+    };
+    const auto& runs = area.ownership.runs();
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+        const policy::PageRange range{runs[r].first, runs[r].end};
+        if (runs[r].pattern == policy::Pattern::shared && even_run_[r])
+            continue;
+        if (runs[r].pattern == policy::Pattern::unknown) {
+            pages_.clear();
+            for (std::size_t i = 0; i < area.samples.size(); ++i)
+                if (area.samples.page(i) >= range.first && area.samples.page(i) < range.end)
+                    pages_.push_back(area.samples.page(i));
+            engine.mover().homes(area, pages_, homes_);
+            policy::CompetitiveOptions options;
+            options.threshold = threshold_;
+            for (std::size_t i = 0; i < pages_.size(); ++i) {
+                if (homes_[i] < 0)
+                    continue;
+                const auto counts = area.samples.counts(area.samples.find(pages_[i]));
+                if (const auto candidate =
+                        policy::competitive(pages_[i], static_cast<policy::Node>(homes_[i]), counts, options))
+                    add(pages_[i], candidate->to);
+            }
+            continue;
+        }
+        const bool by_writer = runs[r].pattern == policy::Pattern::shared && written_valid_;
+        const policy::Ownership& ownership = by_writer ? written_ : area.ownership;
+        ownership.for_each_range(range, [&](policy::PageRange pages, policy::Node node) {
+            for (std::uint64_t page = pages.first; page < pages.end; ++page)
+                add(page, node);
+        });
+    }
+}
+
+std::uint64_t Iterative::move(Engine& engine, WatchedArea& area, double deadline) {
+    std::vector<std::vector<std::uint64_t>> lists;
+    add_targets(engine, area, lists);
+    if (!area.freezer)
+        area.freezer = std::make_unique<policy::Freezer>();
+    MoveResult result;
+    for (std::size_t node = 0; node < lists.size() && result.complete; ++node)
+        engine.mover().send(area, lists[node], static_cast<int>(node), engine.iteration(), deadline, result);
+    engine.mover().retry_refused(engine.watch(), engine.iteration(), deadline, result);
+    engine.statistics().moved += result.moved;
+    engine.statistics().refused += result.refused;
+    engine.statistics().moving += result.seconds;
+    engine.guard().moved(area.id, result.moved, std::max<std::uint32_t>(1, result.calls), result.complete);
+    record::move_row row;
+    row.area = area.id;
+    row.time = record::now();
+    row.wanted = result.wanted;
+    row.moved = result.moved;
+    row.refused = result.refused;
+    row.bytes = result.moved * page_bytes();
+    row.seconds = result.seconds;
+    row.longest_call_seconds = result.longest_call;
+    row.calls = result.calls;
+    row.iteration = engine.iteration();
+    record::append(row);
+    for (const auto& [error, pages] : result.errors) {
+        record::refusal_row refusal;
+        refusal.area = area.id;
+        refusal.error = error;
+        refusal.pages = pages;
+        refusal.iteration = engine.iteration();
+        record::append(refusal);
+    }
+    return result.moved;
+}
+
+void Iterative::iteration_observed(Engine& engine, bool check) {
+    std::uint64_t wanted = 0;
+    std::uint64_t considered = 0;
+    bool any_fresh = false;
+    bool any_changed = false;
+    double footprint = 0;
+    for (const auto& area : engine.watch().areas())
+        if (area->fresh_references || !area->samples.empty())
+            footprint += static_cast<double>(area->range.bytes());
+    const double begin = record::now();
+    const double iteration_seconds = begin - engine.iteration_begin();
+    const double deadline = begin + std::clamp(pause_share * iteration_seconds, least_pause, most_pause);
+
+    // Where the accumulated cost is highest first: a pause that ends early has then done the most.
+    std::vector<WatchedArea*> areas;
+    for (const auto& area : engine.watch().areas())
+        if (area->fresh_references > 0)
+            areas.push_back(area.get());
+    std::sort(areas.begin(), areas.end(),
+              [](const WatchedArea* a, const WatchedArea* b) { return a->range.bytes() > b->range.bytes(); });
+    if (moves_ && !areas.empty())
+        engine.own_areas();
+    for (WatchedArea* area : areas) {
+        any_fresh = true;
+        area->fresh_references = 0;
+        const bool changed = learn(*area, check);
+        any_changed |= changed;
+        if (check && !changed)
+            continue;
+        const Verdict verdict = judge(engine, *area);
+        const double share =
+            verdict.considered ? static_cast<double>(verdict.misplaced) / static_cast<double>(verdict.considered) : 0;
+        const auto misplaced = static_cast<std::uint64_t>(share * static_cast<double>(area->granules) + 0.5);
+        const std::uint64_t pages_each = std::max<std::uint64_t>(1, area->granule / page_bytes());
+        wanted += misplaced;
+        considered += verdict.considered ? area->granules : 0;
+
+        policy::TouchModel model;
+        model.page_size = area->granule;
+        model.line_size = cache_line_bytes;
+        model.cache_bytes = engine.cache_bytes();
+        model.footprint_bytes = static_cast<std::uint64_t>(footprint / engine.nodes().count());
+        model.threads = engine.threads();
+        const double touches = engine.touches_per_iteration(*area) * static_cast<double>(misplaced);
+        const double remote_ns = model.excess_ns(static_cast<std::uint64_t>(touches), engine.guard().costs(),
+                                                 1e9 * engine.region_seconds());
+        engine.guard().accumulate(area->id, remote_ns);
+        const std::uint64_t calls = 1 + misplaced / 512;
+        const bool permitted = engine.guard().permits(area->id, misplaced * pages_each, calls);
+        const bool moves_now = moves_ && misplaced > 0 && permitted;
+
+        record::ownership_row row;
+        row.area = area->id;
+        row.iteration = engine.iteration();
+        row.time = record::now();
+        row.kind = static_cast<record::u32>(area->ownership.kind());
+        row.runs = static_cast<record::u32>(area->ownership.runs().size());
+        row.period_pages = area->ownership.cycles().empty() ? 0 : area->ownership.cycles().front().period;
+        row.confidence = area->ownership.confidence();
+        row.samples = area->samples.size();
+        row.wanted = misplaced * pages_each;
+        row.frozen = area->freezer ? area->freezer->frozen_pages() * pages_each : 0;
+        for (const auto& doubt : area->ownership.doubtful())
+            row.uncertain += doubt.pages.size();
+        record::append(row);
+        if (misplaced > 0) {
+            record::guard_row guard;
+            guard.area = area->id;
+            guard.iteration = engine.iteration();
+            guard.time = row.time;
+            guard.remote_ns = engine.guard().accumulated_ns(area->id);
+            guard.move_ns = engine.guard().costs().move_ns(misplaced * pages_each, calls);
+            guard.permitted = permitted;
+            record::append(guard);
+        }
+        if (moves_now && begin < deadline)
+            move(engine, *area, deadline);
+    }
+    if (check) {
+        engine.stability().checked(any_changed);
+        return;
+    }
+    if (any_fresh) {
+        idle_ = 0;
+        engine.stability().observed(wanted, considered);
+    } else if (++idle_ >= idle_limit) {
+        engine.stability().observed(0, 0); // nothing large is touched here: rest
+    }
+}
+
+} // namespace
+
+std::unique_ptr<Mechanism> make_iterative(bool moves) { return std::make_unique<Iterative>(moves); }
+
+} // namespace homing

@@ -1,0 +1,62 @@
+// Moves pages in batches, and believes nothing: what is not on its target after a second query was not moved.
+#pragma once
+
+#include "kernel/kernel.hpp"
+#include "mechanisms/watch.hpp"
+
+#include <array>
+#include <map>
+
+namespace homing {
+
+struct MoveResult {
+    std::uint64_t considered = 0; ///< base pages looked at
+    std::uint64_t wanted = 0;     ///< of these, on another node than their owner's
+    std::uint64_t moved = 0;      ///< verified
+    std::uint64_t refused = 0;
+    std::uint64_t absent = 0;     ///< not populated
+    std::uint32_t calls = 0;
+    double seconds = 0;
+    double longest_call = 0;
+    bool complete = true;         ///< false: the pause limit ended it; the rest is left for the next time
+    std::map<int, std::uint64_t> errors; ///< refused pages by errno
+};
+
+class Mover {
+  public:
+    Mover(Kernel& kernel, const NodeMap& nodes);
+
+    /// Send granules (ascending) of an area to the node at `position`. Adds to `result`. Stops where `deadline`
+    /// (seconds of record::now()) has passed, and says so in result.complete.
+    void send(WatchedArea& area, std::span<const std::uint64_t> granules, int position, std::uint32_t round,
+              double deadline, MoveResult& result);
+
+    /// Homes of single granules (their first base page inside the area): position of the node, or -1.
+    void homes(const WatchedArea& area, std::span<const std::uint64_t> granules, std::vector<int>& positions);
+
+    /// Pages that were refused are tried once more, later.
+    void retry_refused(WatchList& watch, std::uint32_t round, double deadline, MoveResult& result);
+
+    /// Is there room for so many bytes on a node? Remembered for one round (a sysfs read each).
+    bool has_room(int position, std::uint64_t bytes, std::uint32_t round);
+
+  private:
+    void send_batch(WatchedArea& area, std::span<void*> pages, int position, std::uint32_t round, bool retry,
+                    MoveResult& result);
+    void send_stragglers(WatchedArea& area, std::span<const std::uint64_t> granules, int position, MoveResult& result);
+
+    Kernel& kernel_;
+    const NodeMap& nodes_;
+    std::size_t batch_ = 512;
+    std::vector<void*> pages_;
+    std::vector<int> status_, targets_, from_, now_;
+    struct Refused {
+        Address page;
+        int position;
+    };
+    std::vector<Refused> refused_;
+    std::array<std::uint64_t, max_nodes> room_{};
+    std::array<std::uint32_t, max_nodes> room_round_{};
+};
+
+} // namespace homing

@@ -1,0 +1,192 @@
+// Migrate on next touch (Löf, Nordén, Holmgren 2004): the pages are armed, and each goes to the node of the thread that
+// touches it next. `--arm first-iteration` arms everything once, when the outer iteration is known; `--arm every-region`
+// is their proposal for compilers, made at run time: all shared data before each parallel region.
+//
+// A granule is 64 KiB unless the user says otherwise (one fault and one call for 16 pages), 2 MiB on huge pages. What no
+// thread touches within the iteration stays where it is; it is armed in parallel regions only (references/windows.hpp).
+#include "mechanisms/engine.hpp"
+
+#include "base/options.hpp"
+#include "record/record.hpp"
+
+#include <algorithm>
+
+namespace homing {
+namespace {
+
+constinit std::atomic<Kernel*> moving_kernel{nullptr};
+constinit std::atomic<std::uint64_t> target_bits{0};
+constinit std::atomic<std::uint32_t> handler_calls{0};
+
+/// [signal] Send a granule to the node that touches it. Alternate signal stacks are small: pages go in small groups.
+void send_here(Range granule, int node) noexcept {
+    Kernel* kernel = moving_kernel.load(std::memory_order_acquire);
+    if (!kernel || !NodeSet{target_bits.load(std::memory_order_relaxed)}.has(node))
+        return;
+    constexpr std::size_t group = 32;
+    void* pages[group];
+    int nodes[group];
+    int status[group];
+    if (granule.bytes() == huge_page_bytes) { // whole, by its first address; small pages inside follow one by one
+        pages[0] = reinterpret_cast<void*>(granule.begin);
+        nodes[0] = node;
+        kernel->move({pages, 1}, {nodes, 1}, {status, 1});
+        handler_calls.fetch_add(1, std::memory_order_relaxed);
+        pages[0] = reinterpret_cast<void*>(granule.end - page_bytes());
+        if (kernel->query({pages, 1}, {status, 1}) == 0 && (status[0] == node || status[0] < 0))
+            return;
+    }
+    for (Address at = granule.begin; at < granule.end;) {
+        std::size_t count = 0;
+        for (; count < group && at < granule.end; ++count, at += page_bytes()) {
+            pages[count] = reinterpret_cast<void*>(at);
+            nodes[count] = node;
+        }
+        kernel->move({pages, count}, {nodes, count}, {status, count});
+        handler_calls.fetch_add(1, std::memory_order_relaxed);
+    }
+}
+
+class NextTouch final : public Mechanism {
+  public:
+    NextTouch() : every_region_(option_is(Option::arm, "every-region")), granule_(option_size(Option::granule)) {
+        granule_ = std::max(align_up(granule_, page_bytes()), page_bytes());
+    }
+    const char* name() const noexcept override { return "next-touch"; }
+    bool samples() const noexcept override { return false; }
+    bool needs_windows() const noexcept override { return every_region_ || !armed_once_ || !untouched_.empty(); }
+    void iteration_begins(Engine& engine) override;
+    void iteration_observed(Engine& engine, bool check) override;
+    bool region_begins(Engine& engine, std::uint32_t region) override;
+    void region_ended(Engine& engine) override;
+
+  private:
+    void collect(Engine& engine);
+    bool every_region_;
+    std::size_t granule_;
+    bool armed_once_ = false;
+    std::vector<Range> untouched_;
+    std::vector<Range> open_;
+    std::uint64_t granules_ = 0;
+    std::uint64_t touched_ = 0;
+    std::uint64_t moved_ = 0;
+    std::uint64_t refused_ = 0;
+};
+
+/// All armable granules of all areas, ascending.
+void NextTouch::collect(Engine& engine) {
+    untouched_.clear();
+    for (const auto& area : engine.watch().areas())
+        for (const Range& part : area->armable) {
+            const std::size_t unit = std::max(area->granule, area->granule > page_bytes() ? area->granule : granule_);
+            Address begin = std::max(part.begin, area->range.begin);
+            const Address end = std::min(part.end, area->range.end);
+            if (area->granule > page_bytes())
+                begin = align_up(begin, area->granule); // a part of a huge page would split it
+            while (begin < end) {
+                const Address next = std::min<Address>(align_down(begin + unit, unit), end);
+                if (area->granule == page_bytes() || next - begin == unit)
+                    untouched_.push_back({begin, next});
+                begin = next;
+            }
+        }
+    granules_ = untouched_.size();
+}
+
+void NextTouch::iteration_begins(Engine& engine) {
+    if (every_region_ || armed_once_)
+        return;
+    armed_once_ = true;
+    moving_kernel.store(&engine.kernel(), std::memory_order_release);
+    target_bits.store(engine.machine().targets().bits, std::memory_order_relaxed);
+    engine.own_areas();
+    collect(engine);
+    if (engine.windows())
+        engine.windows()->set_touch_action(send_here);
+}
+
+bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
+    if (!engine.windows() || (!every_region_ && untouched_.empty()))
+        return false;
+    if (every_region_) {
+        // Initialisation runs once, and places its pages by first touch anyway.
+        if (engine.regions()[region].count < 2)
+            return false;
+        moving_kernel.store(&engine.kernel(), std::memory_order_release);
+        target_bits.store(engine.machine().targets().bits, std::memory_order_relaxed);
+        engine.windows()->set_touch_action(send_here);
+        collect(engine);
+    }
+    // More granules than a window holds: the next regions arm the rest.
+    if (untouched_.size() > Windows::capacity)
+        open_.assign(untouched_.begin(), untouched_.begin() + Windows::capacity);
+    else
+        open_ = untouched_;
+    return engine.open_window(open_) > 0;
+}
+
+void NextTouch::region_ended(Engine& engine) {
+    if (open_.empty())
+        return;
+    open_.clear();
+    // What was touched is not armed again; what moved is what a query finds on the toucher's node.
+    std::vector<Range> touched;
+    std::vector<void*> pages;
+    std::vector<int> wanted;
+    for (const Reference& reference : engine.references()) {
+        const auto at = std::upper_bound(untouched_.begin(), untouched_.end(), reference.address,
+                                         [](Address value, const Range& range) { return value < range.begin; });
+        if (at == untouched_.begin())
+            continue;
+        touched.push_back(*(at - 1));
+        for (Address page = (at - 1)->begin; page < (at - 1)->end; page += page_bytes()) {
+            pages.push_back(reinterpret_cast<void*>(page));
+            wanted.push_back(reference.node);
+        }
+    }
+    touched_ += touched.size();
+    std::vector<int> where(pages.size(), -1);
+    std::uint64_t moved = 0;
+    std::uint64_t refused = 0;
+    if (engine.kernel().query(pages, where) == 0)
+        for (std::size_t i = 0; i < pages.size(); ++i) {
+            moved += where[i] == wanted[i];
+            refused += where[i] >= 0 && where[i] != wanted[i];
+        }
+    moved_ += moved;
+    refused_ += refused;
+    engine.statistics().moved += moved;
+    engine.statistics().refused += refused;
+    std::sort(touched.begin(), touched.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    std::vector<Range> left;
+    std::set_difference(untouched_.begin(), untouched_.end(), touched.begin(), touched.end(), std::back_inserter(left),
+                        [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    untouched_ = std::move(left);
+    if (moved + refused == 0)
+        return;
+    record::move_row row;
+    row.area = ~record::u32{0}; // all areas together
+    row.time = record::now();
+    row.wanted = moved + refused;
+    row.moved = moved;
+    row.refused = refused;
+    row.bytes = moved * page_bytes();
+    row.calls = handler_calls.exchange(0);
+    row.iteration = engine.iteration();
+    record::append(row);
+}
+
+void NextTouch::iteration_observed(Engine& engine, bool) {
+    if (!every_region_ && armed_once_) {
+        // One iteration was armed; what was not touched in it is not part of the computation.
+        untouched_.clear();
+        engine.stability().observed(0, granules_);
+        engine.stability().observed(0, granules_);
+    }
+}
+
+} // namespace
+
+std::unique_ptr<Mechanism> make_next_touch() { return std::make_unique<NextTouch>(); }
+
+} // namespace homing

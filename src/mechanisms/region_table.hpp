@@ -1,0 +1,66 @@
+// The parallel regions seen so far: a dense index for each outlined function, how often and how long it ran.
+#pragma once
+
+#include "base/pages.hpp"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace homing {
+
+struct RegionInfo {
+    Address function = 0;
+    bool is_barrier = false;
+    std::uint64_t count = 0;        ///< all entries
+    std::uint64_t timed = 0;        ///< entries that were timed
+    double seconds = 0;             ///< of the timed ones
+    std::uint32_t in_iteration = 0; ///< entries in the current iteration
+    std::uint32_t last_iteration = 0; ///< entries in the iteration before
+
+    double mean_seconds() const noexcept { return timed ? seconds / static_cast<double>(timed) : 0; }
+};
+
+/// Open addressing over a fixed table: index() is called at every region.
+class RegionTable {
+  public:
+    static constexpr std::size_t capacity = 4096; ///< beyond that all further functions share the last index
+
+    RegionTable() {
+        slots_.fill(0);
+        regions_.reserve(64);
+    }
+
+    std::uint32_t index(Address function, bool barrier = false) {
+        std::size_t at = (function * 0x9e3779b97f4a7c15ULL) >> (64 - 13);
+        for (;; at = (at + 1) % slots_.size()) {
+            const std::uint32_t slot = slots_[at];
+            if (slot == 0)
+                break;
+            if (regions_[slot - 1].function == function)
+                return slot - 1;
+        }
+        if (regions_.size() == capacity)
+            return capacity - 1;
+        RegionInfo info;
+        info.function = function;
+        info.is_barrier = barrier;
+        regions_.push_back(info);
+        slots_[at] = static_cast<std::uint32_t>(regions_.size());
+        return slots_[at] - 1;
+    }
+    RegionInfo& operator[](std::uint32_t index) { return regions_[index]; }
+    const std::vector<RegionInfo>& all() const noexcept { return regions_; }
+    void iteration_ended() noexcept {
+        for (RegionInfo& region : regions_) {
+            region.last_iteration = region.in_iteration;
+            region.in_iteration = 0;
+        }
+    }
+
+  private:
+    std::array<std::uint32_t, 2 * capacity> slots_;
+    std::vector<RegionInfo> regions_;
+};
+
+} // namespace homing

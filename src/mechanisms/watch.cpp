@@ -1,0 +1,269 @@
+#include "mechanisms/watch.hpp"
+
+#include "areas/protection.hpp"
+#include "base/options.hpp"
+#include "record/record.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <dlfcn.h>
+#include <link.h>
+
+namespace homing {
+namespace {
+
+/// Rows of reference counters: a sample is enough for the largest array (policy/ownership).
+constexpr std::size_t counter_rows = 8192;
+
+const char* base_name(const char* path) noexcept {
+    const char* slash = path ? std::strrchr(path, '/') : nullptr;
+    return slash ? slash + 1 : (path ? path : "");
+}
+
+/// Where a code address lies: its object and offset; the main program has an empty name in its link map.
+struct CodePlace {
+    std::string object;
+    std::uint64_t offset = 0;
+    std::string symbol;
+};
+
+CodePlace code_place(Address address) {
+    CodePlace place;
+    Dl_info info{};
+    if (address && ::dladdr(reinterpret_cast<void*>(address), &info)) {
+        place.object = info.dli_fname ? info.dli_fname : "";
+        place.offset = address - reinterpret_cast<Address>(info.dli_fbase);
+        if (info.dli_sname)
+            place.symbol = info.dli_sname;
+    }
+    return place;
+}
+
+std::string heap_name(const AreaEntry& entry) {
+    // The first frame outside the language's runtime names the block best; reports resolve it to a source line.
+    for (const Address frame : entry.origin) {
+        if (!frame)
+            break;
+        const CodePlace place = code_place(frame);
+        const char* object = base_name(place.object.c_str());
+        if (std::strncmp(object, "libstdc++", 9) == 0 || std::strncmp(object, "libgfortran", 11) == 0 ||
+            std::strncmp(object, "libc.so", 7) == 0 || std::strncmp(object, "libFortranRuntime", 17) == 0)
+            continue;
+        char text[256];
+        if (place.symbol.empty())
+            std::snprintf(text, sizeof text, "heap@%s+0x%llx", object, static_cast<unsigned long long>(place.offset));
+        else
+            std::snprintf(text, sizeof text, "heap@%s:%s+0x%llx", object, place.symbol.c_str(),
+                          static_cast<unsigned long long>(place.offset));
+        return text;
+    }
+    return "heap@unknown";
+}
+
+int count_objects(dl_phdr_info* info, std::size_t, void* count) noexcept {
+    *static_cast<std::uint64_t*>(count) = info->dlpi_adds + info->dlpi_subs;
+    return 1;
+}
+
+std::uint64_t loaded_objects_version() noexcept {
+    std::uint64_t version = 0;
+    ::dl_iterate_phdr(count_objects, &version);
+    return version;
+}
+
+} // namespace
+
+NodeMap::NodeMap(const Machine& machine) {
+    position_.fill(-1);
+    for (const Node& node : machine.nodes)
+        if (node.target() && node.index < max_nodes) {
+            position_[static_cast<std::size_t>(node.index)] = static_cast<int>(system_.size());
+            system_.push_back(node.index);
+        }
+}
+
+Range WatchedArea::granule_range(std::uint64_t index) const noexcept {
+    const Address begin = origin + index * granule;
+    return {std::max(begin, range.begin), std::min<Address>(begin + granule, range.end)};
+}
+
+bool WatchedArea::is_armable(std::uint64_t index) const noexcept {
+    const Range wanted = granule_range(index);
+    if (wanted.bytes() != granule)
+        return false; // a part of a huge page would split it
+    const auto at = std::upper_bound(armable.begin(), armable.end(), wanted.begin,
+                                     [](Address value, const Range& part) { return value < part.begin; });
+    return at != armable.begin() && wanted.end <= (at - 1)->end;
+}
+
+AreaFilter::AreaFilter(const char* text) {
+    std::string rest = text;
+    while (!rest.empty()) {
+        const std::size_t comma = rest.find(',');
+        const std::string piece = rest.substr(0, comma);
+        rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
+        const std::size_t equals = piece.find('=');
+        const std::string key = piece.substr(0, equals);
+        if (equals == std::string::npos || (key != "include" && key != "exclude")) {
+            error_ = "HOMING_AREAS: \"" + piece + "\" is neither include=GLOB nor exclude=GLOB: ignored";
+            continue;
+        }
+        rules_.push_back({key == "include", piece.substr(equals + 1)});
+    }
+}
+
+bool AreaFilter::accepts(const std::string& name) const {
+    bool accepted = rules_.empty() || !rules_.front().include;
+    for (const Rule& rule : rules_)
+        if (glob_match(rule.pattern.c_str(), name.c_str()))
+            accepted = rule.include;
+    return accepted;
+}
+
+WatchList::WatchList(const NodeMap& nodes, std::uint64_t seed)
+    : nodes_(nodes), seed_(seed), filter_(option_text(Option::areas)), minimum_(option_size(Option::area_minimum)) {
+    if (!filter_.error().empty())
+        record::message(record::Level::warning, filter_.error());
+}
+
+void WatchList::record(const WatchedArea& area, double now) const {
+    record::area_row row;
+    row.id = area.id;
+    row.begin = area.entry.range.begin;
+    row.bytes = area.entry.range.bytes();
+    row.kind = static_cast<record::u32>(area.entry.kind);
+    row.granule = static_cast<record::u32>(area.granule);
+    row.time = now;
+    row.name = record::text(area.name);
+    row.object = record::text(area.entry.object ? area.entry.object : "");
+    for (int i = 0; i < max_origin_frames && area.entry.origin[i]; ++i) {
+        const CodePlace place = code_place(area.entry.origin[i]);
+        row.origin[i] = place.offset;
+        row.origin_object[i] = record::text(place.object);
+    }
+    record::append(row);
+}
+
+void WatchList::adopt(const AreaEntry& entry, double now) {
+    auto area = std::make_unique<WatchedArea>();
+    area->entry = entry;
+    area->range = whole_pages(entry.range);
+    if (area->range.empty())
+        return;
+    area->name = entry.name ? entry.name : heap_name(entry);
+    if (!filter_.accepts(area->name))
+        return;
+    area->id = next_id_++;
+    const bool huge = area->range.bytes() >= huge_page_bytes && holds_huge_pages(area->range);
+    area->granule = huge ? huge_page_bytes : page_bytes();
+    area->origin = align_down(area->range.begin, area->granule);
+    area->granules = (area->range.end - area->origin + area->granule - 1) / area->granule;
+    area->plan = policy::SamplePlan(area->granules, seed_ + area->id);
+    const std::size_t rows = std::min<std::uint64_t>(area->granules, counter_rows);
+    area->counters.reset(area->granules, nodes_.count(), rows, seed_);
+    area->writes.reset(area->granules, nodes_.count(), std::min<std::size_t>(rows, 2048), seed_);
+    area->samples = policy::Samples(nodes_.count());
+    area->ownership = policy::Ownership(area->granules, nodes_.count());
+    record(*area, now);
+    areas_.push_back(std::move(area));
+}
+
+void WatchList::refresh_armable() {
+    std::vector<Range> ranges;
+    ranges.reserve(areas_.size());
+    for (const auto& area : areas_)
+        ranges.push_back({area->origin, area->origin + area->granules * area->granule});
+    // Huge granules may reach beyond their area: only areas' own whole granules are ever armed (is_armable).
+    for (std::size_t i = 1; i < ranges.size(); ++i)
+        ranges[i - 1].end = std::min(ranges[i - 1].end, areas_[i]->range.begin);
+    const std::vector<Range> parts = private_writable(ranges);
+    std::size_t at = 0;
+    for (const auto& area : areas_) {
+        area->armable.clear();
+        while (at < parts.size() && parts[at].end <= area->range.begin)
+            ++at;
+        for (std::size_t i = at; i < parts.size() && parts[i].begin < area->range.end; ++i)
+            area->armable.push_back(parts[i]);
+    }
+}
+
+bool WatchList::synchronise(double now) {
+    const std::uint64_t changes = area_registry().changes();
+    const std::uint64_t objects = loaded_objects_version();
+    if (changes == seen_changes_ && objects == seen_objects_)
+        return false;
+    if (objects != seen_objects_) {
+        // An object may have gone: its static arrays go with it. Start over, keep what is still there.
+        seen_objects_ = objects;
+        statics_.clear();
+        known_objects_.clear();
+        static_areas(minimum_, statics_, known_objects_);
+    }
+    seen_changes_ = changes;
+    std::vector<AreaEntry> now_there;
+    area_registry().snapshot(now_there);
+    std::erase_if(now_there, [&](const AreaEntry& entry) {
+        return entry.kind == AreaKind::heap_block && entry.range.bytes() < minimum_;
+    });
+    now_there.insert(now_there.end(), statics_.begin(), statics_.end());
+    std::sort(now_there.begin(), now_there.end(), [](const AreaEntry& a, const AreaEntry& b) {
+        return a.range.begin != b.range.begin ? a.range.begin < b.range.begin : a.range.end > b.range.end;
+    });
+
+    auto same = [](const AreaEntry& a, const AreaEntry& b) {
+        return a.range.begin == b.range.begin && a.range.end == b.range.end && a.generation == b.generation;
+    };
+    std::vector<std::unique_ptr<WatchedArea>> before = std::move(areas_);
+    areas_.clear();
+    std::size_t old = 0;
+    Address covered = 0;
+    bool changed = false;
+    auto end_area = [&](const WatchedArea& area) {
+        record::area_end_row row;
+        row.id = area.id;
+        row.time = now;
+        record::append(row);
+        changed = true;
+    };
+    for (const AreaEntry& entry : now_there) {
+        while (old < before.size() && before[old]->entry.range.begin < entry.range.begin)
+            end_area(*before[old++]);
+        if (old < before.size() && same(before[old]->entry, entry)) {
+            covered = before[old]->range.end;
+            areas_.push_back(std::move(before[old++]));
+            continue;
+        }
+        if (whole_pages(entry.range).begin < covered)
+            continue; // inside an area that is watched already (a named part of a block): one owner each page
+        const std::size_t count = areas_.size();
+        adopt(entry, now);
+        if (areas_.size() != count) {
+            covered = areas_.back()->range.end;
+            changed = true;
+        }
+    }
+    while (old < before.size())
+        end_area(*before[old++]);
+    if (changed) {
+        refresh_armable();
+        ranges_.clear();
+        watched_bytes_ = 0;
+        for (const auto& area : areas_) {
+            ranges_.push_back({area->range, area->granule, static_cast<int>(area->id)});
+            watched_bytes_ += area->range.bytes();
+        }
+    }
+    return changed;
+}
+
+WatchedArea* WatchList::find(Address address) noexcept {
+    const auto at =
+        std::upper_bound(areas_.begin(), areas_.end(), address,
+                         [](Address value, const std::unique_ptr<WatchedArea>& area) { return value < area->range.begin; });
+    if (at == areas_.begin())
+        return nullptr;
+    WatchedArea* area = (at - 1)->get();
+    return area->range.contains(address) ? area : nullptr;
+}
+
+} // namespace homing

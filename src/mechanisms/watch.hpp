@@ -1,0 +1,115 @@
+// The areas that are watched: adopted from the registry and the ELF symbols, each with its sample, its counters, and
+// what is believed about its owners. Engine's thread only.
+#pragma once
+
+#include "areas/areas.hpp"
+#include "machine/machine.hpp"
+#include "policy/freezing.hpp"
+#include "policy/ownership.hpp"
+#include "policy/sample_plan.hpp"
+#include "references/counters.hpp"
+#include "references/references.hpp"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace homing {
+
+/// Nodes as the policies see them (0..N-1) and as the kernel does (sparse).
+class NodeMap {
+  public:
+    explicit NodeMap(const Machine& machine);
+    int count() const noexcept { return static_cast<int>(system_.size()); }
+    int system(int position) const noexcept { return system_[static_cast<std::size_t>(position)]; }
+    /// -1 for a node that is not a target.
+    int position(int system_node) const noexcept {
+        return system_node >= 0 && system_node < max_nodes ? position_[static_cast<std::size_t>(system_node)] : -1;
+    }
+
+  private:
+    std::vector<int> system_;
+    std::array<int, max_nodes> position_{};
+};
+
+struct WatchedArea {
+    std::uint32_t id = 0;
+    AreaEntry entry;
+    Range range;               ///< whole base pages inside the area
+    std::size_t granule = 0;   ///< bytes: a base page, or 2 MiB where the area lies on huge pages
+    Address origin = 0;        ///< address where granule 0 begins (may lie before range on huge pages)
+    std::uint64_t granules = 0;
+    std::string name;
+    policy::SamplePlan plan{0, 0};
+    ReferenceCounters counters;
+    ReferenceCounters writes;  ///< of these, first touches that wrote: they tell shared pages' owners apart
+    policy::Samples samples{1}; ///< all that is believed to hold still; counters hold only what came since
+    policy::Ownership ownership;
+    std::unique_ptr<policy::Freezer> freezer; ///< made at the first move
+    std::vector<std::uint64_t> pending;       ///< granules to be sampled in this round
+    std::vector<Range> armable;               ///< parts that may be protected (private, read-write)
+    std::uint32_t last_observed = 0;          ///< iteration of the newest reference
+    std::uint64_t fresh_references = 0;       ///< since the last decision
+    int idle_rounds = 0;        ///< observed iterations without any reference
+    double remote_fraction = -1; ///< of the newest references; -1: not known
+    bool found_recorded = false;
+    bool initially_placed = false;
+    bool ended = false;
+
+    Range granule_range(std::uint64_t index) const noexcept;
+    std::uint64_t granule_of(Address address) const noexcept { return (address - origin) / granule; }
+    std::uint64_t base_pages() const noexcept { return range.bytes() / page_bytes(); }
+    /// May this granule be protected as a whole?
+    bool is_armable(std::uint64_t index) const noexcept;
+};
+
+/// Reads HOMING_AREAS ("include=GLOB,exclude=GLOB"); the last match decides, an include first means nothing else.
+class AreaFilter {
+  public:
+    explicit AreaFilter(const char* text);
+    bool accepts(const std::string& name) const;
+    const std::string& error() const noexcept { return error_; }
+
+  private:
+    struct Rule {
+        bool include;
+        std::string pattern;
+    };
+    std::vector<Rule> rules_;
+    std::string error_;
+};
+
+class WatchList {
+  public:
+    WatchList(const NodeMap& nodes, std::uint64_t seed);
+
+    /// Bring the list up to date with the program; returns whether it changed. Cheap when nothing did.
+    bool synchronise(double now);
+    /// The area that an address lies in, or null.
+    WatchedArea* find(Address address) noexcept;
+
+    std::vector<std::unique_ptr<WatchedArea>>& areas() noexcept { return areas_; }
+    std::span<const WatchedRange> ranges() const noexcept { return ranges_; }
+    std::uint64_t watched_bytes() const noexcept { return watched_bytes_; }
+
+  private:
+    void adopt(const AreaEntry& entry, double now);
+    void refresh_armable();
+    void record(const WatchedArea& area, double now) const;
+
+    const NodeMap& nodes_;
+    std::uint64_t seed_;
+    AreaFilter filter_;
+    std::size_t minimum_;
+    std::uint64_t seen_changes_ = ~std::uint64_t{0};
+    std::uint64_t seen_objects_ = 0;
+    std::uint32_t next_id_ = 0;
+    std::uint64_t watched_bytes_ = 0;
+    std::vector<AreaEntry> statics_;
+    std::vector<Address> known_objects_;
+    std::vector<std::unique_ptr<WatchedArea>> areas_; ///< ascending by address
+    std::vector<WatchedRange> ranges_;
+};
+
+} // namespace homing

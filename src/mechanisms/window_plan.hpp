@@ -1,0 +1,60 @@
+// Which granules are armed in which region, and how many: windows may take a small share of the run only.
+//
+// All granules that the areas' sample plans ask for stand in one shuffled list; each region takes the next few of them
+// that it is known to touch. So a sample is of pairs (page, region): what a page's counters hold after an iteration is
+// a fair draw of who touched it first in its regions.
+#pragma once
+
+#include "mechanisms/watch.hpp"
+
+#include <unordered_map>
+#include <vector>
+
+namespace homing {
+
+/// What arming and a fault cost (facts measured on 4 KiB pages: arm 5, fault and unprotect 10 microseconds).
+inline constexpr double arm_cost = 5e-6;
+inline constexpr double fault_cost = 10e-6;
+
+class WindowPlan {
+  public:
+    WindowPlan(double share, std::uint64_t seed) : share_(share), random_(seed | 1) {}
+
+    /// Collect what the areas want to have sampled (WatchedArea::pending) into the shuffled list.
+    void gather(WatchList& watch);
+    /// Granules for a region about to begin, ascending. `seconds` is what the region took so far on average; `elapsed`
+    /// the time since the start of the process.
+    const std::vector<Range>& choose(WatchList& watch, std::uint32_t region, double seconds, double elapsed);
+    /// After the region: what was touched of what was armed.
+    void observed(WatchList& watch, std::uint32_t region, const std::vector<Reference>& references);
+
+    /// Share of an area's armed granules that a region touched; -1 while too few were armed.
+    double touch_rate(std::uint32_t region, std::uint32_t area) const;
+    double spent() const noexcept { return spent_; }
+    bool empty() const noexcept { return entries_.empty(); }
+
+  private:
+    struct Entry {
+        std::uint32_t area;
+        Range granule;
+    };
+    struct Touches {
+        std::uint32_t armed = 0;
+        std::uint32_t touched = 0;
+    };
+    static std::uint64_t key(std::uint32_t region, std::uint32_t area) noexcept {
+        return std::uint64_t{region} << 32 | area;
+    }
+    std::uint64_t random() noexcept;
+
+    double share_;
+    std::uint64_t random_;
+    double spent_ = 0;
+    std::size_t cursor_ = 0;
+    std::vector<Entry> entries_;
+    std::vector<Entry> chosen_;
+    std::vector<Range> ranges_;
+    std::unordered_map<std::uint64_t, Touches> touches_;
+};
+
+} // namespace homing

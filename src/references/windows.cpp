@@ -1,0 +1,302 @@
+#include "references/windows.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <link.h>
+#include <sys/mman.h>
+
+namespace homing {
+
+constinit std::atomic<Windows*> active_windows{nullptr};
+
+namespace {
+
+template <class T> T* map_array(std::size_t count) noexcept {
+    void* memory = ::mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
+}
+
+void relax() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+/// Libraries whose peers (other processes, devices, kernel threads) fault on or pin the program's pages.
+constexpr const char* forbidding_libraries[] = {"libmpi.so",  "libmpich.so", "libmpi_", "libibverbs.so", "libfabric.so",
+                                                "liburing.so", "libcuda.so",  "libamdhip64.so", "libze_loader.so",
+                                                "libsycl.so", "libucp.so"};
+
+int find_forbidding(dl_phdr_info* info, std::size_t, void* found) noexcept {
+    const char* path = info->dlpi_name ? info->dlpi_name : "";
+    const char* slash = std::strrchr(path, '/');
+    const char* name = slash ? slash + 1 : path;
+    for (const char* library : forbidding_libraries)
+        if (std::strncmp(name, library, std::strlen(library)) == 0) {
+            *static_cast<const char**>(found) = library;
+            return 1;
+        }
+    return 0;
+}
+
+} // namespace
+
+Windows::~Windows() {
+    stop();
+    if (slots_)
+        ::munmap(slots_, capacity * sizeof(Slot));
+    if (watched_)
+        ::munmap(watched_, max_watched * sizeof(Range));
+}
+
+std::string Windows::unavailable() {
+    const char* library = nullptr;
+    ::dl_iterate_phdr(find_forbidding, &library);
+    if (library)
+        return std::string(library) + " is loaded: its peers may touch protected pages";
+    if (const char* reason = forbidden())
+        return reason;
+    return {};
+}
+
+bool Windows::start(std::span<const WatchedRange> ranges) {
+    if (!slots_)
+        slots_ = map_array<Slot>(capacity);
+    if (!watched_)
+        watched_ = map_array<Range>(max_watched);
+    if (!slots_ || !watched_)
+        return false;
+    watched_sequence_.fetch_add(1, std::memory_order_acq_rel); // odd: readers wait
+    const std::size_t count = std::min(ranges.size(), max_watched);
+    for (std::size_t i = 0; i < count; ++i)
+        watched_[i] = ranges[i].range;
+    watched_count_.store(count, std::memory_order_release);
+    watched_sequence_.fetch_add(1, std::memory_order_acq_rel);
+    active_windows.store(this, std::memory_order_release);
+    return true;
+}
+
+void Windows::stop() {
+    close();
+    Windows* self = this;
+    active_windows.compare_exchange_strong(self, nullptr);
+}
+
+Windows::Slot* Windows::find(Address address) noexcept {
+    const std::size_t count = count_.load(std::memory_order_acquire);
+    Slot* end = slots_ + count;
+    Slot* at = std::upper_bound(slots_, end, address,
+                                [](Address value, const Slot& slot) { return value < slot.granule.begin; });
+    if (at == slots_)
+        return nullptr;
+    --at;
+    return at->granule.contains(address) ? at : nullptr;
+}
+
+bool Windows::watches(Address begin, Address end) const noexcept {
+    for (;;) {
+        const std::uint32_t before = watched_sequence_.load(std::memory_order_acquire);
+        if (before & 1)
+            return true; // the set changes just now: assume the worst, the call is only bracketed
+        const std::size_t count = watched_count_.load(std::memory_order_acquire);
+        const Range* at = std::upper_bound(watched_, watched_ + count, end - 1,
+                                           [](Address value, const Range& range) { return value < range.begin; });
+        const bool inside = at != watched_ && (at - 1)->overlaps(Range{begin, end});
+        if (watched_sequence_.load(std::memory_order_acquire) == before)
+            return inside;
+    }
+}
+
+std::size_t Windows::open(std::span<const Range> granules) noexcept {
+    if (forbidden() || !slots_ || granules.empty())
+        return 0;
+    building_.fetch_add(1, std::memory_order_acq_rel);
+    std::size_t count = 0;
+    const int excluded = excluded_count_.load(std::memory_order_acquire);
+    for (const Range& granule : granules) {
+        if (count == capacity)
+            break;
+        bool forbidden_granule = false;
+        for (int i = 0; i < excluded; ++i)
+            forbidden_granule |= granule.overlaps(excluded_[i]);
+        if (forbidden_granule)
+            continue;
+        slots_[count].granule = granule;
+        slots_[count].node = -1;
+        slots_[count].state.store(armed, std::memory_order_relaxed);
+        ++count;
+    }
+    count_.store(count, std::memory_order_release);
+    // From here on a system call that uses watched memory sees an open window, or we see the call.
+    open_.store(true, std::memory_order_seq_cst);
+    building_.fetch_add(1, std::memory_order_acq_rel);
+    if (system_calls_.load(std::memory_order_seq_cst) != 0) {
+        abandon();
+        return 0;
+    }
+    // Neighbours are armed by one call. A refused range (ENOMEM: too many mappings) is simply not armed.
+    std::size_t armed_now = 0;
+    for (std::size_t i = 0; i < count;) {
+        std::size_t j = i + 1;
+        while (j < count && slots_[j].granule.begin == slots_[j - 1].granule.end)
+            ++j;
+        if (!is_open())
+            return armed_now; // cut short by another thread while we were arming
+        const int error = kernel_.protect({slots_[i].granule.begin, slots_[j - 1].granule.end}, Access::none);
+        if (error) {
+            ++refused_;
+            for (std::size_t k = i; k < j; ++k)
+                slots_[k].state.store(released, std::memory_order_release);
+            kernel_.protect({slots_[i].granule.begin, slots_[j - 1].granule.end}, Access::read_write);
+            if (refused_ > 64)
+                forbid("the kernel refuses to protect pages");
+        } else {
+            armed_now += j - i;
+            for (std::size_t k = i; k < j; ++k) // released while we were arming it: nobody else will open it again
+                if (slots_[k].state.load(std::memory_order_seq_cst) == released)
+                    kernel_.protect(slots_[k].granule, Access::read_write);
+        }
+        i = j;
+    }
+    if (!is_open()) { // abandoned in between: what we armed after it looked must go, too
+        for (std::size_t i = 0; i < count; ++i)
+            slots_[i].state.store(armed, std::memory_order_release);
+        disarm_armed();
+        return 0;
+    }
+    armed_total_ += armed_now;
+    return armed_now;
+}
+
+void Windows::disarm_armed() noexcept {
+    const std::size_t count = count_.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < count;) {
+        std::uint8_t expected = armed;
+        if (!slots_[i].state.compare_exchange_strong(expected, released)) {
+            ++i;
+            continue;
+        }
+        std::size_t j = i + 1;
+        while (j < count && slots_[j].granule.begin == slots_[j - 1].granule.end) {
+            expected = armed;
+            if (!slots_[j].state.compare_exchange_strong(expected, released))
+                break;
+            ++j;
+        }
+        // Race, judged benign: a thread outside the team may free and unmap this granule between the exchange and this
+        // call. The call then fails (ENOMEM) unless another mapping took its place within those nanoseconds.
+        kernel_.protect({slots_[i].granule.begin, slots_[j - 1].granule.end}, Access::read_write);
+        i = j;
+    }
+}
+
+void Windows::close() noexcept {
+    if (!open_.exchange(false, std::memory_order_seq_cst))
+        return;
+    disarm_armed();
+}
+
+void Windows::abandon() noexcept {
+    if (!open_.exchange(false, std::memory_order_seq_cst))
+        return;
+    disarm_armed();
+}
+
+Windows::Verdict Windows::fault(Address address, bool write) noexcept {
+    // A fault may arrive late, after its window was closed and while the next one is being built.
+    for (int spins = 0; building_.load(std::memory_order_acquire) & 1 && spins < 1 << 20; ++spins)
+        relax();
+    Slot* slot = slots_ ? find(address) : nullptr;
+    if (!slot)
+        return Verdict::foreign;
+    std::uint8_t expected = armed;
+    if (slot->state.compare_exchange_strong(expected, seen)) {
+        const Range granule = slot->granule;
+        const int node = kernel_.current_node();
+        slot->node = static_cast<std::int16_t>(node);
+        slot->write = write;
+        // Access first, then the move: the kernel moves no page that nobody may access.
+        kernel_.protect(granule, Access::read_write);
+        faults_.fetch_add(1, std::memory_order_relaxed);
+        if (TouchAction action = action_.load(std::memory_order_acquire))
+            action(granule, node);
+        return Verdict::counted;
+    }
+    if (expected == released && !open_.load(std::memory_order_acquire))
+        return Verdict::retry;
+    // Another thread got here first and may not have unprotected it yet.
+    return Verdict::retry;
+}
+
+void Windows::release(Range range) noexcept {
+    if (!open_.load(std::memory_order_acquire) || !slots_)
+        return;
+    const std::size_t count = count_.load(std::memory_order_acquire);
+    Slot* end = slots_ + count;
+    Slot* at = std::upper_bound(slots_, end, range.begin,
+                                [](Address value, const Slot& slot) { return value < slot.granule.begin; });
+    if (at != slots_)
+        --at;
+    for (; at != end && at->granule.begin < range.end; ++at) {
+        if (!at->granule.overlaps(range))
+            continue;
+        std::uint8_t expected = armed;
+        if (at->state.compare_exchange_strong(expected, released))
+            kernel_.protect(at->granule, Access::read_write);
+    }
+}
+
+bool Windows::system_call_begin(const void* buffer, std::size_t bytes) noexcept {
+    const Address begin = reinterpret_cast<Address>(buffer);
+    if (!buffer || bytes == 0 || !watched_ || !watches(begin, begin + bytes))
+        return false;
+    system_calls_.fetch_add(1, std::memory_order_seq_cst);
+    if (open_.load(std::memory_order_seq_cst))
+        release(Range{begin, begin + bytes});
+    return true;
+}
+
+void Windows::exclude(Range range) noexcept {
+    // Claim a place first, then publish in order: callers are few and open() only reads what is published.
+    static constinit std::atomic<int> claimed{0};
+    const int at = claimed.fetch_add(1, std::memory_order_acq_rel);
+    if (at >= max_excluded) {
+        forbid("the program protects or unmaps parts of its arrays itself, too often to follow");
+        return;
+    }
+    excluded_[at] = {align_down(range.begin, page_bytes()), align_up(range.end, page_bytes())};
+    for (int expected = at; !excluded_count_.compare_exchange_weak(expected, at + 1, std::memory_order_acq_rel);
+         expected = at)
+        relax();
+    release(excluded_[at]);
+}
+
+void Windows::exclude_if_watched(Range range) noexcept {
+    if (!watched_ || !watches(range.begin, range.end))
+        return;
+    const int known = excluded_count_.load(std::memory_order_acquire);
+    for (int i = 0; i < known; ++i)
+        if (excluded_[i].begin <= range.begin && range.end <= excluded_[i].end)
+            return;
+    exclude(range);
+}
+
+void Windows::forbid(const char* reason) noexcept {
+    const char* expected = nullptr;
+    forbidden_.compare_exchange_strong(expected, reason, std::memory_order_acq_rel);
+    abandon();
+}
+
+void Windows::drain(std::vector<Reference>& out) {
+    const std::size_t count = count_.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < count; ++i) {
+        Slot& slot = slots_[i];
+        if (slot.state.load(std::memory_order_acquire) == seen && slot.node >= 0)
+            out.push_back({slot.granule.begin, slot.node, slot.write, 1});
+    }
+    count_.store(0, std::memory_order_release);
+}
+
+} // namespace homing

@@ -1,0 +1,109 @@
+// References by windows: a bounded sample of pages is protected during one parallel region, and the first touch of
+// each is counted by a signal handler. Works on every kernel, without rights; guarded, because a protected page breaks
+// system calls that read or write it. (Löf et al. 2004 arm pages so to migrate at the next touch; a window only looks.)
+//
+// Guards, and where each is:
+//  - a window lives in one top-level parallel region only, and is closed before serial code runs (engine);
+//  - input and output calls on watched memory close the window first, and none opens while one runs (doors/guards);
+//  - memory that is freed, moved or unmapped leaves the window first (doors/heap), lock-free;
+//  - a fault that is not ours closes the window and goes to the program's own handler (doors/signals);
+//  - SIGSEGV is never blocked while homing works, and alternate stacks are never protected (doors/signals);
+//  - MPI, RDMA, io_uring and GPU libraries pin or write pages from outside: no windows then (unavailable()).
+#pragma once
+
+#include "references/references.hpp"
+
+#include <atomic>
+
+namespace homing {
+
+/// What a touch of an armed granule does besides being counted: next touch moves it, a window only looks.
+using TouchAction = void (*)(Range granule, int node) noexcept;
+
+class Windows final : public ReferenceSource {
+  public:
+    /// Granules armed at one time at the most: each isolated one costs two more mappings of max_map_count.
+    static constexpr std::size_t capacity = 8192;
+
+    explicit Windows(Kernel& kernel) noexcept : kernel_(kernel) {}
+    ~Windows() override;
+
+    const char* name() const noexcept override { return "windows"; }
+    std::string unavailable() override;
+    bool start(std::span<const WatchedRange> ranges) override;
+    void stop() override;
+    void drain(std::vector<Reference>& out) override;
+    std::uint64_t lost() const noexcept override { return refused_; }
+    bool needs_plan() const noexcept override { return true; }
+
+    /// Arm these granules (ascending, disjoint, page-aligned, inside the watched ranges). Called by the driver before
+    /// the team starts. Returns how many are armed: 0 where a guard forbids the window.
+    std::size_t open(std::span<const Range> granules) noexcept;
+    /// Disarm what was not touched. Called by the driver after the team has ended.
+    void close() noexcept;
+    bool is_open() const noexcept { return open_.load(std::memory_order_acquire); }
+
+    /// [signal] What to do with a fault at `address` by a thread on `node`.
+    enum class Verdict { counted, retry, foreign };
+    Verdict fault(Address address, bool write) noexcept;
+
+    /// [any thread, lock-free] Memory is about to go away, or to be used by a system call.
+    void release(Range range) noexcept;
+    /// [any thread, signal] Everything back to normal now; the window counts as cut short.
+    void abandon() noexcept;
+
+    /// [any thread] A system call will use this memory: brackets it. begin returns whether end must be called.
+    bool system_call_begin(const void* buffer, std::size_t bytes) noexcept;
+    void system_call_end() noexcept { system_calls_.fetch_sub(1, std::memory_order_seq_cst); }
+
+    /// Memory that must never be armed (an alternate signal stack).
+    void exclude(Range range) noexcept;
+    /// The program changes this memory itself (mprotect, munmap): where it is watched, hands off from now on.
+    void exclude_if_watched(Range range) noexcept;
+
+    /// Windows are over for good in this process, with the reason (the first one counts). Lock-free.
+    void forbid(const char* reason) noexcept;
+    const char* forbidden() const noexcept { return forbidden_.load(std::memory_order_acquire); }
+
+    void set_touch_action(TouchAction action) noexcept { action_.store(action, std::memory_order_release); }
+    std::uint64_t faults() const noexcept { return faults_.load(std::memory_order_relaxed); }
+    std::uint64_t armed_total() const noexcept { return armed_total_; }
+
+  private:
+    enum State : std::uint8_t { idle, armed, seen, released };
+    struct Slot {
+        Range granule;
+        std::atomic<std::uint8_t> state{idle};
+        std::int16_t node = -1;
+        bool write = false;
+    };
+    Slot* find(Address address) noexcept;
+    void disarm_armed() noexcept;
+    bool watches(Address begin, Address end) const noexcept;
+
+    Kernel& kernel_;
+    Slot* slots_ = nullptr;                       ///< own mapping: no allocator in a handler
+    std::atomic<std::size_t> count_{0};
+    std::atomic<bool> open_{false};
+    std::atomic<std::uint32_t> building_{0};      ///< odd while slots are being filled
+    std::atomic<int> system_calls_{0};
+    std::atomic<std::uint64_t> faults_{0};
+    std::atomic<const char*> forbidden_{nullptr};
+    std::atomic<TouchAction> action_{nullptr};
+    std::uint64_t refused_ = 0;
+    std::uint64_t armed_total_ = 0;
+
+    static constexpr std::size_t max_watched = 16384;
+    Range* watched_ = nullptr;                    ///< ascending; own mapping, read by any thread under watched_sequence_
+    std::atomic<std::size_t> watched_count_{0};
+    std::atomic<std::uint32_t> watched_sequence_{0};
+
+    static constexpr int max_excluded = 512;
+    Range excluded_[max_excluded];
+    std::atomic<int> excluded_count_{0};
+};
+
+/// The windows of this process that hooks and handlers reach; null where homing does not use any.
+extern std::atomic<Windows*> active_windows;
+
+} // namespace homing
