@@ -45,6 +45,8 @@ struct Cycle {
     double period_error = 0; // half-width of the range of periods that explain the samples equally well
     std::vector<Piece> pieces;
     Node owner(std::uint64_t page) const;
+    // One after the last page of the stretch with the same owner that page lies in.
+    std::uint64_t stretch_end(std::uint64_t page) const;
 };
 
 struct Run {
@@ -56,8 +58,7 @@ struct Run {
     std::uint32_t cycle = 0;  // pattern cyclic: index into cycles()
     std::uint32_t samples = 0;
     double agreement = 0; // share of the run's samples that the pattern explains
-    // Pages where the border to the run before may lie as far as the samples tell; border.size() <= 1: pinned
-    // down.
+    // The unsampled pages around the border to the run before; empty: the border is pinned down to the page.
     PageRange border;
 };
 
@@ -76,8 +77,7 @@ struct DoubtfulRange {
 struct InferenceOptions {
     double noise = 0.05;           // first guess of the share of wrong samples; refined from the samples
     double least_agreement = 0.75; // a pattern that explains fewer of its samples is not believed
-    int least_samples = 3; // of an owned run: fewer are put down to noise (unless they are all samples)
-    // Moves a border gap this wide (pages) or narrower no more; 1 pins it to the page.
+    // Borders with fewer unsampled pages than this are not in doubt; 1 pins every border down to the page.
     std::uint64_t border_tolerance = 1;
 };
 

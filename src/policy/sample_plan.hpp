@@ -14,9 +14,9 @@ class SamplePlan {
   public:
     SamplePlan(std::uint64_t pages, std::uint64_t seed);
 
-    // First round: about three quarters of `most` stratified at random over the area, the rest a cluster that
-    // gets denser towards one random page (for periods of any length). All pages where the area has no more
-    // than `most`. Sorted, distinct, at most `most` pages.
+    // First round: two thirds of `most` stratified at random over the area, the rest a cluster that gets
+    // denser towards one random page (for periods of any length). All pages where the area has no more than
+    // `most`. Sorted, distinct, at most `most` pages.
     std::vector<std::uint64_t> first(std::size_t most);
 
     // Later rounds: divides `most` among the doubtful ranges: borders evenly inside the gap (a round with m
@@ -28,7 +28,7 @@ class SamplePlan {
     std::vector<std::uint64_t> check(std::size_t most);
 
     // After owners changed: clusters may help again.
-    void renew() { clusters_ = repeats_ = 0; }
+    void renew() { clusters_ = 0; }
 
     std::uint64_t pages() const { return pages_; }
     static constexpr int patience = 4;
@@ -36,12 +36,17 @@ class SamplePlan {
   private:
     std::uint64_t random();
     void stratified(PageRange range, std::size_t count, std::vector<std::uint64_t>& out);
-    void cluster(PageRange range, std::size_t count, std::vector<std::uint64_t>& out);
+    void cluster(PageRange range, std::uint64_t centre, std::uint64_t reach, std::size_t count,
+                 std::vector<std::uint64_t>& out);
+    void repeat_pages(PageRange range, const Samples& seen, std::size_t count,
+                      std::vector<std::uint64_t>& out);
+
+    static constexpr std::uint64_t cluster_reach = 64; // spacings of the stratified samples
 
     std::uint64_t pages_;
     std::uint64_t state_;
+    std::uint64_t centre_ = 0;
     int clusters_ = 0;
-    int repeats_ = 0;
 };
 
 } // namespace homing::policy

@@ -1,0 +1,32 @@
+// Finds a periodic pattern of owners in scattered samples: a periodogram over windows that grow around the
+// densest samples, folding, and tracking of the period while the window is doubled. Used by ownership.cpp.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "policy/nodes.hpp"
+#include "policy/ownership.hpp"
+
+namespace homing::policy {
+
+// A sampled page and the node that touched it most.
+struct Sighting {
+    std::uint64_t page;
+    Node node;
+};
+
+struct FoundCycle {
+    Cycle cycle;
+    PageRange sampled;         // first and one after the last sampled page that it explains
+    std::uint32_t samples = 0; // inside `sampled`
+    std::uint32_t matches = 0; // of those
+};
+
+// Sightings by page. Deterministic. A few milliseconds where there is no period.
+std::optional<FoundCycle> find_cycle(std::span<const Sighting> sightings, int nodes, double noise,
+                                     double least_agreement);
+
+} // namespace homing::policy

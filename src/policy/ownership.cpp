@@ -1,0 +1,518 @@
+#include "policy/ownership.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "policy/cycle_search.hpp"
+#include "policy/segmentation.hpp"
+
+namespace homing::policy {
+
+namespace {
+
+constexpr double clear_share = 0.6;  // of a page's touches, for the page to be counted as one node's
+constexpr double sharer_share = 0.2; // of the most active sharer's touches, to be counted as sharing
+constexpr int most_cycles = 16;
+constexpr std::size_t least_sightings = 40; // for the search of a period
+
+bool is_clear(const Samples& samples, std::size_t i) { return samples.share(i) >= clear_share; }
+
+} // namespace
+
+const char* name(OwnershipKind kind) {
+    switch (kind) {
+    case OwnershipKind::none:
+        return "none";
+    case OwnershipKind::block:
+        return "block";
+    case OwnershipKind::cyclic:
+        return "cyclic";
+    case OwnershipKind::shared:
+        return "shared";
+    case OwnershipKind::mixed:
+        return "mixed";
+    }
+    return "?";
+}
+
+// ------------------------------------------------------------------------------------------------- Ownership
+
+Ownership::Ownership(std::uint64_t pages, int nodes) : pages_(pages), nodes_(nodes) {
+    if (pages > 0) {
+        Run run;
+        run.end = pages;
+        runs_.push_back(run);
+        doubtful_.push_back({{0, pages}, Doubt::unseen});
+    }
+}
+
+const Run* Ownership::run_of(std::uint64_t page) const {
+    const auto after = std::upper_bound(runs_.begin(), runs_.end(), page,
+                                        [](std::uint64_t p, const Run& run) { return p < run.first; });
+    if (after == runs_.begin()) return nullptr;
+    const Run& run = *std::prev(after);
+    return page < run.end ? &run : nullptr;
+}
+
+std::pair<Node, std::uint64_t> Ownership::owner_until(std::uint64_t page, std::uint64_t limit) const {
+    const Run* run = run_of(page);
+    if (!run) return {unknown_node, std::max(limit, page + 1)};
+    const std::uint64_t end = std::max(std::min(limit, run->end), page + 1);
+    switch (run->pattern) {
+    case Pattern::owned:
+        return {run->node, end};
+    case Pattern::shared:
+        return {nth_node(run->nodes, page), size_of(run->nodes) > 1 ? page + 1 : end};
+    case Pattern::cyclic: {
+        const Cycle& cycle = cycles_[run->cycle];
+        return {cycle.owner(page), std::min(end, cycle.stretch_end(page))};
+    }
+    case Pattern::unknown:
+        break;
+    }
+    const auto seen = std::lower_bound(seen_.begin(), seen_.end(), std::pair{page, Node{-1}});
+    if (seen == seen_.end()) return {unknown_node, end};
+    if (seen->first != page) return {unknown_node, std::min(end, seen->first)};
+    return {seen->second, page + 1};
+}
+
+Node Ownership::owner(std::uint64_t page) const { return owner_until(page, page + 1).first; }
+
+double Ownership::confidence() const {
+    return pages_ ? std::clamp(right_pages_ / static_cast<double>(pages_), 0.0, 1.0) : 0;
+}
+
+OwnershipKind Ownership::kind() const {
+    std::uint64_t share[4] = {0, 0, 0, 0};
+    for (const Run& run : runs_)
+        share[static_cast<int>(run.pattern)] += run.end - run.first;
+    // Scraps at the edges of a pattern do not make an area mixed.
+    const std::uint64_t nearly_all = pages_ - pages_ / 50;
+    if (share[static_cast<int>(Pattern::owned)] >= nearly_all) return OwnershipKind::block;
+    if (share[static_cast<int>(Pattern::cyclic)] >= nearly_all && cycles_.size() == 1)
+        return OwnershipKind::cyclic;
+    if (share[static_cast<int>(Pattern::shared)] >= nearly_all) return OwnershipKind::shared;
+    if (share[static_cast<int>(Pattern::unknown)] >= nearly_all) return OwnershipKind::none;
+    return OwnershipKind::mixed;
+}
+
+// ------------------------------------------------------------------------------------------------- inference
+
+class OwnershipBuilder {
+  public:
+    OwnershipBuilder(std::uint64_t pages, const Samples& samples, const InferenceOptions& options)
+        : samples_(samples), options_(options), result_(pages, samples.nodes()) {}
+
+    Ownership build();
+
+  private:
+    // Samples [first, end) of one pattern.
+    struct Draft {
+        std::size_t first, end;
+        Pattern pattern;
+        Node node = unknown_node;
+        std::uint32_t cycle = 0;
+    };
+
+    void segment();
+    void find_cycles();
+    void search_cycles(std::size_t first, std::size_t end, std::vector<Draft>& found);
+    void replace(const std::vector<Draft>& found);
+    void split_shared();
+    void split_shared(const Draft& draft, std::vector<Draft>& into) const;
+    void emit_runs();
+    void describe(const Draft& draft, Run& run);
+    void doubt();
+    NodeSet sharers(std::size_t first, std::size_t end) const;
+    std::uint64_t first_page(const Draft& d) const { return samples_.page(d.first); }
+    std::uint64_t end_page(const Draft& d) const { return samples_.page(d.end - 1) + 1; }
+
+    const Samples& samples_;
+    const InferenceOptions& options_;
+    Ownership result_;
+    std::vector<Draft> drafts_;
+    double noise_ = 0.05;
+};
+
+NodeSet OwnershipBuilder::sharers(std::size_t first, std::size_t end) const {
+    std::vector<double> weight(static_cast<std::size_t>(samples_.nodes()), 0.0);
+    for (std::size_t i = first; i < end; ++i) {
+        const double total = samples_.touches(i);
+        const auto counts = samples_.counts(i);
+        for (std::size_t n = 0; n < weight.size(); ++n)
+            weight[n] += counts[n] * std::min(1.0, 4 / total);
+    }
+    const double most = *std::max_element(weight.begin(), weight.end());
+    NodeSet set = 0;
+    for (std::size_t n = 0; n < weight.size(); ++n)
+        if (weight[n] > 0 && weight[n] >= sharer_share * most) set |= node_bit(static_cast<Node>(n));
+    return set;
+}
+
+// Runs by dynamic programming; a second time with the noise and the sharing nodes that the first one shows.
+void OwnershipBuilder::segment() {
+    const int nodes = samples_.nodes();
+    noise_ = std::clamp(options_.noise, 0.005, 0.2);
+    NodeSet sharing = all_nodes(nodes);
+    std::vector<Segment> segments = segment_samples(samples_, noise_, sharing);
+    double wrong = 0, tested = 0;
+    NodeSet seen_sharing = 0;
+    for (const Segment& segment : segments) {
+        if (segment.state == nodes) seen_sharing |= sharers(segment.first, segment.end);
+        if (segment.state >= nodes) continue;
+        tested += static_cast<double>(segment.end - segment.first);
+        for (std::size_t i = segment.first; i < segment.end; ++i)
+            wrong += samples_.dominant(i) != segment.state;
+    }
+    // A weak prior of 40 samples at the first guess.
+    const double estimate = std::clamp((wrong + 40 * noise_) / (tested + 40), 0.005, 0.15);
+    if (std::abs(std::log(estimate / noise_)) > 0.3 || (seen_sharing != 0 && seen_sharing != sharing)) {
+        noise_ = estimate;
+        segments = segment_samples(samples_, noise_, seen_sharing != 0 ? seen_sharing : sharing);
+    }
+    for (const Segment& segment : segments) {
+        if (segment.state < nodes)
+            drafts_.push_back({segment.first, segment.end, Pattern::owned, static_cast<Node>(segment.state)});
+        else
+            drafts_.push_back(
+                {segment.first, segment.end, segment.state == nodes ? Pattern::shared : Pattern::unknown});
+    }
+}
+
+// Where to search for periods: disordered runs, together with neighbours too short to be seen at the density
+// of their samples (a dense cluster resolves the blocks of a cyclic array around it); and many short runs.
+void OwnershipBuilder::find_cycles() {
+    const auto pages = [&](const Draft& d) { return end_page(d) - first_page(d); };
+    std::vector<PageRange> stretches; // of indices of drafts
+    for (std::size_t k = 0; k < drafts_.size(); ++k) {
+        if (drafts_[k].pattern != Pattern::unknown) continue;
+        const std::uint64_t spacing = pages(drafts_[k]) / (drafts_[k].end - drafts_[k].first) + 1;
+        std::size_t first = k, end = k + 1;
+        const auto unresolved = [&](const Draft& d) {
+            return d.pattern == Pattern::unknown || (d.pattern == Pattern::owned && pages(d) < 8 * spacing);
+        };
+        while (first > 0 && unresolved(drafts_[first - 1]))
+            --first;
+        while (end < drafts_.size() && unresolved(drafts_[end]))
+            ++end;
+        if (!stretches.empty() && stretches.back().end > first) {
+            stretches.back().end = std::max<std::uint64_t>(stretches.back().end, end);
+            stretches.back().first = std::min<std::uint64_t>(stretches.back().first, first);
+        } else {
+            stretches.push_back({first, end});
+        }
+        k = end - 1;
+    }
+    // Everything resolved, but in many runs: a period would say the same in fewer words and for unseen pages
+    // too.
+    const auto many = static_cast<std::size_t>(std::max(3 * samples_.nodes(), 8));
+    if (stretches.empty() && drafts_.size() >= many) stretches.push_back({0, drafts_.size()});
+
+    std::vector<Draft> found;
+    for (const PageRange& stretch : stretches)
+        search_cycles(drafts_[stretch.first].first, drafts_[stretch.end - 1].end, found);
+    if (!found.empty()) replace(found);
+}
+
+void OwnershipBuilder::search_cycles(std::size_t first, std::size_t end, std::vector<Draft>& found) {
+    if (end - first < least_sightings || result_.cycles_.size() >= most_cycles) return;
+    std::vector<Sighting> sightings;
+    sightings.reserve(end - first);
+    for (std::size_t i = first; i < end; ++i)
+        if (is_clear(samples_, i)) sightings.push_back({samples_.page(i), samples_.dominant(i)});
+    if (sightings.size() < least_sightings) return;
+    const auto cycle = find_cycle(sightings, samples_.nodes(), noise_, options_.least_agreement);
+    if (!cycle) return;
+    Draft draft{samples_.find(cycle->sampled.first), samples_.find(cycle->sampled.end - 1) + 1,
+                Pattern::cyclic};
+    // One or two samples left over at an end are no pattern of their own.
+    if (draft.first - first < 3) draft.first = first;
+    if (end - draft.end < 3) draft.end = end;
+    draft.cycle = static_cast<std::uint32_t>(result_.cycles_.size());
+    result_.cycles_.push_back(cycle->cycle);
+    found.push_back(draft);
+    search_cycles(first, draft.first, found);
+    search_cycles(draft.end, end, found);
+}
+
+// Puts the found patterns over the drafts that they explain.
+void OwnershipBuilder::replace(const std::vector<Draft>& found) {
+    std::vector<Draft> sorted = found;
+    std::sort(sorted.begin(), sorted.end(), [](const Draft& a, const Draft& b) { return a.first < b.first; });
+    std::vector<Draft> joined;
+    auto next = sorted.begin();
+    for (const Draft& draft : drafts_) {
+        Draft rest = draft;
+        while (rest.first < rest.end) {
+            while (next != sorted.end() && next->end <= rest.first)
+                joined.push_back(*next++);
+            if (next == sorted.end() || next->first >= rest.end) {
+                joined.push_back(rest);
+                break;
+            }
+            if (rest.first < next->first) {
+                Draft left = rest;
+                left.end = next->first;
+                joined.push_back(left);
+            }
+            rest.first = std::min(next->end, rest.end);
+            if (next->end > rest.end) break;
+        }
+    }
+    joined.insert(joined.end(), next, sorted.end());
+    std::sort(joined.begin(), joined.end(), [](const Draft& a, const Draft& b) { return a.first < b.first; });
+    drafts_.swap(joined);
+}
+
+// Neighbouring arrays may be shared by different nodes: shared runs are cut where the mix of nodes changes.
+void OwnershipBuilder::split_shared() {
+    std::vector<Draft> cut;
+    for (const Draft& draft : drafts_) {
+        if (draft.pattern == Pattern::shared)
+            split_shared(draft, cut);
+        else
+            cut.push_back(draft);
+    }
+    drafts_.swap(cut);
+}
+
+void OwnershipBuilder::split_shared(const Draft& draft, std::vector<Draft>& into) const {
+    const auto width = static_cast<std::size_t>(samples_.nodes());
+    const std::size_t count = draft.end - draft.first;
+    std::vector<double> all(width, 0.0), left(width, 0.0), row(width, 0.0);
+    const auto weigh = [&](std::size_t i) {
+        const auto counts = samples_.counts(i);
+        const double scale = std::min(1.0, 4.0 / samples_.touches(i));
+        for (std::size_t n = 0; n < width; ++n)
+            row[n] = counts[n] * scale;
+    };
+    const auto entropy = [&](const std::vector<double>& part, const std::vector<double>* minus) {
+        double sum = 0, logs = 0;
+        for (std::size_t n = 0; n < width; ++n) {
+            const double c = minus ? std::max(part[n] - (*minus)[n], 0.0) : part[n];
+            sum += c;
+            if (c > 0) logs += c * std::log(c);
+        }
+        return sum > 0 ? logs - sum * std::log(sum) : 0; // log-likelihood of the part under its own mix
+    };
+    for (std::size_t i = draft.first; i < draft.end; ++i) {
+        weigh(i);
+        for (std::size_t n = 0; n < width; ++n)
+            all[n] += row[n];
+    }
+    const double whole = entropy(all, nullptr);
+    double best = 0;
+    std::size_t place = draft.first;
+    for (std::size_t i = draft.first; i + 1 < draft.end; ++i) {
+        weigh(i);
+        for (std::size_t n = 0; n < width; ++n)
+            left[n] += row[n];
+        const double gain = entropy(left, nullptr) + entropy(all, &left) - whole;
+        if (gain > best) best = gain, place = i + 1;
+    }
+    const double size = std::log(static_cast<double>(std::max<std::size_t>(samples_.size(), 2)));
+    const double penalty = 0.5 * static_cast<double>(width - 1) * size + size + 6;
+    if (count < 8 || best <= penalty) {
+        into.push_back(draft);
+        return;
+    }
+    split_shared({draft.first, place, Pattern::shared}, into);
+    split_shared({place, draft.end, Pattern::shared}, into);
+}
+
+void OwnershipBuilder::describe(const Draft& draft, Run& run) {
+    run.pattern = draft.pattern;
+    run.samples = static_cast<std::uint32_t>(draft.end - draft.first);
+    run.nodes = sharers(draft.first, draft.end);
+    std::uint32_t agreeing = 0;
+    switch (draft.pattern) {
+    case Pattern::owned:
+        run.node = draft.node;
+        run.nodes = node_bit(draft.node);
+        for (std::size_t i = draft.first; i < draft.end; ++i)
+            agreeing += samples_.dominant(i) == draft.node;
+        break;
+    case Pattern::cyclic: {
+        run.cycle = draft.cycle;
+        run.nodes = 0;
+        const Cycle& cycle = result_.cycles_[draft.cycle];
+        for (const Cycle::Piece& piece : cycle.pieces)
+            run.nodes |= node_bit(piece.node);
+        for (std::size_t i = draft.first; i < draft.end; ++i)
+            agreeing += samples_.dominant(i) == cycle.owner(samples_.page(i));
+        break;
+    }
+    case Pattern::shared:
+        agreeing = run.samples;
+        break;
+    case Pattern::unknown:
+        for (std::size_t i = draft.first; i < draft.end; ++i)
+            if (is_clear(samples_, i)) result_.seen_.emplace_back(samples_.page(i), samples_.dominant(i));
+        break;
+    }
+    run.agreement = run.samples ? static_cast<double>(agreeing) / run.samples : 0;
+}
+
+void OwnershipBuilder::emit_runs() {
+    result_.runs_.clear();
+    double wrong = 0, tested = 0;
+    for (std::size_t k = 0; k < drafts_.size(); ++k) {
+        Run run;
+        describe(drafts_[k], run);
+        run.end = result_.pages_;
+        if (k > 0) {
+            // The border lies between the last sample of one run and the first of the next; its middle until
+            // more is known.
+            const std::uint64_t low = end_page(drafts_[k - 1]), high = first_page(drafts_[k]);
+            run.border = {low, high};
+            run.first = low + (high - low) / 2;
+            result_.runs_.back().end = run.first;
+        }
+        if (run.pattern == Pattern::owned || run.pattern == Pattern::cyclic) {
+            tested += run.samples;
+            wrong += run.samples * (1 - run.agreement);
+        }
+        result_.runs_.push_back(run);
+    }
+    result_.noise_ = tested > 0 ? wrong / tested : noise_;
+    double right = 0;
+    for (const Run& run : result_.runs_) {
+        const auto pages = static_cast<double>(run.end - run.first);
+        if (run.pattern == Pattern::unknown) continue;
+        // Contradictions up to the common noise are wrong samples, beyond it wrong owners. One pseudo-sample
+        // each way, unless nothing is left to extrapolate.
+        const double agreeing = std::min(run.agreement + result_.noise_, 1.0) * run.samples;
+        const double share =
+            run.samples >= pages ? agreeing / run.samples : (agreeing + 1) / (run.samples + 2.0);
+        right += pages * share - static_cast<double>(run.border.size()) / 4;
+    }
+    result_.right_pages_ = std::max(right, 0.0) + static_cast<double>(result_.seen_.size());
+}
+
+void OwnershipBuilder::doubt() {
+    result_.doubtful_.clear();
+    for (std::size_t k = 0; k < drafts_.size(); ++k) {
+        const Run& run = result_.runs_[k];
+        if (k > 0 && run.border.size() >= std::max<std::uint64_t>(options_.border_tolerance, 1))
+            result_.doubtful_.push_back({run.border, Doubt::border});
+        if (run.pattern != Pattern::unknown || run.samples >= run.end - run.first) continue;
+        std::uint32_t once = 0;
+        for (std::size_t i = drafts_[k].first; i < drafts_[k].end; ++i)
+            once += samples_.touches(i) < 2;
+        const bool mostly_once = 4 * std::uint64_t{once} > 3 * std::uint64_t{run.samples};
+        result_.doubtful_.push_back(
+            {{run.first, run.end}, mostly_once ? Doubt::touched_once : Doubt::disordered});
+    }
+}
+
+Ownership OwnershipBuilder::build() {
+    if (result_.pages_ == 0 || samples_.empty()) return result_;
+    segment();
+    find_cycles();
+    split_shared();
+    emit_runs();
+    doubt();
+    return result_;
+}
+
+Ownership infer_ownership(std::uint64_t pages, const Samples& samples, const InferenceOptions& options) {
+    bool usable = samples.settled();
+    for (std::size_t i = 0; usable && i < samples.size(); ++i)
+        usable = samples.page(i) < pages && samples.touches(i) > 0;
+    if (usable) return OwnershipBuilder(pages, samples, options).build();
+    Samples copy(samples.nodes());
+    copy.reserve(samples.size());
+    for (std::size_t i = 0; i < samples.size(); ++i)
+        if (samples.page(i) < pages && samples.touches(i) > 0) copy.add(samples.page(i), samples.counts(i));
+    copy.settle();
+    return OwnershipBuilder(pages, copy, options).build();
+}
+
+// ---------------------------------------------------------------------------------------------------- change
+
+namespace {
+
+constexpr double shared_but_clear = 0.15; // of the pages of a shared run look like one node's by chance
+
+// Chernoff's bound on the tail of a binomial distribution: P(X >= k) <= exp(-n KL(k/n || p)).
+bool beyond_chance(double k, double n, double p) {
+    const double q = k / n;
+    if (n < 1 || q <= p) return false;
+    const double divergence = q * std::log(q / p) + (q < 1 ? (1 - q) * std::log((1 - q) / (1 - p)) : 0);
+    return n * divergence > std::log(1000.0);
+}
+
+enum class Verdict : std::uint8_t { untested, agrees, contradicts };
+
+Verdict judge(const Ownership& believed, const Samples& fresh, std::size_t i, const Run& run) {
+    const std::uint32_t total = fresh.touches(i);
+    if (total == 0) return Verdict::untested;
+    const auto counts = fresh.counts(i);
+    if (run.pattern == Pattern::shared) {
+        std::uint32_t inside = 0;
+        for (std::size_t n = 0; n < counts.size(); ++n)
+            if (contains(run.nodes, static_cast<Node>(n))) inside += counts[n];
+        const bool alone = total >= 3 && fresh.share(i) >= 0.8;
+        return 2 * inside < total || alone ? Verdict::contradicts : Verdict::agrees;
+    }
+    const Node owner = believed.owner(fresh.page(i));
+    if (owner == unknown_node || owner >= fresh.nodes()) return Verdict::untested;
+    const Node dominant = fresh.dominant(i);
+    if (dominant == owner ||
+        counts[static_cast<std::size_t>(owner)] == counts[static_cast<std::size_t>(dominant)])
+        return Verdict::agrees;
+    return Verdict::contradicts;
+}
+
+} // namespace
+
+Contradiction changed(const Ownership& believed, const Samples& fresh) {
+    Contradiction result;
+    double shared_tested = 0, shared_contradicted = 0;
+    auto run = believed.runs().begin();
+    for (std::size_t i = 0; i < fresh.size(); ++i) {
+        while (run != believed.runs().end() && run->end <= fresh.page(i))
+            ++run;
+        if (run == believed.runs().end()) break;
+        const Verdict verdict = judge(believed, fresh, i, *run);
+        if (verdict == Verdict::untested) continue;
+        ++result.tested;
+        result.contradicted += verdict == Verdict::contradicts;
+        if (run->pattern == Pattern::shared) {
+            ++shared_tested;
+            shared_contradicted += verdict == Verdict::contradicts;
+        }
+    }
+    if (result.tested == 0) return result;
+    result.fraction = static_cast<double>(result.contradicted) / result.tested;
+    // The noise was itself estimated, so a little is allowed on top.
+    const double expected = std::clamp(1.25 * believed.noise() + 0.01, 0.02, 0.4);
+    result.significant =
+        beyond_chance(result.contradicted - shared_contradicted, result.tested - shared_tested, expected) ||
+        beyond_chance(shared_contradicted, shared_tested, std::max(shared_but_clear, expected));
+    return result;
+}
+
+Samples refreshed(const Ownership& believed, const Samples& old, const Samples& fresh) {
+    Samples kept = old;
+    if (fresh.nodes() != old.nodes()) return fresh;
+    std::uint64_t last_agreeing = 0; // first page after it
+    bool contradiction = false;
+    auto run = believed.runs().begin();
+    for (std::size_t i = 0; i < fresh.size(); ++i) {
+        while (run != believed.runs().end() && run->end <= fresh.page(i))
+            ++run;
+        if (run == believed.runs().end()) break;
+        const Verdict verdict = judge(believed, fresh, i, *run);
+        if (verdict == Verdict::contradicts) contradiction = true;
+        if (verdict != Verdict::agrees) continue;
+        if (contradiction) kept.forget({last_agreeing, fresh.page(i)});
+        contradiction = false;
+        last_agreeing = fresh.page(i) + 1;
+    }
+    if (contradiction) kept.forget({last_agreeing, believed.pages()});
+    kept.replace_by(fresh);
+    return kept;
+}
+
+} // namespace homing::policy

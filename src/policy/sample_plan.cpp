@@ -1,0 +1,172 @@
+#include "policy/sample_plan.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace homing::policy {
+
+namespace {
+
+void sort_distinct(std::vector<std::uint64_t>& pages) {
+    std::sort(pages.begin(), pages.end());
+    pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
+}
+
+// The i-th of n equal parts of a range; exact for any size.
+std::uint64_t part(std::uint64_t size, std::uint64_t i, std::uint64_t n) {
+    return size / n * i + size % n * i / n;
+}
+
+} // namespace
+
+SamplePlan::SamplePlan(std::uint64_t pages, std::uint64_t seed) : pages_(pages), state_(seed) {}
+
+// splitmix64 (Steele, Lea, Flood 2014).
+std::uint64_t SamplePlan::random() {
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+void SamplePlan::stratified(PageRange range, std::size_t count, std::vector<std::uint64_t>& out) {
+    if (range.size() <= count) {
+        for (std::uint64_t page = range.first; page < range.end; ++page)
+            out.push_back(page);
+        return;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t low = part(range.size(), i, count), high = part(range.size(), i + 1, count);
+        out.push_back(range.first + low + random() % (high - low));
+    }
+}
+
+// As many pages in every octave of distance from the centre, so that patterns of any length show; out to
+// where the stratified samples (spacing pages apart) take over.
+void SamplePlan::cluster(PageRange range, std::uint64_t centre, std::uint64_t reach, std::size_t count,
+                         std::vector<std::uint64_t>& out) {
+    reach = std::max<std::uint64_t>(std::min(reach, range.size()), 1);
+    const std::size_t dense = std::min<std::size_t>(count / 8 + 8, count);
+    const auto add = [&](std::uint64_t distance, bool up) {
+        // Mirrored at the ends of the range.
+        if (up ? centre + distance < range.end : distance <= centre - range.first)
+            out.push_back(up ? centre + distance : centre - distance);
+        else if (!up && centre + distance < range.end)
+            out.push_back(centre + distance);
+        else if (up && distance <= centre - range.first)
+            out.push_back(centre - distance);
+    };
+    for (std::size_t i = 0; i < dense; ++i)
+        add((i + 1) / 2, i % 2 != 0);
+    const auto inner = static_cast<std::uint64_t>(dense / 2 + 1);
+    if (reach <= inner || count <= dense) return;
+    const std::size_t rest = count - dense;
+    const int octaves = std::max(1, static_cast<int>(std::bit_width(reach / inner)));
+    for (std::size_t i = 0; i < rest; ++i) {
+        const auto octave = static_cast<int>(i * static_cast<std::size_t>(octaves) / rest);
+        const std::uint64_t low = inner << octave;
+        add(low + random() % low, (i & 1) != 0);
+    }
+}
+
+std::vector<std::uint64_t> SamplePlan::first(std::size_t most) {
+    std::vector<std::uint64_t> out;
+    if (pages_ == 0 || most == 0) return out;
+    out.reserve(most);
+    const PageRange whole{0, pages_};
+    if (pages_ <= most || most < 64) {
+        stratified(whole, most, out);
+        return out;
+    }
+    const std::size_t spread = most - most / 3;
+    stratified(whole, spread, out);
+    centre_ = random() % pages_;
+    ++clusters_;
+    cluster(whole, centre_, pages_ / spread * cluster_reach, most - spread, out);
+    sort_distinct(out);
+    return out;
+}
+
+std::vector<std::uint64_t> SamplePlan::next(const Ownership& ownership, const Samples& seen,
+                                            std::size_t most) {
+    std::vector<std::uint64_t> out;
+    if (most == 0) return out;
+    out.reserve(most + 16);
+    std::uint64_t border_work = 0, disordered = 0;
+    std::size_t borders = 0, others = 0;
+    for (const DoubtfulRange& doubt : ownership.doubtful()) {
+        if (doubt.doubt == Doubt::border) {
+            ++borders;
+            border_work += std::bit_width(doubt.pages.size());
+        } else {
+            ++others;
+            disordered += doubt.pages.size();
+        }
+    }
+    const bool look_for_patterns = others > 0 && clusters_ < patience;
+    const std::size_t for_borders = look_for_patterns && borders ? most / 2 : most;
+    for (const DoubtfulRange& doubt : ownership.doubtful()) {
+        if (doubt.doubt == Doubt::border) {
+            // A share by the logarithm of the gap: what it takes to pin it down.
+            const auto weight = static_cast<std::uint64_t>(std::bit_width(doubt.pages.size()));
+            const auto share =
+                std::max<std::uint64_t>(for_borders * weight / std::max<std::uint64_t>(border_work, 1), 1);
+            const std::uint64_t count = std::min(share, doubt.pages.size());
+            if (out.size() >= for_borders) continue;
+            for (std::uint64_t i = 0; i < count; ++i) {
+                // The middles of count + 1 parts, so that the longest gap left is the shortest possible.
+                out.push_back(doubt.pages.first +
+                              std::min(part(doubt.pages.size(), i + 1, count + 1), doubt.pages.size() - 1));
+            }
+        } else if (look_for_patterns) {
+            const std::size_t share = std::max<std::size_t>(
+                static_cast<std::size_t>(
+                    static_cast<double>(most - (borders ? for_borders : 0)) *
+                    (static_cast<double>(doubt.pages.size()) / static_cast<double>(disordered))),
+                8);
+            if (doubt.doubt == Doubt::unseen) {
+                stratified(doubt.pages, share, out);
+                continue;
+            }
+            // A third each: a cluster (at the old centre and at a new one by turns), an even spread, and,
+            // where pages were touched once only, the same pages again: shared ones will show another node.
+            const bool repeat = doubt.doubt == Doubt::touched_once;
+            const std::size_t third = share / (repeat ? 3 : 2);
+            const bool inside = centre_ >= doubt.pages.first && centre_ < doubt.pages.end;
+            if (!inside || clusters_ % 2 == 0) centre_ = doubt.pages.first + random() % doubt.pages.size();
+            cluster(doubt.pages, centre_,
+                    doubt.pages.size() / std::max<std::size_t>(share, 1) * cluster_reach, third, out);
+            stratified(doubt.pages, third, out);
+            if (repeat) repeat_pages(doubt.pages, seen, third, out);
+        }
+    }
+    if (look_for_patterns) ++clusters_;
+    sort_distinct(out);
+    // Rounding up of small shares may have gone over the budget: thin out evenly.
+    if (out.size() > most) {
+        std::vector<std::uint64_t> thinned(most);
+        for (std::size_t i = 0; i < most; ++i)
+            thinned[i] = out[i * out.size() / most];
+        out.swap(thinned);
+    }
+    return out;
+}
+
+void SamplePlan::repeat_pages(PageRange range, const Samples& seen, std::size_t count,
+                              std::vector<std::uint64_t>& out) {
+    std::vector<std::uint64_t> pages;
+    for (std::size_t i = 0; i < seen.size(); ++i)
+        if (seen.page(i) >= range.first && seen.page(i) < range.end) pages.push_back(seen.page(i));
+    const std::size_t kept = std::min(count, pages.size());
+    for (std::size_t i = 0; i < kept; ++i)
+        out.push_back(pages[i * pages.size() / kept]);
+}
+
+std::vector<std::uint64_t> SamplePlan::check(std::size_t most) {
+    std::vector<std::uint64_t> out;
+    if (pages_ == 0) return out;
+    stratified({0, pages_}, most, out);
+    return out;
+}
+
+} // namespace homing::policy
