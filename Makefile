@@ -16,14 +16,17 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
+# Set-up, configuration, build and job follow each other; within the build, Ninja uses all processors.
+.NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check bench install clean distclean setup build \
+.PHONY: help demo test test-all check format bench install clean distclean setup build \
         check-format check-tidy check-python check-shell check-sanitizers
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: .setup/demo build ## a program's pages sent home on four NUMA nodes, counted: the table of the README
+demo: .setup/demo .venv/complete build/release/build.ninja ## a program's pages sent home on four NUMA nodes, counted: the table of the README
+	@cmake --build --preset release -j $(JOBS) --target homing homing-costs lab/all apps/all
 	@$(python) -m homing.demo
 
 test: .setup/test build ## the tests (one boot of the guest among them)
@@ -34,6 +37,10 @@ test-all: .setup/test-all build ## the tests and the long matrices
 
 check: .setup/check check-format check-python check-shell check-tidy check-sanitizers ## formatting, static analysis, sanitizers
 	@echo "check: all clean"
+
+format: .setup/check .venv/complete ## lay out the sources the way `make check` wants them
+	@clang-format-19 -i $(c_sources)
+	@$(python) -m ruff check --quiet --fix $(python_sources)
 
 bench: .setup/bench build ## every benchmark, into benchmarks/results/ (one of them: .venv/bin/python -m homing bench NAME)
 	@$(python) -m homing bench $(BENCH)
@@ -61,7 +68,8 @@ groups_check    := build check
 
 .setup/build .setup/demo .setup/test .setup/test-all .setup/bench .setup/check: .setup/%: tools/packages.tsv tools/packages.sh
 	@tools/packages.sh $(groups_$*)
-	@mkdir -p .setup && touch $@
+	@rm -f build/*/build.ninja # CMake looks again for what it did not find before
+	@touch $@
 
 .venv/complete: requirements.txt tools/venv.sh | .setup/build
 	@tools/venv.sh

@@ -1,0 +1,199 @@
+"""What users install: the wheel (command and libraries in one), and `make install` (headers, library, package files)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+TREE = Path(__file__).resolve().parents[2]
+BUILD = TREE / "build" / "release"
+CONSUMER = TREE / "tests" / "package"
+
+
+def run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as a user of the installed package would: nothing of this tree in the environment."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "HOMING"))}
+    return subprocess.run(
+        [os.fspath(word) for word in command],
+        cwd=cwd,
+        env={**inherited, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=900,
+    )
+
+
+def succeed(*command: str | Path, cwd: Path, **environment: str) -> str:
+    done = run(*command, cwd=cwd, **environment)
+    assert done.returncode == 0, f"{command}: status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+# --- the wheel --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built without the network: with the build tools of the environment that the tests run in."""
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
+    succeed(
+        *pip, "wheel", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, TREE, cwd=folder
+    )
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment that holds the wheel, and sees the dependencies of the one that the tests run in."""
+    folder = tmp_path_factory.mktemp("installed")
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    site = Path(succeed(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder).strip())
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    succeed(python, "-m", "pip", "--disable-pip-version-check", "install", "--no-index", "--no-deps", wheel, cwd=folder)
+    return folder
+
+
+def test_wheel_serves_every_python_of_this_platform(wheel: Path) -> None:
+    name, version, python, abi, platform = wheel.stem.split("-")
+    assert (name, python, abi) == ("homing", "py3", "none")
+    assert platform.startswith("linux"), "it holds compiled libraries"
+
+
+def test_wheel_holds_command_and_libraries(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    for expected in (
+        "homing/lib/libhoming.so",
+        "homing/lib/homing/libhoming_counter_plugin.so",
+        "homing/lib/homing/homing-mark",
+        "homing/bin/homing-costs",
+        "homing/include/homing/homing.h",
+        "homing/options.toml",
+        "homing/cli.py",
+        "homing/lab/__init__.py",
+    ):
+        assert names.count(expected) == 1, f"{expected} is there {names.count(expected)} times"
+    assert not [name for name in names if name.startswith(("tests/", "src/", "build/"))]
+    assert not [name for name in names if "__pycache__" in name]
+
+
+def test_wheel_installs_the_command(installed: Path) -> None:
+    printed = succeed(installed / "bin" / "homing", "--version", cwd=installed)
+    version = succeed(installed / "bin" / "python", "-c", "import homing; print(homing.__version__)", cwd=installed)
+    assert printed.split() == ["homing", version.strip()]
+
+
+def test_installed_command_uses_its_own_library(installed: Path) -> None:
+    code = "from homing.installation import find_library; print(find_library())"
+    library = Path(succeed(installed / "bin" / "python", "-c", code, cwd=installed).strip())
+    assert library.is_relative_to(installed)
+
+
+@pytest.mark.parametrize("command, status", [("true", 0), ("false", 1)])
+def test_installed_command_runs_programs(installed: Path, command: str, status: int) -> None:
+    done = run(installed / "bin" / "homing", "run", "--", command, cwd=installed)
+    assert (done.returncode, done.stdout) == (status, ""), done.stderr
+
+
+# --- make install -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("prefix")
+    succeed("cmake", "--install", BUILD, "--prefix", folder, cwd=folder)
+    return folder
+
+
+def library_folder(prefix: Path) -> Path:
+    (library,) = prefix.glob("lib*/**/libhoming.so")
+    return library.parent
+
+
+def test_installs_nothing_of_the_tests(prefix: Path) -> None:
+    assert not [path for path in prefix.rglob("*") if "gtest" in path.name or "unit_tests" in path.name]
+
+
+def test_destdir_is_honoured(tmp_path: Path) -> None:
+    succeed("cmake", "--install", BUILD, "--prefix", "/opt/homing", cwd=tmp_path, DESTDIR=os.fspath(tmp_path))
+    assert library_folder(tmp_path / "opt" / "homing").is_dir()
+
+
+def test_found_by_cmake(prefix: Path, tmp_path: Path) -> None:
+    succeed("cmake", "-G", "Ninja", "-S", CONSUMER, "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={prefix}", cwd=tmp_path)
+    succeed("cmake", "--build", tmp_path, cwd=tmp_path)
+    for program in ("consumer_c", "consumer_cxx", "consumer_fortran"):
+        assert "consumer: well" in succeed(tmp_path / program, cwd=tmp_path)
+
+
+def pkg_config(prefix: Path, *questions: str) -> list[str]:
+    folder = os.fspath(library_folder(prefix) / "pkgconfig")
+    return succeed("pkg-config", *questions, "homing", cwd=prefix, PKG_CONFIG_PATH=folder).split()
+
+
+def folders(words: list[str], flag: str) -> list[Path]:
+    return [Path(word.removeprefix(flag)).resolve() for word in words if word.startswith(flag)]
+
+
+def test_found_by_pkg_config(prefix: Path, tmp_path: Path) -> None:
+    assert shutil.which("pkg-config"), "tools/packages.tsv lists it"
+    words = pkg_config(prefix, "--cflags", "--libs")
+    assert folders(words, "-I") == [prefix / "include"], "the installed headers, not those of this tree"
+    program = tmp_path / "consumer"
+    succeed("gcc", CONSUMER / "consumer.c", *words, "-o", program, cwd=tmp_path)
+    assert "consumer: well" in succeed(program, cwd=tmp_path, LD_LIBRARY_PATH=os.fspath(library_folder(prefix)))
+
+
+def test_installed_prefix_may_be_moved(prefix: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(prefix, moved, symlinks=True)
+    assert folders(pkg_config(moved, "--libs"), "-L") == [library_folder(moved)]
+
+
+def test_fortran_module_serves_gfortran_without_cmake(prefix: Path, tmp_path: Path) -> None:
+    folder = pkg_config(prefix, "--variable=fortrandir")[0]
+    words = pkg_config(prefix, "--libs")
+    archive = library_folder(prefix) / "libhoming_fortran.a"
+    program = tmp_path / "consumer"
+    succeed("gfortran", f"-I{folder}", CONSUMER / "consumer.f90", archive, *words, "-o", program, cwd=tmp_path)
+    assert "consumer: well" in succeed(program, cwd=tmp_path, LD_LIBRARY_PATH=os.fspath(library_folder(prefix)))
+
+
+@pytest.mark.parametrize("compiler", ["gfortran", "flang-new-19"])
+def test_fortran_source_serves_any_compiler(prefix: Path, tmp_path: Path, compiler: str) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler} here")
+    sources = sorted(Path(pkg_config(prefix, "--variable=fortrandir")[0]).glob("*.f90"))
+    program = tmp_path / "consumer"
+    words = pkg_config(prefix, "--libs")
+    succeed(compiler, *sources, CONSUMER / "consumer.f90", *words, "-o", program, cwd=tmp_path)
+    assert "consumer: well" in succeed(program, cwd=tmp_path, LD_LIBRARY_PATH=os.fspath(library_folder(prefix)))
+
+
+# --- what is stated twice ---------------------------------------------------------------------------------------------
+
+
+def test_one_version() -> None:
+    """CMake, the Python project and the package state the version: the same one."""
+    stated: Mapping[str, str] = {
+        "CMakeLists.txt": "project(homing VERSION {} ",
+        "pyproject.toml": 'version = "{}"',
+        "homing/__init__.py": '__version__ = "{}"',
+    }
+    import homing
+
+    for name, form in stated.items():
+        assert form.format(homing.__version__) in (TREE / name).read_text(encoding="utf-8"), name
