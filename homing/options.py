@@ -15,7 +15,7 @@ from homing.errors import UserError
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib
+    import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]
 
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "options.toml")
 

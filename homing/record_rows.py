@@ -8,17 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+#: The `area` of moves that are not known area by area (next touch).
+ALL_AREAS = 0xFFFFFFFF
+
 AREA_KINDS = {1: "static", 2: "heap", 3: "named", 4: "segment"}
 OWNERSHIP_KINDS = {0: "none", 1: "block", 2: "cyclic", 3: "shared", 4: "mixed"}
 ITERATION_STATES = {1: "searching", 2: "observing", 3: "settled"}
-ITERATION_BASES = {1: "period", 2: "anchor", 3: "barriers", 4: "time", 5: "call"}
+ITERATION_BASES = {0: "none", 1: "period", 2: "anchor", 3: "barriers", 4: "time", 5: "call"}
 MESSAGE_LEVELS = {1: "note", 2: "warning", 3: "not done"}
 FOUND, NOW, AT_END = 1, 2, 3
 
 
 @dataclass(frozen=True)
 class Node:
-    """A NUMA node of the run; `position` is its index in every list of pages or references by node."""
+    """A NUMA node of the run. position: its index in every list of pages or references by node; -1 for a node
+    that is never a target, which has none."""
 
     position: int
     index: int

@@ -143,11 +143,11 @@ class Record:
 
     @cached_property
     def nodes(self) -> list[Node]:
-        """The NUMA nodes, by position."""
+        """The NUMA nodes, by their operating system index."""
         found = {}
         for row in self._dicts("node", "position", "index", "memory_bytes", "free_bytes", "cpus", "target"):
-            if 0 <= row["position"] < _MOST_NODES:
-                found[row["position"]] = Node(
+            if -1 <= row["position"] < _MOST_NODES:
+                found[row["index"]] = Node(
                     row["position"],
                     row["index"],
                     row["memory_bytes"],
@@ -155,23 +155,30 @@ class Record:
                     row["cpus"],
                     bool(row["target"]),
                 )
-        return [found[position] for position in sorted(found)]
+        return [found[index] for index in sorted(found)]
 
     @cached_property
     def node_count(self) -> int:
         """The length of every list by node position."""
-        return self.nodes[-1].position + 1 if self.nodes else 0
+        return max((node.position + 1 for node in self.nodes), default=0)
+
+    @cached_property
+    def positions(self) -> list[int]:
+        """The operating system index of the node at each position."""
+        indices = {node.position: node.index for node in self.nodes}
+        return [indices.get(position, -1) for position in range(self.node_count)]
 
     @cached_property
     def distances(self) -> list[list[float]]:
-        """Distances [from][to] by position, NaN where not stated; empty where none were."""
-        count = self.node_count
+        """Distances [from][to] in the order of `nodes`, NaN where not stated; empty where none were."""
+        count = len(self.nodes)
+        order = {node.index: at for at, node in enumerate(self.nodes)}
         table = np.full((count, count), math.nan)
         stated = False
         for row in self._dicts("distance", "from", "first", "count", "to"):
             for at, value in enumerate(row["to"][: max(0, row["count"])]):
-                if 0 <= row["from"] < count and 0 <= row["first"] + at < count:
-                    table[row["from"], row["first"] + at] = value
+                if row["from"] in order and 0 <= row["first"] + at < count:
+                    table[order[row["from"]], row["first"] + at] = value
                     stated = True
         return [[float(value) for value in line] for line in table] if stated else []
 
@@ -418,6 +425,13 @@ class Record:
                 *(row[column] for column in columns[2:]),
             )
         return last
+
+    @property
+    def stepped_aside(self) -> str:
+        """Why the library did nothing in this process; empty where it worked."""
+        if self.facts.get("end") != "stepped aside":
+            return ""
+        return "; ".join(message.text for message in self.messages) or "no reason was given"
 
     @cached_property
     def seconds(self) -> float:

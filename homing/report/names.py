@@ -37,6 +37,8 @@ class Namer:
     """Names areas; opens each object once. budget: seconds for DWARF in all, None for no limit."""
 
     def __init__(self, budget: float | None = None, progress: Callable[[str], None] | None = None) -> None:
+        #: The program of the record that is being named: the dynamic loader knows it by argv[0] only.
+        self.program = ""
         self._objects: dict[str, ObjectInfo] = {}
         self._deadline = None if budget is None else time.monotonic() + budget
         self._progress = progress
@@ -48,14 +50,21 @@ class Namer:
 
     def name(self, area: Area) -> AreaName:
         """The name of an area."""
-        if area.kind in ("static", "named") and area.name:
+        if area.kind == "static" and area.name:
             return self._declared(area)
-        if area.origin:
+        if area.kind == "heap" and area.origin:
             return self._allocated(area)
         what = area.name or ("data" if area.kind == "segment" else f"{area.kind} area at {area.begin:#x}")
-        return AreaName(f"{what} of {os.path.basename(area.object)}" if area.object else what)
+        inside = area.kind == "segment" and area.object
+        return AreaName(f"{what} of {os.path.basename(area.object)}" if inside else what)
 
     def _object(self, path: str) -> ObjectInfo:
+        if (
+            self.program
+            and not os.path.isabs(path)
+            and os.path.basename(path) == os.path.basename(self.program)
+        ):
+            path = self.program
         if path not in self._objects:
             late = self._deadline is not None and time.monotonic() > self._deadline
             self._objects[path] = ObjectInfo(path, None if late else self._deadline, late, self._progress)
@@ -97,8 +106,10 @@ class Namer:
         path, offset, place = next((entry for entry in own if entry[2] is not None), own[0])
         if not _LIBRARY.search(path):
             self._note(path, self._object(path))
-        symbol = place.function if place is not None and place.function else f"{offset:#x}"
-        return AreaName(f"block from {symbol} of {os.path.basename(path)}", place.function if place else "")
+        function = place.function if place is not None else ""
+        # The library's own name of the block, the one that --areas knows.
+        title = area.name or f"heap@{os.path.basename(path)}+{offset:#x}"
+        return AreaName(f"{title} in {function}" if function and function not in title else title, function)
 
     def _note(self, path: str, info: ObjectInfo) -> None:
         if not info.has_lines and path not in self._without:

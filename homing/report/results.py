@@ -134,6 +134,7 @@ def read_results(
                 raise
             results.unreadable.append(error.message)
             continue
+        namer.program = record.program
         results.processes.append(ProcessResult(record, area_results(record, namer)))
     results.processes.sort(
         key=lambda process: (process.record.rank, process.record.start, process.record.pid)
