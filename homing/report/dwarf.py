@@ -1,7 +1,7 @@
 """Source lines, variables and COMMON members of one ELF object, from its DWARF (or that of its separate debug
 file).
 
-Addresses here are those in the ELF file (run-time address minus the object's load address). Everything is
+Addresses here are those in the ELF file . Everything is
 read when it is first asked for, and once. What cannot be read is simply not known: no error reaches the
 caller.
 """
@@ -154,6 +154,20 @@ class ObjectInfo:
         return next((path for path in candidates if os.path.isfile(path)), "")
 
     # Functions and lines
+
+    @cached_property
+    def base(self) -> int:
+        """The address in the file of the object's first mapped page: 0, except for programs that are not
+        PIE."""
+        try:
+            starts = [segment["p_vaddr"] for segment in self._elf.iter_segments("PT_LOAD")]
+            return min(starts, default=0) & ~0xFFF
+        except Exception:
+            return 0
+
+    def place_at(self, offset: int) -> Place | None:
+        """As `place`, for an offset from the object's first mapped page, as records have it."""
+        return self.place(self.base + offset)
 
     def place(self, address: int) -> Place | None:
         """Function and source line of the instruction at (or just before the end of) `address`; None if

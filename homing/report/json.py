@@ -10,7 +10,7 @@ from typing import Any
 
 from homing import __version__
 from homing.errors import UserError, os_reason
-from homing.record_rows import Ownership, Placement
+from homing.record_rows import ALL_AREAS, Ownership, Placement
 from homing.records import Record
 from homing.report.results import AreaResult, ProcessResult, Results
 
@@ -65,7 +65,7 @@ def _process(process: ProcessResult) -> dict[str, Any]:
         ],
         "nodes": [
             {
-                "position": node.position,
+                "position": node.position if node.position >= 0 else None,
                 "index": node.index,
                 "cpus": node.cpus,
                 "memory_bytes": node.memory_bytes,
@@ -107,7 +107,7 @@ def _process(process: ProcessResult) -> dict[str, Any]:
         "refused": _refused(process.refused),
         "moves": [
             {
-                "area": one.area,
+                "area": one.area if one.area != ALL_AREAS else None,
                 "iteration": one.iteration,
                 "time": number(one.time),
                 "wanted": one.wanted,
@@ -158,7 +158,8 @@ def _area(result: AreaResult) -> dict[str, Any]:
     name = result.name
     return {
         "id": result.area.id,
-        "name": name.title,
+        "name": result.area.name or name.title,
+        "title": name.title,
         "kind": result.area.kind,
         "count": result.count,
         "bytes": result.bytes,

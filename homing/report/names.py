@@ -94,7 +94,7 @@ class Namer:
         places: list[tuple[str, int, Place | None]] = []
         for path, offset in area.origin:
             # A return address is the instruction after the call.
-            place = None if _LIBRARY.search(path) else self._object(path).place(offset - 1)
+            place = None if _LIBRARY.search(path) else self._object(path).place_at(offset - 1)
             places.append((path, offset, place))
             if place is not None and place.line and not _HEADERS.match(place.file):
                 text = source_line(place.file, place.line)

@@ -66,8 +66,7 @@ def _print(results: Results, file: TextIO) -> None:
 
 def summary(results: Results) -> Iterable[Text | Table]:
     """The lines and tables of the summary."""
-    # A process that stepped aside has a record that says so; the others did something.
-    working = [process for process in results.processes if "aside" not in process.record.facts]
+    working = [process for process in results.processes if not process.record.stepped_aside]
     for process in working[:1] if len(working) > 1 else working:
         yield from _machine(process)
     if len(working) > 1:
@@ -87,7 +86,7 @@ def summary(results: Results) -> Iterable[Text | Table]:
 
 def _nothing(results: Results) -> str:
     reasons = {
-        f"{os.path.basename(process.record.program)}: {process.record.facts['aside']}"
+        f"{os.path.basename(process.record.program)}: {process.record.stepped_aside}"
         for process in results.processes
     }
     if reasons:
@@ -112,7 +111,7 @@ def _machine(process: ProcessResult) -> Iterable[Text]:
     record = process.record
     nodes = record.nodes
     count = f"{len(nodes)} NUMA node" + ("" if len(nodes) == 1 else "s")
-    if record.facts.get("assumed_nodes"):
+    if record.facts.get("machine") == "HOMING_ASSUME_NODES":
         count += " (assumed: moves are simulated)"
     seconds = f", {duration(record.seconds)}" if record.seconds else ""
     yield Text.assemble((f"homing {record.homing}", "bold"), f": {_process_name(record)}{seconds}")
@@ -137,9 +136,8 @@ def _range(values: Sequence[int], show: Callable[[int], str] = str) -> str:
 
 def _threads(record: Record) -> str:
     threads = record.threads
-    stated = record.facts.get("binding", "")
     if not threads:
-        return stated or "none seen"
+        return record.facts.get("binding", "none seen")
     bound = sum(thread.bound for thread in threads)
     if bound == len(threads):
         by_node: dict[int, int] = {}
@@ -151,12 +149,12 @@ def _threads(record: Record) -> str:
         text = f"{len(threads)}, only {bound} bound"
     else:
         text = f"{len(threads)}, not bound (homing run --bind binds them)"
-    return f"{text}; {stated}" if stated else text
+    return text
 
 
 def _source(record: Record) -> str:
     source = record.facts.get("source", "unknown")
-    why = record.facts.get("source_unavailable", "")
+    why = record.facts.get("source_reasons", "")
     return f"{source} ({why})" if why else source
 
 
@@ -183,10 +181,10 @@ def _iterations(process: ProcessResult) -> str:
 
 def _process(process: ProcessResult) -> Iterable[Text | Table]:
     yield _head("iteration", _iterations(process))
-    areas = [area for area in process.areas if area.before is not None or area.moved]
+    areas = [area for area in process.areas if area.before or area.after or area.moved]
     if areas:
         yield _area_table(areas, process.record)
-    rest = [area for area in process.areas[: len(process.areas)] if area not in areas]
+    rest = [area for area in process.areas if area not in areas]
     if rest:
         total = sum(area.bytes for area in rest)
         yield Text(
@@ -197,7 +195,7 @@ def _process(process: ProcessResult) -> Iterable[Text | Table]:
 
 
 def _area_table(areas: list[AreaResult], record: Record) -> Table:
-    indices = [node.index for node in record.nodes]
+    indices = record.positions
     columns = (
         f"% of pages on nodes {_range(indices)}" if len(indices) <= _MOST_NODES else "% of pages on nodes"
     )
@@ -216,7 +214,7 @@ def _area_table(areas: list[AreaResult], record: Record) -> Table:
             name,
             size(area.bytes),
             shares(area.before, indices),
-            shares(area.after, indices),
+            "freed" if area.ended and area.after is area.before else shares(area.after, indices),
             owners(area.ownership),
             change(area.remote_before, area.remote_after),
         )
@@ -252,7 +250,7 @@ def owners(ownership: Ownership | None) -> str:
     if ownership is None:
         return ""
     text = {
-        "block": f"block, {ownership.runs} runs",
+        "block": f"block, {ownership.runs} runs" if ownership.runs > 1 else "one node",
         "cyclic": f"cyclic, {ownership.period_pages:.6g} pages",
         "shared": "shared by all",
         "mixed": f"mixed, {ownership.runs} runs",
