@@ -1,0 +1,224 @@
+// What /proc/self says about the process's mappings: memory that cannot be watched, and huge pages.
+#include "areas/areas.hpp"
+
+#include "areas/proc_maps.hpp"
+#include "base/raw_calls.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <sys/ioctl.h>
+
+namespace homing {
+namespace {
+
+/// The number at the front of `text`, which is taken off; nothing where there is none.
+std::optional<std::uint64_t> take_number(std::string_view& text, int base) noexcept {
+    std::uint64_t value = 0;
+    const auto result = std::from_chars(text.data(), text.data() + text.size(), value, base);
+    if (result.ec != std::errc()) return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(result.ptr - text.data()));
+    return value;
+}
+
+bool take(std::string_view& text, char letter) noexcept {
+    if (text.empty() || text[0] != letter) return false;
+    text.remove_prefix(1);
+    return true;
+}
+
+/// The lines of a file of any length, read by the piece. The kernel gives whole mappings only, so that a file
+/// of /proc is consistent line by line.
+class Lines {
+  public:
+    explicit Lines(const char* path) noexcept : descriptor_(raw::open(path, O_RDONLY)) {}
+    ~Lines() { raw::close(descriptor_); }
+    Lines(const Lines&) = delete;
+    Lines& operator=(const Lines&) = delete;
+
+    bool next(std::string_view& line) noexcept {
+        for (;;) {
+            const void* end = std::memchr(buffer_.data() + begin_, '\n', end_ - begin_);
+            if (end) {
+                const auto length =
+                    static_cast<std::size_t>(static_cast<const char*>(end) - buffer_.data()) - begin_;
+                line = {buffer_.data() + begin_, length};
+                begin_ += length + 1;
+                return true;
+            }
+            if (begin_ > 0) std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+            end_ -= begin_;
+            begin_ = 0;
+            if (end_ == buffer_.size())
+                end_ = 0; // a line longer than any the kernel writes: its start is dropped
+            if (descriptor_ < 0) return false;
+            const long got = raw::call(SYS_read, descriptor_, buffer_.data() + end_, buffer_.size() - end_);
+            if (got == -EINTR) continue;
+            if (got <= 0) return false;
+            end_ += static_cast<std::size_t>(got);
+        }
+    }
+
+  private:
+    int descriptor_;
+    std::size_t begin_ = 0;
+    std::size_t end_ = 0;
+    std::array<char, 16384> buffer_; // the kernel's paths have 4,096 bytes at most
+};
+
+/// About how many bytes of a range are populated, from a sample of its page map (8 bytes a page). All of it
+/// where the page map cannot be read.
+std::size_t populated_bytes(Range range) noexcept {
+    const int descriptor = raw::open("/proc/self/pagemap", O_RDONLY);
+    if (descriptor < 0) return range.bytes();
+    constexpr std::uint64_t present_or_swapped = std::uint64_t{3} << 62;
+    const std::size_t pages = range.bytes() / page_bytes();
+    const std::size_t pieces = std::min<std::size_t>(pages / 16 + 1, 256);
+    std::size_t seen = 0;
+    std::size_t there = 0;
+    for (std::size_t i = 0; i < pieces; ++i) {
+        std::uint64_t entries[16];
+        const std::size_t first = pages / pieces * i;
+        const std::size_t count = std::min<std::size_t>(16, pages - first);
+        const long got = raw::read_at(descriptor, entries, count * sizeof entries[0],
+                                      (range.begin / page_bytes() + first) * sizeof entries[0]);
+        for (long k = 0; k < got / static_cast<long>(sizeof entries[0]); ++k) {
+            ++seen;
+            if (entries[k] & present_or_swapped) ++there;
+        }
+    }
+    raw::close(descriptor);
+    if (seen == 0) return range.bytes();
+    return static_cast<std::size_t>(static_cast<double>(range.bytes()) * static_cast<double>(there) /
+                                    static_cast<double>(seen));
+}
+
+std::string describe(const Mapping& mapping) {
+    if (mapping.name.empty()) return "anonymous mmap or thread stack";
+    if (mapping.name[0] == '[') return std::string(mapping.name);
+    return "data of " + std::string(mapping.name.substr(mapping.name.rfind('/') + 1));
+}
+
+/// From linux/fs.h of 6.7, which is newer than many C libraries' headers.
+struct PageScan {
+    std::uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
+    std::uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
+};
+struct PageRegion {
+    std::uint64_t start, end, categories;
+};
+constexpr unsigned long pagemap_scan = _IOWR('f', 16, PageScan);
+constexpr std::uint64_t page_is_huge = 1 << 6;
+
+/// Linux 6.7 and later: looks at the range only, and stops at the first huge page. Nothing where it cannot be
+/// asked.
+std::optional<bool> scan_for_huge_pages(Range range) noexcept {
+    const int descriptor = raw::open("/proc/self/pagemap", O_RDONLY);
+    if (descriptor < 0) return std::nullopt;
+    PageRegion found{};
+    PageScan scan{};
+    scan.size = sizeof scan;
+    scan.start = align_down(range.begin, page_bytes());
+    scan.end = align_up(range.end, page_bytes());
+    scan.vec = reinterpret_cast<std::uint64_t>(&found);
+    scan.vec_len = 1;
+    scan.max_pages = 1;
+    scan.category_mask = page_is_huge;
+    scan.return_mask = page_is_huge;
+    const long regions = raw::call(SYS_ioctl, descriptor, pagemap_scan, &scan);
+    raw::close(descriptor);
+    if (regions < 0) return std::nullopt;
+    return regions > 0;
+}
+
+} // namespace
+
+bool parse_mapping(std::string_view line, Mapping& mapping) noexcept {
+    const auto begin = take_number(line, 16);
+    if (!begin || !take(line, '-')) return false;
+    const auto end = take_number(line, 16);
+    if (!end || *end <= *begin || !take(line, ' ') || line.size() < 5) return false;
+    mapping.range = {*begin, *end};
+    mapping.readable = line[0] == 'r';
+    mapping.writable = line[1] == 'w';
+    mapping.shared = line[3] == 's';
+    line.remove_prefix(4);
+    if (!take(line, ' ') || !take_number(line, 16) || !take(line, ' ')) return false;       // offset
+    if (!take_number(line, 16) || !take(line, ':') || !take_number(line, 16)) return false; // device
+    if (!take(line, ' ') || !take_number(line, 10)) return false;                           // inode
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    mapping.name = line;
+    return true;
+}
+
+std::vector<Unwatched> unwatched_mappings(const std::vector<Range>& watched, std::size_t minimum,
+                                          const char* maps) {
+    std::vector<Range> sorted = watched;
+    std::sort(sorted.begin(), sorted.end(), [](Range a, Range b) { return a.begin < b.begin; });
+    minimum = std::max<std::size_t>(minimum, 1);
+
+    std::vector<Unwatched> found;
+    Lines lines(maps);
+    std::string_view line;
+    while (lines.next(line)) {
+        Mapping mapping;
+        if (!parse_mapping(line, mapping)) continue;
+        if (!mapping.writable || mapping.shared || mapping.range.bytes() < minimum) continue;
+        if (mapping.name.starts_with("[v")) continue; // vdso, vvar, vsyscall
+        Address at = mapping.range.begin;
+        const auto add = [&](Address end) {
+            const Range rest{align_up(at, page_bytes()), align_down(end, page_bytes())};
+            if (end < at || rest.bytes() < minimum) return;
+            // Every thread reserves megabytes of stack; only what is in use is worth a word.
+            if (populated_bytes(rest) < minimum) return;
+            found.push_back({rest, describe(mapping)});
+        };
+        for (const Range range : sorted) {
+            if (range.begin >= mapping.range.end) break;
+            if (range.end <= at) continue;
+            add(range.begin);
+            at = std::max(at, range.end);
+        }
+        add(mapping.range.end);
+    }
+    return found;
+}
+
+std::vector<Unwatched> unwatched_mappings(const std::vector<Range>& watched, std::size_t minimum) {
+    return unwatched_mappings(watched, minimum, "/proc/self/maps");
+}
+
+bool smaps_hold_huge_pages(Range range, const char* smaps) {
+    Lines lines(smaps);
+    std::string_view line;
+    bool inside = false;
+    while (lines.next(line)) {
+        Mapping mapping;
+        if (parse_mapping(line, mapping)) {
+            if (mapping.range.begin >= range.end) return false; // mappings are in order
+            inside = mapping.range.overlaps(range);
+            continue;
+        }
+        if (!inside) continue;
+        // Transparent ones in kB; hugetlbfs shows itself by the size of its pages.
+        for (const std::string_view key :
+             {"AnonHugePages:", "ShmemPmdMapped:", "FilePmdMapped:", "KernelPageSize:"}) {
+            if (!line.starts_with(key)) continue;
+            std::string_view value = line.substr(key.size());
+            value.remove_prefix(std::min(value.find_first_not_of(' '), value.size()));
+            const std::uint64_t normal = key == "KernelPageSize:" ? page_bytes() / 1024 : 0;
+            if (take_number(value, 10).value_or(0) > normal) return true;
+        }
+    }
+    return false;
+}
+
+bool holds_huge_pages(Range range) {
+    if (range.empty()) return false;
+    const std::optional<bool> scanned = scan_for_huge_pages(range);
+    return scanned ? *scanned : smaps_hold_huge_pages(range, "/proc/self/smaps");
+}
+
+} // namespace homing

@@ -1,0 +1,158 @@
+#include "areas/proc_maps.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace homing;
+
+namespace {
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+struct Mapped {
+    Mapped(std::size_t size, int flags = MAP_PRIVATE)
+        : bytes(size), memory(static_cast<char*>(
+                           ::mmap(nullptr, size, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0))) {}
+    ~Mapped() { ::munmap(memory, bytes); }
+    Range range() const {
+        return {reinterpret_cast<Address>(memory), reinterpret_cast<Address>(memory) + bytes};
+    }
+    std::size_t bytes;
+    char* memory;
+};
+
+/// The bytes of a range that are reported as unwatched.
+std::size_t unwatched_bytes(Range range, const std::vector<Range>& watched, std::size_t minimum = mib) {
+    std::size_t bytes = 0;
+    for (const Unwatched& found : unwatched_mappings(watched, minimum)) {
+        const Address begin = std::max(range.begin, found.range.begin);
+        const Address end = std::min(range.end, found.range.end);
+        if (begin < end) bytes += end - begin;
+    }
+    return bytes;
+}
+
+TEST(Mappings, NamesPopulatedMemoryThatNoAreaCovers) {
+    Mapped used(8 * mib);
+    std::memset(used.memory, 1, used.bytes);
+    Mapped reserved(64 * mib);
+    Mapped shared(8 * mib, MAP_SHARED);
+    std::memset(shared.memory, 1, shared.bytes);
+    EXPECT_EQ(unwatched_bytes(used.range(), {}), used.bytes);
+    EXPECT_EQ(unwatched_bytes(used.range(), {used.range()}), 0u);
+    EXPECT_EQ(unwatched_bytes(shared.range(), {}), 0u);
+    const Range middle{used.range().begin + 2 * mib, used.range().begin + 4 * mib};
+    EXPECT_EQ(unwatched_bytes(used.range(), {middle}), 6 * mib);
+    const Range almost{used.range().begin + mib / 2, used.range().end};
+    EXPECT_EQ(unwatched_bytes(used.range(), {almost}), 0u) << "what is left is too small to be named";
+}
+
+TEST(Mappings, ReservedMemoryIsNotNamed) {
+    Mapped reserved(512 * mib, MAP_PRIVATE | MAP_NORESERVE);
+    ::mprotect(reserved.memory, page_bytes(), PROT_NONE); // or the kernel joins it with a neighbour
+    ::mprotect(reserved.memory + reserved.bytes - page_bytes(), page_bytes(), PROT_NONE);
+    EXPECT_EQ(unwatched_bytes(reserved.range(), {}, 64 * mib), 0u);
+}
+
+TEST(Mappings, ParsesEveryLineOfThisProcess) {
+    std::ifstream maps("/proc/self/maps");
+    std::string line;
+    int lines = 0;
+    bool heap_or_stack = false;
+    while (std::getline(maps, line)) {
+        Mapping mapping;
+        ASSERT_TRUE(parse_mapping(line, mapping)) << line;
+        heap_or_stack |= mapping.name == "[stack]" || mapping.name == "[heap]";
+        ++lines;
+    }
+    EXPECT_GT(lines, 10);
+    EXPECT_TRUE(heap_or_stack);
+}
+
+TEST(Mappings, ParsesNamesWithSpaces) {
+    Mapping mapping;
+    ASSERT_TRUE(parse_mapping("7f00-7f10 rw-s 00001000 fe:01 1234    /tmp/a file (deleted)", mapping));
+    EXPECT_EQ(mapping.range.begin, 0x7f00u);
+    EXPECT_TRUE(mapping.shared);
+    EXPECT_EQ(mapping.name, "/tmp/a file (deleted)");
+    ASSERT_TRUE(parse_mapping("7f00-7f10 ---p 00000000 00:00 0", mapping));
+    EXPECT_TRUE(mapping.name.empty());
+    EXPECT_FALSE(mapping.readable);
+    for (const char* bad : {"", "x", "7f00", "7f00-", "7f10-7f00 rw-p 0 0:0 0", "7f00-7f10 rw", "Size: 4 kB",
+                            "7f00-7f10 rw-p 0", "AnonHugePages:  0 kB"}) {
+        EXPECT_FALSE(parse_mapping(bad, mapping)) << bad;
+    }
+}
+
+class Smaps : public testing::Test {
+  protected:
+    void SetUp() override {
+        char name[] = "/tmp/homing-smaps-XXXXXX";
+        const int descriptor = ::mkstemp(name);
+        ASSERT_GE(descriptor, 0);
+        ::close(descriptor);
+        path = name;
+    }
+    void TearDown() override { std::filesystem::remove(path); }
+    bool huge(Range range) const { return smaps_hold_huge_pages(range, path.c_str()); }
+    void write(const std::string& content) const { std::ofstream(path, std::ios::trunc) << content; }
+    std::string path;
+    const std::string text = "1000000-1400000 rw-p 00000000 00:00 0 \n"
+                             "Size:               4096 kB\n"
+                             "KernelPageSize:        4 kB\n"
+                             "AnonHugePages:         0 kB\n"
+                             "2000000-2400000 rw-p 00000000 00:00 0 \n"
+                             "KernelPageSize:        4 kB\n"
+                             "AnonHugePages:      2048 kB\n"
+                             "3000000-3400000 rw-s 00000000 00:0f 77      /dev/hugepages/x\n"
+                             "KernelPageSize:     2048 kB\n"
+                             "AnonHugePages:         0 kB\n";
+};
+
+TEST_F(Smaps, HugePagesOfTheMappingsAsked) {
+    if (page_bytes() != 4096) GTEST_SKIP() << "recorded with 4 KiB pages";
+    write(text);
+    EXPECT_FALSE(huge({0x1000000, 0x1400000}));
+    EXPECT_TRUE(huge({0x2000000, 0x2001000}));
+    EXPECT_TRUE(huge({0x1000000, 0x2400000}));
+    EXPECT_TRUE(huge({0x3000000, 0x3001000})) << "hugetlbfs";
+    EXPECT_FALSE(huge({0x2400000, 0x3000000})) << "between mappings";
+    EXPECT_FALSE(smaps_hold_huge_pages({0x2000000, 0x2001000}, "/no/such/file"));
+}
+
+TEST_F(Smaps, AnyTextIsSurvived) {
+    EXPECT_TRUE(rc::check("damaged text", [this] {
+        std::string damaged = text;
+        const int changes = *rc::gen::inRange(0, 10);
+        for (int i = 0; i < changes; ++i) {
+            damaged[*rc::gen::inRange<std::size_t>(0, damaged.size())] = *rc::gen::arbitrary<char>();
+        }
+        damaged.resize(*rc::gen::inRange<std::size_t>(0, damaged.size()));
+        write(damaged);
+        huge({0x2000000, 0x2001000});
+        unwatched_mappings({{0x1000000, 0x1100000}}, 4096, path.c_str());
+    }));
+    write(std::string(100'000, 'x') + "\n" + text);
+    EXPECT_TRUE(huge({0x2000000, 0x2001000})) << "a line longer than the buffer";
+}
+
+TEST(HugePages, AreSeenWhereTheKernelGivesThem) {
+    Mapped small(8 * mib);
+    ::madvise(small.memory, small.bytes, MADV_NOHUGEPAGE);
+    std::memset(small.memory, 1, small.bytes);
+    EXPECT_FALSE(holds_huge_pages(small.range()));
+
+    Mapped large(16 * mib);
+    if (::madvise(large.memory, large.bytes, MADV_HUGEPAGE) != 0) GTEST_SKIP() << "no transparent huge pages";
+    std::memset(large.memory, 1, large.bytes);
+    EXPECT_EQ(holds_huge_pages(large.range()), smaps_hold_huge_pages(large.range(), "/proc/self/smaps"))
+        << "both ways to ask agree";
+}
+
+} // namespace
