@@ -12,6 +12,8 @@
 
 namespace homing {
 
+class PolicyKeeper;
+
 /// One observed reference: a granule of an area, the node whose CPU touched it.
 struct Reference {
     Address address = 0;
@@ -45,6 +47,9 @@ class ReferenceSource {
     /// Take out what was seen since the last call.
     virtual void drain(std::vector<Reference>& out) = 0;
 
+    /// In the child of a fork: forget rings and the like, which do not exist there, without giving anything back.
+    virtual void abandon() noexcept {}
+
     /// Samples lost (ring overruns, refused protections) since start.
     virtual std::uint64_t lost() const noexcept { return 0; }
     virtual std::string reason() const { return {}; }
@@ -55,9 +60,12 @@ class ReferenceSource {
 
 /// Precise memory samples of the PMU: Intel PEBS, AMD IBS, Arm SPE. `sysfs` is the root of the sysfs tree, so that
 /// recorded trees of other machines can be tested.
-ReferenceSource* make_pmu_source(Kernel& kernel, const char* sysfs = "/sys");
+ReferenceSource* make_pmu_source(Kernel& kernel, const char* sysfs = "/sys", const char* proc = "/proc");
 
-/// The kernel's NUMA hint faults, read as perf software page-fault events.
-ReferenceSource* make_hint_fault_source(Kernel& kernel, const Machine& machine, const char* proc = "/proc");
+/// The kernel's NUMA hint faults, read as perf software page-fault events. While it observes, it lays the `observed`
+/// layer of `keeper` over the watched ranges; with the engine's own keeper the layers of both stay in order. Without
+/// one it uses its own.
+ReferenceSource* make_hint_fault_source(Kernel& kernel, const Machine& machine, const char* proc = "/proc",
+                                        PolicyKeeper* keeper = nullptr);
 
 } // namespace homing
