@@ -139,6 +139,7 @@ class Guest:
         self.boot_seconds = 0.0
         self._started = 0.0
         self._steps = 0
+        self._reports = 0  # of the counter
         self._running: _Running | None = None
 
     # Start and end
@@ -241,7 +242,7 @@ class Guest:
             time.sleep(_POLL)
         self.boot_seconds = time.monotonic() - self._started
         if self.options.count is not None:
-            self_test = self._read_counts(0)
+            self_test = self._read_counts()
             if self_test.nodes_verified != self.options.nodes or self_test.self_test_mismatches:
                 raise LabError(
                     f"the counter's self-test failed: it recognised {self_test.nodes_verified} of "
@@ -313,7 +314,7 @@ class Guest:
                 err.read() if stderr is None else b"",
                 seconds,
                 timed_out,
-                self._read_counts(number + 1) if self.options.count is not None else None,
+                self._read_counts() if self.options.count is not None else None,
             )
         shutil.rmtree(folder, ignore_errors=True)
         return result
@@ -333,8 +334,10 @@ class Guest:
         if self.options.progress is not None:
             self.options.progress(text)
 
-    def _read_counts(self, number: int) -> Counts:
-        path = self._folder / f"counts-{number}.json"
+    def _read_counts(self) -> Counts:
+        """The counter's next report: it writes one after its self-test and one after each command."""
+        path = self._folder / f"counts-{self._reports}.json"
+        self._reports += 1
         result = counts_module.read(path)
         path.unlink()
         return result

@@ -56,17 +56,25 @@ hostname homing-lab
 ip link set lo up
 uname -r >/control/release
 
-# Kernel settings: knob FILE [VALUE]. Without a value the one from before the first change comes back.
+# Kernel settings. knob FILE VALUE keeps what was there at boot; restore_knobs brings it all back.
 mkdir /saved
+: >/saved/list
+saved_name() { echo "/saved/$(echo "$1" | tr / _)"; }
 knob() {
-    saved=/saved/$(echo "$1" | tr / _)
-    if [ $# -eq 2 ]; then
-        [ -e "$1" ] || { echo "this kernel has no $1"; exit 1; }
-        [ -e "$saved" ] || cat "$1" >"$saved"
-        echo "$2" >"$1" || { echo "cannot set $1 to $2"; exit 1; }
-    elif [ -e "$saved" ]; then
-        cat "$saved" >"$1"
+    file=/root$1
+    saved=$(saved_name "$1")
+    [ -e "$file" ] || { echo "this kernel has no $1"; exit 1; }
+    if ! [ -e "$saved" ]; then
+        # Of several choices the one in force is in brackets: always [madvise] never.
+        sed 's/.*\[\(.*\)\].*/\1/' "$file" >"$saved"
+        echo "$1" >>/saved/list
     fi
+    echo "$2" >"$file" || { echo "cannot set $1 to $2"; exit 1; }
+}
+restore_knobs() {
+    while read -r name; do
+        cat "$(saved_name "$name")" >"/root$name"
+    done </saved/list
 }
 
 counting=
@@ -86,17 +94,30 @@ while :; do
         [ -e /control/end ] && break 2
         sleep 0.03
     done
+    restore_knobs
     if (. $step/setup) >$step/setup.log 2>&1; then
         began=$(uptime_seconds)
+        # The command writes to pipes, not to the files behind them: "> /dev/stderr" would cut a file short.
+        for stream in stdout stderr; do
+            rm -f /pipe.$stream /end.$stream
+            mkfifo /pipe.$stream
+            (cat /pipe.$stream >>$step/$stream && : >/end.$stream) &
+        done
         # In a subshell: this shell's own "Segmentation fault" must not get into the command's stderr.
         (
             exec chroot /root /bin/sh /run/homing-lab/steps/$number/command \
-                </dev/null >>$step/stdout 2>>$step/stderr
+                </dev/null >/pipe.stdout 2>/pipe.stderr
         )
         status=$?
         ended=$(uptime_seconds)
-        # Whatever the command left running must not disturb the next one.
+        # The pipes end when the last writer does. A process that the command left running may hold them open
+        # for ever: it gets half a second. Then all such processes end, not to disturb the next command.
+        for turn in 1 2 3 4 5 6 7 8 9 10; do
+            [ -e /end.stdout ] && [ -e /end.stderr ] && break
+            sleep 0.05
+        done
         kill -9 -1 2>/dev/null
+        wait
         [ -n "$counting" ] && chroot /root /run/homing-lab/homing-mark phase 0
         [ -n "$counting" ] && chroot /root /run/homing-lab/homing-mark dump
         # Files written through shared mappings reach the host now.

@@ -54,15 +54,17 @@ class KernelSettings:
     transparent_hugepages: str | None = None  # always | madvise | never
     sysctl: Mapping[str, str | int] = field(default_factory=dict)  # "vm.max_map_count": 1000
 
-    def files(self) -> dict[str, str | None]:
-        """Kernel file -> value to write, None to leave it as it was when the guest booted."""
-        values: dict[str, str | None] = {}
-        balancing = self.numa_balancing
-        values["/proc/sys/kernel/numa_balancing"] = None if balancing is None else str(int(balancing))
+    def files(self) -> dict[str, str]:
+        """Kernel file -> value to write, for the settings that are stated."""
+        values: dict[str, str] = {}
+        if self.numa_balancing is not None:
+            values["/proc/sys/kernel/numa_balancing"] = str(int(self.numa_balancing))
         for knob in _KNOBS:
             value = getattr(self, knob)
-            values[f"{_BALANCING_FOLDER}/{knob}"] = None if value is None else str(int(value))
-        values["/sys/kernel/mm/transparent_hugepage/enabled"] = self.transparent_hugepages
+            if value is not None:
+                values[f"{_BALANCING_FOLDER}/{knob}"] = str(int(value))
+        if self.transparent_hugepages is not None:
+            values["/sys/kernel/mm/transparent_hugepage/enabled"] = self.transparent_hugepages
         for name, setting in self.sysctl.items():
             if not re.fullmatch(r"[A-Za-z0-9_.-]+", name):
                 raise LabError(f"sysctl '{name}': not a name such as vm.max_map_count")
@@ -136,16 +138,9 @@ def guest_environment(host: Mapping[str, str], cpus: int) -> dict[str, str]:
 
 
 def setup_script(defaults: KernelSettings, step: KernelSettings) -> str:
-    """Shell lines for the guest's init: what the lab or the step states; all else as at boot."""
-    files = defaults.files()
-    files.update(
-        {file: value for file, value in step.files().items() if value is not None or file not in files}
-    )
-    lines = []
-    for file, value in files.items():
-        words = [file] if value is None else [file, value]
-        lines.append("knob " + " ".join(map(shlex.quote, words)))
-    return "\n".join(lines) + "\n"
+    """Shell lines for the guest's init: the lab's settings, overruled by the step's; else as at boot."""
+    files = {**defaults.files(), **step.files()}
+    return "".join(f"knob {shlex.quote(file)} {shlex.quote(value)}\n" for file, value in files.items())
 
 
 def command_script(step: Step, environment: Mapping[str, str], cwd: Path, counting: bool) -> str:

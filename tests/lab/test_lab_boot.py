@@ -141,7 +141,7 @@ def test_a_step_is_ended_at_its_timeout_with_all_it_started(guest: Guest) -> Non
 
 def test_files_come_back_from_the_current_directory_only(guest: Guest, work: Path) -> None:
     outside = work.parent / "outside"
-    outside.write_text("host")
+    outside.write_text("host\n")
     result = shell(
         guest,
         f"mkdir made && echo back >made/file && mv made/file renamed; cat {outside}; echo guest >{outside};"
@@ -150,7 +150,7 @@ def test_files_come_back_from_the_current_directory_only(guest: Guest, work: Pat
     assert result.stdout.decode().splitlines() == ["host", "guest", "scratch", str(work), "0"]
     assert (work / "renamed").read_text() == "back\n"
     assert (work / "made").is_dir()
-    assert outside.read_text() == "host"
+    assert outside.read_text() == "host\n"
     assert not Path("/tmp/homing-scratch").exists()
 
 
@@ -254,7 +254,7 @@ def test_an_interrupt_ends_everything(work: Path, compiled_parts: None, guest: G
     temporary.mkdir()
     code = (
         "import sys; from homing.lab.guest import LabOptions, run\n"
-        "run(['sh', '-c', 'echo running; echo to-stderr >&2; sleep 600'],"
+        "run(['sh', '-c', 'echo to-stderr >&2; echo running; sleep 600'],"
         " LabOptions(nodes=2, memory_per_node_mib=256))"
     )
     environment = dict(os.environ, TMPDIR=str(temporary), PYTHONPATH=str(REPOSITORY))
@@ -281,6 +281,13 @@ def test_an_interrupt_ends_everything(work: Path, compiled_parts: None, guest: G
     assert shell(guest, "exit 3").exit_status == 3
 
 
+HELPERS = [machine.QEMU[:15], "virtiofsd", "virtiofsd", "virtiofsd"]
+
+
+def names_of_children(pid: int) -> list[str]:
+    return sorted(Path(f"/proc/{child}/comm").read_text().strip() for child in children_of(pid))
+
+
 def children_of(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
@@ -288,7 +295,8 @@ def children_of(pid: int) -> list[str]:
 def test_a_killed_lab_takes_its_guest_along(work: Path, compiled_parts: None) -> None:
     code = (
         "from homing.lab.guest import LabOptions, run\n"
-        "run(['sleep', '600'], LabOptions(nodes=2, memory_per_node_mib=256, progress=lambda text: print(text, flush=True)))"
+        "tell = lambda text: print(text, flush=True)\n"
+        "run(['sleep', '600'], LabOptions(nodes=2, memory_per_node_mib=256, progress=tell))"
     )
     with tempfile.TemporaryDirectory() as temporary:
         environment = dict(os.environ, TMPDIR=temporary, PYTHONPATH=str(REPOSITORY))
@@ -302,7 +310,7 @@ def test_a_killed_lab_takes_its_guest_along(work: Path, compiled_parts: None) ->
             assert lab.stdout is not None
             assert b"booting" in lab.stdout.readline()
             deadline = time.monotonic() + 20
-            while len(children_of(lab.pid)) < 4 and time.monotonic() < deadline:
+            while names_of_children(lab.pid) != HELPERS and time.monotonic() < deadline:
                 time.sleep(0.05)
             helpers = [int(pid) for pid in children_of(lab.pid)]
             assert len(helpers) == 4
