@@ -98,8 +98,11 @@ class Record:
         rows = self.table(name)
         names = rows.dtype.names or ()
         if all(column in names for column in needed):
-            for row in rows:
-                yield dict(zip(names, row.tolist(), strict=True))
+            # Columns become plain Python numbers and lists at once: JSON and arithmetic know no NumPy
+            # scalars.
+            columns = [rows[column].tolist() for column in names]
+            for values in zip(*columns, strict=True):
+                yield dict(zip(names, values, strict=True))
 
     @cached_property
     def texts(self) -> dict[int, str]:

@@ -1,7 +1,7 @@
 """Source lines, variables and COMMON members of one ELF object, from its DWARF (or that of its separate debug
 file).
 
-Addresses here are those in the ELF file . Everything is
+Addresses here are those in the ELF file. Everything is
 read when it is first asked for, and once. What cannot be read is simply not known: no error reaches the
 caller.
 """
@@ -106,6 +106,8 @@ class ObjectInfo:
             return
         try:
             self._open()
+        except FileNotFoundError:
+            self.reason = "is not here (any more), so its source lines are not known"
         except Exception:  # pyelftools raises of many kinds on damaged files
             self._dwarf = None
 

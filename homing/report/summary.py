@@ -22,8 +22,8 @@ from homing.report.results import AreaResult, ProcessResult, Results
 #: More areas than these are one line at the end of the table.
 MOST_AREAS = 12
 _PLAIN_WIDTH = 110
-#: More nodes than these are shown as the fullest ones.
-_MOST_NODES = 8
+#: More nodes than these are told in words, not in columns.
+_MOST_NODES = 4
 
 _BASES = {
     "anchor": "from one passage of a recurring region to the next",
@@ -196,15 +196,15 @@ def _process(process: ProcessResult) -> Iterable[Text | Table]:
 
 def _area_table(areas: list[AreaResult], record: Record) -> Table:
     indices = record.positions
-    columns = (
-        f"% of pages on nodes {_range(indices)}" if len(indices) <= _MOST_NODES else "% of pages on nodes"
-    )
+    few = len(indices) <= _MOST_NODES
+    # One header line says which nodes the columns of per cents are.
+    nodes = " ".join(f"{index:3}" for index in indices) if few else f"of {len(indices)} nodes"
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("area", overflow="fold", ratio=3)
+    table.add_column("area", overflow="fold", min_width=24)
     table.add_column("size", justify="right", no_wrap=True)
-    table.add_column(f"{columns}: were", no_wrap=len(indices) <= _MOST_NODES)
-    table.add_column("are", no_wrap=len(indices) <= _MOST_NODES)
-    table.add_column("owners", no_wrap=True)
+    table.add_column(f"were % on node\n{nodes}", no_wrap=few)
+    table.add_column(f"are % on node\n{nodes}", no_wrap=few)
+    table.add_column("owners")
     table.add_column("remote", no_wrap=True)
     for area in areas[:MOST_AREAS]:
         name = Text(area.name.title + (f" (x {area.count})" if area.count > 1 else ""))
@@ -227,7 +227,7 @@ def _area_table(areas: list[AreaResult], record: Record) -> Table:
 
 
 def shares(placement: Placement | None, indices: list[int]) -> str:
-    """The share of present pages on each node, in per cent; the four fullest where there are many nodes."""
+    """The share of present pages on each node, in per cent; the fullest ones where there are many nodes."""
     if placement is None:
         return "unknown"
     if not placement.present:
@@ -235,6 +235,8 @@ def shares(placement: Placement | None, indices: list[int]) -> str:
     percent = [100 * pages / placement.present for pages in placement.pages]
     if len(percent) <= _MOST_NODES:
         return " ".join(f"{value:3.0f}" for value in percent)
+    if max(percent) - min(percent) <= max(1.0, 25 / len(percent)):
+        return f"even, {percent[0]:.0f} each"
     fullest = sorted(range(len(percent)), key=lambda at: -percent[at])[:4]
     shown = [
         f"{indices[at] if at < len(indices) else at}: {percent[at]:.0f}"

@@ -1,0 +1,216 @@
+"""The reader of record files: values, and files that are cut off or damaged."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from homing import cli
+from homing.records import RecordError, parse_record, read_record
+from homing.report.json import to_json
+from homing.report.names import Namer
+from homing.report.results import ProcessResult, Results, area_results
+from homing.report.summary import print_summary
+from tests.python.record_writer import HEADER_BYTES, ROW_BYTES, RecordWriter, four_node_run
+
+FILE = four_node_run().bytes(unused_rows=3)
+
+
+def report_everything(data: bytes) -> str:
+    """Everything that is ever made of a record; the only error that may come is RecordError."""
+    record = parse_record(data, "x.homing")
+    results = Results([ProcessResult(record, area_results(record, Namer()))])
+    json.dumps(to_json(results), allow_nan=False)
+    text = io.StringIO()
+    with contextlib.redirect_stderr(text):
+        print_summary(results)
+    return text.getvalue()
+
+
+def test_every_value_comes_back() -> None:
+    record = parse_record(FILE, "x.homing")
+    assert (record.program, record.pid, record.rank, record.host) == ("/home/user/cg", 4711, -1, "node17")
+    assert [node.index for node in record.nodes] == [0, 1, 2, 3]
+    assert record.nodes[1].memory_bytes == 8 << 30
+    assert record.distances[1] == [20, 10, 20, 20]
+    assert record.facts["source"] == "windows"
+    assert [thread.node for thread in record.threads] == [0, 0, 1, 1, 2, 2, 3, 3]
+    static, heap = record.areas
+    assert (static.name, static.kind, static.bytes) == ("/main_mem/", "static", 4096 * 1000)
+    assert heap.origin == (("/home/user/cg", 0x1239),)
+    assert [placement.pages for placement in record.placements if placement.area == 1] == [
+        (1000, 0, 0, 0),
+        (260, 250, 250, 240),
+    ]
+    assert [one.state for one in record.iterations] == [
+        "searching",
+        "observing",
+        "observing",
+        "settled",
+        "settled",
+    ]
+    assert math.isnan(record.iterations[0].remote_fraction)
+    assert record.iterations[1].basis == "period"
+    first, last = record.references
+    assert first.remote_fraction == 0.75
+    assert last.remote_fraction == pytest.approx(0.01)
+    assert record.ownerships[1].kind == "block"
+    assert record.ownerships[2].kind == "shared"
+    assert record.moves[0].moved == 740
+    assert {refusal.error: refusal.pages for refusal in record.refusals} == {12: 8, 16: 2}
+    assert record.messages[0].text == "2 pages stay where they are"
+    assert (record.messages[0].level, record.messages[0].repeats) == ("not done", 2)
+    assert record.unwatched[0].what == "[stack]"
+    assert record.end is not None
+    assert record.end.settled_at == 4
+    assert not record.truncated
+    assert record.stepped_aside == ""
+
+
+def test_more_than_eight_nodes_and_nodes_that_are_no_targets() -> None:
+    writer = RecordWriter()
+    for index in range(12):
+        # Node 3 is never a target: it has no position, and the nodes after it move up.
+        position = -1 if index == 3 else index - (index > 3)
+        writer.row("node", index=index, position=position, target=index != 3)
+    writer.row("placement", area=1, when=1, first=0, pages=[1] * 8)
+    writer.row("placement", area=1, when=1, first=8, pages=[5, 6, 7])
+    writer.row("references", **{"area": 1, "iteration": 1, "from": 9, "first": 8, "to": [0, 3, 1]})
+    record = parse_record(writer.bytes(), "x")
+    assert record.positions == [0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11]
+    assert record.placements[0].pages == (1,) * 8 + (5, 6, 7)
+    assert record.references[0].matrix[9].tolist() == [0] * 9 + [3, 1]
+    assert record.references[0].remote_fraction == 0.25
+
+
+def test_texts_longer_than_a_row_and_texts_that_are_missing() -> None:
+    writer = RecordWriter()
+    long = "ä" * 200 + "end"
+    writer.fact("long", long)
+    writer.row("fact", key=writer.text("missing"), value=999)
+    writer.rows = [
+        row
+        for row in writer.rows
+        if not (row[:4] == b"\1\0\0\0" and row[8:12] == (112).to_bytes(4, "little"))
+    ]
+    facts = parse_record(writer.bytes(), "x").facts
+    assert facts["missing"] == "?"
+    # The second piece of the text is gone: what came before it remains.
+    assert facts["long"].startswith("ä" * 50)
+    assert "end" not in facts["long"]
+    whole = RecordWriter()
+    whole.fact("long", long)
+    assert parse_record(whole.bytes(), "x").facts["long"] == long
+
+
+def test_names_cannot_drive_a_terminal() -> None:
+    writer = RecordWriter(program="/tmp/\x1b[31mred\udce4")
+    writer.message("\x1b]0;title\x07 bell")
+    record = parse_record(writer.bytes(), "x")
+    assert record.program == "/tmp/?[31mred?"
+    assert "\x1b" not in record.messages[0].text
+
+
+def test_a_row_type_that_this_version_does_not_know_is_skipped() -> None:
+    writer = four_node_run()
+    writer.header["rows"]["new_row"] = {"kind": 77, "fields": [["value", "u64", 1, 8]]}
+    writer.rows.insert(3, (77).to_bytes(4, "little").ljust(ROW_BYTES, b"\7"))
+    record = parse_record(writer.bytes(), "x")
+    assert len(record.areas) == 2
+    assert len(record.table("new_row")) == 1
+    assert record.table("new_row")["value"][0] == 0x0707070707070707
+
+
+def test_a_killed_process_leaves_a_readable_record(tmp_path: Path) -> None:
+    record = read_record(str(four_node_run(ended=False).write(tmp_path / "r", unused_rows=100)))
+    assert record.end is None
+    assert record.seconds == pytest.approx(0.6)
+    assert "did not end in order" in report_everything(record_bytes := (tmp_path / "r").read_bytes())
+    assert len(record_bytes) > HEADER_BYTES
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, len(FILE)))
+def test_any_truncation_gives_a_record_or_one_line(length: int) -> None:
+    try:
+        text = report_everything(FILE[:length])
+    except RecordError as error:
+        assert "\n" not in error.message
+        assert "x.homing" in error.message
+        assert length < HEADER_BYTES
+    else:
+        assert "Traceback" not in text
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, len(FILE) - 1), st.integers(0, 7)), min_size=1, max_size=8))
+def test_any_bit_flips_give_a_record_or_one_line(flips: list[tuple[int, int]]) -> None:
+    data = bytearray(FILE)
+    for position, bit in flips:
+        data[position] ^= 1 << bit
+    try:
+        report_everything(bytes(data))
+    except RecordError as error:
+        assert "\n" not in error.message
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_damage_in_the_header_and_the_rows_that_are_used(data: st.DataObject) -> None:
+    """As above, where it hurts most: the JSON, and whole random fields of rows."""
+    damaged = bytearray(FILE)
+    header_end = FILE.index(b"}\n\0")
+    used = len(FILE) - 3 * ROW_BYTES
+    start = data.draw(st.one_of(st.integers(0, header_end), st.integers(HEADER_BYTES, used - 9)))
+    patch = data.draw(
+        st.one_of(
+            st.binary(min_size=1, max_size=8), st.sampled_from([b"\xff" * 8, b"\x7f" * 8, b"NaN", b"-1"])
+        )
+    )
+    damaged[start : start + len(patch)] = patch
+    with contextlib.suppress(RecordError):
+        report_everything(bytes(damaged))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=2000))
+def test_random_bytes_are_no_record(data: bytes) -> None:
+    with pytest.raises(RecordError):
+        parse_record(data, "x")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "empty"),
+        (b"\x7fELF and so on", "not a homing record"),
+        (b"homing-record 9\n{}\n", "format 9"),
+        (FILE[:500], "cut off"),
+        (FILE.replace(b'"row_bytes": 128', b'"row_bytes": 1e9'), "damaged"),
+    ],
+)
+def test_report_of_a_bad_file_is_one_line_and_status_2(
+    content: bytes, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.homing"
+    path.write_bytes(content)
+    assert cli.main(["report", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert words in err
+    assert "bad.homing" in err
+
+
+def test_report_of_a_missing_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["report", "/nonexistent/file"]) == 2
+    assert "No such file or directory" in capsys.readouterr().err
+    assert cli.main(["report"]) == 2
+    assert "which records" in capsys.readouterr().err
