@@ -112,7 +112,7 @@ while :; do
         ended=$(uptime_seconds)
         # The pipes end when the last writer does. A process that the command left running may hold them open
         # for ever: it gets half a second. Then all such processes end, not to disturb the next command.
-        for turn in 1 2 3 4 5 6 7 8 9 10; do
+        for _ in 1 2 3 4 5 6 7 8 9 10; do
             [ -e /end.stdout ] && [ -e /end.stderr ] && break
             sleep 0.05
         done
