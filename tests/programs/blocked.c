@@ -1,0 +1,75 @@
+// Threads that block every signal, SIGSEGV included, and then touch the arrays: servers and runtimes do so.
+//
+// region (some threads, inside regions) | always (all OpenMP threads inherit a full mask) | serial (around a
+// region) | sigprocmask | raw (the system call itself) | attribute (a thread created with a full mask) |
+// setmask
+#include "core.h"
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void block_all(const char* how, sigset_t* before) {
+    sigset_t full;
+    sigfillset(&full);
+    if (strcmp(how, "sigprocmask") == 0)
+        sigprocmask(SIG_BLOCK, &full, before);
+    else if (strcmp(how, "raw") == 0)
+        syscall(SYS_rt_sigprocmask, SIG_BLOCK, &full, before, 8);
+    else
+        pthread_sigmask(strcmp(how, "setmask") == 0 ? SIG_SETMASK : SIG_BLOCK, &full, before);
+}
+
+static void* toucher(void* result) {
+    uint64_t sum = 0;
+    for (int round = 0; round < 20; ++round) {
+        for (long i = 0; i < CORE_WORDS; i += 64)
+            sum += core_c[i] & 0; // a read of every page, whatever is in it
+        usleep(500);
+    }
+    *(uint64_t*)result = sum;
+    return NULL;
+}
+
+int main(int count, char** arguments) {
+    const char* how = count > 1 ? arguments[1] : "region";
+    sigset_t before;
+    sigemptyset(&before);
+    if (strcmp(how, "always") == 0) block_all(how, &before);
+    core_start();
+    uint64_t seen = 0, touched = 1;
+    pthread_t thread;
+    if (strcmp(how, "attribute") == 0) {
+        pthread_attr_t attribute;
+        sigset_t full;
+        sigfillset(&full);
+        pthread_attr_init(&attribute);
+        pthread_attr_setsigmask_np(&attribute, &full);
+        pthread_create(&thread, &attribute, toucher, &touched);
+    }
+    for (int i = 0; i < CORE_ITERATIONS; ++i) {
+        if (strcmp(how, "serial") == 0 && i % 2) block_all(how, &before);
+        core_step(i);
+        if (strcmp(how, "serial") == 0 && i % 2) pthread_sigmask(SIG_SETMASK, &before, NULL);
+#pragma omp parallel num_threads(3) reduction(+ : seen)
+        {
+            sigset_t mine;
+            const int blocks =
+                omp_get_thread_num() != 1 && strcmp(how, "always") != 0 && strcmp(how, "serial") != 0;
+            if (blocks) block_all(how, &mine);
+            seen += core_read_share();
+            if (blocks) pthread_sigmask(SIG_SETMASK, &mine, NULL);
+        }
+    }
+    if (strcmp(how, "attribute") == 0) {
+        pthread_join(thread, NULL);
+        printf("touched %llu\n", (unsigned long long)touched);
+    }
+    if (strcmp(how, "always") == 0) {
+        sigset_t now;
+        pthread_sigmask(SIG_SETMASK, NULL, &now);
+        expect(sigismember(&now, SIGSEGV) == 1, "SIGSEGV is still blocked for the program");
+    }
+    printf("seen %llx\n", (unsigned long long)seen);
+    return core_end();
+}

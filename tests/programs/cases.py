@@ -1,0 +1,154 @@
+"""What is run: programs, their arguments, how they end, and whether homing must have worked in them."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass, field
+
+SEGV, ABRT, BUS, FPE, ILL = (
+    -number for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
+)
+
+C = ("gcc", "clang")
+CXX = ("g++", "clang++")
+FORTRAN = ("gfortran", "flang")
+ALL_MECHANISMS = ("windows", "first-iteration", "every-region", "observe", "auto")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run. status: exit status, or minus the signal."""
+
+    program: str
+    arguments: tuple[str, ...] = ()
+    status: int = 0
+    variants: tuple[str, ...] = C
+    #: The record must show observed iterations. False: homing need not work (the process ends, execs, has no right, ...).
+    works: bool = True
+    environment: dict[str, str] = field(default_factory=dict, hash=False)
+    stdin: str = ""
+    #: Why it is not judged with a mechanism: {mechanism: reason}. Stated limits of homing, not test trouble.
+    limits: dict[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def name(self) -> str:
+        return "-".join((self.program, *self.arguments))
+
+
+def _modes(program: str, modes: str, **common: object) -> list[Case]:
+    return [Case(program, tuple(mode.split(":")), **common) for mode in modes.split()]  # type: ignore[arg-type]
+
+
+CASES: list[Case] = [
+    Case(
+        "regions",
+        variants=(
+            *C,
+            "gcc-nopie",
+            "clang-nopie",
+            "gcc-stripped",
+            "clang-stripped",
+            "gcc-O0",
+            "gcc-O3-lto",
+            "clang-O3",
+            "gcc-now",
+            "gcc-gprof",
+            "gcc-ubsan",
+            "gcc-on-libomp",
+            *CXX,
+        ),
+    ),
+    Case("tasks", variants=(*C, *CXX, "gcc-on-libomp")),
+    Case("nested", variants=(*C, *CXX, "gcc-on-libomp")),
+    Case("constructs"),
+    Case("arguments", variants=(*C, "gcc-O0", "clang-O3", "gcc-on-libomp")),
+    Case("many_regions", variants=C),
+    Case("old_entry", variants=("gcc",)),
+    Case("arrays", variants=FORTRAN),
+    Case("fortran_io", variants=(*FORTRAN, "gcc-trap")),
+    Case("fortran_tasks", variants=FORTRAN, status=3),
+    Case("cxx_core", variants=CXX),
+    Case("cxx_new", variants=CXX),
+    Case("cxx_replaced", variants=CXX),
+    # signals
+    *_modes("segv_handler", "siginfo plain signal sigset sysv resethand nodefer late region again bypass"),
+    Case("segv_query"),
+    *_modes("segv_altstack", "static watched threads"),
+    *_modes("segv_jump", "mask nomask stack"),
+    *_modes("blocked", "region serial sigprocmask raw attribute setmask"),
+    Case("blocked", ("always",), works=False),
+    *_modes("timer", "itimer timer thread suspend profile"),
+    *_modes("crash", "null serial overflow raise kill ignored readonly freed", status=SEGV),
+    Case("crash", ("own",), status=SEGV),
+    Case("crash", ("bus",), status=BUS),
+    Case("crash", ("fpe",), status=FPE),
+    Case("crash", ("ill",), status=ILL),
+    *_modes("crash", "abort abort-region", status=ABRT),
+    # ends
+    Case("leave", ("return",), status=3),
+    Case("leave", ("exit",), status=7),
+    Case("leave", ("_exit",), status=8),
+    Case("leave", ("quick",), status=9),
+    Case("leave", ("region",), status=10),
+    Case("leave", ("thread",), status=3),
+    Case("leave", ("pthread",), status=5, variants=("gcc",)),  # libomp itself crashes in some runs
+    Case("leave", ("exec",), status=0),
+    # processes
+    *_modes("fork", "serial region write exec grandchild exit"),
+    Case("fork", ("openmp",), variants=("clang",)),
+    *_modes("spawn", "vfork spawn system popen"),
+    Case("daemon", works=False),
+    *_modes("environment", "clear preload twice empty"),
+    # control flow and stacks
+    Case("jump"),
+    *_modes("coroutine", "context thread masked"),
+    # memory
+    *_modes("remap", "realloc free calloc align mmap mremap munmap churn"),
+    *_modes("moved", "away hole file dontneed hugepage free nohugepage fork"),
+    *_modes("protect", "dirty readonly none region"),
+    Case("maps"),
+    *_modes("hugepages", "huge mlock mlockall"),
+    *_modes("hugepages", "shared shm file populate memfd"),
+    *_modes("reserve", "map malloc static sparse areas touched hole"),
+    Case("allocate"),
+    Case("arena"),
+    *_modes("policy", "task range"),
+    # the kernel
+    *_modes(
+        "io", "read pread readv write stdio buffer sendfile socket vm random names wait ask raw aio directory"
+    ),
+    *_modes("io", "read:serial stdio:serial socket:serial raw:serial names:serial"),
+    Case("io", ("read",), variants=("gcc-fortify",)),
+    Case("io", ("stdio",), variants=("gcc-fortify",)),
+    Case("io", ("socket",), variants=("gcc-fortify",)),
+    Case("io", ("names",), variants=("gcc-fortify",)),
+    *_modes("sync", "mutex condition semaphore barrier rwlock omp nest spin"),
+    *_modes("descriptors", "loop range from region number dup"),
+    *_modes("limits", "as data nofile fsize nproc stack memlock sigpending cpu"),
+    *_modes("sandbox", "eperm enosys mprotect dumpable chroot chdir user nonewprivs"),
+    *_modes("sandbox", "eperm:early enosys:early mprotect:early dumpable:early user:early", works=False),
+    # threads
+    *_modes("threads", "touch regions brief cancel detached keys waiting"),
+    *_modes("teams_of_threads", "varying many pause dynamic affinity"),
+    Case("teams_of_threads", ("one",), works=False),
+    *_modes("giant", "barriers singles pthread", works=False),
+    *_modes("adaptive", "regions owners random drift"),
+    *_modes("errno", "errno round trap flags denormal"),
+    Case("filter", stdin="".join(f"{i * i}\n" for i in range(100))),
+    # how it is started
+    Case("regions", environment={"OMP_PROC_BIND": "spread", "OMP_PLACES": "cores"}),
+    Case("regions", environment={"OMP_WAIT_POLICY": "active", "OMP_NUM_THREADS": "2"}),
+    Case("regions", environment={"OMP_NUM_THREADS": "1"}, works=False),
+    Case("regions", environment={"OMP_TOOL": "disabled"}, variants=("gcc",)),
+    Case("regions", environment={"OMP_TOOL": "disabled"}, variants=("clang",), works=False),
+    Case("regions", environment={"OMP_DYNAMIC": "true", "OMP_STACKSIZE": "256k", "OMP_THREAD_LIMIT": "2"}),
+    Case("regions", environment={"LD_BIND_NOW": "1"}),
+    Case(
+        "regions",
+        environment={"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "4194304000", "MALLOC_PERTURB_": "5"},
+    ),
+    Case(
+        "allocate",
+        environment={"GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=4194304:glibc.malloc.hugetlb=1"},
+    ),
+]

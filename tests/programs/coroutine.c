@@ -1,0 +1,82 @@
+// Stacks that lie in large heap blocks: coroutines by swapcontext, and threads with a stack of the program's
+// own. A page of such a stack that is taken away leaves the kernel no place to report the fault, unless it
+// has another stack.
+//
+// context | thread (pthread_attr_setstack) | masked (coroutines that block all signals)
+#include "core.h"
+#include <pthread.h>
+#include <signal.h>
+#include <ucontext.h>
+
+enum { stack_bytes = 1 << 18, threads = 3 };
+static ucontext_t outside[threads], inside[threads];
+static char* stacks[threads];
+static uint64_t results[threads];
+
+static uint64_t recursive(int depth, uint64_t value) {
+    volatile uint64_t room[64];
+    for (int i = 0; i < 64; ++i)
+        room[i] = value + (uint64_t)i;
+    return depth ? recursive(depth - 1, room[depth % 64] * 3) + room[5] : value;
+}
+
+__attribute__((noinline)) static void routine(int thread) {
+    for (;;) {
+        results[thread] = results[thread] * 7 + recursive(200, (uint64_t)thread);
+        swapcontext(&inside[thread], &outside[thread]);
+    }
+}
+
+static void make(int thread, int masked) {
+    ucontext_t* context = &inside[thread];
+    stacks[thread] = (char*)malloc(stack_bytes + (1 << 20)); // a large block: most of it is ordinary data
+    memset(stacks[thread], 0, stack_bytes + (1 << 20));
+    getcontext(context);
+    context->uc_stack.ss_sp = stacks[thread] + (1 << 20);
+    context->uc_stack.ss_size = stack_bytes;
+    context->uc_link = NULL;
+    if (masked) sigfillset(&context->uc_sigmask);
+    makecontext(context, (void (*)(void))routine, 1, thread);
+}
+
+static void* threaded(void* result) {
+    for (int i = 0; i < 50; ++i)
+        *(uint64_t*)result = *(uint64_t*)result * 7 + recursive(200, 5);
+    return NULL;
+}
+
+int main(int count, char** arguments) {
+    const char* how = count > 1 ? arguments[1] : "context";
+    core_start();
+    for (int t = 0; t < threads; ++t)
+        make(t, strcmp(how, "masked") == 0);
+    uint64_t seen = 0;
+    for (int i = 0; i < CORE_ITERATIONS; ++i) {
+        core_step(i);
+        if (strcmp(how, "thread") == 0) {
+            pthread_t thread;
+            pthread_attr_t attribute;
+            pthread_attr_init(&attribute);
+            pthread_attr_setstack(&attribute, stacks[0] + (1 << 20), stack_bytes);
+            expect(pthread_create(&thread, &attribute, threaded, &results[0]) == 0, "a thread on my stack");
+            core_step(i);
+            pthread_join(thread, NULL);
+        }
+#pragma omp parallel num_threads(threads) reduction(+ : seen)
+        {
+            const int t = omp_get_thread_num();
+            if (strcmp(how, "thread") != 0) swapcontext(&outside[t], &inside[t]);
+            for (int at = 0; at < 1 << 20; at += 4096)
+                stacks[t][at] += 1;
+            seen += core_read_share();
+        }
+    }
+    uint64_t ordinary = 0;
+    for (int t = 0; t < threads; ++t) {
+        for (int at = 0; at < 1 << 20; at += 4096)
+            ordinary += (uint64_t)(unsigned char)stacks[t][at];
+        printf("result %016llx\n", (unsigned long long)results[t]);
+    }
+    printf("ordinary %llu seen %llx\n", (unsigned long long)ordinary, (unsigned long long)seen);
+    return core_end();
+}
