@@ -1,5 +1,5 @@
-! Every kind of Fortran array in an iterative program: module, COMMON, SAVE, allocatable, automatic, pointer; and a
-! reallocation on assignment in the middle. All values are whole numbers, so sums do not depend on their order.
+! Every kind of Fortran array in an iterative program: module, COMMON, SAVE, allocatable, automatic, pointer;
+! and a reallocation on assignment in the middle. All values are whole numbers: sums do not depend on their order.
 module fields
     implicit none
     integer, parameter :: n = 131072

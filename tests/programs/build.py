@@ -1,4 +1,4 @@
-"""Builds the hostile programs of this folder with all compilers; what is up to date (by contents) is not built again.
+"""Builds the hostile programs of this folder with all compilers; what is up to date by contents stays.
 
 `build()` returns the path of one program; `build_all()` builds many, two at a time. Programs lie in
 build/programs/VARIANT/NAME, so that a script finds its neighbours.
@@ -115,7 +115,7 @@ def _version(compiler: str) -> str:
 
 @cache
 def _resources(compiler: str) -> str:
-    """Where clang keeps libomp.so: its own library folder, to be found at run time too. Empty: the linker knows."""
+    """Where clang keeps libomp.so, to be found at run time too. Empty: the linker knows."""
     run = subprocess.run([compiler, "-print-file-name=libomp.so"], capture_output=True, text=True)
     path = Path(run.stdout.strip() if run.returncode == 0 else "")
     return str(path.resolve().parent) if path.is_absolute() and path.exists() else ""
@@ -191,7 +191,7 @@ def build_all(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Path |
 
 
 def second_libgomp(folder: Path) -> Path:
-    """A copy of libgomp with another name inside and out, as wheels bring their own: libgomq.so.1 in `folder`."""
+    """A copy of libgomp under another name inside and out, as wheels bring it: libgomq.so.1 in `folder`."""
     compiler = VARIANTS["gcc"].compiler
     if compiler is None:
         raise CannotBuild("no gcc here")

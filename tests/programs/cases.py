@@ -23,7 +23,7 @@ class Case:
     arguments: tuple[str, ...] = ()
     status: int = 0
     variants: tuple[str, ...] = C
-    #: The record must show observed iterations. False: homing need not work (the process ends, execs, has no right, ...).
+    #: The record must show observed iterations. False: homing need not work (the process has no right, ...).
     works: bool = True
     environment: dict[str, str] = field(default_factory=dict, hash=False)
     stdin: str = ""

@@ -1,4 +1,4 @@
-! Fortran input and output of whole arrays from inside regions: formatted, unformatted and stream files, internal files.
+! Fortran input and output of whole arrays from inside regions: stream files and internal files.
 program fortran_io
     use omp_lib
     implicit none

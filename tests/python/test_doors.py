@@ -249,6 +249,33 @@ def test_a_script_of_several_programs(tmp_path: Path) -> None:
     assert len([record for record in found if record.iterations]) >= 6, [record.program for record in found]
 
 
+LIMITS = [
+    "ulimit -n 3",
+    "ulimit -f 0",
+    "ulimit -v 700000",
+    "ulimit -s 512",
+    "ulimit -l 0",
+    "umask 777; cd /",
+    "cd /",
+]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_started_under_a_limit(limit: str, tmp_path: Path) -> None:
+    program = built("regions", "gcc")
+    plain, _ = run([program], {}, tmp_path)
+    outcome, _ = run(["sh", "-c", f"{limit}; exec '{program}'"], preloaded(tmp_path), tmp_path)
+    assert outcome == plain
+
+
+@pytest.mark.parametrize("name", ["/dev/null/no/%p", "/proc/%p", "", "%p%r%%", "/dev/full", "."])
+def test_without_a_place_for_its_record(name: str, tmp_path: Path) -> None:
+    program = built("regions", "clang")
+    plain, _ = run([program], {}, tmp_path)
+    outcome, _ = run([program], preloaded(tmp_path, HOMING_RECORD=name), tmp_path)
+    assert outcome == plain
+
+
 # -- where homing does nothing
 # ---------------------------------------------------------------------------------------
 
