@@ -114,7 +114,10 @@ void handler(int signal, siginfo_t* info, void* context) noexcept {
     Windows* windows = active_windows.load(std::memory_order_acquire);
     if (windows && info->si_code > 0) {
         const auto address = reinterpret_cast<Address>(info->si_addr);
-        const Windows::Verdict verdict = windows->fault(address, is_write(context));
+        const Windows::Verdict verdict = [&] {
+            const Inside inside; // our own system calls on that page are not the program's
+            return windows->fault(address, is_write(context));
+        }();
         if (verdict == Windows::Verdict::counted) {
             errno = saved;
             return;

@@ -45,6 +45,7 @@ template <class Work> void Engine::guarded(Work&& work) noexcept {
 }
 
 void Engine::region_begin(Address function) noexcept {
+    barriers_in_region_ = 0;
     if (__builtin_expect(resting_, 1)) {
         // Settled: follow the iteration, no clock, no work.
         const phases::Step step = finder_.push(regions_.index(function));
@@ -75,7 +76,6 @@ void Engine::event(Address id, bool is_barrier) {
     ++events_;
     ++events_in_iteration_;
     open_region_ = region;
-    barriers_in_region_ = is_barrier ? barriers_in_region_ : 0;
     if (!called_) {
         const phases::Step step = finder_.push(region);
         if (step.event == phases::PeriodEvent::broken)
@@ -91,7 +91,9 @@ void Engine::event(Address id, bool is_barrier) {
             iteration_boundary(Basis::time);
         }
     }
-    if (mechanism_->region_begins(*this, region))
+    if (called_touch_ && called_touch_->region_begins(*this, region))
+        window_open_ = true;
+    else if (mechanism_->region_begins(*this, region))
         window_open_ = true;
     else if (source_ && source_->needs_plan() && activity_ != policy::Activity::rest)
         window_region_begins(region);
@@ -113,6 +115,8 @@ void Engine::region_end() noexcept {
         parallel_seconds_ += seconds;
         window_region_ends();
         mechanism_->region_ended(*this);
+        if (called_touch_)
+            called_touch_->region_ended(*this);
         const double spent = record::now() - now;
         statistics_.observing += spent;
         spent_in_iteration_ += spent;
@@ -124,7 +128,9 @@ void Engine::barrier(Address site) noexcept {
     if (++barriers_in_region_ < giant_region_barriers && !barriers_tell_)
         return;
     if (resting_) {
+        const std::uint64_t count = barriers_in_region_;
         region_begin(site);
+        barriers_in_region_ = count;
         return;
     }
     guarded([&] {
@@ -140,6 +146,8 @@ void Engine::barrier(Address site) noexcept {
         parallel_seconds_ += now - region_begin_;
         window_region_ends();
         mechanism_->region_ended(*this);
+        if (called_touch_)
+            called_touch_->region_ended(*this);
         event(site, true);
     });
 }
@@ -150,6 +158,17 @@ void Engine::iteration_called() noexcept {
         resting_ = false;
         iteration_boundary(Basis::call);
     });
+}
+
+bool Engine::next_touch_called(Range range) noexcept {
+    if (!windows_)
+        return false;
+    guarded([&] {
+        called_touch_ = make_next_touch_of(range);
+        called_touch_->iteration_begins(*this);
+        resting_ = false;
+    });
+    return true;
 }
 
 void Engine::iteration_boundary(Basis basis) {
@@ -176,11 +195,15 @@ void Engine::iteration_boundary(Basis basis) {
     iteration_region_seconds_ = 0;
     iteration_begin_ = record::now();
     mechanism_->iteration_begins(*this);
+    if (called_touch_)
+        called_touch_->iteration_begins(*this);
+    if (called_touch_ && !called_touch_->needs_windows())
+        called_touch_.reset(); // its iteration is over
     const policy::Activity next = stability_.begin_iteration();
     if (next != policy::Activity::rest || was_active)
         begin_observing(next);
     // While a longer period is still being looked for, every region is an event; afterwards only boundaries are.
-    resting_ = next == policy::Activity::rest && !called_ && !mechanism_->needs_windows() &&
+    resting_ = next == policy::Activity::rest && !called_ && !mechanism_->needs_windows() && !called_touch_ &&
                (basis == Basis::period || basis == Basis::anchor || basis == Basis::barriers);
 }
 

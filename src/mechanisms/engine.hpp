@@ -56,6 +56,8 @@ class Mechanism {
 };
 std::unique_ptr<Mechanism> make_iterative(bool moves);
 std::unique_ptr<Mechanism> make_next_touch();
+/// Next touch of chosen memory only, beside another mechanism (C API). Kept until the regions of one iteration ran.
+std::unique_ptr<Mechanism> make_next_touch_of(Range range);
 
 struct Statistics {
     std::uint64_t iterations = 0;
@@ -89,6 +91,9 @@ class Engine final : public phases::Listener {
     Kernel& kernel() noexcept { return kernel_; }
     const Machine& machine() const noexcept { return machine_; }
     const NodeMap& nodes() const noexcept { return nodes_; }
+    const Statistics& statistics() const noexcept { return statistics_; }
+    /// The program asks for next touch of this memory in the iteration to come. False: windows are not possible.
+    bool next_touch_called(Range range) noexcept;
     WatchList& watch() noexcept { return watch_; }
     Mover& mover() noexcept { return mover_; }
     policy::Guard& guard() noexcept { return guard_; }
@@ -147,6 +152,7 @@ class Engine final : public phases::Listener {
     std::unique_ptr<ReferenceSource> sampled_; ///< pmu or hint-faults
     ReferenceSource* source_ = nullptr;
     std::unique_ptr<Mechanism> mechanism_;
+    std::unique_ptr<Mechanism> called_touch_;
     phases::IterationFinder finder_;
     Statistics statistics_;
     std::vector<Reference> references_;
@@ -184,5 +190,7 @@ Engine* engine() noexcept;
 /// Starter for phases::set_starter.
 phases::Listener* start_engine() noexcept;
 void lend_services(DoorServices services) noexcept;
+/// Next touch of a range, also before the engine has started (it is remembered then). False: not possible.
+bool request_next_touch(Range range) noexcept;
 
 } // namespace homing

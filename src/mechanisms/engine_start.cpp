@@ -52,7 +52,18 @@ int call_int(const char* name) noexcept {
     return function ? function() : -1;
 }
 
+constinit std::atomic<Address> requested_begin{0};
+constinit std::atomic<Address> requested_end{0};
+
 } // namespace
+
+bool request_next_touch(Range range) noexcept {
+    if (Engine* running = engine())
+        return running->next_touch_called(range);
+    requested_begin.store(range.begin, std::memory_order_release);
+    requested_end.store(range.end, std::memory_order_release);
+    return true;
+}
 
 Engine* engine() noexcept { return the_engine.load(std::memory_order_acquire); }
 void lend_services(DoorServices services) noexcept { lent = services; }
@@ -71,6 +82,8 @@ phases::Listener* start_engine() noexcept {
             return nullptr;
         }
         the_engine.store(fresh, std::memory_order_release);
+        if (const Address end = requested_end.exchange(0))
+            fresh->next_touch_called({requested_begin.load(std::memory_order_acquire), end});
         return fresh;
     } catch (...) {
         record::message(record::Level::not_done, "homing could not start (out of memory): it stepped aside");
@@ -152,7 +165,7 @@ void Engine::choose_source(std::string& chosen, std::string& reasons) {
     if (wanted == "auto" || wanted == "pmu")
         try_sampled("pmu", make_pmu_source(kernel_));
     if (!source_ && (wanted == "auto" || wanted == "hint-faults"))
-        try_sampled("hint-faults", make_hint_fault_source(kernel_, machine_));
+        try_sampled("hint-faults", make_hint_fault_source(kernel_, machine_, "/proc", &policies_));
     if (!source_ && (wanted == "auto" || wanted == "windows")) {
         if (option_flag(Option::no_signals))
             return refuse("windows", "--no-signals");

@@ -49,7 +49,9 @@ void send_here(Range granule, int node) noexcept {
 
 class NextTouch final : public Mechanism {
   public:
-    NextTouch() : every_region_(option_is(Option::arm, "every-region")), granule_(option_size(Option::granule)) {
+    explicit NextTouch(Range only = {})
+        : only_(only), every_region_(only.empty() && option_is(Option::arm, "every-region")),
+          granule_(option_size(Option::granule)) {
         granule_ = std::max(align_up(granule_, page_bytes()), page_bytes());
     }
     const char* name() const noexcept override { return "next-touch"; }
@@ -62,6 +64,7 @@ class NextTouch final : public Mechanism {
 
   private:
     void collect(Engine& engine);
+    Range only_; ///< empty: all areas
     bool every_region_;
     std::size_t granule_;
     bool armed_once_ = false;
@@ -80,7 +83,11 @@ void NextTouch::collect(Engine& engine) {
         for (const Range& part : area->armable) {
             const std::size_t unit = std::max(area->granule, area->granule > page_bytes() ? area->granule : granule_);
             Address begin = std::max(part.begin, area->range.begin);
-            const Address end = std::min(part.end, area->range.end);
+            Address end = std::min(part.end, area->range.end);
+            if (!only_.empty()) {
+                begin = std::max(begin, align_up(only_.begin, page_bytes()));
+                end = std::min(end, align_down(only_.end, page_bytes()));
+            }
             if (area->granule > page_bytes())
                 begin = align_up(begin, area->granule); // a part of a huge page would split it
             while (begin < end) {
@@ -94,6 +101,8 @@ void NextTouch::collect(Engine& engine) {
 }
 
 void NextTouch::iteration_begins(Engine& engine) {
+    if (armed_once_ && !only_.empty())
+        untouched_.clear(); // the one iteration that was asked for is over
     if (every_region_ || armed_once_)
         return;
     armed_once_ = true;
@@ -187,6 +196,7 @@ void NextTouch::iteration_observed(Engine& engine, bool) {
 
 } // namespace
 
+std::unique_ptr<Mechanism> make_next_touch_of(Range range) { return std::make_unique<NextTouch>(range); }
 std::unique_ptr<Mechanism> make_next_touch() { return std::make_unique<NextTouch>(); }
 
 } // namespace homing

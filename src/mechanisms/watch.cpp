@@ -1,5 +1,6 @@
 #include "mechanisms/watch.hpp"
 
+#include "areas/named.hpp"
 #include "areas/protection.hpp"
 #include "base/options.hpp"
 #include "record/record.hpp"
@@ -63,6 +64,25 @@ std::string heap_name(const AreaEntry& entry) {
 int count_objects(dl_phdr_info* info, std::size_t, void* count) noexcept {
     *static_cast<std::uint64_t*>(count) = info->dlpi_adds + info->dlpi_subs;
     return 1;
+}
+
+/// Areas that the program named: one that is most of a known block renames it, one within a block is that block's, any
+/// other is an area of its own.
+void add_named(std::vector<AreaEntry>& entries) {
+    std::vector<AreaEntry> named;
+    named_areas(named);
+    const std::size_t known = entries.size();
+    for (const AreaEntry& entry : named) {
+        bool inside = false;
+        for (std::size_t i = 0; i < known && !inside; ++i) {
+            const Range& block = entries[i].range;
+            inside = block.begin <= entry.range.begin && entry.range.end <= block.end;
+            if (inside && entry.range.bytes() * 10 >= block.bytes() * 9)
+                entries[i].name = entry.name;
+        }
+        if (!inside)
+            entries.push_back(entry);
+    }
 }
 
 std::uint64_t loaded_objects_version() noexcept {
@@ -190,8 +210,10 @@ void WatchList::refresh_armable() {
 bool WatchList::synchronise(double now) {
     const std::uint64_t changes = area_registry().changes();
     const std::uint64_t objects = loaded_objects_version();
-    if (changes == seen_changes_ && objects == seen_objects_)
+    const std::uint64_t names = named_areas_version();
+    if (changes == seen_changes_ && objects == seen_objects_ && names == seen_names_)
         return false;
+    seen_names_ = names;
     if (objects != seen_objects_) {
         // An object may have gone: its static arrays go with it. Start over, keep what is still there.
         seen_objects_ = objects;
@@ -206,6 +228,7 @@ bool WatchList::synchronise(double now) {
         return entry.kind == AreaKind::heap_block && entry.range.bytes() < minimum_;
     });
     now_there.insert(now_there.end(), statics_.begin(), statics_.end());
+    add_named(now_there);
     std::sort(now_there.begin(), now_there.end(), [](const AreaEntry& a, const AreaEntry& b) {
         return a.range.begin != b.range.begin ? a.range.begin < b.range.begin : a.range.end > b.range.end;
     });

@@ -104,6 +104,7 @@ class WatchList {
     std::size_t minimum_;
     std::uint64_t seen_changes_ = ~std::uint64_t{0};
     std::uint64_t seen_objects_ = 0;
+    std::uint64_t seen_names_ = 0;
     std::uint32_t next_id_ = 0;
     std::uint64_t watched_bytes_ = 0;
     std::vector<AreaEntry> statics_;

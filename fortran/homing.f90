@@ -1,0 +1,139 @@
+!> The Fortran interface of homing, over its C interface (homing/homing.h): arrays of any type and rank.
+!> Sizes are bytes: storage_size(a)/8*size(a), or use the default, the whole of a contiguous array is not known here.
+module homing
+  use, intrinsic :: iso_c_binding, only: c_int, c_int32_t, c_int64_t, c_size_t, c_long, c_ptr, c_loc, c_double, c_char, &
+      & c_null_char
+  implicit none
+  private
+  public :: homing_watch, homing_unwatch, homing_iteration, homing_next_touch
+  public :: homing_place_on_node, homing_place_round_robin, homing_place_random, homing_where
+  public :: homing_statistics_t, homing_statistics
+  public :: upmlib_init, upmlib_memrefcnt, upmlib_migrate_memory, upmlib_record, upmlib_replay, upmlib_undo
+
+  integer, parameter, public :: homing_ok = 0, homing_in_region = -1, homing_invalid = -2, homing_aside = -3, &
+      & homing_refused = -4, homing_full = -5
+
+  !> What homing has done so far; see homing/homing.h for the meaning of each component.
+  type, bind(c) :: homing_statistics_t
+    integer(c_size_t) :: struct_bytes = 0
+    integer(c_int) :: active = 0
+    integer(c_int) :: nodes = 0
+    integer(c_int64_t) :: iterations = 0
+    integer(c_int64_t) :: settled_at = 0
+    integer(c_int64_t) :: pages_moved = 0
+    integer(c_int64_t) :: pages_refused = 0
+    integer(c_int64_t) :: references_seen = 0
+    real(c_double) :: seconds_observing = 0
+    real(c_double) :: seconds_deciding = 0
+    real(c_double) :: seconds_moving = 0
+  end type
+
+  interface
+    function c_watch(start, bytes, name) bind(c, name='homing_watch') result(status)
+      import :: c_int, c_size_t, c_char
+      type(*), dimension(*), intent(in) :: start
+      integer(c_size_t), value :: bytes
+      character(kind=c_char), dimension(*), intent(in) :: name
+      integer(c_int) :: status
+    end function
+    function homing_unwatch(start) bind(c, name='homing_unwatch') result(status)
+      import :: c_int
+      type(*), dimension(*), intent(in) :: start
+      integer(c_int) :: status
+    end function
+    function homing_iteration() bind(c, name='homing_iteration') result(status)
+      import :: c_int
+      integer(c_int) :: status
+    end function
+    function homing_next_touch(start, bytes) bind(c, name='homing_next_touch') result(status)
+      import :: c_int, c_size_t
+      type(*), dimension(*), intent(in) :: start
+      integer(c_size_t), value :: bytes
+      integer(c_int) :: status
+    end function
+    function homing_place_on_node(start, bytes, node) bind(c, name='homing_place_on_node') result(status)
+      import :: c_int, c_size_t
+      type(*), dimension(*), intent(in) :: start
+      integer(c_size_t), value :: bytes
+      integer(c_int), value :: node
+      integer(c_int) :: status
+    end function
+    function homing_place_round_robin(start, bytes) bind(c, name='homing_place_round_robin') result(status)
+      import :: c_int, c_size_t
+      type(*), dimension(*), intent(in) :: start
+      integer(c_size_t), value :: bytes
+      integer(c_int) :: status
+    end function
+    function homing_place_random(start, bytes, seed) bind(c, name='homing_place_random') result(status)
+      import :: c_int, c_size_t, c_int64_t
+      type(*), dimension(*), intent(in) :: start
+      integer(c_size_t), value :: bytes
+      integer(c_int64_t), value :: seed
+      integer(c_int) :: status
+    end function
+    function homing_where(start, bytes, nodes, count) bind(c, name='homing_where') result(pages)
+      import :: c_int, c_size_t, c_long
+      type(*), dimension(*), intent(in) :: start
+      integer(c_size_t), value :: bytes
+      integer(c_int), intent(out) :: nodes(*)
+      integer(c_size_t), value :: count
+      integer(c_long) :: pages
+    end function
+    function c_statistics(out) bind(c, name='homing_statistics') result(status)
+      import :: c_int, homing_statistics_t
+      type(homing_statistics_t), intent(inout) :: out
+      integer(c_int) :: status
+    end function
+    subroutine upmlib_init() bind(c, name='upmlib_init')
+    end subroutine
+    subroutine c_memrefcnt(start, bytes) bind(c, name='upmlib_memrefcnt')
+      import :: c_size_t
+      type(*), dimension(*), intent(in) :: start
+      integer(c_size_t), value :: bytes
+    end subroutine
+    subroutine upmlib_migrate_memory() bind(c, name='upmlib_migrate_memory')
+    end subroutine
+    subroutine upmlib_record() bind(c, name='upmlib_record')
+    end subroutine
+    subroutine upmlib_replay() bind(c, name='upmlib_replay')
+    end subroutine
+    subroutine upmlib_undo() bind(c, name='upmlib_undo')
+    end subroutine
+  end interface
+
+  !> The size in bytes, of either integer kind, as the paper's figure passes it.
+  interface upmlib_memrefcnt
+    module procedure memrefcnt_32, memrefcnt_64
+  end interface
+
+contains
+
+  !> Watch an array under a name; returns homing_ok or a negative code.
+  function homing_watch(start, bytes, name) result(status)
+    type(*), dimension(*), intent(in) :: start
+    integer(c_size_t), intent(in) :: bytes
+    character(*), intent(in) :: name
+    integer(c_int) :: status
+    status = c_watch(start, bytes, trim(name)//c_null_char)
+  end function
+
+  function homing_statistics(out) result(status)
+    type(homing_statistics_t), intent(out) :: out
+    integer(c_int) :: status
+    out%struct_bytes = storage_size(out)/8
+    status = c_statistics(out)
+  end function
+
+  subroutine memrefcnt_32(start, bytes)
+    type(*), dimension(*), intent(in) :: start
+    integer(c_int32_t), intent(in) :: bytes
+    call c_memrefcnt(start, int(bytes, c_size_t))
+  end subroutine
+
+  subroutine memrefcnt_64(start, bytes)
+    type(*), dimension(*), intent(in) :: start
+    integer(c_int64_t), intent(in) :: bytes
+    call c_memrefcnt(start, int(bytes, c_size_t))
+  end subroutine
+
+end module homing

@@ -1,0 +1,23 @@
+// Areas that the program itself names (homing_watch, upmlib_memrefcnt). Called from ordinary code, never from hooks:
+// a lock is fine here.
+#pragma once
+
+#include "areas/areas.hpp"
+
+#include <string_view>
+#include <vector>
+
+namespace homing {
+
+inline constexpr std::size_t most_named_areas = 4096;
+
+/// False: there are too many. A second call for the same start replaces the first.
+bool name_area(Range range, std::string_view name);
+/// False: no such area.
+bool forget_named_area(Address start);
+/// Areas named so far, in no order; their names live as long as the process.
+void named_areas(std::vector<AreaEntry>& out);
+/// Differs whenever the set changed. Cheap.
+std::uint64_t named_areas_version() noexcept;
+
+} // namespace homing

@@ -1,0 +1,198 @@
+// The door that programs call by name: homing.h, and the names of UPMlib.
+#include "homing/homing.h"
+
+#include "areas/named.hpp"
+#include "base/inside.hpp"
+#include "base/options.hpp"
+#include "mechanisms/engine.hpp"
+#include "mechanisms/placement.hpp"
+#include "phases/regions.hpp"
+#include "policy/distributions.hpp"
+#include "record/record.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <linux/mempolicy.h>
+
+namespace {
+
+using namespace homing;
+
+Range range_of(const void* start, size_t bytes) noexcept {
+    const auto begin = reinterpret_cast<Address>(start);
+    return {begin, begin + bytes};
+}
+
+/// Ordinary code calls us: exceptions stay here, regions are refused.
+template <class Work> int serial(Work&& work) noexcept {
+    if (phases::in_region())
+        return HOMING_IN_REGION;
+    const Inside inside;
+    try {
+        return work();
+    } catch (...) {
+        return HOMING_REFUSED;
+    }
+}
+
+/// Placement works before the first region, too: a kernel and nodes of its own.
+struct Placer {
+    Kernel& kernel;
+    Machine machine;
+    NodeMap nodes{machine};
+};
+
+Placer& placer() {
+    static Placer* the_placer = [] {
+        const int assumed = static_cast<int>(option_number(Option::assume_nodes));
+        Kernel& kernel = assumed > 1 ? assumed_kernel(assumed) : linux_kernel();
+        return new Placer{kernel, assumed > 1 ? assumed_machine(assumed) : discover_machine(kernel)};
+    }();
+    return *the_placer;
+}
+
+int place(const void* start, size_t bytes, MemoryPolicy policy,
+          const std::function<homing::policy::Node(std::uint64_t)>& target_of) {
+    Placer& p = placer();
+    if (whole_pages(range_of(start, bytes)).empty())
+        return start && bytes ? HOMING_OK : HOMING_INVALID;
+    const PlacementResult result = place_pages(p.kernel, p.nodes, range_of(start, bytes), target_of, policy);
+    return result.refused ? HOMING_REFUSED : HOMING_OK;
+}
+
+void say_not_yet() noexcept {
+    record::message(record::Level::not_done, "upmlib_record, upmlib_replay and upmlib_undo move nothing yet");
+}
+
+} // namespace
+
+extern "C" {
+
+int homing_watch(const void* start, size_t bytes, const char* name) {
+    if (!start || bytes == 0)
+        return HOMING_INVALID;
+    return serial([&] { return name_area(range_of(start, bytes), name ? name : "named") ? HOMING_OK : HOMING_FULL; });
+}
+
+int homing_unwatch(const void* start) {
+    return serial([&] {
+        if (!forget_named_area(reinterpret_cast<Address>(start)))
+            return int{HOMING_INVALID};
+        return int{HOMING_OK};
+    });
+}
+
+int homing_iteration(void) {
+    return serial([] {
+        if (phases::aside())
+            return int{HOMING_ASIDE};
+        if (Engine* running = engine())
+            running->iteration_called();
+        return int{HOMING_OK};
+    });
+}
+
+int homing_next_touch(const void* start, size_t bytes) {
+    if (!start || bytes == 0)
+        return HOMING_INVALID;
+    return serial([&] {
+        if (phases::aside())
+            return int{HOMING_ASIDE};
+        return request_next_touch(range_of(start, bytes)) ? int{HOMING_OK} : int{HOMING_REFUSED};
+    });
+}
+
+int homing_place_on_node(const void* start, size_t bytes, int node) {
+    return serial([&] {
+        Placer& p = placer();
+        if (p.nodes.count() < 2)
+            return int{HOMING_OK};
+        const int position = p.nodes.position(node);
+        if (position < 0)
+            return int{HOMING_INVALID};
+        MemoryPolicy policy;
+        policy.mode = MPOL_PREFERRED;
+        policy.nodes.add(node);
+        return place(start, bytes, policy, [=](std::uint64_t) { return static_cast<homing::policy::Node>(position); });
+    });
+}
+
+int homing_place_round_robin(const void* start, size_t bytes) {
+    return serial([&] {
+        Placer& p = placer();
+        if (p.nodes.count() < 2)
+            return int{HOMING_OK};
+        MemoryPolicy policy;
+        policy.mode = MPOL_INTERLEAVE;
+        policy.nodes = p.machine.targets();
+        const homing::policy::NodeSet all = homing::policy::all_nodes(p.nodes.count());
+        return place(start, bytes, policy,
+                     [=](std::uint64_t page) { return homing::policy::round_robin_node(page, all); });
+    });
+}
+
+int homing_place_random(const void* start, size_t bytes, uint64_t seed) {
+    return serial([&] {
+        Placer& p = placer();
+        if (p.nodes.count() < 2)
+            return int{HOMING_OK};
+        const homing::policy::NodeSet all = homing::policy::all_nodes(p.nodes.count());
+        return place(start, bytes, MemoryPolicy{},
+                     [=](std::uint64_t page) { return homing::policy::random_node(page, all, seed); });
+    });
+}
+
+long homing_where(const void* start, size_t bytes, int* nodes, size_t count) {
+    if (!start || (!nodes && count))
+        return HOMING_INVALID;
+    const Inside inside;
+    try {
+        return static_cast<long>(where_pages_are(placer().kernel, range_of(start, bytes), {nodes, count}));
+    } catch (...) {
+        return HOMING_REFUSED;
+    }
+}
+
+int homing_statistics(homing_statistics_t* out) {
+    if (!out || out->struct_bytes < sizeof out->struct_bytes)
+        return HOMING_INVALID;
+    homing_statistics_t filled = {};
+    if (const Engine* running = engine()) {
+        const Statistics& s = running->statistics();
+        filled.active = phases::aside() ? -1 : 1;
+        filled.nodes = running->nodes().count();
+        filled.iterations = s.iterations;
+        filled.settled_at = s.settled_at;
+        filled.pages_moved = s.moved;
+        filled.pages_refused = s.refused;
+        filled.references_seen = s.references;
+        filled.seconds_observing = s.observing;
+        filled.seconds_deciding = s.deciding;
+        filled.seconds_moving = s.moving;
+    } else {
+        filled.active = phases::aside() ? -1 : 0;
+    }
+    // An older program has a shorter struct: it gets what it knows.
+    filled.struct_bytes = out->struct_bytes;
+    std::memcpy(out, &filled, std::min(out->struct_bytes, sizeof filled));
+    return HOMING_OK;
+}
+
+void upmlib_init(void) {}
+void upmlib_memrefcnt(const void* start, size_t bytes) { homing_watch(start, bytes, "upmlib"); }
+void upmlib_migrate_memory(void) { homing_iteration(); }
+void upmlib_record(void) { say_not_yet(); }
+void upmlib_replay(void) { say_not_yet(); }
+void upmlib_undo(void) { say_not_yet(); }
+
+// As Fortran calls them without an interface: by reference, the size a default integer.
+HOMING_API void upmlib_init_(void) { upmlib_init(); }
+HOMING_API void upmlib_memrefcnt_(const void* start, const int32_t* bytes) {
+    upmlib_memrefcnt(start, static_cast<size_t>(static_cast<uint32_t>(*bytes)));
+}
+HOMING_API void upmlib_migrate_memory_(void) { upmlib_migrate_memory(); }
+HOMING_API void upmlib_record_(void) { say_not_yet(); }
+HOMING_API void upmlib_replay_(void) { say_not_yet(); }
+HOMING_API void upmlib_undo_(void) { say_not_yet(); }
+
+} // extern "C"
