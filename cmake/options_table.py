@@ -1,4 +1,7 @@
-"""Write the C++ table of options from homing/options.toml (standard library only: it runs before anything is installed)."""
+"""Write the C++ table of options from homing/options.toml.
+
+Standard library only: it runs before anything is installed.
+"""
 
 import sys
 
@@ -16,12 +19,14 @@ def main() -> None:
     source, target = sys.argv[1:3]
     with open(source, "rb") as file:
         options = tomllib.load(file)["option"]
-    lines = ["// Written by cmake/options_table.py from homing/options.toml: do not edit.", "// clang-format off"]
+    lines = [
+        "// Written by cmake/options_table.py from homing/options.toml: do not edit.",
+        "// clang-format off",
+    ]
     for option in options:
         choices = ",".join(option.get("choices", []))
-        lines.append(
-            f"HOMING_OPTION({option['name']}, {quoted(option['env'])}, {quoted(option['default'])}, {quoted(choices)})"
-        )
+        texts = ", ".join(quoted(text) for text in (option["env"], option["default"], choices))
+        lines.append(f"HOMING_OPTION({option['name']}, {texts})")
     with open(target, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
 

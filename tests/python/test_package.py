@@ -1,4 +1,4 @@
-"""What users install: the wheel (command and libraries in one), and `make install` (headers, library, package files)."""
+"""What users install: the wheel (command and libraries in one), and what `make install` installs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ CONSUMER = TREE / "tests" / "package"
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a command as a user of the installed package would: nothing of this tree in the environment."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "HOMING"))}
+    ours = ("PYTHON", "HOMING")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return subprocess.run(
         [os.fspath(word) for word in command],
         cwd=cwd,
         env={**inherited, **environment},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         timeout=900,
     )
@@ -40,7 +40,7 @@ def succeed(*command: str | Path, cwd: Path, **environment: str) -> str:
     return done.stdout
 
 
-# --- the wheel --------------------------------------------------------------------------------------------------------
+# --- the wheel ----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,15 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
     succeed(
-        *pip, "wheel", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, TREE, cwd=folder
+        *pip,
+        "wheel",
+        "--no-index",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        folder,
+        TREE,
+        cwd=folder,
     )
     (made,) = folder.glob("*.whl")
     return made
@@ -61,14 +69,27 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("installed")
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
-    site = Path(succeed(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder).strip())
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    site = Path(succeed(python, "-c", where, cwd=folder).strip())
+        succeed(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder).strip()
+    )
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-    succeed(python, "-m", "pip", "--disable-pip-version-check", "install", "--no-index", "--no-deps", wheel, cwd=folder)
+    succeed(
+        python,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "install",
+        "--no-index",
+        "--no-deps",
+        wheel,
+        cwd=folder,
+    )
     return folder
 
 
 def test_wheel_serves_every_python_of_this_platform(wheel: Path) -> None:
-    name, version, python, abi, platform = wheel.stem.split("-")
+    name, _, python, abi, platform = wheel.stem.split("-")
     assert (name, python, abi) == ("homing", "py3", "none")
     assert platform.startswith("linux"), "it holds compiled libraries"
 
@@ -92,7 +113,9 @@ def test_wheel_holds_command_and_libraries(wheel: Path) -> None:
 
 def test_wheel_installs_the_command(installed: Path) -> None:
     printed = succeed(installed / "bin" / "homing", "--version", cwd=installed)
-    version = succeed(installed / "bin" / "python", "-c", "import homing; print(homing.__version__)", cwd=installed)
+    version = succeed(
+        installed / "bin" / "python", "-c", "import homing; print(homing.__version__)", cwd=installed
+    )
     assert printed.split() == ["homing", version.strip()]
 
 
@@ -108,7 +131,7 @@ def test_installed_command_runs_programs(installed: Path, command: str, status: 
     assert (done.returncode, done.stdout) == (status, ""), done.stderr
 
 
-# --- make install -----------------------------------------------------------------------------------------------------
+# --- make install -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +156,9 @@ def test_destdir_is_honoured(tmp_path: Path) -> None:
 
 
 def test_found_by_cmake(prefix: Path, tmp_path: Path) -> None:
-    succeed("cmake", "-G", "Ninja", "-S", CONSUMER, "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={prefix}", cwd=tmp_path)
+    succeed(
+        "cmake", "-G", "Ninja", "-S", CONSUMER, "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={prefix}", cwd=tmp_path
+    )
     succeed("cmake", "--build", tmp_path, cwd=tmp_path)
     for program in ("consumer_c", "consumer_cxx", "consumer_fortran"):
         assert "consumer: well" in succeed(tmp_path / program, cwd=tmp_path)
@@ -154,7 +179,9 @@ def test_found_by_pkg_config(prefix: Path, tmp_path: Path) -> None:
     assert folders(words, "-I") == [prefix / "include"], "the installed headers, not those of this tree"
     program = tmp_path / "consumer"
     succeed("gcc", CONSUMER / "consumer.c", *words, "-o", program, cwd=tmp_path)
-    assert "consumer: well" in succeed(program, cwd=tmp_path, LD_LIBRARY_PATH=os.fspath(library_folder(prefix)))
+    assert "consumer: well" in succeed(
+        program, cwd=tmp_path, LD_LIBRARY_PATH=os.fspath(library_folder(prefix))
+    )
 
 
 def test_installed_prefix_may_be_moved(prefix: Path, tmp_path: Path) -> None:
@@ -168,8 +195,12 @@ def test_fortran_module_serves_gfortran_without_cmake(prefix: Path, tmp_path: Pa
     words = pkg_config(prefix, "--libs")
     archive = library_folder(prefix) / "libhoming_fortran.a"
     program = tmp_path / "consumer"
-    succeed("gfortran", f"-I{folder}", CONSUMER / "consumer.f90", archive, *words, "-o", program, cwd=tmp_path)
-    assert "consumer: well" in succeed(program, cwd=tmp_path, LD_LIBRARY_PATH=os.fspath(library_folder(prefix)))
+    succeed(
+        "gfortran", f"-I{folder}", CONSUMER / "consumer.f90", archive, *words, "-o", program, cwd=tmp_path
+    )
+    assert "consumer: well" in succeed(
+        program, cwd=tmp_path, LD_LIBRARY_PATH=os.fspath(library_folder(prefix))
+    )
 
 
 @pytest.mark.parametrize("compiler", ["gfortran", "flang-new-19"])
@@ -180,10 +211,12 @@ def test_fortran_source_serves_any_compiler(prefix: Path, tmp_path: Path, compil
     program = tmp_path / "consumer"
     words = pkg_config(prefix, "--libs")
     succeed(compiler, *sources, CONSUMER / "consumer.f90", *words, "-o", program, cwd=tmp_path)
-    assert "consumer: well" in succeed(program, cwd=tmp_path, LD_LIBRARY_PATH=os.fspath(library_folder(prefix)))
+    assert "consumer: well" in succeed(
+        program, cwd=tmp_path, LD_LIBRARY_PATH=os.fspath(library_folder(prefix))
+    )
 
 
-# --- what is stated twice ---------------------------------------------------------------------------------------------
+# --- what is stated twice -----------------------------------------------------------------------------------
 
 
 def test_one_version() -> None:

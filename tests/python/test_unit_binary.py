@@ -1,7 +1,7 @@
 """The C++ unit tests: each GoogleTest case is one test here, so that one summary counts everything.
 
-The program runs once, before the first case is judged; a case that has no result in its report (because the program
-died in it or before it) fails with what the program printed last.
+The program runs once, before the first case is judged; a case that has no result in its report (because the
+program died in it or before it) fails with what the program printed last.
 """
 
 from __future__ import annotations
