@@ -116,7 +116,9 @@ class Kernel {
 Kernel& linux_kernel() noexcept;
 
 /// Placement pretended, everything else real: for HOMING_ASSUME_NODES, where one node plays several so that
-/// observation and decisions can be measured on a laptop. All pages begin on node 0.
+/// observation and decisions can be measured on a laptop. All pages begin on node 0; memory policies are accepted and
+/// forgotten; a page that was moved stays moved, even where its memory is given back and used again. Each page moves
+/// alone, on huge pages too. CPU c of n online ones belongs to node c * nodes / n.
 Kernel& assumed_kernel(int nodes) noexcept;
 
 } // namespace homing

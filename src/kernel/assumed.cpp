@@ -1,0 +1,179 @@
+// One machine that plays several nodes: what the kernel is asked about placement is answered from a table,
+// everything else is the real kernel. For measuring observation and decisions where there is one node only.
+#include "kernel/kernel.hpp"
+
+#include "base/index_list.hpp"
+#include "base/raw_calls.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <linux/mempolicy.h>
+#include <new>
+#include <sched.h>
+
+namespace homing {
+namespace {
+
+/// Which node each page is on: 0 unless it was moved. An open hash of 2 MiB chunks, each with a byte for
+/// every page; as large as its limit from the start, but resident only where it is used. Any thread, also in
+/// a signal handler, may read and write; a chunk is never taken back.
+class Placement {
+  public:
+    bool reserve() noexcept {
+        keys_ = static_cast<std::atomic<Address>*>(raw::map_memory(slots * sizeof(std::atomic<Address>)));
+        nodes_ = static_cast<std::atomic<std::uint8_t>*>(raw::map_memory(slots * pages_per_chunk()));
+        return keys_ && nodes_;
+    }
+
+    int node(Address page) const noexcept {
+        const std::size_t slot = find(page / huge_page_bytes, false);
+        return slot == slots ? 0 : at(slot, page).load(std::memory_order_relaxed);
+    }
+
+    /// False where the table is full.
+    bool move(Address page, int node) noexcept {
+        const std::size_t slot = find(page / huge_page_bytes, node != 0);
+        if (slot == slots) return node == 0;
+        at(slot, page).store(static_cast<std::uint8_t>(node), std::memory_order_relaxed);
+        return true;
+    }
+
+  private:
+    static constexpr std::size_t slots = std::size_t{1} << 18; // 512 GiB of memory that has moved
+    static constexpr std::size_t probe_limit = 1024;
+
+    static std::size_t pages_per_chunk() noexcept { return huge_page_bytes / page_bytes(); }
+    std::atomic<std::uint8_t>& at(std::size_t slot, Address page) const noexcept {
+        return nodes_[slot * pages_per_chunk() + page % huge_page_bytes / page_bytes()];
+    }
+
+    std::size_t find(Address chunk, bool add) const noexcept {
+        const Address key = chunk + 1; // 0 is an empty slot
+        const std::size_t place = static_cast<std::size_t>(std::uint64_t{key} * 0x9e3779b97f4a7c15u >> 46);
+        for (std::size_t step = 0; step < probe_limit; ++step) {
+            const std::size_t slot = (place + step) % slots;
+            Address found = keys_[slot].load(std::memory_order_acquire);
+            if (found == 0) {
+                if (!add) return slots;
+                if (keys_[slot].compare_exchange_strong(found, key, std::memory_order_acq_rel)) return slot;
+            }
+            if (found == key) return slot;
+        }
+        return slots;
+    }
+
+    std::atomic<Address>* keys_ = nullptr;
+    std::atomic<std::uint8_t>* nodes_ = nullptr;
+};
+
+class AssumedKernel final : public Kernel {
+  public:
+    explicit AssumedKernel(int nodes) noexcept : nodes_(nodes) {
+        has_table_ = placement_.reserve();
+        char text[4096];
+        int rank = 0;
+        if (raw::read_file("/sys/devices/system/cpu/online", text, sizeof text) > 0) {
+            for_each_index(text, [&](int cpu) {
+                if (cpu < most_cpus) cpu_ranks_[cpu] = ++rank;
+            });
+        }
+        cpus_ = std::max(rank, 1);
+    }
+
+    int query(std::span<void* const> pages, std::span<int> nodes) noexcept override {
+        const int error = real_.query(pages, nodes);
+        if (error || !has_table_) return error;
+        for (std::size_t i = 0; i < pages.size(); ++i) {
+            if (nodes[i] >= 0) nodes[i] = placement_.node(reinterpret_cast<Address>(pages[i]));
+        }
+        return 0;
+    }
+
+    int move(std::span<void* const> pages, std::span<const int> targets,
+             std::span<int> status) noexcept override {
+        if (!has_table_) return ENOMEM;
+        for (const int target : targets) {
+            if (target < 0 || target >= nodes_) return ENODEV;
+        }
+        const int error = real_.query(pages, status);
+        if (error) return error;
+        for (std::size_t i = 0; i < pages.size(); ++i) {
+            if (status[i] < 0) continue;
+            const bool moved = placement_.move(reinterpret_cast<Address>(pages[i]), targets[i]);
+            status[i] = moved ? targets[i] : -ENOMEM;
+        }
+        return 0;
+    }
+
+    // Policies are placement, too. The real ones stay as the user has set them.
+    int bind(Range, MemoryPolicy policy) noexcept override {
+        return policy.nodes.bits & ~all_nodes().bits ? EINVAL : 0;
+    }
+    int policy_at(Address address, MemoryPolicy& policy) noexcept override {
+        return real_.policy_at(address, policy);
+    }
+    int task_policy(MemoryPolicy& policy) noexcept override { return real_.task_policy(policy); }
+
+    int allowed_nodes(NodeSet& nodes) noexcept override {
+        nodes = all_nodes();
+        return 0;
+    }
+
+    int protect(Range range, Access access) noexcept override { return real_.protect(range, access); }
+
+    int current_node() noexcept override {
+        const int saved = errno;
+        const int cpu = ::sched_getcpu();
+        errno = saved;
+        return std::max(node_of_cpu(cpu), 0);
+    }
+
+    std::uint64_t free_bytes(int node) noexcept override {
+        if (node < 0 || node >= nodes_) return 0;
+        std::uint64_t sum = 0;
+        for (int real_node = 0; real_node < max_nodes; ++real_node)
+            sum += real_.free_bytes(real_node);
+        return sum / static_cast<unsigned>(nodes_);
+    }
+
+    int open_sampler(const SamplerEvent& event, int thread, std::size_t pages,
+                     SamplerRing& ring) noexcept override {
+        return real_.open_sampler(event, thread, pages, ring);
+    }
+    void close_sampler(SamplerRing& ring) noexcept override { real_.close_sampler(ring); }
+
+    int node_of_cpu(int cpu) noexcept override {
+        if (cpu < 0 || cpu >= most_cpus || cpu_ranks_[cpu] == 0) return -1;
+        return (cpu_ranks_[cpu] - 1) * nodes_ / cpus_;
+    }
+
+  private:
+    NodeSet all_nodes() const noexcept {
+        return NodeSet{nodes_ == max_nodes ? ~std::uint64_t{0} : (std::uint64_t{1} << nodes_) - 1};
+    }
+
+    static constexpr int most_cpus = 8192;
+    Kernel& real_ = linux_kernel();
+    int nodes_;
+    int cpus_ = 1;
+    bool has_table_ = false;
+    Placement placement_;
+    std::uint16_t cpu_ranks_[most_cpus] = {}; ///< 1 for the first online CPU, ...; 0: not online
+};
+
+} // namespace
+
+Kernel& assumed_kernel(int nodes) noexcept {
+    // One for each number of nodes, made at its first use and never destroyed.
+    static constinit std::atomic<AssumedKernel*> kernels[max_nodes + 1] = {};
+    nodes = std::clamp(nodes, 1, max_nodes);
+    AssumedKernel* kernel = kernels[nodes].load(std::memory_order_acquire);
+    if (kernel) return *kernel;
+    void* memory = raw::map_memory(sizeof(AssumedKernel));
+    if (!memory) return linux_kernel();
+    auto* made = new (memory) AssumedKernel(nodes);
+    // Of two threads that come first together one wins; the other's, not yet used, is only address space.
+    return kernels[nodes].compare_exchange_strong(kernel, made, std::memory_order_acq_rel) ? *made : *kernel;
+}
+
+} // namespace homing

@@ -1,0 +1,297 @@
+// The real system calls, on whatever machine this is: one node is enough for all but the last step of a move.
+#include "kernel/kernel.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csetjmp>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <linux/mempolicy.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <thread>
+
+using namespace homing;
+
+namespace {
+
+struct Memory {
+    explicit Memory(std::size_t count)
+        : pages(count),
+          address(static_cast<char*>(::mmap(nullptr, count * page_bytes(), PROT_READ | PROT_WRITE,
+                                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+        ::madvise(address, bytes(), MADV_NOHUGEPAGE);
+    }
+    ~Memory() { ::munmap(address, bytes()); }
+    std::size_t bytes() const { return pages * page_bytes(); }
+    Range range() const {
+        return {reinterpret_cast<Address>(address), reinterpret_cast<Address>(address) + bytes()};
+    }
+    char* page(std::size_t index) const { return address + index * page_bytes(); }
+    std::vector<void*> list() const {
+        std::vector<void*> all;
+        for (std::size_t i = 0; i < pages; ++i)
+            all.push_back(page(i));
+        return all;
+    }
+    std::size_t pages;
+    char* address;
+};
+
+bool may_move_pages() {
+    Memory memory(1);
+    std::vector<int> node(1);
+    return linux_kernel().query(memory.list(), node) == 0;
+}
+
+TEST(LinuxKernel, QueryTellsNodesAndWhyThereIsNone) {
+    if (!may_move_pages()) GTEST_SKIP() << "move_pages is not permitted here";
+    Memory memory(4);
+    memory.page(0)[0] = 1;
+    volatile char read = memory.page(1)[0]; // the zero page
+    (void)read;
+    NodeSet allowed;
+    ASSERT_EQ(linux_kernel().allowed_nodes(allowed), 0);
+    std::vector<int> nodes(4);
+    errno = 77;
+    ASSERT_EQ(linux_kernel().query(memory.list(), nodes), 0);
+    EXPECT_EQ(errno, 77);
+    EXPECT_TRUE(allowed.has(nodes[0])) << nodes[0];
+    EXPECT_EQ(nodes[1], -EFAULT);
+    EXPECT_EQ(nodes[2], -ENOENT);
+    EXPECT_EQ(linux_kernel().query({}, {}), 0);
+}
+
+TEST(LinuxKernel, MovesToWhereItMay) {
+    if (!may_move_pages()) GTEST_SKIP() << "move_pages is not permitted here";
+    Memory memory(8);
+    std::memset(memory.address, 1, memory.bytes() / 2);
+    NodeSet allowed;
+    ASSERT_EQ(linux_kernel().allowed_nodes(allowed), 0);
+    int last = 0;
+    for (int node = 0; node < max_nodes; ++node) {
+        if (allowed.has(node)) last = node;
+    }
+    std::vector<int> targets(8, last);
+    std::vector<int> status(8);
+    ASSERT_EQ(linux_kernel().move(memory.list(), targets, status), 0);
+    EXPECT_EQ(status, (std::vector<int>{last, last, last, last, -ENOENT, -ENOENT, -ENOENT, -ENOENT}));
+    targets[3] = 63;
+    if (!allowed.has(63)) {
+        const int error = linux_kernel().move(memory.list(), targets, status);
+        EXPECT_TRUE(error == ENODEV || error == EACCES) << error;
+        EXPECT_EQ(status[0], last) << "what was done before the fault is told";
+    }
+}
+
+TEST(LinuxKernel, PoliciesComeBackAsTheyWereSet) {
+    Memory memory(16);
+    NodeSet allowed;
+    ASSERT_EQ(linux_kernel().allowed_nodes(allowed), 0);
+    ASSERT_GT(allowed.count(), 0);
+    MemoryPolicy found{77, NodeSet{77}};
+    ASSERT_EQ(linux_kernel().policy_at(memory.range().begin, found), 0);
+    EXPECT_EQ(found, MemoryPolicy{});
+    for (const int mode : {int{MPOL_BIND}, int{MPOL_INTERLEAVE}, MPOL_BIND | MPOL_F_STATIC_NODES}) {
+        const MemoryPolicy wanted{mode, allowed};
+        ASSERT_EQ(linux_kernel().bind(memory.range(), wanted), 0) << mode;
+        ASSERT_EQ(linux_kernel().policy_at(memory.range().begin, found), 0);
+        EXPECT_EQ(found, wanted);
+    }
+    ASSERT_EQ(linux_kernel().bind(memory.range(), MemoryPolicy{}), 0);
+    ASSERT_EQ(linux_kernel().policy_at(memory.range().begin, found), 0);
+    EXPECT_EQ(found, MemoryPolicy{});
+    EXPECT_EQ(linux_kernel().bind(memory.range(), {MPOL_BIND, NodeSet{}}), EINVAL);
+    EXPECT_EQ(linux_kernel().policy_at(0, found), EFAULT);
+    EXPECT_EQ(linux_kernel().task_policy(found), 0);
+    EXPECT_EQ(found.mode, MPOL_DEFAULT);
+}
+
+sigjmp_buf after_fault;
+
+TEST(LinuxKernel, ProtectTakesAndGivesBackAccess) {
+    Memory memory(2);
+    memory.page(0)[0] = 5;
+    struct sigaction action{}, before{};
+    action.sa_handler = [](int) { ::siglongjmp(after_fault, 1); };
+    ::sigaction(SIGSEGV, &action, &before);
+    ASSERT_EQ(linux_kernel().protect(memory.range(), Access::none), 0);
+    volatile bool faulted = false;
+    if (sigsetjmp(after_fault, 1) == 0) {
+        volatile char read = memory.page(0)[0];
+        (void)read;
+    } else {
+        faulted = true;
+    }
+    ::sigaction(SIGSEGV, &before, nullptr);
+    EXPECT_TRUE(faulted);
+    ASSERT_EQ(linux_kernel().protect(memory.range(), Access::read_write), 0);
+    EXPECT_EQ(memory.page(0)[0], 5);
+    EXPECT_EQ(linux_kernel().protect({memory.range().begin + 1, memory.range().end}, Access::none), EINVAL);
+}
+
+TEST(LinuxKernel, KnowsNodesOfCpusAndTheirMemory) {
+    const int node = linux_kernel().current_node();
+    EXPECT_GE(node, 0);
+    EXPECT_GT(linux_kernel().free_bytes(node), 0u);
+    EXPECT_EQ(linux_kernel().free_bytes(-1), 0u);
+    EXPECT_EQ(linux_kernel().free_bytes(64), 0u);
+    cpu_set_t set;
+    ASSERT_EQ(::sched_getaffinity(0, sizeof set, &set), 0);
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (!CPU_ISSET(cpu, &set)) continue;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+        EXPECT_EQ(linux_kernel().current_node(), linux_kernel().node_of_cpu(cpu));
+    }
+    ::sched_setaffinity(0, sizeof set, &set);
+    EXPECT_EQ(linux_kernel().node_of_cpu(-1), -1);
+    EXPECT_EQ(linux_kernel().node_of_cpu(1'000'000), -1);
+}
+
+/// The addresses of all samples in a ring.
+std::vector<std::uint64_t> sampled_addresses(const SamplerRing& ring) {
+    auto* control = static_cast<perf_event_mmap_page*>(ring.map);
+    const auto* data = static_cast<const char*>(ring.map) + page_bytes();
+    const std::size_t bytes = ring.bytes - page_bytes();
+    const std::uint64_t head = std::atomic_ref(*reinterpret_cast<std::uint64_t*>(&control->data_head))
+                                   .load(std::memory_order_acquire);
+    std::vector<std::uint64_t> addresses;
+    for (std::uint64_t tail = 0; tail < head;) {
+        struct Sample {
+            perf_event_header header;
+            std::uint32_t process, thread;
+            std::uint64_t time, address;
+            std::uint32_t cpu, reserved;
+        } sample;
+        perf_event_header header;
+        std::memcpy(&header, data + tail % bytes, sizeof header);
+        EXPECT_GE(header.size, sizeof header);
+        if (header.type == PERF_RECORD_SAMPLE) {
+            EXPECT_EQ(header.size, sizeof sample);
+            std::memcpy(&sample, data + tail % bytes, sizeof sample);
+            EXPECT_EQ(sample.thread, static_cast<std::uint32_t>(::gettid()));
+            addresses.push_back(sample.address);
+        }
+        tail += header.size;
+    }
+    return addresses;
+}
+
+std::size_t open_descriptors() {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                                                  std::filesystem::directory_iterator()));
+}
+
+TEST(LinuxKernel, ASamplerGoesOnAfterItsDescriptorIsClosed) {
+    SamplerEvent event;
+    event.type = PERF_TYPE_SOFTWARE;
+    event.config = PERF_COUNT_SW_PAGE_FAULTS;
+    SamplerRing ring;
+    const std::size_t before = open_descriptors();
+    const int error = linux_kernel().open_sampler(event, 0, 16, ring);
+    if (error) GTEST_SKIP() << "perf_event_open: " << std::strerror(error);
+    EXPECT_EQ(open_descriptors(), before);
+    Memory memory(50);
+    for (std::size_t i = 0; i < 50; ++i)
+        memory.page(i)[8] = 1;
+    const auto addresses = sampled_addresses(ring);
+    for (std::size_t i = 0; i < 50; ++i) {
+        const auto expected = reinterpret_cast<std::uint64_t>(memory.page(i)) + 8;
+        EXPECT_EQ(std::count(addresses.begin(), addresses.end(), expected), 1) << i;
+    }
+    // A child has no such mapping: it must not be there to be touched by mistake.
+    const pid_t child = ::fork();
+    if (child == 0) {
+        unsigned char resident;
+        ::_exit(::mincore(ring.map, page_bytes(), &resident) != 0 && errno == ENOMEM ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    linux_kernel().close_sampler(ring);
+    EXPECT_EQ(ring.map, nullptr);
+}
+
+TEST(LinuxKernel, ASamplerInAGroupKeepsItsLeader) {
+    SamplerEvent event;
+    event.type = PERF_TYPE_SOFTWARE;
+    event.config = PERF_COUNT_SW_PAGE_FAULTS;
+    event.with_leader = true;
+    event.leader_config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+    SamplerRing ring;
+    const int error = linux_kernel().open_sampler(event, 0, 16, ring);
+    if (error) GTEST_SKIP() << "perf_event_open: " << std::strerror(error);
+    EXPECT_NE(ring.leader, nullptr);
+    Memory memory(20);
+    std::memset(memory.address, 1, memory.bytes());
+    EXPECT_GE(sampled_addresses(ring).size(), 20u);
+    linux_kernel().close_sampler(ring);
+}
+
+TEST(LinuxKernel, AnEventThatIsNotThereIsAnError) {
+    SamplerEvent event;
+    event.type = 0xffff;
+    SamplerRing ring;
+    EXPECT_NE(linux_kernel().open_sampler(event, 0, 16, ring), 0);
+    EXPECT_EQ(ring.map, nullptr);
+    event.type = PERF_TYPE_SOFTWARE;
+    event.config = PERF_COUNT_SW_PAGE_FAULTS;
+    EXPECT_NE(linux_kernel().open_sampler(event, 0, 3, ring), 0) << "3 pages are no power of two";
+    EXPECT_EQ(ring.map, nullptr);
+}
+
+TEST(AssumedKernel, RemembersWherePagesWereMoved) {
+    if (!may_move_pages()) GTEST_SKIP() << "move_pages is not permitted here";
+    Kernel& kernel = assumed_kernel(4);
+    EXPECT_EQ(&kernel, &assumed_kernel(4));
+    Memory memory(1200);
+    std::memset(memory.address, 1, memory.bytes() / 2);
+    const auto pages = memory.list();
+    std::vector<int> nodes(pages.size());
+    std::vector<int> targets;
+    for (std::size_t i = 0; i < pages.size(); ++i)
+        targets.push_back(static_cast<int>(i % 4));
+    ASSERT_EQ(kernel.query(pages, nodes), 0);
+    for (std::size_t i = 0; i < 600; ++i)
+        ASSERT_EQ(nodes[i], 0);
+    ASSERT_EQ(kernel.move(pages, targets, nodes), 0);
+    ASSERT_EQ(kernel.query(pages, nodes), 0);
+    for (std::size_t i = 0; i < 1200; ++i) {
+        ASSERT_EQ(nodes[i], i < 600 ? targets[i] : -ENOENT) << "only what is really there can be somewhere";
+    }
+    targets.assign(pages.size(), 0);
+    ASSERT_EQ(kernel.move(pages, targets, nodes), 0);
+    EXPECT_EQ(std::count(nodes.begin(), nodes.end(), 0), 600);
+    targets[5] = 4;
+    EXPECT_EQ(kernel.move(pages, targets, nodes), ENODEV);
+}
+
+TEST(AssumedKernel, DividesTheCpus) {
+    NodeSet nodes;
+    ASSERT_EQ(assumed_kernel(3).allowed_nodes(nodes), 0);
+    EXPECT_EQ(nodes, NodeSet{0b111});
+    EXPECT_EQ(assumed_kernel(3).node_of_cpu(0), 0);
+    int last = 0;
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        const int node = assumed_kernel(3).node_of_cpu(cpu);
+        if (node < 0) continue;
+        EXPECT_GE(node, last);
+        EXPECT_LT(node, 3);
+        last = node;
+    }
+    EXPECT_GE(assumed_kernel(3).current_node(), 0);
+    EXPECT_LT(assumed_kernel(3).current_node(), 3);
+    EXPECT_GT(assumed_kernel(3).free_bytes(2), 0u);
+    EXPECT_EQ(assumed_kernel(3).bind({0x1000, 0x2000}, {MPOL_BIND, NodeSet{0b100}}), 0);
+    EXPECT_EQ(assumed_kernel(3).bind({0x1000, 0x2000}, {MPOL_BIND, NodeSet{0b1000}}), EINVAL);
+}
+
+} // namespace
