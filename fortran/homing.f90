@@ -101,7 +101,8 @@ module homing
     end subroutine
   end interface
 
-  !> The size in bytes, of either integer kind, as the paper's figure passes it.
+  !> The size in bytes, of either integer kind, as the paper's figure passes it. A generic name is resolved by type and
+  !> rank even for type(*): the directives in its procedures (gfortran's and flang's) let arrays of any rank in.
   interface upmlib_memrefcnt
     module procedure memrefcnt_32, memrefcnt_64
   end interface
@@ -125,12 +126,16 @@ contains
   end function
 
   subroutine memrefcnt_32(start, bytes)
+    !gcc$ attributes no_arg_check :: start
+    !dir$ ignore_tkr(tkr) start
     type(*), dimension(*), intent(in) :: start
     integer(c_int32_t), intent(in) :: bytes
     call c_memrefcnt(start, int(bytes, c_size_t))
   end subroutine
 
   subroutine memrefcnt_64(start, bytes)
+    !gcc$ attributes no_arg_check :: start
+    !dir$ ignore_tkr(tkr) start
     type(*), dimension(*), intent(in) :: start
     integer(c_int64_t), intent(in) :: bytes
     call c_memrefcnt(start, int(bytes, c_size_t))
