@@ -35,9 +35,10 @@ class Option:
     choices: tuple[str, ...]
     doc: str
 
-    def check(self, value: str) -> None:
-        """Refuse, in one line, a value that the library would not understand."""
-        where = self.flag or self.env
+    def check(self, value: str, where: str = "") -> None:
+        """Refuse, in one line, a value that the library would not understand. `where`: instead of the
+        flag."""
+        where = where or self.flag
         if self.kind == "word" and value not in self.choices:
             raise UserError(f"{where} {value}: must be one of {', '.join(self.choices)}")
         if self.kind == "number" and not _is_number(value):
@@ -88,4 +89,4 @@ def check_environment(options: list[Option], environment: Mapping[str, str]) -> 
     for option in options:
         value = environment.get(option.env, "")
         if value:
-            option.check(value)
+            option.check(value, option.env)

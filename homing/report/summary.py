@@ -58,10 +58,10 @@ def _print(results: Results, file: TextIO) -> None:
         highlight=False,
         emoji=False,
         markup=False,
-        soft_wrap=False,
     )
     for line in summary(results):
-        console.print(line)
+        # Lines stay whole: a terminal wraps them itself, and logs are searched by line.
+        console.print(line, soft_wrap=isinstance(line, Text))
 
 
 def summary(results: Results) -> Iterable[Text | Table]:
