@@ -21,6 +21,8 @@ constexpr double uneven = 1.5;
 constexpr double pause_share = 0.5;
 constexpr double least_pause = 0.05;
 constexpr double most_pause = 2.0;
+/// Samples of an area before anything is inferred for all of it; a small area needs no more than it has pages.
+constexpr std::size_t enough_samples = 40;
 /// Observed iterations without any reference before the mechanism rests.
 constexpr int idle_limit = 8;
 
@@ -322,7 +324,8 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         engine.guard().accumulate(area->id, remote_ns);
         const std::uint64_t calls = 1 + misplaced / 512;
         const bool permitted = engine.guard().permits(area->id, misplaced * pages_each, calls);
-        const bool moves_now = moves_ && misplaced > 0 && permitted;
+        const bool enough = area->samples.size() >= std::min<std::uint64_t>(enough_samples, (area->granules + 1) / 2);
+        const bool moves_now = moves_ && misplaced > 0 && permitted && enough;
 
         record::ownership_row row;
         row.area = area->id;
