@@ -17,7 +17,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,12 +26,20 @@ from types import FrameType, TracebackType
 from typing import Protocol
 
 from . import counts as counts_module
-from . import initrd, machine, shares
+from . import initrd, machine, shares, temporary
 from .built import find_built
 from .counts import Counts
 from .errors import LAB_FAILED, LabError, LabInterrupted, LabTimeout
 from .kernel import find_kernel
-from .steps import KernelSettings, Step, StepResult, command_script, guest_environment, setup_script
+from .steps import (
+    KernelSettings,
+    Step,
+    StepResult,
+    command_script,
+    guest_costs,
+    guest_environment,
+    setup_script,
+)
 
 _PLUGIN = "libhoming_counter_plugin.so"
 _MARK = "homing-mark"
@@ -40,7 +47,6 @@ _BOOT_TIMEOUT = 240.0  # seconds; 12 on a quiet machine
 _STOP_TIMEOUT = 30.0
 _POLL = 0.02
 _CHUNK = 1 << 20
-_SOCKET_PATH_LIMIT = 100  # struct sockaddr_un holds 108 bytes
 
 
 class Sink(Protocol):
@@ -83,6 +89,9 @@ class LabOptions(KernelSettings):
     kernel_append: str = ""  # more words for the kernel's command line
     timeout: float | None = None  # seconds for the whole guest, boot included; then LabTimeout
     numa_balancing: int | None = 0
+    # Debian's kernel has "always": then arrays of a few MiB share huge pages between nodes, and a small
+    # program's counts depend on address randomisation.
+    transparent_hugepages: str | None = "madvise"
     writable: Sequence[
         str | os.PathLike[str]
     ] = ()  # folders shared for writing besides the current directory
@@ -118,6 +127,7 @@ class _Running:
     """What must be ended and removed again, filled in as it comes to be."""
 
     folder: Path
+    lock: int  # descriptor that holds the folder's lock
     shared: list[shares.SharedFolder] = field(default_factory=list)
     qemu: subprocess.Popen[bytes] | None = None
 
@@ -151,8 +161,8 @@ class Guest:
         machine.check_memory(options.topology)
         folders = shares.writable_folders([self.cwd, *options.writable])
         archive = initrd.build(self.kernel)
-        self._running = running = _Running(_temporary_folder())
         try:
+            self._running = running = _Running(*temporary.make_folder())
             self._start(running, qemu, archive, folders)
             self._wait_until_ready()
         except BaseException:
@@ -163,11 +173,13 @@ class Guest:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and self._running is not None and self._running.qemu is not None:
-            (self._control / "end").touch()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._running.qemu.wait(timeout=_STOP_TIMEOUT)
-        self._stop()
+        try:
+            if kind is None and self._running is not None and self._running.qemu is not None:
+                (self._control / "end").touch()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._running.qemu.wait(timeout=_STOP_TIMEOUT)
+        finally:
+            self._stop()
 
     def _start(self, running: _Running, qemu: str, archive: Path, folders: list[Path]) -> None:
         options = self.options
@@ -175,6 +187,8 @@ class Guest:
         (control / "steps").mkdir(parents=True)
         tags = {f"share{number}": folder for number, folder in enumerate(folders)}
         (control / "shares").write_text("".join(f"{tag} {folder}\n" for tag, folder in tags.items()))
+        cache_kib = (options.count or CountOptions()).cache_kib
+        (control / "costs.toml").write_text(guest_costs(cache_kib * options.cpus_per_node))
         plugin = self._prepare_counter() if options.count is not None else None
         # For the guest, the host's files do not change while it runs: it may keep what it read.
         running.shared.append(shares.start(Path("/"), "host", "always", running.folder))
@@ -268,6 +282,7 @@ class Guest:
             for shared in running.shared:
                 shared.stop()
             shutil.rmtree(running.folder, ignore_errors=True)
+            os.close(running.lock)
 
     # Steps
 
@@ -370,14 +385,6 @@ class Guest:
                 if lines:
                     return ": " + (panics or lines)[-1]
         return ""
-
-
-def _temporary_folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="homing-lab-"))
-    if len(os.fspath(folder)) + len("/share000.socket") > _SOCKET_PATH_LIMIT:
-        folder.rmdir()
-        folder = Path(tempfile.mkdtemp(prefix="homing-lab-", dir="/tmp"))
-    return folder
 
 
 class _Readable(Protocol):
