@@ -27,6 +27,8 @@
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = 1;
 
+enum { LARGEST_ACCESS = 16 }; /* bytes that TCG loads or stores at once */
+
 static struct model model;
 static struct self_test self_test;
 static unsigned verified_nodes; /* bit set */
@@ -75,29 +77,40 @@ static void control(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr) {
     }
 }
 
-static void count_line(unsigned cpu, unsigned phase, qemu_plugin_meminfo_t info, uint64_t vaddr,
-                       uint64_t line) {
-    if (!model_access(&model, cpu, phase, line, qemu_plugin_mem_is_store(info)))
+static inline void count_line(unsigned cpu, unsigned phase, qemu_plugin_meminfo_t info, uint64_t vaddr,
+                              uint64_t line, bool store) {
+    if (!model_access(&model, cpu, phase, line, store))
         model_record_miss(&model, cpu, phase, vaddr >> MODEL_PAGE_SHIFT, home_node(info, vaddr));
 }
 
-static void on_memory_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void* user) {
-    (void)user;
-    if (__builtin_expect(vaddr >> HOMING_MARK_AREA_SHIFT == HOMING_MARK_PAGE >> HOMING_MARK_AREA_SHIFT, 0)) {
-        control(cpu, info, vaddr);
-        return;
-    }
+/* An unaligned access may touch two lines. One that also crosses a page is left at the first: its second page
+ * has no TLB entry that could be asked. Out of the way of the common case, which must be fast. */
+static __attribute__((noinline)) void count_crossing(unsigned cpu, unsigned phase, qemu_plugin_meminfo_t info,
+                                                     uint64_t vaddr, bool store) {
+    const uint64_t end = vaddr + (1u << qemu_plugin_mem_size_shift(info)) - 1;
+    const uint64_t last = end >> model.line_shift;
+    if (last != vaddr >> model.line_shift && end >> MODEL_PAGE_SHIFT == vaddr >> MODEL_PAGE_SHIFT)
+        count_line(cpu, phase, info, vaddr, last, store);
+}
+
+static inline void count_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, bool store) {
     const unsigned phase = __atomic_load_n(&current_phase, __ATOMIC_RELAXED);
     if (phase == 0 || cpu >= model.options.vcpus) return;
     model.vcpus[cpu].accesses[phase]++;
-    const uint64_t first = vaddr >> model.line_shift;
-    const uint64_t end = vaddr + (1u << qemu_plugin_mem_size_shift(info)) - 1;
-    const uint64_t last = end >> model.line_shift;
-    count_line(cpu, phase, info, vaddr, first);
-    /* An unaligned access touches two lines. One that also crosses a page is left at the first: its second
-     * page has no TLB entry that could be asked. */
-    if (__builtin_expect(last != first, 0) && end >> MODEL_PAGE_SHIFT == vaddr >> MODEL_PAGE_SHIFT)
-        count_line(cpu, phase, info, vaddr, last);
+    count_line(cpu, phase, info, vaddr, vaddr >> model.line_shift, store);
+    if (__builtin_expect((vaddr & (model.options.line_bytes - 1)) + LARGEST_ACCESS > model.options.line_bytes,
+                         0))
+        count_crossing(cpu, phase, info, vaddr, store);
+}
+
+/* One callback for both: QEMU 7.2 calls one that was registered for loads alone on stores too. */
+static void on_memory_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void* user) {
+    (void)user;
+    const bool store = qemu_plugin_mem_is_store(info);
+    if (__builtin_expect(vaddr >> HOMING_MARK_AREA_SHIFT != HOMING_MARK_PAGE >> HOMING_MARK_AREA_SHIFT, 1))
+        count_access(cpu, info, vaddr, store);
+    else if (store)
+        control(cpu, info, vaddr);
 }
 
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {

@@ -50,7 +50,6 @@ EXPORT int openat64(int folder, const char* path, int flags, ...) {
 }
 
 /* What openat(2) without a mode becomes in a program built with _FORTIFY_SOURCE. */
-EXPORT int __openat64_2(int folder, const char* path, int flags)
-{
+EXPORT int __openat64_2(int folder, const char* path, int flags) {
     return open_without_noatime(folder, path, flags, 0);
 }

@@ -13,8 +13,9 @@ from pathlib import Path
 from .counts import Counts
 from .errors import LabError
 
-COSTS_FILE = Path(__file__).with_name("guest_costs.toml")
 GUEST_FOLDER = "/run/homing-lab"  # where the control folder is in the guest's root
+GUEST_COSTS = f"{GUEST_FOLDER}/costs.toml"
+_STATED_COSTS = Path(__file__).with_name("guest_costs.toml")
 
 # Names that mean something on the host alone (its sessions, its sockets), or that should not go anywhere.
 _LEFT_OUT = (
@@ -132,9 +133,16 @@ def guest_environment(host: Mapping[str, str], cpus: int) -> dict[str, str]:
     # Spinning threads take the host's few cores from those that work.
     environment.setdefault("OMP_WAIT_POLICY", "passive")
     environment.setdefault("OMP_NUM_THREADS", str(cpus))
-    environment.setdefault("HOMING_COSTS", os.fspath(COSTS_FILE))
+    environment.setdefault("HOMING_COSTS", GUEST_COSTS)
     environment["HOMING_LAB"] = "1"
     return environment
+
+
+def guest_costs(node_cache_kib: int) -> str:
+    """The guest's stated costs (TOML), with the cache of a node that its counter models."""
+    return re.sub(
+        r"^cache_kib = \d+", f"cache_kib = {node_cache_kib}", _STATED_COSTS.read_text(), flags=re.MULTILINE
+    )
 
 
 def setup_script(defaults: KernelSettings, step: KernelSettings) -> str:

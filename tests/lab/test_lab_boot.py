@@ -161,7 +161,8 @@ def test_the_environment_reaches_the_command(guest: Guest) -> None:
     assert environment["OMP_NUM_THREADS"] == "3"
     assert environment["OMP_WAIT_POLICY"] == "passive"
     assert environment["HOMING_LAB"] == "1"
-    assert Path(environment["HOMING_COSTS"]).is_file()
+    costs = shell(guest, 'cat "$HOMING_COSTS"').stdout.decode()
+    assert "\ncache_kib = 1024" in costs
 
 
 def test_kernel_settings_hold_for_their_step_only(guest: Guest) -> None:

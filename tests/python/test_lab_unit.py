@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.lab import built, counts, initrd, kernel, machine, shares, steps
+from homing.lab import built, counts, initrd, kernel, machine, shares, steps, temporary
 from homing.lab.errors import LabError
 from homing.lab.guest import CountOptions, Guest, LabOptions
 from homing.lab.steps import KernelSettings, Step
@@ -341,6 +341,23 @@ def test_a_guest_that_was_refused_leaves_nothing_behind(
     assert list((kernels / "cache").glob("homing-lab-*")) == []
 
 
+def test_an_abandoned_folder_goes_and_a_living_one_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    living, held = temporary.make_folder()
+    abandoned, released = temporary.make_folder()
+    os.close(released)
+    fresh, also_released = temporary.make_folder()
+    os.close(also_released)
+    for folder in (living, abandoned):
+        os.utime(folder, (0, 0))
+    new, lock = temporary.make_folder()
+    assert [folder.exists() for folder in (living, abandoned, fresh, new)] == [True, False, True, True]
+    os.close(held)
+    os.close(lock)
+
+
 # Steps
 
 
@@ -357,10 +374,9 @@ def test_the_environment_is_passed_without_the_hosts_own_affairs() -> None:
     assert steps.guest_environment({"HOMING_COSTS": "/c"}, cpus=1)["HOMING_COSTS"] == "/c"
 
 
-def test_the_stated_costs_are_what_the_library_reads() -> None:
-    path = Path(steps.guest_environment({}, 1)["HOMING_COSTS"])
-    costs = tomllib.loads(path.read_text())
-    assert costs == {"local_ns": 100, "remote_ns": 200, "move_call_us": 40, "move_page_us": 1.5}
+def test_the_stated_costs_name_the_modelled_cache() -> None:
+    stated = {"local_ns": 100, "remote_ns": 200, "move_call_us": 40, "move_page_us": 1.5}
+    assert tomllib.loads(steps.guest_costs(2048)) == {**stated, "cache_kib": 2048}
 
 
 def test_a_command_keeps_its_words_and_its_environment(tmp_path: Path) -> None:
