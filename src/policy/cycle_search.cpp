@@ -36,12 +36,23 @@ Node node_at(const Cycle& cycle, double phase) {
     return after == cycle.pieces.begin() ? cycle.pieces.back().node : std::prev(after)->node;
 }
 
+// Within a tenth of the mean piece of a border.
+bool near_border(const Cycle& cycle, double phase) {
+    const double margin = 0.1 * cycle.period / static_cast<double>(cycle.pieces.size());
+    const auto after = std::upper_bound(cycle.pieces.begin(), cycle.pieces.end(), phase,
+                                        [](double p, const Cycle::Piece& piece) { return p < piece.begin; });
+    const double end = after == cycle.pieces.end() ? cycle.period : after->begin;
+    const double begin = after == cycle.pieces.begin() ? 0 : std::prev(after)->begin;
+    return phase - begin < margin || end - phase < margin;
+}
+
 class Search {
   public:
-    Search(std::span<const Sighting> sightings, int nodes, double noise, double least_agreement)
-        : all_(sightings), nodes_(nodes), noise_(noise), least_agreement_(least_agreement) {}
+    Search(std::span<const Sighting> sightings, int nodes, double noise, double least_agreement,
+           const std::function<bool(const FoundCycle&)>& accept)
+        : all_(sightings), nodes_(nodes), noise_(noise), least_agreement_(least_agreement), accept_(accept) {}
 
-    std::optional<FoundCycle> run();
+    std::optional<FoundCycle> run(double hint);
 
   private:
     struct Window {
@@ -49,24 +60,43 @@ class Search {
     };
     struct Tracked {
         Cycle cycle;
-        double radius = 0;
+        double left = 0, right = 0; // reach on either side of the anchor
+        std::size_t predicted = 0;  // sightings outside the window that the cycle was fitted in
+        std::size_t confirmed = 0;
+    };
+    struct Tally {
+        std::size_t tested = 0, matched = 0;
+        bool holds(double least) const {
+            return static_cast<double>(matched) + 1 >= least * static_cast<double>(tested);
+        }
     };
 
     std::vector<double> anchors() const;
-    Window window(double anchor, double radius) const;
+    Window window_between(double from, double to) const;
+    Window window(double anchor, double radius) const {
+        return window_between(anchor - radius, anchor + radius);
+    }
     std::vector<std::size_t> thinned(Window window, std::size_t most) const;
     std::vector<double> peaks(double anchor, double radius, Window window) const;
     double neighbours_agree(const std::vector<std::size_t>& chosen, double anchor, double period) const;
     bool fold(Cycle& cycle, const std::vector<std::size_t>& chosen) const;
     std::size_t matches(const Cycle& cycle, double period, const std::vector<std::size_t>& chosen) const;
-    double refit(Cycle& cycle, const std::vector<std::size_t>& chosen, double radius, double slack) const;
-    std::optional<FoundCycle> track(double anchor, double radius, double period) const;
-    static void simplify(Cycle& cycle);
+    void refit(Cycle& cycle, const std::vector<std::size_t>& chosen, double radius, double slack,
+               double resolution) const;
+    std::size_t adjust_borders(Cycle& cycle, const std::vector<std::size_t>& chosen) const;
+    void climb(Cycle& cycle, const std::vector<std::size_t>& chosen, double reach) const;
+    Tally tally(const Cycle& cycle, double from, double to) const;
+    void refold(Cycle& cycle, const std::vector<std::size_t>& chosen, double anchor) const;
+    bool track(Tracked& state, double anchor, double radius) const;
+    Window extent(const Cycle& cycle, double anchor) const;
+    std::optional<FoundCycle> find(double anchor, double radius, double period) const;
+    void simplify(Cycle& cycle, const std::vector<std::size_t>& chosen) const;
 
     std::span<const Sighting> all_;
     int nodes_;
     double noise_;
     double least_agreement_;
+    const std::function<bool(const FoundCycle&)>& accept_;
 };
 
 // The places with the densest samples, densest first, far from each other.
@@ -84,7 +114,8 @@ std::vector<double> Search::anchors() const {
         for (const auto& [span, i] : spans)
             if (span == densest.first && i == last + 1) last = i;
         const std::size_t centre = (densest.second + last) / 2;
-        places.push_back(middle(all_[centre]));
+        // On a border between pages: their middles then stay away from the seam of the circle.
+        places.push_back(static_cast<double>(all_[centre].page));
         const std::size_t apart = std::max<std::size_t>(all_.size() / 8, 32) + (last - densest.second) / 2;
         std::erase_if(spans, [&](const auto& entry) {
             return entry.second + apart > centre && entry.second < centre + apart;
@@ -93,11 +124,11 @@ std::vector<double> Search::anchors() const {
     return places;
 }
 
-Search::Window Search::window(double anchor, double radius) const {
+Search::Window Search::window_between(double from, double to) const {
     const auto before = [](const Sighting& s, double x) { return middle(s) < x; };
-    const auto from = std::lower_bound(all_.begin(), all_.end(), anchor - radius, before);
-    const auto to = std::lower_bound(from, all_.end(), anchor + radius, before);
-    return {static_cast<std::size_t>(from - all_.begin()), static_cast<std::size_t>(to - all_.begin())};
+    const auto begin = std::lower_bound(all_.begin(), all_.end(), from, before);
+    const auto end = std::lower_bound(begin, all_.end(), to, before);
+    return {static_cast<std::size_t>(begin - all_.begin()), static_cast<std::size_t>(end - all_.begin())};
 }
 
 // At most so many sightings of a window, spread evenly over its pages as far as they go.
@@ -212,7 +243,7 @@ double Search::neighbours_agree(const std::vector<std::size_t>& chosen, double a
     folded.reserve(chosen.size());
     for (const std::size_t i : chosen)
         folded.emplace_back(phase_of(middle(all_[i]), anchor, period), all_[i].node);
-    std::sort(folded.begin(), folded.end());
+    std::sort(folded.begin(), folded.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     std::size_t same = folded.front().second == folded.back().second;
     for (std::size_t k = 1; k < folded.size(); ++k)
         same += folded[k].second == folded[k - 1].second;
@@ -221,20 +252,28 @@ double Search::neighbours_agree(const std::vector<std::size_t>& chosen, double a
 
 // Cuts the circle into pieces of one owner. False: one owner only.
 bool Search::fold(Cycle& cycle, const std::vector<std::size_t>& chosen) const {
-    std::vector<std::pair<double, Node>> folded;
+    // Equal phases in page order, not by owner: wrong samples must stay scattered.
+    std::vector<std::pair<double, std::size_t>> folded;
     folded.reserve(chosen.size());
     for (const std::size_t i : chosen)
-        folded.emplace_back(phase_of(middle(all_[i]), cycle.origin, cycle.period), all_[i].node);
+        folded.emplace_back(phase_of(middle(all_[i]), cycle.origin, cycle.period), i);
     std::sort(folded.begin(), folded.end());
     std::vector<Node> labels(folded.size());
     for (std::size_t k = 0; k < folded.size(); ++k)
-        labels[k] = folded[k].second;
+        labels[k] = all_[folded[k].second].node;
     const std::vector<Segment> segments = segment_labels(labels, nodes_, std::max(noise_, 0.05));
     if (segments.size() < 2) return false;
     cycle.pieces.clear();
+    // Within a gap of a page there is nothing left to find.
+    const auto doubtful = [](double gap) { return std::max(gap - 1, 0.0); };
+    double gaps = 0;
     for (const Segment& segment : segments) {
-        const double begin =
-            segment.first == 0 ? 0 : (folded[segment.first].first + folded[segment.first - 1].first) / 2;
+        double begin = 0;
+        if (segment.first > 0) {
+            const double before = folded[segment.first - 1].first, after = folded[segment.first].first;
+            begin = (before + after) / 2;
+            gaps += doubtful(after - before);
+        }
         cycle.pieces.push_back({begin, static_cast<Node>(segment.state)});
     }
     if (cycle.pieces.front().node == cycle.pieces.back().node) {
@@ -248,11 +287,14 @@ bool Search::fold(Cycle& cycle, const std::vector<std::size_t>& chosen) const {
         // The seam is a border, somewhere between the last and the first sample.
         const double gap = folded.front().first + cycle.period - folded.back().first;
         const double turn = folded.front().first - gap / 2;
+        gaps += doubtful(gap);
         cycle.origin += turn;
         for (Cycle::Piece& piece : cycle.pieces)
             piece.begin = std::max(piece.begin - turn, 0.0);
         cycle.pieces.front().begin = 0;
     }
+    // A border lies in the middle half of its gap on average.
+    cycle.border_error = gaps / (4 * cycle.period);
     return true;
 }
 
@@ -267,177 +309,268 @@ std::size_t Search::matches(const Cycle& cycle, double period, const std::vector
     return count;
 }
 
-// Sets the period that explains most of the chosen samples, all within `radius` of the origin. The search
-// covers the periods that shift the pattern by up to slack pieces at the radius. Returns the half-width of
-// the best plateau.
-double Search::refit(Cycle& cycle, const std::vector<std::size_t>& chosen, double radius,
-                     double slack) const {
+// Sets the period that explains most of the chosen samples, all within `radius` of the origin. Tries periods
+// that shift the pattern at the radius by up to `slack` pieces, in steps of `resolution` pieces.
+void Search::refit(Cycle& cycle, const std::vector<std::size_t>& chosen, double radius, double slack,
+                   double resolution) const {
     const double piece = cycle.period / static_cast<double>(cycle.pieces.size());
     const double turns = std::max(radius / cycle.period, 1.0);
-    constexpr double resolution = 0.125; // of a piece, at the radius
     const int steps = static_cast<int>(std::ceil(slack / resolution));
     const double step = resolution * piece / turns;
-    std::size_t best = 0;
     std::vector<std::size_t> scores(static_cast<std::size_t>(2 * steps + 1));
     for (int k = -steps; k <= steps; ++k) {
         const double period = cycle.period + k * step;
-        const std::size_t score = period > 1 ? matches(cycle, period, chosen) : 0;
-        scores[static_cast<std::size_t>(k + steps)] = score;
-        best = std::max(best, score);
+        scores[static_cast<std::size_t>(k + steps)] = period > 1 ? matches(cycle, period, chosen) : 0;
     }
-    // Ties and near-ties around the best: their middle.
-    const std::size_t near = best - std::min<std::size_t>(best, best / 200);
-    double sum = 0;
-    int count = 0, lowest = steps, highest = -steps;
-    for (int k = -steps; k <= steps; ++k) {
-        if (scores[static_cast<std::size_t>(k + steps)] < near) continue;
-        sum += k;
-        ++count;
-        lowest = std::min(lowest, k);
-        highest = std::max(highest, k);
+    // Of equally good periods the middle of the longest row of them.
+    const std::size_t best = *std::max_element(scores.begin(), scores.end());
+    std::size_t first = 0, end = 0;
+    for (std::size_t k = 0; k < scores.size();) {
+        std::size_t until = k;
+        while (until < scores.size() && scores[until] == best)
+            ++until;
+        if (until - k > end - first) first = k, end = until;
+        k = until + 1;
     }
-    const double period = cycle.period + sum / count * step;
+    const double shift = 0.5 * static_cast<double>(first + end - 1) - steps;
+    const double period = cycle.period + shift * step;
     const double stretch = period / cycle.period;
     for (Cycle::Piece& p : cycle.pieces)
         p.begin *= stretch;
     cycle.period = period;
-    cycle.period_error = (highest - lowest + 1) * 0.5 * step;
-    return cycle.period_error;
+    cycle.period_error = 0.5 * static_cast<double>(end - first + 1) * step;
 }
 
-// Periods come from rows of 4- or 8-byte elements: the simplest binary fraction of a page within the error.
-void Search::simplify(Cycle& cycle) {
+// Periods come from rows of 4- or 8-byte elements, often of whole pages: a binary fraction of a page that
+// lies so near that it is hardly there by chance, and explains the samples as well.
+void Search::simplify(Cycle& cycle, const std::vector<std::size_t>& chosen) const {
     for (double denominator = 1; denominator <= 1024; denominator *= 2) {
+        if (cycle.period_error * denominator > 0.02) return;
         const double simple = std::round(cycle.period * denominator) / denominator;
-        if (simple >= 1 && std::abs(simple - cycle.period) <= cycle.period_error) {
-            const double stretch = simple / cycle.period;
-            for (Cycle::Piece& piece : cycle.pieces)
-                piece.begin *= stretch;
-            cycle.period = simple;
-            cycle.period_error = 0;
-            return;
-        }
+        if (simple < 1 || std::abs(simple - cycle.period) > 2 * cycle.period_error) continue;
+        if (matches(cycle, simple, chosen) < matches(cycle, cycle.period, chosen)) continue;
+        const double stretch = simple / cycle.period;
+        for (Cycle::Piece& piece : cycle.pieces)
+            piece.begin *= stretch;
+        cycle.period = simple;
+        cycle.period_error = 0;
+        return;
     }
 }
 
-// Doubles the window while the pattern predicts what lies outside, refining period and table each time.
-std::optional<FoundCycle> Search::track(double anchor, double radius, double period) const {
-    Tracked state;
-    state.cycle.period = period;
-    // The seam of the circle lies at the anchor: differences of the period shift far samples, not near ones.
-    state.cycle.origin = anchor;
-    const auto fitted = thinned(window(anchor, radius), most_in_fit);
-    if (!fold(state.cycle, fitted)) return std::nullopt;
-    refit(state.cycle, fitted, radius, 1);
-    state.cycle.origin = anchor + phase_of(state.cycle.origin, anchor, state.cycle.period);
-    if (!fold(state.cycle, fitted)) return std::nullopt;
-    if (static_cast<double>(matches(state.cycle, state.cycle.period, fitted)) <
-        least_agreement_ * static_cast<double>(fitted.size()))
-        return std::nullopt;
+// Moves every border between pieces to where it explains most samples, up to half a piece; returns how many
+// samples the cycle explains then. Cheaper than fold(), which also asks how many pieces there are.
+std::size_t Search::adjust_borders(Cycle& cycle, const std::vector<std::size_t>& chosen) const {
+    const std::size_t count = cycle.pieces.size();
+    // Put the seam into the middle of the last piece, so that every border can move.
+    const double turn = (cycle.period - cycle.pieces.back().begin) / 2;
+    cycle.origin -= turn;
+    for (Cycle::Piece& piece : cycle.pieces)
+        piece.begin += turn;
+    std::vector<std::pair<double, Node>> folded;
+    folded.reserve(chosen.size());
+    for (const std::size_t i : chosen)
+        folded.emplace_back(phase_of(middle(all_[i]), cycle.origin, cycle.period), all_[i].node);
+    std::sort(folded.begin(), folded.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    const std::vector<Cycle::Piece> before = cycle.pieces;
+    for (std::size_t k = 0; k < count; ++k) {
+        const Node left = before[(k + count - 1) % count].node, right = before[k].node;
+        const double last = k > 0 ? before[k - 1].begin : 0;
+        const double next = k + 1 < count ? before[k + 1].begin : cycle.period;
+        const double low = (last + before[k].begin) / 2, high = (before[k].begin + next) / 2;
+        auto it = std::lower_bound(folded.begin(), folded.end(), low,
+                                   [](const auto& entry, double phase) { return entry.first < phase; });
+        // The gain of every place against `low`; of equally good ones the middle.
+        double previous = low, best_begin = low, best_end = low;
+        int gain = 0, best = 0;
+        bool open = true;
+        for (; it != folded.end() && it->first < high; ++it) {
+            if (it->first - previous > 1e-6) {
+                if (gain > best) best = gain, best_begin = previous, open = true;
+                if (open && gain == best) best_end = it->first;
+                if (gain < best) open = false;
+            }
+            gain += (it->second == left) - (it->second == right);
+            previous = it->first;
+        }
+        if (gain > best)
+            best_begin = previous, best_end = high;
+        else if (open && gain == best)
+            best_end = high;
+        cycle.pieces[k].begin = (best_begin + best_end) / 2;
+    }
+    const double first = cycle.pieces.front().begin;
+    cycle.origin += first;
+    for (Cycle::Piece& piece : cycle.pieces)
+        piece.begin -= first;
+    return matches(cycle, cycle.period, chosen);
+}
 
-    double left = radius, right = radius; // reach on either side
-    bool open_left = true, open_right = true;
-    const double first = middle(all_.front()), last = middle(all_.back());
-    std::size_t predicted = 0, confirmed = 0;
-    const auto side = [&](double from, double to, std::size_t& tested, std::size_t& matched) {
-        const auto before = [](const Sighting& s, double x) { return middle(s) < x; };
-        const auto begin = std::lower_bound(all_.begin(), all_.end(), from, before);
-        const auto end = std::lower_bound(begin, all_.end(), to, before);
-        tested = static_cast<std::size_t>(end - begin);
-        matched = 0;
-        for (auto it = begin; it != end; ++it)
-            matched += node_at(state.cycle, phase_of(middle(*it), state.cycle.origin, state.cycle.period)) ==
-                       it->node;
-    };
-    while ((open_left && anchor - left > first) || (open_right && anchor + right < last)) {
-        const double new_left = open_left ? std::min(2 * left, anchor - first + 1) : left;
-        const double new_right = open_right ? std::min(2 * right, last - anchor + 1) : right;
-        const double reach = std::max(new_left, new_right);
-        Window wider{window(anchor, new_left).first, window(anchor, new_right).end};
-        const auto chosen = thinned(wider, most_in_fit);
-        const Cycle kept = state.cycle;
-        refit(state.cycle, chosen, reach, 1);
-        std::size_t left_tested, left_matched, right_tested, right_matched;
-        side(anchor - new_left, anchor - left, left_tested, left_matched);
-        side(anchor + right, anchor + new_right + 1, right_tested, right_matched);
-        const auto holds = [&](std::size_t tested, std::size_t matched) {
-            return static_cast<double>(matched) + 1 >= least_agreement_ * static_cast<double>(tested);
-        };
-        const bool left_holds = holds(left_tested, left_matched),
-                   right_holds = holds(right_tested, right_matched);
-        if (!left_holds && !right_holds) {
-            state.cycle = kept;
-            open_left = open_right = false;
+// Climbs to the best period with the borders adjusted at each step: fitting one with the other fixed gets
+// stuck, since a table of borders adapts to a wrong period.
+void Search::climb(Cycle& cycle, const std::vector<std::size_t>& chosen, double reach) const {
+    const double piece = cycle.period / static_cast<double>(cycle.pieces.size());
+    if (piece < 8) return; // borders of few pages were found exactly, or have nothing to adjust
+    const double turns = std::max(reach / cycle.period, 1.0);
+    std::size_t best = adjust_borders(cycle, chosen);
+    // Steps of a quarter of a piece at the reach, down to a hundredth.
+    for (double drift = piece / 4; drift > 0.01 * piece; drift /= 2) {
+        for (const double direction : {1.0, -1.0}) {
+            while (true) {
+                Cycle next = cycle;
+                next.period += direction * drift / turns;
+                const double stretch = next.period / cycle.period;
+                for (Cycle::Piece& p : next.pieces)
+                    p.begin *= stretch;
+                const std::size_t score = adjust_borders(next, chosen);
+                if (score <= best) break;
+                best = score;
+                cycle = next;
+            }
+        }
+        cycle.period_error = drift / turns;
+    }
+}
+
+// How many sightings between two places the cycle explains. Those next to a border tell little about whether
+// it holds (they wait for a better fit) and are left out.
+Search::Tally Search::tally(const Cycle& cycle, double from, double to) const {
+    Tally result;
+    const Window range{window_between(from, to)};
+    for (std::size_t i = range.first; i < range.end; ++i) {
+        const double phase = phase_of(middle(all_[i]), cycle.origin, cycle.period);
+        if (near_border(cycle, phase)) continue;
+        ++result.tested;
+        result.matched += node_at(cycle, phase) == all_[i].node;
+    }
+    return result;
+}
+
+// A new table for the period, if it is no worse.
+void Search::refold(Cycle& cycle, const std::vector<std::size_t>& chosen, double anchor) const {
+    Cycle again = cycle;
+    // The seam of the circle stays near the anchor: differences of the period shift far samples, not near
+    // ones.
+    again.origin = anchor + phase_of(again.origin, anchor, again.period);
+    if (fold(again, chosen) && matches(again, again.period, chosen) >= matches(cycle, cycle.period, chosen))
+        cycle = again;
+}
+
+// Doubles the window while the cycle predicts what lies outside, fitting period and table again each time.
+bool Search::track(Tracked& state, double anchor, double radius) const {
+    Cycle& cycle = state.cycle;
+    const auto fitted = thinned(window(anchor, radius), most_in_fit);
+    cycle.origin = anchor;
+    if (!fold(cycle, fitted)) return false;
+    refit(cycle, fitted, radius, 1, 0.125);
+    cycle.origin = anchor + phase_of(cycle.origin, anchor, cycle.period);
+    if (!fold(cycle, fitted)) return false;
+    if (static_cast<double>(matches(cycle, cycle.period, fitted)) <
+        least_agreement_ * static_cast<double>(fitted.size()))
+        return false;
+
+    const double to_first = anchor - middle(all_.front()) + 1, to_last = middle(all_.back()) - anchor + 1;
+    state.left = state.right = radius;
+    bool open_left = state.left < to_first, open_right = state.right < to_last;
+    while (open_left || open_right) {
+        const double left = open_left ? std::min(2 * state.left, to_first) : state.left;
+        const double right = open_right ? std::min(2 * state.right, to_last) : state.right;
+        const Cycle before = cycle;
+        refit(cycle, thinned(window_between(anchor - left, anchor + right), most_in_fit),
+              std::max(left, right), 1, 0.125);
+        const Tally on_left = tally(cycle, anchor - left, anchor - state.left);
+        const Tally on_right = tally(cycle, anchor + state.right, anchor + right);
+        open_left = open_left && on_left.holds(least_agreement_);
+        open_right = open_right && on_right.holds(least_agreement_);
+        if (!open_left && !open_right) {
+            cycle = before;
             break;
         }
-        if (left_holds) {
-            predicted += left_tested;
-            confirmed += left_matched;
-            left = new_left;
-        } else {
-            open_left = false;
+        if (open_left) {
+            state.left = left;
+            state.predicted += on_left.tested;
+            state.confirmed += on_left.matched;
         }
-        if (right_holds) {
-            predicted += right_tested;
-            confirmed += right_matched;
-            right = new_right;
-        } else {
-            open_right = false;
+        if (open_right) {
+            state.right = right;
+            state.predicted += on_right.tested;
+            state.confirmed += on_right.matched;
         }
-        const auto accepted = thinned({window(anchor, left).first, window(anchor, right).end}, most_in_fit);
-        Cycle again = state.cycle;
-        again.origin = anchor + phase_of(again.origin, anchor, again.period);
-        if (fold(again, accepted) &&
-            matches(again, again.period, accepted) >= matches(state.cycle, state.cycle.period, accepted))
-            state.cycle = again;
+        refold(cycle, thinned(window_between(anchor - state.left, anchor + state.right), most_in_fit),
+               anchor);
+        open_left = open_left && state.left < to_first;
+        open_right = open_right && state.right < to_last;
     }
-    if (predicted < least_predicted ||
-        static_cast<double>(confirmed) < least_agreement_ * static_cast<double>(predicted))
-        return std::nullopt;
+    return state.predicted >= least_predicted &&
+           static_cast<double>(state.confirmed) >= least_agreement_ * static_cast<double>(state.predicted);
+}
 
-    // How far it reaches, to the sample: outwards from the anchor, the end with the highest likelihood ratio
-    // against disorder.
-    const double gain = std::log(nodes_ * (1 - std::max(noise_, 0.05)));
-    const double loss = std::log(std::max(noise_, 0.05) * nodes_ / std::max(nodes_ - 1, 1));
+// How far the cycle reaches, to the sample: outwards from the anchor, the ends with the highest likelihood
+// ratio against disorder.
+Search::Window Search::extent(const Cycle& cycle, double anchor) const {
+    const double noise = std::max(noise_, 0.05);
+    const double gain = std::log(nodes_ * (1 - noise));
+    const double loss = std::log(noise * nodes_ / std::max(nodes_ - 1, 1));
     const auto ratio = [&](std::size_t i) {
-        const double phase = phase_of(middle(all_[i]), state.cycle.origin, state.cycle.period);
-        return node_at(state.cycle, phase) == all_[i].node ? gain : loss;
+        const double phase = phase_of(middle(all_[i]), cycle.origin, cycle.period);
+        if (node_at(cycle, phase) == all_[i].node) return gain;
+        return near_border(cycle, phase) ? 0 : loss;
     };
     const std::size_t centre = window(anchor, 0.75).first;
-    std::size_t begin = centre, end = centre;
-    const std::size_t most_left = window(anchor, 2 * left + 1).first,
-                      most_right = window(anchor, 2 * right + 1).end;
+    Window result{centre, centre};
     double score = 0, best = 0;
-    for (std::size_t i = centre; i < most_right; ++i)
-        if ((score += ratio(i)) > best) best = score, end = i + 1;
+    for (std::size_t i = centre; i < all_.size(); ++i)
+        if ((score += ratio(i)) > best) best = score, result.end = i + 1;
     score = best = 0;
-    for (std::size_t i = centre; i-- > most_left;)
-        if ((score += ratio(i)) > best) best = score, begin = i;
-    if (end <= begin) return std::nullopt;
+    for (std::size_t i = centre; i-- > 0;)
+        if ((score += ratio(i)) > best) best = score, result.first = i;
+    return result;
+}
 
-    std::vector<std::size_t> inside(end - begin);
-    std::iota(inside.begin(), inside.end(), begin);
-    const double reach = std::max(anchor - middle(all_[begin]), middle(all_[end - 1]) - anchor);
-    refit(state.cycle, inside, std::max(reach, radius), 0.75);
-    simplify(state.cycle);
-    Cycle final_fold = state.cycle;
-    final_fold.origin = anchor + phase_of(final_fold.origin, anchor, final_fold.period);
-    if (fold(final_fold, inside) &&
-        matches(final_fold, final_fold.period, inside) >= matches(state.cycle, state.cycle.period, inside))
-        state.cycle = final_fold;
+std::optional<FoundCycle> Search::find(double anchor, double radius, double period) const {
+    Tracked state;
+    state.cycle.period = period;
+    if (!track(state, anchor, radius)) return std::nullopt;
+    // Period, table and extent depend on each other: each is fitted again with the others.
+    Cycle& cycle = state.cycle;
+    Window range = window_between(anchor - state.left, anchor + state.right);
+    std::vector<std::size_t> inside;
+    double reach = radius;
+    for (const double slack : {0.5, 0.5, 0.1}) {
+        if (range.end <= range.first) return std::nullopt;
+        inside.resize(range.end - range.first);
+        std::iota(inside.begin(), inside.end(), range.first);
+        reach = std::max({anchor - middle(all_[range.first]), middle(all_[range.end - 1]) - anchor, radius});
+        refit(cycle, inside, reach, slack, slack / 10);
+        refold(cycle, inside, anchor);
+        if (slack < 0.5) climb(cycle, inside, reach);
+        simplify(cycle, inside);
+        range = extent(cycle, anchor);
+    }
+    // An error of the period moves the borders further, the further they are from the anchor.
+    const double drift = cycle.period_error * reach / cycle.period;
+    if (drift > 0.5)
+        cycle.border_error += static_cast<double>(cycle.pieces.size()) * drift / (4 * cycle.period);
     FoundCycle found;
-    found.cycle = state.cycle;
-    found.sampled = {all_[begin].page, all_[end - 1].page + 1};
-    found.samples = static_cast<std::uint32_t>(end - begin);
-    found.matches = static_cast<std::uint32_t>(matches(state.cycle, state.cycle.period, inside));
-    const double periods = static_cast<double>(found.sampled.size()) / state.cycle.period;
+    found.sampled = {all_[range.first].page, all_[range.end - 1].page + 1};
+    found.samples = static_cast<std::uint32_t>(range.end - range.first);
+    for (std::size_t i = range.first; i < range.end; ++i)
+        found.matches +=
+            node_at(cycle, phase_of(middle(all_[i]), cycle.origin, cycle.period)) == all_[i].node;
+    const double periods = static_cast<double>(found.sampled.size()) / cycle.period;
     if (found.matches < least_agreement_ * found.samples || periods < 3) return std::nullopt;
+    found.cycle = cycle;
     return found;
 }
 
-std::optional<FoundCycle> Search::run() {
+std::optional<FoundCycle> Search::run(double hint) {
     if (nodes_ < 2 || all_.size() < least_in_window + least_predicted) return std::nullopt;
     for (const double anchor : anchors()) {
+        if (hint > 0) {
+            auto found = find(anchor, std::max(1.25 * hint, 6.0), hint);
+            if (found && accept_(*found)) return found;
+            continue;
+        }
         const double whole = std::max(anchor - middle(all_.front()), middle(all_.back()) - anchor) + 1;
         double radius = 6;
         while (radius < whole && window(anchor, radius).end - window(anchor, radius).first < least_in_window)
@@ -468,7 +601,8 @@ std::optional<FoundCycle> Search::run() {
             std::sort(order.begin(), order.end());
             for (const double period : order) {
                 if (++tried > 4) break;
-                if (auto found = track(anchor, radius, period)) return found;
+                auto found = find(anchor, radius, period);
+                if (found && accept_(*found)) return found;
             }
         }
     }
@@ -497,8 +631,9 @@ std::uint64_t Cycle::stretch_end(std::uint64_t page) const {
 }
 
 std::optional<FoundCycle> find_cycle(std::span<const Sighting> sightings, int nodes, double noise,
-                                     double least_agreement) {
-    return Search(sightings, nodes, noise, least_agreement).run();
+                                     double least_agreement,
+                                     const std::function<bool(const FoundCycle&)>& accept, double hint) {
+    return Search(sightings, nodes, noise, least_agreement, accept).run(hint);
 }
 
 } // namespace homing::policy

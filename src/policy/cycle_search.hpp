@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -25,8 +26,10 @@ struct FoundCycle {
     std::uint32_t matches = 0; // of those
 };
 
-// Sightings by page. Deterministic. A few milliseconds where there is no period.
+// Sightings by page. `accept` says whether a cycle explains its samples better than what is known without it;
+// the search goes on where it does not. Deterministic. A few milliseconds where there is no period.
 std::optional<FoundCycle> find_cycle(std::span<const Sighting> sightings, int nodes, double noise,
-                                     double least_agreement);
+                                     double least_agreement,
+                                     const std::function<bool(const FoundCycle&)>& accept, double hint = 0);
 
 } // namespace homing::policy

@@ -116,13 +116,16 @@ class OwnershipBuilder {
 
     void segment();
     void find_cycles();
-    void search_cycles(std::size_t first, std::size_t end, std::vector<Draft>& found);
+    void search_cycles(std::size_t first, std::size_t end, double hint, std::vector<Draft>& found);
+    double period_of_runs() const;
+    double description_length(PageRange pages, double match, double miss, double penalty) const;
     void replace(const std::vector<Draft>& found);
     void split_shared();
     void split_shared(const Draft& draft, std::vector<Draft>& into) const;
     void emit_runs();
     void describe(const Draft& draft, Run& run);
     void doubt();
+    bool seen_shared(std::size_t first, std::size_t end) const;
     NodeSet sharers(std::size_t first, std::size_t end) const;
     std::uint64_t first_page(const Draft& d) const { return samples_.page(d.first); }
     std::uint64_t end_page(const Draft& d) const { return samples_.page(d.end - 1) + 1; }
@@ -147,6 +150,17 @@ NodeSet OwnershipBuilder::sharers(std::size_t first, std::size_t end) const {
     for (std::size_t n = 0; n < weight.size(); ++n)
         if (weight[n] > 0 && weight[n] >= sharer_share * most) set |= node_bit(static_cast<Node>(n));
     return set;
+}
+
+// Pages touched once say nothing about sharing: of those touched more often, enough must show several nodes.
+bool OwnershipBuilder::seen_shared(std::size_t first, std::size_t end) const {
+    std::size_t often = 0, several = 0;
+    for (std::size_t i = first; i < end; ++i) {
+        if (samples_.touches(i) < 2) continue;
+        ++often;
+        several += samples_.share(i) < 0.75;
+    }
+    return several >= std::min<std::size_t>(3, end - first) && 100 * several >= 35 * often;
 }
 
 // Runs by dynamic programming; a second time with the noise and the sharing nodes that the first one shows.
@@ -183,6 +197,11 @@ void OwnershipBuilder::segment() {
 // of their samples (a dense cluster resolves the blocks of a cyclic array around it); and many short runs.
 void OwnershipBuilder::find_cycles() {
     const auto pages = [&](const Draft& d) { return end_page(d) - first_page(d); };
+    std::vector<Draft> found;
+    if (const double period = period_of_runs(); period > 0) {
+        search_cycles(0, samples_.size(), period, found);
+        if (!found.empty()) replace(found);
+    }
     std::vector<PageRange> stretches; // of indices of drafts
     for (std::size_t k = 0; k < drafts_.size(); ++k) {
         if (drafts_[k].pattern != Pattern::unknown) continue;
@@ -203,25 +222,53 @@ void OwnershipBuilder::find_cycles() {
         }
         k = end - 1;
     }
-    // Everything resolved, but in many runs: a period would say the same in fewer words and for unseen pages
-    // too.
-    const auto many = static_cast<std::size_t>(std::max(3 * samples_.nodes(), 8));
-    if (stretches.empty() && drafts_.size() >= many) stretches.push_back({0, drafts_.size()});
-
-    std::vector<Draft> found;
+    found.clear();
     for (const PageRange& stretch : stretches)
-        search_cycles(drafts_[stretch.first].first, drafts_[stretch.end - 1].end, found);
+        search_cycles(drafts_[stretch.first].first, drafts_[stretch.end - 1].end, 0, found);
     if (!found.empty()) replace(found);
 }
 
-void OwnershipBuilder::search_cycles(std::size_t first, std::size_t end, std::vector<Draft>& found) {
+// Where many runs are resolved, the usual distance between one run of a node and its next is the period: it
+// would say the same in fewer words, and for unseen pages too. 0: no usual distance.
+double OwnershipBuilder::period_of_runs() const {
+    constexpr double unseen = -1;
+    std::vector<double> last(static_cast<std::size_t>(samples_.nodes()), unseen), distances;
+    for (std::size_t k = 0; k < drafts_.size(); ++k) {
+        if (drafts_[k].pattern != Pattern::owned) continue;
+        const double begin =
+            k > 0 ? 0.5 * static_cast<double>(end_page(drafts_[k - 1]) + first_page(drafts_[k])) : 0.0;
+        double& before = last[static_cast<std::size_t>(drafts_[k].node)];
+        if (k > 0 && before != unseen) distances.push_back(begin - before);
+        if (k > 0) before = begin;
+    }
+    if (distances.size() < 6) return 0;
+    const auto centre = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
+    std::nth_element(distances.begin(), centre, distances.end());
+    const double usual = *centre;
+    const auto near = std::count_if(distances.begin(), distances.end(),
+                                    [&](double d) { return std::abs(d - usual) < 0.15 * usual; });
+    return 10 * static_cast<std::size_t>(near) >= 6 * distances.size() ? usual : 0;
+}
+
+void OwnershipBuilder::search_cycles(std::size_t first, std::size_t end, double hint,
+                                     std::vector<Draft>& found) {
     if (end - first < least_sightings || result_.cycles_.size() >= most_cycles) return;
     std::vector<Sighting> sightings;
     sightings.reserve(end - first);
     for (std::size_t i = first; i < end; ++i)
         if (is_clear(samples_, i)) sightings.push_back({samples_.page(i), samples_.dominant(i)});
     if (sightings.size() < least_sightings) return;
-    const auto cycle = find_cycle(sightings, samples_.nodes(), noise_, options_.least_agreement);
+    // Description length: the likelihood of its samples, and a penalty for each piece as for each run.
+    const double penalty = change_penalty(samples_.size());
+    const double match = -std::log(1 - noise_);
+    const double miss = -std::log(noise_ / std::max(samples_.nodes() - 1, 1));
+    const auto shorter = [&](const FoundCycle& c) {
+        const double by_cycle = c.matches * match + (c.samples - c.matches) * miss +
+                                penalty * (static_cast<double>(c.cycle.pieces.size()) + 2);
+        return by_cycle < description_length(c.sampled, match, miss, penalty);
+    };
+    const auto cycle =
+        find_cycle(sightings, samples_.nodes(), noise_, options_.least_agreement, shorter, hint);
     if (!cycle) return;
     Draft draft{samples_.find(cycle->sampled.first), samples_.find(cycle->sampled.end - 1) + 1,
                 Pattern::cyclic};
@@ -231,8 +278,27 @@ void OwnershipBuilder::search_cycles(std::size_t first, std::size_t end, std::ve
     draft.cycle = static_cast<std::uint32_t>(result_.cycles_.size());
     result_.cycles_.push_back(cycle->cycle);
     found.push_back(draft);
-    search_cycles(first, draft.first, found);
-    search_cycles(draft.end, end, found);
+    search_cycles(first, draft.first, hint, found);
+    search_cycles(draft.end, end, hint, found);
+}
+
+// Of the clear samples in these pages, as explained by the drafts (without cycles).
+double OwnershipBuilder::description_length(PageRange pages, double match, double miss,
+                                            double penalty) const {
+    double length = 0;
+    for (const Draft& draft : drafts_) {
+        if (end_page(draft) <= pages.first || first_page(draft) >= pages.end) continue;
+        length += penalty;
+        for (std::size_t i = draft.first; i < draft.end; ++i) {
+            if (samples_.page(i) < pages.first || samples_.page(i) >= pages.end || !is_clear(samples_, i))
+                continue;
+            if (draft.pattern == Pattern::owned)
+                length += samples_.dominant(i) == draft.node ? match : miss;
+            else
+                length += std::log(samples_.nodes());
+        }
+    }
+    return length;
 }
 
 // Puts the found patterns over the drafts that they explain.
@@ -384,6 +450,7 @@ void OwnershipBuilder::emit_runs() {
         const double agreeing = std::min(run.agreement + result_.noise_, 1.0) * run.samples;
         const double share =
             run.samples >= pages ? agreeing / run.samples : (agreeing + 1) / (run.samples + 2.0);
+        if (run.pattern == Pattern::cyclic) right -= pages * result_.cycles_[run.cycle].border_error;
         right += pages * share - static_cast<double>(run.border.size()) / 4;
     }
     result_.right_pages_ = std::max(right, 0.0) + static_cast<double>(result_.seen_.size());
@@ -395,6 +462,9 @@ void OwnershipBuilder::doubt() {
         const Run& run = result_.runs_[k];
         if (k > 0 && run.border.size() >= std::max<std::uint64_t>(options_.border_tolerance, 1))
             result_.doubtful_.push_back({run.border, Doubt::border});
+        if (run.pattern == Pattern::cyclic &&
+            result_.cycles_[run.cycle].border_error > border_error_tolerance)
+            result_.doubtful_.push_back({{run.first, run.end}, Doubt::period});
         if (run.pattern != Pattern::unknown || run.samples >= run.end - run.first) continue;
         std::uint32_t once = 0;
         for (std::size_t i = drafts_[k].first; i < drafts_[k].end; ++i)

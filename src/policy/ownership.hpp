@@ -42,6 +42,7 @@ struct Cycle {
     };
     double period = 0;
     double origin = 0;
+    double border_error = 0; // estimated share of pages on the wrong side of a border between pieces
     double period_error = 0; // half-width of the range of periods that explain the samples equally well
     std::vector<Piece> pieces;
     Node owner(std::uint64_t page) const;
@@ -67,12 +68,16 @@ enum class Doubt : std::uint8_t {
     disordered,   // no pattern yet: sample a dense cluster to find a period
     touched_once, // disordered, and pages were seen once only: sample the same pages again (shared or
                   // random?)
+    period,       // a cycle whose period and borders are not yet precise: sample all over the run
     unseen,       // no sample at all
 };
 struct DoubtfulRange {
     PageRange pages;
     Doubt doubt;
 };
+
+// Share of pages that may lie on the wrong side of a cycle's borders before these are in doubt.
+inline constexpr double border_error_tolerance = 0.002;
 
 struct InferenceOptions {
     double noise = 0.05;           // first guess of the share of wrong samples; refined from the samples

@@ -87,60 +87,63 @@ std::vector<std::uint64_t> SamplePlan::first(std::size_t most) {
     return out;
 }
 
+// Divides the budget by what each kind of doubt needs: borders by the logarithm of their gaps (that is what
+// pinning them down takes), disorder and imprecise periods by their pages.
 std::vector<std::uint64_t> SamplePlan::next(const Ownership& ownership, const Samples& seen,
                                             std::size_t most) {
     std::vector<std::uint64_t> out;
     if (most == 0) return out;
     out.reserve(most + 16);
-    std::uint64_t border_work = 0, disordered = 0;
-    std::size_t borders = 0, others = 0;
+    const bool searching = clusters_ < patience;
+    std::uint64_t border_bits = 0, wide_pages = 0;
     for (const DoubtfulRange& doubt : ownership.doubtful()) {
-        if (doubt.doubt == Doubt::border) {
-            ++borders;
-            border_work += std::bit_width(doubt.pages.size());
-        } else {
-            ++others;
-            disordered += doubt.pages.size();
-        }
+        if (doubt.doubt == Doubt::border)
+            border_bits += static_cast<std::uint64_t>(std::bit_width(doubt.pages.size()));
+        else if (doubt.doubt == Doubt::period || searching)
+            wide_pages += doubt.pages.size();
     }
-    const bool look_for_patterns = others > 0 && clusters_ < patience;
-    const std::size_t for_borders = look_for_patterns && borders ? most / 2 : most;
+    const std::size_t for_borders = border_bits == 0 ? 0 : wide_pages == 0 ? most : most / 2;
+    const std::size_t for_wide = most - for_borders;
+    bool clustered = false;
     for (const DoubtfulRange& doubt : ownership.doubtful()) {
+        const std::uint64_t pages = doubt.pages.size();
         if (doubt.doubt == Doubt::border) {
-            // A share by the logarithm of the gap: what it takes to pin it down.
-            const auto weight = static_cast<std::uint64_t>(std::bit_width(doubt.pages.size()));
-            const auto share =
-                std::max<std::uint64_t>(for_borders * weight / std::max<std::uint64_t>(border_work, 1), 1);
-            const std::uint64_t count = std::min(share, doubt.pages.size());
-            if (out.size() >= for_borders) continue;
-            for (std::uint64_t i = 0; i < count; ++i) {
-                // The middles of count + 1 parts, so that the longest gap left is the shortest possible.
-                out.push_back(doubt.pages.first +
-                              std::min(part(doubt.pages.size(), i + 1, count + 1), doubt.pages.size() - 1));
-            }
-        } else if (look_for_patterns) {
-            const std::size_t share = std::max<std::size_t>(
-                static_cast<std::size_t>(
-                    static_cast<double>(most - (borders ? for_borders : 0)) *
-                    (static_cast<double>(doubt.pages.size()) / static_cast<double>(disordered))),
-                8);
-            if (doubt.doubt == Doubt::unseen) {
-                stratified(doubt.pages, share, out);
-                continue;
-            }
-            // A third each: a cluster (at the old centre and at a new one by turns), an even spread, and,
-            // where pages were touched once only, the same pages again: shared ones will show another node.
-            const bool repeat = doubt.doubt == Doubt::touched_once;
-            const std::size_t third = share / (repeat ? 3 : 2);
-            const bool inside = centre_ >= doubt.pages.first && centre_ < doubt.pages.end;
-            if (!inside || clusters_ % 2 == 0) centre_ = doubt.pages.first + random() % doubt.pages.size();
-            cluster(doubt.pages, centre_,
-                    doubt.pages.size() / std::max<std::size_t>(share, 1) * cluster_reach, third, out);
-            stratified(doubt.pages, third, out);
-            if (repeat) repeat_pages(doubt.pages, seen, third, out);
+            if (out.size() >= most) continue;
+            const auto bits = static_cast<std::uint64_t>(std::bit_width(pages));
+            const std::uint64_t count =
+                std::min(std::max<std::uint64_t>(for_borders * bits / border_bits, 1), pages);
+            // The middles of count + 1 parts, so that the longest gap left is the shortest possible.
+            for (std::uint64_t i = 0; i < count; ++i)
+                out.push_back(doubt.pages.first + std::min(part(pages, i + 1, count + 1), pages - 1));
+            continue;
         }
+        if (doubt.doubt != Doubt::period && !searching) continue;
+        const auto share = std::max<std::size_t>(
+            static_cast<std::size_t>(static_cast<double>(for_wide) * static_cast<double>(pages) /
+                                     static_cast<double>(wide_pages)),
+            8);
+        if (doubt.doubt == Doubt::period) {
+            // Evenly: all periods fold onto each other. Samples near the borders only would tell more about
+            // these, but leave it open whether the cycle holds at all.
+            stratified(doubt.pages, share, out);
+            continue;
+        }
+        clustered = true;
+        if (doubt.doubt == Doubt::unseen) {
+            stratified(doubt.pages, share, out);
+            continue;
+        }
+        // A cluster (at the old centre and at a new one by turns), an even spread, and, where pages were
+        // touched once only, the same pages again: shared ones will show another node.
+        const bool repeat = doubt.doubt == Doubt::touched_once;
+        const std::size_t portion = share / (repeat ? 3 : 2);
+        const bool inside = centre_ >= doubt.pages.first && centre_ < doubt.pages.end;
+        if (!inside || clusters_ % 2 == 0) centre_ = doubt.pages.first + random() % pages;
+        cluster(doubt.pages, centre_, pages / share * cluster_reach, portion, out);
+        stratified(doubt.pages, portion, out);
+        if (repeat) repeat_pages(doubt.pages, seen, portion, out);
     }
-    if (look_for_patterns) ++clusters_;
+    if (clustered) ++clusters_;
     sort_distinct(out);
     // Rounding up of small shares may have gone over the budget: thin out evenly.
     if (out.size() > most) {

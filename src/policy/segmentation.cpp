@@ -92,10 +92,10 @@ std::vector<Segment> segment_samples(const Samples& samples, double noise, NodeS
             return;
         }
         if (total == 1) {
-            // One touch tells nothing about sharing; a tie goes to "disordered", which claims less.
+            // One touch tells nothing about sharing; a little in favour of "disordered", which claims less.
             std::fill_n(gain.begin(), width, log_miss);
             gain[static_cast<std::size_t>(samples.dominant(i))] = log_match;
-            gain[shared] = log_uniform - 1e-9;
+            gain[shared] = log_uniform - 0.01;
             gain[disordered] = log_uniform;
             return;
         }
@@ -127,7 +127,7 @@ std::vector<Segment> segment_samples(const Samples& samples, double noise, NodeS
         const double log_absent = untouched ? std::log((1 - noise) * absent + background) : 0;
         for (std::size_t o = 0; o < width; ++o)
             if (counts[o] == 0) gain[o] = log_absent;
-        gain[shared] = sharing;
+        gain[shared] = std::log((1 - noise) * std::exp(sharing) + background);
         gain[disordered] = std::log(sum / n);
     };
     return best_segments(samples.size(), nodes + 2, change_penalty(samples.size()), emission);
