@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from homing.record_rows import AT_END, FOUND, NOW, Area, Ownership, Placement
+from homing.record_rows import AT_END, FOUND, NOW, Area, Ownership, Placement, References
 from homing.records import Record, RecordError, read_record
 
 if TYPE_CHECKING:
@@ -162,6 +162,11 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
         errors = refused.setdefault(refusal.area, {})
         errors[refusal.error] = errors.get(refusal.error, 0) + refusal.pages
 
+    references: dict[int, list[References]] = {}
+    for entry in record.references:
+        if entry.total > 0:
+            references.setdefault(entry.area, []).append(entry)
+
     groups: dict[tuple[Any, ...], AreaResult] = {}
     for area in record.areas:
         result = AreaResult(
@@ -175,7 +180,7 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
             refused=refused.get(area.id, {}),
             ended=area.id in record.area_ends,
         )
-        seen = [entry for entry in record.references if entry.area == area.id and entry.total > 0]
+        seen = references.get(area.id, [])
         if seen:
             result.references = sum(entry.total for entry in seen)
             result.remote_before = seen[0].remote_fraction

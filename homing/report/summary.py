@@ -181,10 +181,12 @@ def _iterations(process: ProcessResult) -> str:
 
 def _process(process: ProcessResult) -> Iterable[Text | Table]:
     yield _head("iteration", _iterations(process))
-    areas = [area for area in process.areas if area.before or area.after or area.moved]
+    areas: list[AreaResult] = []
+    rest: list[AreaResult] = []
+    for area in process.areas:
+        (areas if area.before or area.after or area.moved else rest).append(area)
     if areas:
         yield _area_table(areas, process.record)
-    rest = [area for area in process.areas if area not in areas]
     if rest:
         total = sum(area.bytes for area in rest)
         yield Text(

@@ -1,0 +1,285 @@
+"""The summary and the JSON file: what they say about a run, and that the JSON keeps to its schema."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from homing import cli
+from homing.lab.counts import CacheModel, Counts, PhaseCounts, _OracleRange
+from homing.record_rows import Placement
+from homing.records import RecordError, parse_record
+from homing.report import summary as summary_module
+from homing.report.json import to_json
+from homing.report.names import Namer
+from homing.report.results import ProcessResult, Results, area_results, read_results
+from homing.report.summary import change, duration, print_summary, shares, size
+from tests.python.record_writer import RecordWriter, four_node_run
+
+SCHEMA = json.loads((Path(summary_module.__file__).parent / "schema.json").read_text())
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+def results_of(*writers: RecordWriter) -> Results:
+    records = [parse_record(writer.bytes(), "x") for writer in writers]
+    return Results([ProcessResult(record, area_results(record, Namer())) for record in records])
+
+
+def printed(results: Results, capsys: pytest.CaptureFixture[str]) -> str:
+    print_summary(results)
+    return capsys.readouterr().err
+
+
+# The summary
+
+
+def test_one_process(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(results_of(four_node_run()), capsys)
+    lines = {line.split("  ")[0]: line for line in text.splitlines()}
+    assert "4 NUMA nodes, 2 CPUs and 8.0 GiB each" in lines["machine"]
+    assert "8, bound: 2 on node 0" in lines["threads"]
+    assert "windows (pmu: no such PMU; hint-faults: kernel.numa_balancing is 0)" in lines["source"]
+    assert "15 regions that repeat; settled at iteration 4 of 5" in lines["iteration"]
+    assert re.search(
+        r"3\.9 MiB +100 +0 +0 +0 +26 +25 +25 +24 +block, 4 runs +75 % -> 1\.0 %", lines["/main_mem/"]
+    )
+    assert re.search(r"1\.6 MiB +100 +0 +0 +0 +25 +25 +25 +25 +shared by all", lines["heap@cg+0x1234"])
+    assert "740 pages, 2.9 MiB, in 2 calls (the longest 2 ms)" in lines["moved"]
+    assert "8 ENOMEM (Cannot allocate memory), 2 EBUSY" in lines["moved"]
+    assert "2.6 % of the run" in lines["time"]
+    assert "not done: 2 pages stay where they are (2 times)" in text
+    assert "[stack] 8.0 MiB" in lines["unwatched"]
+    assert len(text.splitlines()) <= 20
+    assert "\x1b" not in text
+
+
+def test_ranks_are_merged_with_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(results_of(four_node_run(rank=0, pid=50), four_node_run(rank=1, pid=51)), capsys)
+    assert re.search(r"^ +0 +50 +cg +5\.5 MiB +5 +4 +2\.9 MiB +10 +75 % -> 1\.0 %$", text, re.MULTILINE)
+    assert re.search(r"^ +1 +51 +cg ", text, re.MULTILINE)
+    assert "1,480 pages" in text
+    assert text.count("machine ") == 1
+
+
+def test_results_are_in_the_order_of_the_ranks(tmp_path: Path) -> None:
+    paths = [str(four_node_run(rank=rank).write(tmp_path / f"{rank}.homing")) for rank in (2, 0, 1)]
+    assert [process.record.rank for process in read_results(paths).processes] == [0, 1, 2]
+    with pytest.raises(RecordError):
+        read_results([*paths, str(tmp_path / "none")], strict=True)
+    assert "No such file" in read_results([*paths, str(tmp_path / "none")]).unreadable[0]
+
+
+def test_blocks_of_one_place_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    writer = RecordWriter()
+    for node in range(2):
+        writer.row("node", index=node, position=node, cpus=1, memory_bytes=1 << 30, target=1)
+    name, path = writer.text("heap@a.out+0x20"), writer.text("/nowhere/a.out")
+    for number in range(1, 301):
+        place = 0x20 if number <= 200 else 0x30
+        writer.row(
+            "area",
+            id=number,
+            begin=number << 20,
+            bytes=1 << 20,
+            kind=2,
+            name=name,
+            origin=[place],
+            origin_object=[path],
+        )
+        writer.row("placement", area=number, when=1, pages=[256, 0])
+        writer.row("placement", area=number, when=3, pages=[0, 256])
+    results = results_of(writer)
+    assert [(area.count, area.bytes) for area in results.processes[0].areas] == [
+        (200, 200 << 20),
+        (100, 100 << 20),
+    ]
+    assert results.processes[0].areas[0].after is not None
+    assert results.processes[0].areas[0].after.pages == (0, 200 * 256)
+    assert "(x 200)" in printed(results, capsys)
+
+
+def test_many_areas_are_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    writer = RecordWriter()
+    writer.row("node", index=0, position=0, cpus=1, target=1)
+    for number in range(1, 10001):
+        writer.row(
+            "area", id=number, begin=number << 20, bytes=number * 4096, kind=1, name=writer.text("table")
+        )
+        writer.row("placement", area=number, when=1, pages=[1])
+    text = printed(results_of(writer), capsys)
+    assert f"{10000 - summary_module.MOST_AREAS} more areas" in text
+    assert len(text.splitlines()) < 30
+
+
+def test_a_freed_block_and_an_area_that_was_never_touched(capsys: pytest.CaptureFixture[str]) -> None:
+    writer = RecordWriter()
+    writer.row("node", index=0, position=0, cpus=1, target=1)
+    for number in (1, 2, 3):
+        writer.row(
+            "area",
+            id=number,
+            begin=number << 20,
+            bytes=number << 20,
+            kind=3,
+            name=writer.text(f"area{number}"),
+        )
+    writer.row("placement", area=1, when=1, pages=[256])
+    writer.row("area_end", id=1, time=0.5)
+    writer.row("placement", area=2, when=3, pages=[0], absent=512)
+    text = printed(results_of(writer), capsys)
+    assert re.search(r"area1 .* 100 +freed", text)
+    assert re.search(r"area2 .* unknown +not touched", text)
+    assert "1 other areas, 3.0 MiB, were not placed" in text
+
+
+def test_what_next_touch_moves_is_counted_without_an_area() -> None:
+    writer = RecordWriter()
+    writer.row("move", area=0xFFFFFFFF, moved=12, wanted=12, bytes=12 * 4096)
+    process = results_of(writer).processes[0]
+    assert process.moved == 12
+    assert to_json(Results([process]))["processes"][0]["moves"][0]["area"] is None
+
+
+@pytest.mark.parametrize(
+    ("pages", "text"),
+    [
+        ((3, 1), " 75  25"),
+        ((0, 0), "not touched"),
+        ((1000,) + (0,) * 7, "0: 100"),
+        ((10,) * 8, "even, 12 each"),
+        ((40, 30, 10, 10, 5, 5), "0: 40, 1: 30, 2: 10, 3: 10, others: 10"),
+    ],
+)
+def test_shares(pages: tuple[int, ...], text: str) -> None:
+    assert shares(Placement(1, 0.0, 1, 0, False, pages, 0), list(range(len(pages)))) == text
+
+
+def test_numbers_for_people() -> None:
+    assert [size(value) for value in (0, 1023, 1536, 10 << 20, 1 << 40)] == [
+        "0 B",
+        "1023 B",
+        "1.5 KiB",
+        "10 MiB",
+        "1.0 TiB",
+    ]
+    assert [duration(value) for value in (5e-6, 0.012, 1.5, 12345)] == ["5 us", "12 ms", "1.5 s", "12345 s"]
+    assert change(0.75, float("nan")) == "75 % -> ?"
+    assert change(float("nan"), float("nan")) == ""
+
+
+def test_the_estimate_after_the_last_move_only() -> None:
+    """References seen in the iteration of a move were seen before it."""
+    writer = four_node_run()
+    writer.row("move", area=1, iteration=5, wanted=1, moved=1, bytes=4096)
+    area = next(area for area in results_of(writer).processes[0].areas if area.area.id == 1)
+    assert area.remote_before == 0.75
+    assert area.remote_after != area.remote_after
+
+
+def test_the_last_settled_stretch_counts() -> None:
+    writer = RecordWriter()
+    for number, state in enumerate([1, 2, 3, 3, 2, 2, 3, 3], start=1):
+        writer.row("iteration", number=number, state=state, basis=1)
+    assert results_of(writer).processes[0].settled_at == 7
+
+
+# JSON
+
+
+def lab_counts() -> dict[str, Any]:
+    """Counts as the lab gives them: two phases on two nodes."""
+    phases = {phase: PhaseCounts(phase, 1000, [[80, 20], [40, 60]], 1, 2, 3, 0, 30) for phase in (1, 2)}
+    oracle = (_OracleRange(1, 1, 200, 10), _OracleRange(2, 2, 200, 10), _OracleRange(1, 2, 400, 25))
+    return Counts(2, 2, 1, CacheModel(1024, 16, 64, True), 2, 0, 50, phases, oracle).to_dict()
+
+
+def test_json_keeps_to_the_schema() -> None:
+    VALIDATOR.check_schema(SCHEMA)
+    results = results_of(four_node_run(rank=0), four_node_run(ended=False), RecordWriter())
+    results.command, results.status, results.seconds = ["./cg", "-x"], 3, 1.25
+    results.counts = lab_counts()
+    document = json.loads(json.dumps(to_json(results), allow_nan=False))
+    VALIDATOR.validate(document)
+    assert document["processes"][0]["areas"][0]["before"]["pages"] == [1000, 0, 0, 0]
+    assert document["processes"][0]["refused"] == {"ENOMEM": 8, "EBUSY": 2}
+    assert document["processes"][0]["remote_fraction"] == {"before": 0.75, "after": 0.01}
+    assert document["processes"][0]["iterations"]["settled_at"] == 4
+    assert document["processes"][1]["record"]["complete"] is False
+    assert document["counts"]["run"]["remote_fraction"] == 0.3
+
+
+def test_the_schema_refuses_what_is_not_documented() -> None:
+    document = to_json(results_of(four_node_run()))
+    document["processes"][0]["areas"][0]["surprise"] = 1
+    assert not VALIDATOR.is_valid(document)
+    del document["processes"][0]["areas"][0]["surprise"]
+    assert VALIDATOR.is_valid(document)
+    del document["processes"][0]["areas"][0]["owners"]
+    assert not VALIDATOR.is_valid(document)
+
+
+FILE = four_node_run().bytes()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.integers(16384, len(FILE) - 1), st.integers(0, 255)), max_size=12))
+def test_json_of_damaged_rows_keeps_to_the_schema(damage: list[tuple[int, int]]) -> None:
+    data = bytearray(FILE)
+    for position, value in damage:
+        data[position] = value
+    record = parse_record(bytes(data), "x")
+    document = to_json(Results([ProcessResult(record, area_results(record, Namer()))]))
+    VALIDATOR.validate(json.loads(json.dumps(document, allow_nan=False)))
+
+
+def test_every_documented_field_is_in_the_document() -> None:
+    """docs/json.md names every property of the schema."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "json.md").read_text()
+
+    def properties(schema: Any) -> set[str]:
+        if isinstance(schema, list):
+            return set().union(*map(properties, schema))
+        if not isinstance(schema, dict):
+            return set()
+        return set(schema.get("properties", {})) | set().union(*map(properties, schema.values()), set())
+
+    missing = {name for name in properties(SCHEMA) if f"`{name}`" not in text}
+    assert not missing
+
+
+def test_report_writes_json_and_a_summary_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = four_node_run().write(tmp_path / "r.homing")
+    out = tmp_path / "out.json"
+    assert cli.main(["report", str(path), "--json", str(out), "--summary", str(tmp_path / "s.txt")]) == 0
+    VALIDATOR.validate(json.loads(out.read_text()))
+    assert "/main_mem/" in (tmp_path / "s.txt").read_text()
+    assert capsys.readouterr().out == ""
+    assert cli.main(["report", str(path), "--json", "/no/folder/x"]) == 2
+    assert cli.main(["report", str(path)]) == 0
+    assert "/main_mem/" in capsys.readouterr().out
+
+
+def test_counts_of_the_lab_are_in_the_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    results = results_of(four_node_run())
+    results.counts = lab_counts()
+    text = printed(results, capsys)
+    assert "30 % of 400 cache misses remote" in text
+    assert "by phase: 30 %, 30 %" in text
+
+
+def test_a_summary_for_a_terminal_has_colours() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    summary_module._print(results_of(four_node_run()), terminal)
+    assert "\x1b[" in terminal.getvalue()
