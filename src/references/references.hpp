@@ -19,7 +19,7 @@ struct Reference {
     Address address = 0;
     std::int16_t node = -1;
     bool write = false;
-    std::uint32_t weight = 1; ///< references this sample stands for (PMU sampling period), at least 1
+    std::uint32_t weight = 1; ///< references this sample stands for, in units of the source's unit(), at least 1
 };
 
 /// What a source can watch now: the watched ranges, ascending and disjoint, with their granule.
@@ -46,6 +46,10 @@ class ReferenceSource {
 
     /// Take out what was seen since the last call.
     virtual void drain(std::vector<Reference>& out) = 0;
+
+    /// References that weight 1 stands for: small weights keep 16-bit counters from saturating. PMU: the sampling period
+    /// that it began with; others: 1 (a fault that was seen).
+    virtual std::uint64_t unit() const noexcept { return 1; }
 
     /// In the child of a fork: forget rings and the like, which do not exist there, without giving anything back.
     virtual void abandon() noexcept {}
