@@ -398,8 +398,8 @@ def _print(diagnosis: Diagnosis) -> None:
         text.append("available" if source.available else f"not available: {source.reason}")
         if source.command:
             text.append(f"   $ {source.command}", "bold")
-        console.print(text)
-    console.print(Text(diagnosis.verdict, "bold"))
+        console.print(text, soft_wrap=True)
+    console.print(Text(diagnosis.verdict, "bold"), soft_wrap=True)
 
 
 def command(

@@ -1,0 +1,99 @@
+"""The costs of a machine: when they are measured, where they are kept, and what happens when that fails."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from homing import costs
+
+
+@pytest.fixture
+def two_nodes(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    for name, text in {
+        "sys/devices/system/node/has_cpu": "0-1",
+        "sys/devices/system/node/online": "0-1",
+        "etc/machine-id": "0123456789abcdef",
+        "proc/cpuinfo": "model name\t: Some CPU\n",
+    }.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+    return root
+
+
+def meter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path:
+    """A program in place of homing-costs."""
+    program = tmp_path / "homing-costs"
+    program.write_text(f"#!/bin/sh\necho run >>{tmp_path}/runs\n{script}\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setattr(costs, "find_binary", lambda name: str(program))
+    return program
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("0", 1), ("0-3", 4), ("0,2,4-5", 4), ("", 1), ("junk", 1), ("0-", 1)]
+)
+def test_nodes_with_cpus(text: str, count: int, tmp_path: Path) -> None:
+    path = tmp_path / "sys/devices/system/node/has_cpu"
+    path.parent.mkdir(parents=True)
+    path.write_text(text + "\n")
+    assert costs.nodes_with_cpus(str(tmp_path)) == count
+
+
+def test_measured_once_and_kept(
+    two_nodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    meter(tmp_path, monkeypatch, "echo 'local_ns = 90'")
+    variables = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    path = costs.costs_file(variables, str(two_nodes))
+    assert Path(path).read_text() == "local_ns = 90\n"
+    assert "measuring" in capfd.readouterr().err
+    assert costs.costs_file(variables, str(two_nodes)) == path
+    assert (tmp_path / "runs").read_text() == "run\n"
+    assert [entry.name for entry in Path(path).parent.iterdir()] == [Path(path).name]
+
+
+def test_another_machine_has_another_file(two_nodes: Path) -> None:
+    first = costs.machine_id(str(two_nodes))
+    (two_nodes / "proc/cpuinfo").write_text("model name\t: Another CPU\n")
+    second = costs.machine_id(str(two_nodes))
+    (two_nodes / "sys/devices/system/node/online").write_text("0-7\n")
+    assert len({first, second, costs.machine_id(str(two_nodes))}) == 3
+
+
+def test_without_a_cache_variable_the_home_folder_serves(two_nodes: Path) -> None:
+    for variables in ({"HOME": "/home/user"}, {"HOME": "/home/user", "XDG_CACHE_HOME": "relative"}):
+        assert costs.cache_file(variables, str(two_nodes)).startswith("/home/user/.cache/homing/costs-")
+
+
+def test_one_node_is_never_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    meter(tmp_path, monkeypatch, "echo 'local_ns = 90'")
+    assert costs.costs_file({"XDG_CACHE_HOME": str(tmp_path)}, str(tmp_path / "empty")) == ""
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("script", ["echo no luck >&2; exit 3", "kill -9 $$"])
+def test_a_measurement_that_fails_is_said_and_leaves_nothing(
+    script: str,
+    two_nodes: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    meter(tmp_path, monkeypatch, script)
+    assert costs.costs_file({"XDG_CACHE_HOME": str(tmp_path / "cache")}, str(two_nodes)) == ""
+    assert "the distance tables serve" in capfd.readouterr().err
+    assert not list(tmp_path.glob("cache/homing/*"))
+
+
+def test_a_cache_that_cannot_be_written(
+    two_nodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    meter(tmp_path, monkeypatch, "echo 'local_ns = 90'")
+    (tmp_path / "file").write_text("")
+    assert costs.costs_file({"XDG_CACHE_HOME": str(tmp_path / "file")}, str(two_nodes)) == ""
+    assert "not measured" in capfd.readouterr().err
