@@ -20,30 +20,40 @@ struct Node {
 };
 
 struct Machine {
-    std::vector<Node> nodes;                     ///< ascending by index
-    std::vector<std::vector<double>> distances;  ///< [from][to] in nodes' order; SLIT values, 10 = local; may be empty
-    std::uint64_t last_level_cache_bytes = 0;    ///< of one cache (a share of a node's CPUs)
+    std::vector<Node> nodes; ///< ascending by index
+    std::vector<std::vector<double>>
+        distances; ///< [from][to] in nodes' order; SLIT values, 10 = local; may be empty
+    std::uint64_t last_level_cache_bytes = 0; ///< of one cache (a share of a node's CPUs)
     int last_level_caches_per_node = 1;
-    std::string source;                          ///< "hwloc", "HOMING_ASSUME_NODES", ... for the record
-    std::vector<std::string> remarks;            ///< e.g. "node 4 has no CPUs: never a target"
+    std::string source;               ///< "hwloc", "HOMING_ASSUME_NODES", ... for the record
+    std::vector<std::string> remarks; ///< e.g. "node 4 has no CPUs: never a target"
 
     NodeSet targets() const noexcept;
-    int cpu_to_node(int cpu) const noexcept;     ///< -1 where not known
-    std::vector<int> cpu_nodes;                  ///< by operating system CPU index
+    int cpu_to_node(int cpu) const noexcept; ///< -1 where not known
+    std::vector<int> cpu_nodes;              ///< by operating system CPU index
 };
 
-/// Number of nodes that have CPUs, read from sysfs without hwloc: cheap enough for the start of every process.
-/// 1 where it cannot be read.
+/// Number of nodes that have CPUs, read from sysfs without hwloc: cheap enough for the start of every
+/// process. 1 where it cannot be read.
 int quick_node_count() noexcept;
+int quick_node_count(const char* has_cpu_file) noexcept; ///< the same of another file
 
-/// Discover this machine through hwloc (opened by dlopen at this moment only). Empty `nodes` and a remark when hwloc
-/// is missing or fails.
+/// Note the calling thread's affinity as that of the process: to be called as early as possible, before an
+/// OpenMP runtime binds the thread. Without it discover_machine() uses the affinity it finds, unless the
+/// environment asks for binding (OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY): then it knows
+/// of the cpuset only.
+void remember_affinity() noexcept;
+
+/// Discover this machine through hwloc (opened by dlopen at this moment only). Empty `nodes` and a remark
+/// when hwloc is missing or fails.
 Machine discover_machine(Kernel& kernel);
 
-/// A machine from hwloc's synthetic notation, for tests ("numa:4 core:2 pu:1").
-Machine described_machine(const std::string& synthetic);
+/// A machine from hwloc's synthetic notation ("numa:4 core:2 pu:1") or from a file NAME.xml that lstopo
+/// wrote, for tests. Empty `nodes` and a remark where hwloc does not understand it.
+Machine described_machine(const std::string& description);
 
-/// `nodes` equal parts of this machine's CPUs, in CPU order.
+/// `nodes` equal parts of this machine's CPUs, in CPU order (the same as assumed_kernel's). With fewer CPUs
+/// than nodes every node still counts as having one, so that it is a target.
 Machine assumed_machine(int nodes);
 
 } // namespace homing

@@ -1,0 +1,95 @@
+#include "machine/costs.hpp"
+
+#include "record/record.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+using namespace homing;
+
+namespace {
+
+Machine two_nodes(double distance) {
+    Machine machine;
+    machine.nodes = {{0, 4, 1 << 30, true}, {1, 4, 1 << 30, true}, {2, 0, 1 << 30, true}};
+    machine.distances = {{10, distance, 200}, {distance, 10, 200}, {200, 200, 10}};
+    return machine;
+}
+
+class CostsFile : public testing::Test {
+  protected:
+    void SetUp() override {
+        char name[] = "/tmp/homing-costs-XXXXXX";
+        const int descriptor = ::mkstemp(name);
+        ASSERT_GE(descriptor, 0);
+        ::close(descriptor);
+        path = name;
+    }
+    void TearDown() override { std::filesystem::remove(path); }
+    StatedCosts read(const std::string& text) const {
+        std::ofstream(path, std::ios::trunc) << text;
+        return find_costs(path, two_nodes(21));
+    }
+    std::string path;
+};
+
+TEST(Costs, AssumedFromTheDistancesOfTargets) {
+    const StatedCosts stated = costs_from_distances(two_nodes(21));
+    EXPECT_DOUBLE_EQ(stated.costs.local_ns, 90);
+    EXPECT_DOUBLE_EQ(stated.costs.remote_ns, 189);
+    EXPECT_DOUBLE_EQ(stated.costs.move_call_us, 50);
+    EXPECT_DOUBLE_EQ(stated.costs.move_page_us, 1.5);
+    EXPECT_EQ(stated.source, "assumed from distances");
+}
+
+TEST(Costs, WithoutUsableDistancesTheUsualOnesAreAssumed) {
+    Machine machine = two_nodes(21);
+    machine.distances.clear();
+    EXPECT_DOUBLE_EQ(costs_from_distances(machine).costs.remote_ns, 180);
+    EXPECT_DOUBLE_EQ(costs_from_distances(two_nodes(0)).costs.remote_ns, 180);
+    EXPECT_DOUBLE_EQ(costs_from_distances(two_nodes(255)).costs.remote_ns, 180);
+    EXPECT_DOUBLE_EQ(costs_from_distances(Machine{}).costs.remote_ns, 180);
+}
+
+TEST_F(CostsFile, IsBelieved) {
+    const StatedCosts stated = read("# measured\nlocal_ns = 80\nremote_ns = 131.5\nmove_call_us = 12.25\n"
+                                    "move_page_us = 0.8\ncache_kib = 1024\n");
+    EXPECT_DOUBLE_EQ(stated.costs.local_ns, 80);
+    EXPECT_DOUBLE_EQ(stated.costs.remote_ns, 131.5);
+    EXPECT_DOUBLE_EQ(stated.costs.move_call_us, 12.25);
+    EXPECT_DOUBLE_EQ(stated.costs.move_page_us, 0.8);
+    EXPECT_EQ(stated.cache_bytes, 1u << 20);
+    EXPECT_EQ(stated.source, "stated in " + path);
+}
+
+TEST_F(CostsFile, IsNotBelievedWhereItIsWrong) {
+    const std::string good = "local_ns = 80\nremote_ns = 130\nmove_call_us = 12\n";
+    for (const char* rest :
+         {"", "move_page_us = \"fast\"", "move_page_us = -1", "move_page_us = nan", "move_page_us = inf",
+          "move_page_us = 1\nmove_pages_us = 2", "move_page_us = 1\ncache_kib = true",
+          "move_page_us =", "move_page_us = 1\nlocal_ns = 3"}) {
+        const auto before = record::messages(record::Level::warning);
+        const StatedCosts stated = read(good + rest + "\n");
+        EXPECT_EQ(stated.source, "assumed from distances") << rest;
+        EXPECT_DOUBLE_EQ(stated.costs.local_ns, 90) << rest;
+        EXPECT_EQ(record::messages(record::Level::warning), before + 1) << rest;
+    }
+    EXPECT_EQ(read("local_ns = 90\nremote_ns = 80\nmove_call_us = 1\nmove_page_us = 1").source,
+              "assumed from distances");
+    EXPECT_EQ(read("local_ns = 0\nremote_ns = 80\nmove_call_us = 1\nmove_page_us = 1").source,
+              "assumed from distances");
+}
+
+TEST_F(CostsFile, MayBeAbsent) {
+    EXPECT_EQ(find_costs("", two_nodes(21)).source, "assumed from distances");
+    EXPECT_EQ(find_costs("/no/such/file.toml", two_nodes(21)).source, "assumed from distances");
+    EXPECT_EQ(find_costs("/tmp", two_nodes(21)).source, "assumed from distances");
+    std::string any;
+    for (int byte = 0; byte < 256; ++byte)
+        any += static_cast<char>(byte);
+    EXPECT_EQ(read(any).source, "assumed from distances");
+}
+
+} // namespace
