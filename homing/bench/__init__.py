@@ -1,0 +1,1 @@
+"""homing bench (being written)."""

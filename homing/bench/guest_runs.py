@@ -1,0 +1,263 @@
+"""Programs run in the lab's guest, with homing or without, and what the guest's counter says about each run.
+
+What is compared are *counted* cache misses by (node of the CPU, node of the page): guest time means nothing.
+The programs mark their phases for the counter: 1 initialisation, 2 and 3 the two halves of the iterations.
+"""
+
+from __future__ import annotations
+
+import glob
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from homing import environment
+from homing.bench.programs import Output, parse_output
+from homing.errors import UserError
+from homing.installation import find_library
+from homing.lab.counts import Counts
+from homing.lab.errors import LAB_FAILED, LabError
+from homing.lab.guest import CountOptions, Guest, LabOptions
+from homing.lab.steps import Step, StepResult
+from homing.records import Record, RecordError, read_record
+
+RUN = (1, 2, 3)
+LAST_HALF = (3,)
+#: One thread a node, and it stays there: where threads wander, no page has a home.
+BINDING = {"OMP_PROC_BIND": "true", "OMP_PLACES": "cores"}
+
+
+@dataclass
+class Outcome:
+    """One run. Misses by phase; oracles are placements without migration (homing/lab/counts.py)."""
+
+    name: str
+    command: list[str]
+    misses: dict[int, int]
+    remote: dict[int, int]
+    #: Remote misses of the whole run with every page on its majority node of the whole run.
+    oracle_remote: int
+    #: The remote share of the last half's misses with every page on its majority node of that half.
+    oracle_last_half: float
+    output: Output
+    #: Seconds of the guest's clock, for the whole command.
+    seconds: float
+    settings: dict[str, Any] = field(default_factory=dict)
+    #: What homing's record says; None where homing did not run.
+    homing: dict[str, Any] | None = None
+
+    def remote_misses(self, phases: Sequence[int] = RUN) -> int:
+        return sum(self.remote.get(phase, 0) for phase in phases)
+
+    def remote_fraction(self, phases: Sequence[int] = RUN) -> float:
+        total = sum(self.misses.get(phase, 0) for phase in phases)
+        return self.remote_misses(phases) / total if total else math.nan
+
+    def oracle_fraction(self) -> float:
+        """Of the whole run."""
+        total = sum(self.misses.get(phase, 0) for phase in RUN)
+        return self.oracle_remote / total if total else math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "command": self.command,
+            "misses": {str(phase): count for phase, count in self.misses.items()},
+            "remote": {str(phase): count for phase, count in self.remote.items()},
+            "oracle_remote": self.oracle_remote,
+            "oracle_last_half": self.oracle_last_half,
+            "output": self.output.fields,
+            "seconds": self.seconds,
+            "settings": self.settings,
+            "homing": self.homing,
+        }
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Outcome:
+        """The inverse of to_dict. KeyError, TypeError or ValueError where it is not that."""
+        return Outcome(
+            data["name"],
+            list(data["command"]),
+            {int(phase): int(count) for phase, count in data["misses"].items()},
+            {int(phase): int(count) for phase, count in data["remote"].items()},
+            int(data["oracle_remote"]),
+            float(data["oracle_last_half"]),
+            Output(dict(data["output"])),
+            float(data["seconds"]),
+            dict(data["settings"]),
+            data["homing"],
+        )
+
+
+class GuestRuns:
+    """A booted guest with its counter that runs programs one after the other, as a context manager."""
+
+    def __init__(
+        self, progress: Callable[[str], None] | None = None, options: LabOptions | None = None
+    ) -> None:
+        self._folder = tempfile.mkdtemp(prefix="homing-runs-")
+        self.options = options or LabOptions(count=CountOptions(), progress=progress)
+        self.options.writable = [*self.options.writable, self._folder]
+        self._guest: Guest | None = None
+        self._library = find_library()
+
+    def __enter__(self) -> GuestRuns:
+        try:
+            self._guest = Guest(self.options, cwd=self._folder).__enter__()
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._guest is not None:
+                self._guest.__exit__(kind, error, trace)
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def guest(self) -> Guest:
+        assert self._guest is not None
+        return self._guest
+
+    def run(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        homing: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        **settings: Any,
+    ) -> Outcome:
+        """Run one command. `homing`: homing's variables; None runs the program without homing.
+
+        settings: of the guest's kernel (homing/lab/steps.py). LabError where the program failed, or did not
+        verify: then there is nothing to compare.
+        """
+        variables = {**BINDING, **(env or {})}
+        pattern = os.path.join(self._folder, name + ".%p.homing")
+        if homing is not None:
+            variables.update(homing)
+            variables["HOMING_RECORD"] = pattern
+            environment.preload(variables, self._library, self._folder)
+        step = Step(command=list(command), env=variables, label=name, timeout=timeout, **settings)
+        result = self.guest.step(step)
+        record = None if homing is None else self._record(pattern)
+        return outcome(result, record, settings)
+
+    def _record(self, pattern: str) -> Record:
+        """The record of the one process, which is removed."""
+        paths = glob.glob(pattern.replace("%p", "*"))
+        if len(paths) != 1:
+            raise LabError(f"homing left {len(paths)} records instead of one", LAB_FAILED)
+        record = read_record(paths[0])
+        os.unlink(paths[0])
+        return record
+
+    def vmstat(self, name: str) -> int:
+        """A number of the guest's /proc/vmstat, 0 where the kernel has none of this name."""
+        result = self.guest.step(Step(command=["cat", "/proc/vmstat"]))
+        for line in result.stdout.decode().splitlines():
+            words = line.split()
+            if words[:1] == [name]:
+                return int(words[1])
+        return 0
+
+
+def outcome(result: StepResult, record: Record | None, settings: Mapping[str, Any]) -> Outcome:
+    """The outcome of a step that counted. LabError where its program failed."""
+    output = parse_output(result.stdout.decode(errors="replace"))
+    if result.exit_status != 0 or output.verification not in ("successful", "not applicable"):
+        words = " ".join(result.stderr.decode(errors="replace").split()[-30:])
+        why = "was stopped at its time limit" if result.timed_out else f"ended with {result.exit_status}"
+        verified = f", verification {output.verification}" if output.verification else ""
+        raise LabError(
+            f"{result.label}: {' '.join(result.step.command)} {why}{verified}: {words}", LAB_FAILED
+        )
+    counts = result.counts
+    if counts is None:
+        raise UserError("the guest does not count")
+    phases = [phase for phase in RUN if phase in counts.phases]
+    return Outcome(
+        name=result.label,
+        command=list(result.step.command),
+        misses={phase: counts.misses([phase]) for phase in phases},
+        remote={phase: counts.remote([phase]) for phase in phases},
+        oracle_remote=_oracle_remote(counts),
+        oracle_last_half=counts.oracle_remote_fraction(list(LAST_HALF)) if 3 in phases else math.nan,
+        output=output,
+        seconds=result.seconds,
+        settings=dict(settings),
+        homing=None if record is None else describe(record),
+    )
+
+
+def _oracle_remote(counts: Counts) -> int:
+    """Of phases 1 to 3, with every page on its majority node of these phases together."""
+    phases = [phase for phase in RUN if phase in counts.phases]
+    try:
+        return counts.oracle_remote(phases)
+    except ValueError:
+        return counts.run_oracle_remote(phases)
+
+
+def describe(record: Record) -> dict[str, Any]:
+    """What a record says about the run and about settling.
+
+    `last_move_after`: iterations from the moment at which the outermost period was known and the guard had
+    permitted moves of each area that it ever permitted, to the last move of a hundredth of all pages or more.
+    """
+    end = record.end
+    final = end.period if end is not None else 0
+    iterations = record.iterations
+    outer = [one for one in iterations if one.regions == final] if final else iterations
+    known_time = outer[0].time if outer else math.nan
+
+    first_permission: dict[int, tuple[float, int]] = {}
+    for row in record.table("guard").tolist() if len(record.table("guard")) else []:
+        named = dict(zip(record.table("guard").dtype.names or (), row, strict=True))
+        if named["permitted"] and named["area"] not in first_permission:
+            first_permission[named["area"]] = (named["time"], named["iteration"])
+    permitted_time = max((time for time, _ in first_permission.values()), default=math.nan)
+    moved = sum(move.moved for move in record.moves)
+    large = [move for move in record.moves if move.moved * 100 >= moved > 0]
+    last_time = max((move.time for move in large), default=math.nan)
+    return {
+        "source": record.facts.get("source", ""),
+        "mechanism": record.facts.get("mechanism", ""),
+        "period": final,
+        "iterations": end.iterations if end is not None else len(iterations),
+        "settled_at": end.settled_at if end is not None else 0,
+        "moved": moved,
+        "refused": sum(refusal.pages for refusal in record.refusals),
+        "observing": record.overhead.observing,
+        "deciding": record.overhead.deciding,
+        "moving": record.overhead.moving,
+        "faults": record.overhead.faults,
+        "last_move_after": _passed(iterations, max_known(known_time, permitted_time), last_time),
+    }
+
+
+def max_known(*times: float) -> float:
+    """The latest of the times that are known, NaN where none is."""
+    known = [time for time in times if not math.isnan(time)]
+    return max(known) if known else math.nan
+
+
+def _passed(iterations: Sequence[Any], begin: float, end: float) -> int:
+    """Iterations whose end lies in (begin, end]: how long it took from one event to the other."""
+    if math.isnan(begin) or math.isnan(end):
+        return 0
+    return sum(1 for one in iterations if begin < one.time + one.seconds <= end)
+
+
+__all__ = ["BINDING", "LAST_HALF", "RUN", "GuestRuns", "Outcome", "RecordError", "describe", "outcome"]

@@ -1,0 +1,71 @@
+"""The programs that are measured (apps/), and what they print."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+
+from homing.errors import UserError
+from homing.installation import PACKAGE
+
+
+def find_program(name: str) -> str:
+    """A built program of apps/, such as cg_gfortran: in HOMING_APPS, or the source tree's build."""
+    stated = os.environ.get("HOMING_APPS", "")
+    folder = stated or os.path.join(os.path.dirname(PACKAGE), "build", "release", "apps")
+    path = os.path.join(folder, name)
+    if not os.access(path, os.X_OK) or os.path.isdir(path):
+        raise UserError(f"{path}: no such program: build it (make build), or set HOMING_APPS to its folder")
+    return os.path.abspath(path)
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a program of apps/ printed (apps/README.md). Seconds are of the clock where it ran."""
+
+    fields: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def bytes(self) -> int:
+        """Of the large arrays."""
+        return int(self.fields.get("bytes", "0"))
+
+    @property
+    def iterations(self) -> list[float]:
+        """Seconds of each iteration."""
+        return [float(word) for word in self.fields.get("time iterations from 1", "").split()]
+
+    @property
+    def initialisation(self) -> float:
+        """Seconds before the first iteration that counts."""
+        return self._seconds("time initialisation")
+
+    @property
+    def total(self) -> float:
+        """Seconds of all iterations."""
+        return self._seconds("time total")
+
+    @property
+    def verification(self) -> str:
+        """successful, failed, or not applicable."""
+        return self.fields.get("verification", "")
+
+    @property
+    def results(self) -> dict[str, str]:
+        """What must have the same digits in every run."""
+        return {name: value for name, value in self.fields.items() if name.startswith("result")}
+
+    def _seconds(self, name: str) -> float:
+        found = re.match(r"[0-9.]+", self.fields.get(name, ""))
+        return float(found[0]) if found else float("nan")
+
+
+def parse_output(text: str) -> Output:
+    """Lines `name: value` of a program's output."""
+    fields = {}
+    for line in text.splitlines():
+        name, colon, value = line.partition(": ")
+        if colon:
+            fields[name] = value.strip()
+    return Output(fields)
