@@ -171,6 +171,7 @@ void Engine::finish() noexcept {
             take_references();
         if (source_)
             source_->stop();
+        watch_.synchronise(record::now()); // what was freed is no longer where it was
         record_placements(3);
         policies_.clear_all();
         if (policies_.stuck_bytes() > 0)

@@ -45,8 +45,10 @@ class Iterative final : public Mechanism {
 
   private:
     struct Verdict {
-        std::uint64_t considered = 0; ///< granules whose owner and home are known
-        std::uint64_t misplaced = 0;
+        // Estimates over all granules: each sample stands for the granules up to half-way to its neighbours, so that
+        // borders, where samples are dense, do not weigh more than they are.
+        double considered = 0; ///< granules whose owner and home are known
+        double misplaced = 0;
         std::uint64_t references = 0;
         double remote = 0;
     };
@@ -142,7 +144,11 @@ Iterative::Verdict Iterative::judge(Engine& engine, WatchedArea& area) {
         const policy::Node owner = area.ownership.owner(pages_[i]);
         if (homes_[i] < 0 || owner == policy::unknown_node || runs.empty())
             continue;
-        ++verdict.considered;
+        const std::uint64_t before = i > 0 ? pages_[i - 1] : 0;
+        const std::uint64_t after = i + 1 < pages_.size() ? pages_[i + 1] : area.granules;
+        const bool alone = runs[run_at(pages_[i])].pattern == policy::Pattern::unknown; // stands for itself only
+        const double weight = alone ? 1 : std::max(1.0, static_cast<double>(after - before) / 2);
+        verdict.considered += weight;
         const std::size_t r = run_at(pages_[i]);
         const auto home = static_cast<policy::Node>(homes_[i]);
         bool misplaced = false;
@@ -161,7 +167,7 @@ Iterative::Verdict Iterative::judge(Engine& engine, WatchedArea& area) {
         }
         if (misplaced && area.freezer && area.freezer->frozen(pages_[i]))
             misplaced = false;
-        verdict.misplaced += misplaced;
+        verdict.misplaced += misplaced ? weight : 0;
     }
 
     // The newest references, by node of the thread and home of the page.
@@ -278,6 +284,7 @@ std::uint64_t Iterative::move(Engine& engine, WatchedArea& area, double deadline
 void Iterative::iteration_observed(Engine& engine, bool check) {
     std::uint64_t wanted = 0;
     std::uint64_t considered = 0;
+    std::uint64_t moved = 0;
     bool any_fresh = false;
     bool any_changed = false;
     double footprint = 0;
@@ -305,12 +312,10 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         if (check && !changed)
             continue;
         const Verdict verdict = judge(engine, *area);
-        const double share =
-            verdict.considered ? static_cast<double>(verdict.misplaced) / static_cast<double>(verdict.considered) : 0;
-        const auto misplaced = static_cast<std::uint64_t>(share * static_cast<double>(area->granules) + 0.5);
+        const auto misplaced = static_cast<std::uint64_t>(verdict.misplaced + 0.5);
         const std::uint64_t pages_each = std::max<std::uint64_t>(1, area->granule / page_bytes());
         wanted += misplaced;
-        considered += verdict.considered ? area->granules : 0;
+        considered += static_cast<std::uint64_t>(verdict.considered);
 
         policy::TouchModel model;
         model.page_size = area->granule;
@@ -352,8 +357,10 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
             record::append(guard);
         }
         if (moves_now && begin < deadline)
-            move(engine, *area, deadline);
+            moved += move(engine, *area, deadline);
     }
+    if (moved > 0)
+        engine.record_placements(2);
     if (check) {
         engine.stability().checked(any_changed);
         return;
