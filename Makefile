@@ -43,7 +43,7 @@ format: .setup/check .venv/complete ## lay out the sources the way `make check` 
 	@$(python) -m ruff check --quiet --fix $(python_sources)
 
 bench: .setup/bench build ## every benchmark, into benchmarks/results/ (one of them: .venv/bin/python -m homing bench NAME)
-	@$(python) -m homing bench $(BENCH)
+	@$(python) -m homing bench $(or $(BENCH),--all)
 
 install: .setup/build build ## headers, library, Fortran module, CMake and pkg-config files into PREFIX (DESTDIR is honoured)
 	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(abspath $(PREFIX))"

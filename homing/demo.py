@@ -1,7 +1,8 @@
 """`python -m homing.demo` (make demo): a program's pages are sent home, and counted.
 
-The program is the NAS benchmark CG as published: one thread touches all arrays first. It runs with serial
-initialisation, the same with homing, and with parallel initialisation, which the programmer would have to write.
+The program is the NAS benchmark CG as published: one thread touches all arrays first. It runs
+with serial initialisation, the same with homing, and with parallel initialisation, which the programmer would
+have to write.
 
 - On a machine with one NUMA node it runs in the lab's guest with four, whose counter counts every cache miss
   by the node of the CPU and the node of the page. The oracle is no run: it is the fewest remote misses that

@@ -1,1 +1,81 @@
-"""homing bench (being written)."""
+"""`homing bench NAME`: measure, and write benchmarks/results/NAME.md and NAME.json."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from homing.errors import UserError
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A benchmark: the module that has a function `run(size, only, tell, redo)`, and its line in the list."""
+
+    module: str
+    summary: str
+
+
+BENCHES = {
+    "convergence": Bench(
+        "homing.bench.convergence", "counted remote misses in the guest, against other mechanisms"
+    ),
+    "sampling": Bench(
+        "homing.bench.sampling", "faults to find the owners of 1 GiB: sampled against every page"
+    ),
+    "overhead": Bench("homing.bench.overhead", "time that homing costs programs that gain nothing from it"),
+}
+SIZES = ("small", "full")
+
+
+def command(
+    name: Annotated[
+        str | None, typer.Argument(help="which benchmark; none: list them", metavar="[NAME]")
+    ] = None,
+    size: Annotated[str, typer.Option(help="how large", metavar="small|full")] = "small",
+    only: Annotated[str, typer.Option(help="only these parts", metavar="PART,...")] = "",
+    redo: Annotated[
+        bool, typer.Option("--redo", help="measure again what was kept of an earlier run")
+    ] = False,
+    all_: Annotated[bool, typer.Option("--all", help="every benchmark")] = False,
+) -> int:
+    """Measure, and write benchmarks/results/NAME.md for people and NAME.json for programs.
+
+    A benchmark that was interrupted goes on where it was (build/bench/).
+    """
+    if size not in SIZES:
+        raise UserError(f"--size {size}: must be one of {', '.join(SIZES)}")
+    if name is None and not all_:
+        for each, bench in BENCHES.items():
+            print(f"{each:<12} {bench.summary}")
+        return 0
+    if name is not None and name not in BENCHES:
+        raise UserError(f"no benchmark '{name}'; there are {', '.join(BENCHES)}")
+    parts = [part for part in only.split(",") if part]
+    failed = [each for each in (BENCHES if name is None else [name]) if not measure(each, size, parts, redo)]
+    return 1 if failed else 0
+
+
+def measure(name: str, size: str, only: list[str], redo: bool) -> bool:
+    """Run one benchmark and write its results. False where a requirement is not met."""
+    from homing.bench.results import Results, format_value, tree, write
+
+    folder = tree() / "benchmarks" / "results"
+    module: Any = importlib.import_module(BENCHES[name].module)
+
+    def tell(words: list[str]) -> str:
+        extra = ["--size", size] if size != SIZES[0] else []
+        return " ".join(["homing bench", *words, *extra, *(["--only", ",".join(only)] if only else [])])
+
+    results: Results = module.run(size, only, tell, redo)
+    for row in results.rows:
+        print(f"{row.name:<34} {format_value(row.value):>14} {row.unit}")
+    for check in results.checks:
+        print(f"{'PASS' if check.passed else 'FAIL'}: {check.name}: {check.text}")
+    paths = write(results, folder)
+    print(f"written: {', '.join(str(path) for path in paths)}", file=sys.stderr)
+    return all(check.passed for check in results.checks)

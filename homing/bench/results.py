@@ -176,6 +176,10 @@ class Parts:
         except OSError as error:
             raise UserError(f"{self._path}: {os_reason(error)}") from error
 
+    def names(self) -> list[str]:
+        """All parts that are kept."""
+        return list(self._parts)
+
     def drop(self, names: Sequence[str]) -> None:
         """Forget parts, to measure them again."""
         for name in names:
