@@ -49,8 +49,8 @@ bool near_border(const Cycle& cycle, double phase) {
 class Search {
   public:
     Search(std::span<const Sighting> sightings, int nodes, double noise, double least_agreement,
-           const std::function<bool(const FoundCycle&)>& accept)
-        : all_(sightings), nodes_(nodes), noise_(noise), least_agreement_(least_agreement), accept_(accept) {}
+           const Gain& gain)
+        : all_(sightings), nodes_(nodes), noise_(noise), least_agreement_(least_agreement), gain_(gain) {}
 
     std::optional<FoundCycle> run(double hint);
 
@@ -89,6 +89,7 @@ class Search {
     void refold(Cycle& cycle, const std::vector<std::size_t>& chosen, double anchor) const;
     bool track(Tracked& state, double anchor, double radius) const;
     Window extent(const Cycle& cycle, double anchor) const;
+    std::optional<FoundCycle> find_best(double anchor, double radius, double period) const;
     std::optional<FoundCycle> find(double anchor, double radius, double period) const;
     void simplify(Cycle& cycle, const std::vector<std::size_t>& chosen) const;
 
@@ -96,7 +97,7 @@ class Search {
     int nodes_;
     double noise_;
     double least_agreement_;
-    const std::function<bool(const FoundCycle&)>& accept_;
+    const Gain& gain_;
 };
 
 // The places with the densest samples, densest first, far from each other.
@@ -563,12 +564,45 @@ std::optional<FoundCycle> Search::find(double anchor, double radius, double peri
     return found;
 }
 
+// Of a period and its near multiples and parts, the one with the highest gain: half of a period may explain
+// three quarters of the samples, and twice the period explains all, with twice as many pieces.
+std::optional<FoundCycle> Search::find_best(double anchor, double radius, double period) const {
+    auto best = find(anchor, radius, period);
+    if (!best) return best;
+    double gain = gain_(*best);
+    const auto attempt = [&](double other) {
+        auto found = find(anchor, std::max(radius, 1.25 * other), other);
+        const double found_gain = found ? gain_(*found) : 0;
+        if (found_gain > gain) {
+            best = std::move(found);
+            gain = found_gain;
+        }
+    };
+    const double agreement = static_cast<double>(best->matches) / best->samples;
+    const double found = best->cycle.period;
+    const std::size_t pieces = best->cycle.pieces.size();
+    if (agreement < 1 - std::max(noise_, 0.02) - 0.06)
+        for (const int multiple : {2, 3})
+            attempt(found * multiple);
+    for (const std::size_t part : {2u, 3u}) {
+        if (pieces % part != 0 || pieces / part < 2) continue;
+        bool repeats = true;
+        for (std::size_t k = 0; k + pieces / part < pieces; ++k)
+            repeats = repeats && best->cycle.pieces[k].node == best->cycle.pieces[k + pieces / part].node;
+        if (repeats) {
+            attempt(found / static_cast<double>(part));
+            break;
+        }
+    }
+    if (gain <= 0) return std::nullopt;
+    return best;
+}
+
 std::optional<FoundCycle> Search::run(double hint) {
     if (nodes_ < 2 || all_.size() < least_in_window + least_predicted) return std::nullopt;
     for (const double anchor : anchors()) {
         if (hint > 0) {
-            auto found = find(anchor, std::max(1.25 * hint, 6.0), hint);
-            if (found && accept_(*found)) return found;
+            if (auto found = find_best(anchor, std::max(1.25 * hint, 6.0), hint)) return found;
             continue;
         }
         const double whole = std::max(anchor - middle(all_.front()), middle(all_.back()) - anchor) + 1;
@@ -601,8 +635,7 @@ std::optional<FoundCycle> Search::run(double hint) {
             std::sort(order.begin(), order.end());
             for (const double period : order) {
                 if (++tried > 4) break;
-                auto found = find(anchor, radius, period);
-                if (found && accept_(*found)) return found;
+                if (auto found = find_best(anchor, radius, period)) return found;
             }
         }
     }
@@ -631,9 +664,8 @@ std::uint64_t Cycle::stretch_end(std::uint64_t page) const {
 }
 
 std::optional<FoundCycle> find_cycle(std::span<const Sighting> sightings, int nodes, double noise,
-                                     double least_agreement,
-                                     const std::function<bool(const FoundCycle&)>& accept, double hint) {
-    return Search(sightings, nodes, noise, least_agreement, accept).run(hint);
+                                     double least_agreement, const Gain& gain, double hint) {
+    return Search(sightings, nodes, noise, least_agreement, gain).run(hint);
 }
 
 } // namespace homing::policy

@@ -26,10 +26,12 @@ struct FoundCycle {
     std::uint32_t matches = 0; // of those
 };
 
-// Sightings by page. `accept` says whether a cycle explains its samples better than what is known without it;
-// the search goes on where it does not. Deterministic. A few milliseconds where there is no period.
+// How much better a cycle explains its samples than what is known without it (nats); at most 0: not at all.
+using Gain = std::function<double(const FoundCycle&)>;
+
+// Sightings by page. The search goes on where a cycle gains nothing. hint: a period to track instead of
+// searching for one (0: none). Deterministic. A few milliseconds where there is no period.
 std::optional<FoundCycle> find_cycle(std::span<const Sighting> sightings, int nodes, double noise,
-                                     double least_agreement,
-                                     const std::function<bool(const FoundCycle&)>& accept, double hint = 0);
+                                     double least_agreement, const Gain& gain, double hint = 0);
 
 } // namespace homing::policy

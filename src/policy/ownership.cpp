@@ -115,6 +115,7 @@ class OwnershipBuilder {
     };
 
     void segment();
+    void recheck_owned();
     void find_cycles();
     void search_cycles(std::size_t first, std::size_t end, double hint, std::vector<Draft>& found);
     double period_of_runs() const;
@@ -193,6 +194,19 @@ void OwnershipBuilder::segment() {
     }
 }
 
+// Pages shared by a few of many nodes look owned as long as nobody knows which nodes share: with that known,
+// the likelihoods are compared again.
+void OwnershipBuilder::recheck_owned() {
+    for (Draft& draft : drafts_) {
+        if (draft.pattern != Pattern::owned || !seen_shared(draft.first, draft.end)) continue;
+        const NodeSet set = sharers(draft.first, draft.end);
+        if (size_of(set) < 2) continue;
+        const double owned = log_likelihood(samples_, draft.first, draft.end, draft.node, noise_, set);
+        const double shared = log_likelihood(samples_, draft.first, draft.end, samples_.nodes(), noise_, set);
+        if (shared > owned) draft.pattern = Pattern::shared;
+    }
+}
+
 // Where to search for periods: disordered runs, together with neighbours too short to be seen at the density
 // of their samples (a dense cluster resolves the blocks of a cyclic array around it); and many short runs.
 void OwnershipBuilder::find_cycles() {
@@ -262,13 +276,12 @@ void OwnershipBuilder::search_cycles(std::size_t first, std::size_t end, double 
     const double penalty = change_penalty(samples_.size());
     const double match = -std::log(1 - noise_);
     const double miss = -std::log(noise_ / std::max(samples_.nodes() - 1, 1));
-    const auto shorter = [&](const FoundCycle& c) {
+    const auto gain = [&](const FoundCycle& c) {
         const double by_cycle = c.matches * match + (c.samples - c.matches) * miss +
                                 penalty * (static_cast<double>(c.cycle.pieces.size()) + 2);
-        return by_cycle < description_length(c.sampled, match, miss, penalty);
+        return description_length(c.sampled, match, miss, penalty) - by_cycle;
     };
-    const auto cycle =
-        find_cycle(sightings, samples_.nodes(), noise_, options_.least_agreement, shorter, hint);
+    const auto cycle = find_cycle(sightings, samples_.nodes(), noise_, options_.least_agreement, gain, hint);
     if (!cycle) return;
     Draft draft{samples_.find(cycle->sampled.first), samples_.find(cycle->sampled.end - 1) + 1,
                 Pattern::cyclic};
@@ -478,6 +491,7 @@ void OwnershipBuilder::doubt() {
 Ownership OwnershipBuilder::build() {
     if (result_.pages_ == 0 || samples_.empty()) return result_;
     segment();
+    recheck_owned();
     find_cycles();
     split_shared();
     emit_runs();
@@ -564,23 +578,35 @@ Contradiction changed(const Ownership& believed, const Samples& fresh) {
 }
 
 Samples refreshed(const Ownership& believed, const Samples& old, const Samples& fresh) {
-    Samples kept = old;
     if (fresh.nodes() != old.nodes()) return fresh;
-    std::uint64_t last_agreeing = 0; // first page after it
-    bool contradiction = false;
+    Samples kept = old;
+    const std::uint64_t none = believed.pages();
+    const std::uint64_t reach = 2 * none / std::max<std::size_t>(fresh.size(), 1) + 1;
+    std::uint64_t agreeing = none, first = none,
+                  last = none; // pages: last agreement, contradictions since then
+    const auto drop = [&](std::uint64_t next) {
+        if (first == none) return;
+        // Between the agreeing neighbours, but not far beyond the usual distance of fresh samples.
+        const std::uint64_t low = agreeing == none ? 0 : agreeing + 1;
+        kept.forget({std::max(low, first - std::min(first, reach)), std::min(next, last + reach + 1)});
+        first = none;
+    };
     auto run = believed.runs().begin();
     for (std::size_t i = 0; i < fresh.size(); ++i) {
-        while (run != believed.runs().end() && run->end <= fresh.page(i))
+        const std::uint64_t page = fresh.page(i);
+        while (run != believed.runs().end() && run->end <= page)
             ++run;
         if (run == believed.runs().end()) break;
         const Verdict verdict = judge(believed, fresh, i, *run);
-        if (verdict == Verdict::contradicts) contradiction = true;
-        if (verdict != Verdict::agrees) continue;
-        if (contradiction) kept.forget({last_agreeing, fresh.page(i)});
-        contradiction = false;
-        last_agreeing = fresh.page(i) + 1;
+        if (verdict == Verdict::contradicts) {
+            if (first == none) first = page;
+            last = page;
+        } else if (verdict == Verdict::agrees) {
+            drop(page);
+            agreeing = page;
+        }
     }
-    if (contradiction) kept.forget({last_agreeing, believed.pages()});
+    drop(none);
     kept.replace_by(fresh);
     return kept;
 }

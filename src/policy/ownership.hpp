@@ -155,8 +155,10 @@ struct Contradiction {
 };
 Contradiction changed(const Ownership& believed, const Samples& fresh);
 
-// Joins old and fresh samples after a contradiction: in every stretch between two fresh samples of which one
-// contradicts the belief, the old samples are dropped. Use: infer_ownership(pages, refreshed(...)).
+// Joins old samples and those of a check of the whole area (SamplePlan::check) after owners changed or
+// drifted: around every fresh sample that contradicts the belief, as far as the neighbouring fresh samples
+// that agree with it, the old samples are dropped. Use: infer_ownership(pages, refreshed(...)); samples of
+// the rounds that follow are merged.
 Samples refreshed(const Ownership& believed, const Samples& old, const Samples& fresh);
 
 } // namespace homing::policy

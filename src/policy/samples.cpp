@@ -91,7 +91,7 @@ double Samples::share(std::size_t index) const {
 std::size_t Samples::find(std::uint64_t page) const {
     const auto found = std::lower_bound(pages_.begin(), pages_.end(), page);
     return found != pages_.end() && *found == page ? static_cast<std::size_t>(found - pages_.begin())
-                                                   : pages_.size();
+                                                   : size();
 }
 
 void Samples::replace_by(const Samples& newer) {

@@ -62,75 +62,105 @@ constexpr double most_weight = 8;
 constexpr double pure_share = 0.98; // of the touches of a page that one node uses
 constexpr double major_share = 0.6; // of a page that others use too (another phase, a halo)
 
+// The likelihoods of one sample under each state.
+class Emission {
+  public:
+    Emission(const Samples& samples, double noise, NodeSet sharers);
+    void operator()(std::size_t i, Scores& gain) const;
+
+  private:
+    double likelihood(double own, double touches) const {
+        return 0.5 * std::exp(own * log_pure_ + (touches - own) * log_impure_) +
+               0.5 * std::exp(own * log_major_ + (touches - own) * log_minor_);
+    }
+
+    const Samples& samples_;
+    std::size_t nodes_;
+    NodeSet sharers_;
+    double noise_, n_;
+    double log_match_, log_miss_, log_pure_, log_impure_, log_major_, log_minor_, log_sharer_, log_stranger_;
+};
+
+Emission::Emission(const Samples& samples, double noise, NodeSet sharers)
+    : samples_(samples), nodes_(static_cast<std::size_t>(samples.nodes())),
+      sharers_(sharers & all_nodes(samples.nodes())), noise_(noise), n_(samples.nodes()) {
+    const double others = std::max(n_ - 1, 1.0);
+    log_match_ = std::log(1 - noise);
+    log_miss_ = std::log(noise / others);
+    log_pure_ = std::log(pure_share);
+    log_impure_ = std::log((1 - pure_share) / others);
+    log_major_ = std::log(major_share);
+    log_minor_ = std::log((1 - major_share) / others);
+    // A little is left for nodes that were not seen sharing.
+    const double inside = std::max(size_of(sharers_), 1);
+    log_sharer_ = std::log(inside < n_ ? 0.95 / inside : 1 / n_);
+    log_stranger_ = std::log(inside < n_ ? 0.05 / (n_ - inside) : 1 / n_);
+}
+
+void Emission::operator()(std::size_t i, Scores& gain) const {
+    const auto counts = samples_.counts(i);
+    const double total = samples_.touches(i);
+    const std::size_t shared = nodes_, disordered = nodes_ + 1;
+    if (nodes_ == 1 || total == 0) {
+        std::fill_n(gain.begin(), nodes_ + 2, 0.0);
+        if (nodes_ == 1) gain[shared] = gain[disordered] = -1;
+        return;
+    }
+    if (total == 1) {
+        // One touch tells nothing about sharing; a little in favour of "disordered", which claims less.
+        std::fill_n(gain.begin(), nodes_, log_miss_);
+        gain[static_cast<std::size_t>(samples_.dominant(i))] = log_match_;
+        gain[disordered] = -std::log(n_);
+        gain[shared] = gain[disordered] - 0.01;
+        return;
+    }
+    // A page that node o owns: with probability 1 - noise half-and-half touched by it alone or mostly by it;
+    // else it is a page of any owner.
+    const double scale = std::min(1.0, most_weight / total);
+    const double touches = total * scale;
+    double sum = 0, sharing = 0;
+    std::size_t untouched = 0;
+    for (std::size_t o = 0; o < nodes_; ++o) {
+        if (counts[o] == 0) {
+            ++untouched;
+            continue;
+        }
+        const double own = counts[o] * scale;
+        gain[o] = likelihood(own, touches);
+        sum += gain[o];
+        sharing += own * (contains(sharers_, static_cast<Node>(o)) ? log_sharer_ : log_stranger_);
+    }
+    const double absent = likelihood(0, touches);
+    sum += absent * static_cast<double>(untouched);
+    const double background = noise_ * sum / n_;
+    const double log_absent = std::log((1 - noise_) * absent + background);
+    for (std::size_t o = 0; o < nodes_; ++o)
+        gain[o] = counts[o] != 0 ? std::log((1 - noise_) * gain[o] + background) : log_absent;
+    gain[shared] = std::log((1 - noise_) * std::exp(sharing) + background);
+    gain[disordered] = std::log(sum / n_);
+}
+
 } // namespace
 
 double change_penalty(std::size_t samples) {
-    return 0.5 * std::log(static_cast<double>(std::max<std::size_t>(samples, 2))) + 3.0;
+    return 0.5 * std::log(static_cast<double>(std::max<std::size_t>(samples, 2))) + 4.0;
 }
 
 std::vector<Segment> segment_samples(const Samples& samples, double noise, NodeSet sharers) {
-    const int nodes = samples.nodes();
-    const auto width = static_cast<std::size_t>(nodes);
-    const std::size_t shared = width, disordered = width + 1;
-    const double n = nodes;
-    const double others = std::max(n - 1, 1.0);
-    const double log_uniform = -std::log(n);
-    const double log_match = std::log(1 - noise), log_miss = std::log(noise / others);
-    const double log_pure = std::log(pure_share), log_impure = std::log((1 - pure_share) / others);
-    const double log_major = std::log(major_share), log_minor = std::log((1 - major_share) / others);
-    const double inside = std::max(size_of(sharers & all_nodes(nodes)), 1);
-    // A little is left for nodes that were not seen sharing.
-    const double log_sharer = std::log(inside < n ? 0.95 / inside : 1 / n);
-    const double log_stranger = std::log(inside < n ? 0.05 / (n - inside) : 1 / n);
+    const Emission emission(samples, noise, sharers);
+    return best_segments(samples.size(), samples.nodes() + 2, change_penalty(samples.size()), emission);
+}
 
-    const auto emission = [&](std::size_t i, Scores& gain) {
-        const auto counts = samples.counts(i);
-        const double total = samples.touches(i);
-        if (nodes == 1 || total == 0) {
-            std::fill_n(gain.begin(), width + 2, 0.0);
-            if (nodes == 1) gain[shared] = gain[disordered] = -1;
-            return;
-        }
-        if (total == 1) {
-            // One touch tells nothing about sharing; a little in favour of "disordered", which claims less.
-            std::fill_n(gain.begin(), width, log_miss);
-            gain[static_cast<std::size_t>(samples.dominant(i))] = log_match;
-            gain[shared] = log_uniform - 0.01;
-            gain[disordered] = log_uniform;
-            return;
-        }
-        // A page that node o owns: with probability 1 - noise half-and-half touched by it alone or mostly by
-        // it; else it is a page of any owner.
-        const double scale = std::min(1.0, most_weight / total);
-        const double touches = total * scale;
-        const auto likelihood = [&](double own) {
-            return 0.5 * std::exp(own * log_pure + (touches - own) * log_impure) +
-                   0.5 * std::exp(own * log_major + (touches - own) * log_minor);
-        };
-        double sum = 0, sharing = 0;
-        int untouched = 0;
-        for (std::size_t o = 0; o < width; ++o) {
-            if (counts[o] == 0) {
-                ++untouched;
-                continue;
-            }
-            const double own = counts[o] * scale;
-            gain[o] = likelihood(own);
-            sum += gain[o];
-            sharing += own * (contains(sharers, static_cast<Node>(o)) ? log_sharer : log_stranger);
-        }
-        const double absent = likelihood(0);
-        sum += absent * untouched;
-        const double background = noise * sum / n;
-        for (std::size_t o = 0; o < width; ++o)
-            if (counts[o] != 0) gain[o] = std::log((1 - noise) * gain[o] + background);
-        const double log_absent = untouched ? std::log((1 - noise) * absent + background) : 0;
-        for (std::size_t o = 0; o < width; ++o)
-            if (counts[o] == 0) gain[o] = log_absent;
-        gain[shared] = std::log((1 - noise) * std::exp(sharing) + background);
-        gain[disordered] = std::log(sum / n);
-    };
-    return best_segments(samples.size(), nodes + 2, change_penalty(samples.size()), emission);
+double log_likelihood(const Samples& samples, std::size_t first, std::size_t end, int state, double noise,
+                      NodeSet sharers) {
+    const Emission emission(samples, noise, sharers);
+    Scores gain{};
+    double sum = 0;
+    for (std::size_t i = first; i < end; ++i) {
+        emission(i, gain);
+        sum += gain[static_cast<std::size_t>(state)];
+    }
+    return sum;
 }
 
 std::vector<Segment> segment_labels(std::span<const Node> labels, int nodes, double noise) {

@@ -26,6 +26,10 @@ double change_penalty(std::size_t samples);
 // States 0..N+1. `sharers`: the nodes that shared pages are expected to be touched by (all, where not known).
 std::vector<Segment> segment_samples(const Samples& samples, double noise, NodeSet sharers);
 
+// Log-likelihood of samples [first, end) under one state.
+double log_likelihood(const Samples& samples, std::size_t first, std::size_t end, int state, double noise,
+                      NodeSet sharers);
+
 // Owner states only, of plain labels (each a node).
 std::vector<Segment> segment_labels(std::span<const Node> labels, int nodes, double noise);
 
