@@ -20,6 +20,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+// The buffers that we look at are only addresses to us: that read's is not filled yet is its nature.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
 namespace homing::doors {
 namespace {
 
