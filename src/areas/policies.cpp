@@ -1,5 +1,6 @@
 #include "areas/policies.hpp"
 
+#include "areas/proc_maps.hpp"
 #include "base/raw_calls.hpp"
 
 #include <algorithm>
@@ -18,26 +19,6 @@ constexpr int mode_flags = MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | MPOL_F_
 
 Range intersection(Range a, Range b) noexcept { return {std::max(a.begin, b.begin), std::min(a.end, b.end)}; }
 
-/// "7f00-7f10 rw-p ..." -> its range and whether it is shared.
-bool parse_mapping(const char* line, const char* end, Mapping& mapping) noexcept {
-    const auto hex = [&line, end](char stop, Address& value) {
-        value = 0;
-        const char* first = line;
-        for (; line < end && *line != stop; ++line) {
-            const char c = *line;
-            const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-            if (digit < 0) return false;
-            value = value * 16 + static_cast<Address>(digit);
-        }
-        if (line == first || line == end) return false;
-        ++line;
-        return true;
-    };
-    if (!hex('-', mapping.range.begin) || !hex(' ', mapping.range.end) || end - line < 4) return false;
-    mapping.shared = line[3] == 's';
-    return true;
-}
-
 /// Does the balancer scan memory of this policy, that of the task being `task`? (mm/mempolicy.c,
 /// vma_policy_mof: only the default policy and those that ask for it.)
 bool balanced(const MemoryPolicy& policy, const MemoryPolicy& task) noexcept {
@@ -47,7 +28,7 @@ bool balanced(const MemoryPolicy& policy, const MemoryPolicy& task) noexcept {
 
 } // namespace
 
-bool read_mappings(const char* path, std::span<const Range> ranges, std::vector<Mapping>& mappings) {
+bool read_mappings(const char* path, std::span<const Range> ranges, std::vector<MappedRange>& mappings) {
     mappings.clear();
     const int file = raw::open(path, O_RDONLY);
     if (file < 0) return false;
@@ -74,16 +55,17 @@ bool read_mappings(const char* path, std::span<const Range> ranges, std::vector<
         while (line < end) {
             const char* const newline = std::find(line, end, '\n');
             if (newline == end && !last) break;
-            Mapping mapping;
             if (newline != line) {
-                if (!parse_mapping(line, newline, mapping)) {
+                Mapping mapping;
+                if (!parse_mapping(std::string_view(line, newline), mapping)) {
                     good = false;
                     break;
                 }
                 any = true;
                 while (wanted != ranges.end() && wanted->end <= mapping.range.begin)
                     ++wanted;
-                if (wanted != ranges.end() && mapping.range.overlaps(*wanted)) mappings.push_back(mapping);
+                if (wanted != ranges.end() && mapping.range.overlaps(*wanted))
+                    mappings.push_back({mapping.range, mapping.shared});
             }
             line = std::min(newline + 1, end);
         }
@@ -117,10 +99,10 @@ PolicyKeeper::Pieces::iterator PolicyKeeper::split_at(Address address) {
 }
 
 /// After this each piece in the range lies in one mapping or in none.
-void PolicyKeeper::split_at_borders(Range range, std::span<const Mapping> mappings) {
+void PolicyKeeper::split_at_borders(Range range, std::span<const MappedRange> mappings) {
     split_at(range.begin);
     split_at(range.end);
-    for (const Mapping& mapping : mappings) {
+    for (const MappedRange& mapping : mappings) {
         const Range part = intersection(mapping.range, range);
         if (part.empty()) continue;
         split_at(part.begin);
@@ -168,7 +150,7 @@ void PolicyKeeper::remember(const Piece& piece) {
 
 /// Pieces for all private memory of the range: old ones where our policy is still in force, new ones with the
 /// policy that is found elsewhere.
-int PolicyKeeper::cover(Range range, std::span<const Mapping> mappings, Outcome& outcome) {
+int PolicyKeeper::cover(Range range, std::span<const MappedRange> mappings, Outcome& outcome) {
     split_at_borders(range, mappings);
     Address at = range.begin;
     const auto drop = [this, &outcome](Range gone) {
@@ -177,7 +159,7 @@ int PolicyKeeper::cover(Range range, std::span<const Mapping> mappings, Outcome&
             piece = pieces_.erase(piece);
         outcome.left_alone += gone.bytes();
     };
-    for (const Mapping& mapping : mappings) {
+    for (const MappedRange& mapping : mappings) {
         const Range part = intersection(mapping.range, range);
         if (part.empty()) continue;
         if (at < part.begin) drop({at, part.begin});
@@ -227,7 +209,7 @@ int PolicyKeeper::put(Address begin, Piece& piece) {
 }
 
 int PolicyKeeper::set_one(std::size_t layer, Range range, const MemoryPolicy& policy,
-                          std::span<const Mapping> mappings, Outcome& outcome) {
+                          std::span<const MappedRange> mappings, Outcome& outcome) {
     if (range.empty()) return 0;
     Outcome this_one;
     int error = cover(range, mappings, this_one);
@@ -277,7 +259,7 @@ PolicyKeeper::Outcome PolicyKeeper::set(Layer layer, std::span<Request> requests
         request.range = whole_pages(request.range);
         ranges.push_back(request.range);
     }
-    std::vector<Mapping> mappings;
+    std::vector<MappedRange> mappings;
     const bool known = read_mappings(maps_.c_str(), ranges, mappings);
     auto first = mappings.cbegin();
     for (Request& request : requests) {
@@ -287,7 +269,7 @@ PolicyKeeper::Outcome PolicyKeeper::set(Layer layer, std::span<Request> requests
         while (last != mappings.cend() && last->range.begin < request.range.end)
             ++last;
         request.error = known ? set_one(static_cast<std::size_t>(layer), request.range, request.policy,
-                                        std::span<const Mapping>(first, last), outcome)
+                                        std::span<const MappedRange>(first, last), outcome)
                               : EIO;
         if (request.error) {
             ++outcome.failed;
@@ -303,7 +285,7 @@ PolicyKeeper::Outcome PolicyKeeper::own(std::span<const Range> ranges, NodeSet a
     whole.reserve(ranges.size());
     for (Range range : ranges)
         whole.push_back(whole_pages(range));
-    std::vector<Mapping> mappings;
+    std::vector<MappedRange> mappings;
     if (!read_mappings(maps_.c_str(), whole, mappings)) {
         outcome.failed = ranges.size();
         outcome.error = EIO;
@@ -347,7 +329,7 @@ PolicyKeeper::Outcome PolicyKeeper::own(std::span<const Range> ranges, NodeSet a
                 }
                 const int refused =
                     set_one(static_cast<std::size_t>(Layer::owned), piece, owned_policy(allowed),
-                            std::span<const Mapping>(mapping, mapping + 1), outcome);
+                            std::span<const MappedRange>(mapping, mapping + 1), outcome);
                 if (!error) error = refused;
             }
         }
@@ -361,12 +343,14 @@ PolicyKeeper::Outcome PolicyKeeper::own(std::span<const Range> ranges, NodeSet a
 }
 
 /// Without `mappings` (they could not be read) every piece counts as mapped.
-void PolicyKeeper::clear_one(unsigned which, Range range, const std::vector<Mapping>* mappings,
+void PolicyKeeper::clear_one(unsigned which, Range range, const std::vector<MappedRange>* mappings,
                              Outcome& outcome) {
-    split_at_borders(range, mappings ? std::span<const Mapping>(*mappings) : std::span<const Mapping>());
-    auto mapping = mappings ? std::lower_bound(mappings->begin(), mappings->end(), range.begin,
-                                               [](const Mapping& m, Address at) { return m.range.end <= at; })
-                            : std::vector<Mapping>::const_iterator();
+    split_at_borders(range,
+                     mappings ? std::span<const MappedRange>(*mappings) : std::span<const MappedRange>());
+    auto mapping = mappings
+                       ? std::lower_bound(mappings->begin(), mappings->end(), range.begin,
+                                          [](const MappedRange& m, Address at) { return m.range.end <= at; })
+                       : std::vector<MappedRange>::const_iterator();
     for (auto at = pieces_.lower_bound(range.begin); at != pieces_.end() && at->first < range.end;) {
         Piece& piece = at->second;
         const std::size_t bytes = piece.end - at->first;
@@ -411,7 +395,7 @@ void PolicyKeeper::clear_one(unsigned which, Range range, const std::vector<Mapp
 PolicyKeeper::Outcome PolicyKeeper::clear_layers(unsigned which, std::span<const Range> ranges) {
     Outcome outcome;
     if (pieces_.empty()) return outcome;
-    std::vector<Mapping> mappings;
+    std::vector<MappedRange> mappings;
     const bool known = read_mappings(maps_.c_str(), ranges, mappings);
     for (Range range : ranges)
         if (!range.empty()) clear_one(which, range, known ? &mappings : nullptr, outcome);

@@ -31,14 +31,14 @@
 namespace homing {
 
 /// A mapping of this process that overlaps a range of interest.
-struct Mapping {
+struct MappedRange {
     Range range;
     bool shared = false;
 };
 
 /// The mappings of a file in the format of /proc/self/maps that overlap one of `ranges` (ascending), in
 /// order. False where the file cannot be read or is none such.
-bool read_mappings(const char* path, std::span<const Range> ranges, std::vector<Mapping>& mappings);
+bool read_mappings(const char* path, std::span<const Range> ranges, std::vector<MappedRange>& mappings);
 
 /// Kernel NUMA balancing leaves memory of this policy alone; pages to come land as without a policy.
 MemoryPolicy owned_policy(NodeSet allowed) noexcept;
@@ -117,14 +117,14 @@ class PolicyKeeper {
     };
 
     Pieces::iterator split_at(Address address);
-    void split_at_borders(Range range, std::span<const Mapping> mappings);
+    void split_at_borders(Range range, std::span<const MappedRange> mappings);
     void merge_around(Range range);
     Pieces::const_iterator piece_at(Address address) const noexcept;
-    int cover(Range range, std::span<const Mapping> mappings, Outcome& outcome);
+    int cover(Range range, std::span<const MappedRange> mappings, Outcome& outcome);
     int put(Address begin, Piece& piece);
-    int set_one(std::size_t layer, Range range, const MemoryPolicy& policy, std::span<const Mapping> mappings,
-                Outcome& outcome);
-    void clear_one(unsigned which, Range range, const std::vector<Mapping>* mappings, Outcome& outcome);
+    int set_one(std::size_t layer, Range range, const MemoryPolicy& policy,
+                std::span<const MappedRange> mappings, Outcome& outcome);
+    void clear_one(unsigned which, Range range, const std::vector<MappedRange>* mappings, Outcome& outcome);
     Outcome clear_layers(unsigned which, std::span<const Range> ranges);
     MemoryPolicy read_as_found(const MemoryPolicy& read) const noexcept;
     void remember(const Piece& piece);

@@ -36,7 +36,8 @@ void ReferenceCounters::reset(std::uint64_t granules, int nodes, std::size_t row
 std::uint64_t ReferenceCounters::hash(std::uint64_t granule) const noexcept { return mix(granule ^ seed_); }
 
 std::size_t ReferenceCounters::slot_of(std::uint64_t granule, std::uint64_t hash) const noexcept {
-    // The threshold looks at the highest bits, the slot at the lowest: a sub-sample still spreads over all slots.
+    // The threshold looks at the highest bits, the slot at the lowest: a sub-sample still spreads over all
+    // slots.
     const std::size_t mask = slots_.size() - 1;
     std::size_t slot = static_cast<std::size_t>(hash) & mask;
     while (slots_[slot] != no_row && keys_[slots_[slot]] != granule)

@@ -1,11 +1,11 @@
-// Reference counters of one area: granule x node, over a bounded sample of the granules. The page reference counters
-// of UPMlib (Nikolopoulos et al. 2000) were hardware's and complete; here a row exists only for granules that were
-// seen, and when the rows run out a uniform sub-sample of the granules is kept, so that the memory does not grow with
-// the area.
+// Reference counters of one area: granule x node, over a bounded sample of the granules. The page reference
+// counters of UPMlib (Nikolopoulos et al. 2000) were hardware's and complete; here a row exists only for
+// granules that were seen, and when the rows run out a uniform sub-sample of the granules is kept, so that
+// the memory does not grow with the area.
 //
-// The sub-sample is chosen by a hash of the granule's index: a granule is kept while hash < threshold, and each time
-// the rows are full the threshold is halved. Whether a granule stays depends on nothing that was observed, so the kept
-// granules are an unbiased sample of those seen, however often each was referenced.
+// The sub-sample is chosen by a hash of the granule's index: a granule is kept while hash < threshold, and
+// each time the rows are full the threshold is halved. Whether a granule stays depends on nothing that was
+// observed, so the kept granules are an unbiased sample of those seen, however often each was referenced.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +21,13 @@ class ReferenceCounters {
     static constexpr std::size_t default_rows = 1u << 16;
     static constexpr std::uint16_t saturation = 0xffff;
 
-    /// Begin anew: an area of `granules` granules, counts for nodes 0..nodes-1, at most `rows` rows (never more than
-    /// granules). The only call that allocates. `seed` chooses the sub-sample.
+    /// Begin anew: an area of `granules` granules, counts for nodes 0..nodes-1, at most `rows` rows (never
+    /// more than granules). The only call that allocates. `seed` chooses the sub-sample.
     void reset(std::uint64_t granules, int nodes, std::size_t rows = default_rows, std::uint64_t seed = 0);
 
-    /// Count `weight` references of a granule by a node. Counts stop at `saturation`. False: nothing was counted,
-    /// because the granule or node does not exist, or the granule is not in the sub-sample (totals count it even so).
+    /// Count `weight` references of a granule by a node. Counts stop at `saturation`. False: nothing was
+    /// counted, because the granule or node does not exist, or the granule is not in the sub-sample (totals
+    /// count it even so).
     bool add(std::uint64_t granule, int node, std::uint32_t weight = 1) noexcept;
 
     /// Halve all counts, so that old references weigh less than new ones. Rows that become zero are given up.
@@ -41,8 +42,8 @@ class ReferenceCounters {
     std::size_t size() const noexcept { return used_; }
     bool empty() const noexcept { return used_ == 0; }
     std::size_t capacity() const noexcept { return capacity_; }
-    /// Share of the granules that the sub-sample keeps, a power of two in (0, 1]: size() / sampled_fraction() estimates
-    /// how many granules were seen.
+    /// Share of the granules that the sub-sample keeps, a power of two in (0, 1]: size() / sampled_fraction()
+    /// estimates how many granules were seen.
     double sampled_fraction() const noexcept;
     /// References by each node, those of granules outside the sub-sample included; halved by decay().
     std::span<const std::uint64_t> totals() const noexcept { return totals_; }
@@ -50,8 +51,8 @@ class ReferenceCounters {
     std::uint16_t count(std::uint64_t granule, int node) const noexcept;
     std::size_t memory_bytes() const noexcept;
 
-    /// Visit the rows in ascending order of granule: visit(granule, span of nodes() counts), the form in which
-    /// policy::Samples::add takes them. Does not allocate.
+    /// Visit the rows in ascending order of granule: visit(granule, span of nodes() counts), the form in
+    /// which policy::Samples::add takes them. Does not allocate.
     template <class Visit> void for_each_sorted(Visit&& visit) {
         sort_rows();
         for (std::size_t i = 0; i < used_; ++i)

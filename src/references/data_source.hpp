@@ -25,23 +25,29 @@ constexpr std::uint64_t hops(std::uint64_t value) noexcept { return field(value,
 
 } // namespace data_source
 
-/// A line fill buffer holds a miss on its way, and stores tell no more than a miss of the first level: unknown.
+/// A line fill buffer holds a miss on its way, and stores tell no more than a miss of the first level:
+/// unknown.
 constexpr Served served(std::uint64_t value) noexcept {
     constexpr std::uint64_t cxl = 0x09, any_cache = 0x0b, ram = 0x0d, persistent = 0x0e; // PERF_MEM_LVLNUM_*
     constexpr std::uint64_t own_socket_hops = 1;                                         // PERF_MEM_HOPS_0
     constexpr std::uint64_t memory =
         PERF_MEM_LVL_LOC_RAM | PERF_MEM_LVL_REM_RAM1 | PERF_MEM_LVL_REM_RAM2 | PERF_MEM_LVL_REM_CCE2;
-    constexpr std::uint64_t caches = PERF_MEM_LVL_L1 | PERF_MEM_LVL_L2 | PERF_MEM_LVL_L3 | PERF_MEM_LVL_REM_CCE1;
+    constexpr std::uint64_t caches =
+        PERF_MEM_LVL_L1 | PERF_MEM_LVL_L2 | PERF_MEM_LVL_L3 | PERF_MEM_LVL_REM_CCE1;
     const std::uint64_t level = data_source::level(value);
     const std::uint64_t number = data_source::level_number(value);
-    if ((level & memory) != 0 || number == ram || number == persistent || number == cxl) return Served::beyond;
+    if ((level & memory) != 0 || number == ram || number == persistent || number == cxl)
+        return Served::beyond;
     if (data_source::remote(value)) {
         // AMD calls the neighbouring core complex of the same socket remote, zero hops away.
-        return number == any_cache && data_source::hops(value) == own_socket_hops ? Served::cache : Served::beyond;
+        return number == any_cache && data_source::hops(value) == own_socket_hops ? Served::cache
+                                                                                  : Served::beyond;
     }
     const bool hit = (level & PERF_MEM_LVL_HIT) != 0;
     const bool miss = (level & PERF_MEM_LVL_MISS) != 0;
-    if (miss) return (level & PERF_MEM_LVL_L3) != 0 || number == PERF_MEM_LVLNUM_L3 ? Served::beyond : Served::unknown;
+    if (miss)
+        return (level & PERF_MEM_LVL_L3) != 0 || number == PERF_MEM_LVLNUM_L3 ? Served::beyond
+                                                                              : Served::unknown;
     if (hit && (level & caches) != 0) return Served::cache;
     if (number >= PERF_MEM_LVLNUM_L1 && number <= PERF_MEM_LVLNUM_L4) return Served::cache;
     return Served::unknown;

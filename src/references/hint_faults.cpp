@@ -1,11 +1,13 @@
-// References from the kernel's NUMA hint faults. The balancer makes pages inaccessible from time to time so that it
-// sees who touches them; the faults show as software page-fault events of perf, with address, thread and CPU. They are
-// exact, and safe for system calls, but the kernel would also migrate the pages: MPOL_BIND | MPOL_F_NUMA_BALANCING with
-// one node keeps the faults and stops (almost) all migration, because a page may only go to a node of its policy. So
-// each piece of a watched range is bound to the node where most of it lies already.
+// References from the kernel's NUMA hint faults. The balancer makes pages inaccessible from time to time so
+// that it sees who touches them; the faults show as software page-fault events of perf, with address, thread
+// and CPU. They are exact, and safe for system calls, but the kernel would also migrate the pages: MPOL_BIND
+// | MPOL_F_NUMA_BALANCING with one node keeps the faults and stops (almost) all migration, because a page may
+// only go to a node of its policy. So each piece of a watched range is bound to the node where most of it
+// lies already.
 //
-// First touches of pages that did not exist show as well; they are references, too. From Linux 6.4 the balancer scans
-// only areas that a thread has used lately, so that the first faults come one scan later than before.
+// First touches of pages that did not exist show as well; they are references, too. From Linux 6.4 the
+// balancer scans only areas that a thread has used lately, so that the first faults come one scan later than
+// before.
 #include "references/references.hpp"
 
 #include "areas/policies.hpp"
@@ -25,11 +27,12 @@
 namespace homing {
 namespace {
 
-constexpr std::size_t probes_of_piece = 16;              ///< pages looked at in each piece
-constexpr std::size_t pieces_of_range = 64;              ///< at most, so that a range gets few mappings
-constexpr std::size_t pieces_of_retry = 1024;            ///< probed again in one drain
-constexpr unsigned longest_retry = 64;                   ///< drains
-constexpr std::uint64_t free_reserve = std::uint64_t{64} << 20; ///< a node keeps this much free, or is not bound to
+constexpr std::size_t probes_of_piece = 16;   ///< pages looked at in each piece
+constexpr std::size_t pieces_of_range = 64;   ///< at most, so that a range gets few mappings
+constexpr std::size_t pieces_of_retry = 1024; ///< probed again in one drain
+constexpr unsigned longest_retry = 64;        ///< drains
+constexpr std::uint64_t free_reserve = std::uint64_t{64}
+                                       << 20; ///< a node keeps this much free, or is not bound to
 
 SamplerEvent page_faults() noexcept {
     SamplerEvent event;
@@ -90,7 +93,8 @@ class HintFaults final : public ReferenceSource, private SampleVisitor {
 
 std::string HintFaults::unavailable() {
     long balancing = 0;
-    if (!read_number(proc_ + "/sys/kernel/numa_balancing", balancing)) return "the kernel has no NUMA balancing";
+    if (!read_number(proc_ + "/sys/kernel/numa_balancing", balancing))
+        return "the kernel has no NUMA balancing";
     // Bit 1 alone (memory tiering) makes hint faults on slow memory only.
     if ((balancing & 1) == 0) return "kernel.numa_balancing is " + std::to_string(balancing);
     SamplerRing ring;
@@ -124,19 +128,21 @@ Range whole_granules(const WatchedRange& watched) noexcept {
     return inner.empty() ? Range{pages.begin, pages.begin} : inner;
 }
 
-/// Pieces of 2 MiB, or larger ones so that they are not too many; borders inside the range are those of huge pages.
+/// Pieces of 2 MiB, or larger ones so that they are not too many; borders inside the range are those of huge
+/// pages.
 void HintFaults::cut(Range range, std::vector<Piece>& pieces) const {
     const std::size_t step =
         std::max(huge_page_bytes, align_up(range.bytes() / pieces_of_range + 1, huge_page_bytes));
     for (Address begin = range.begin; begin < range.end;) {
-        const Address end = std::min(range.end, align_up(begin + 1, huge_page_bytes) + step - huge_page_bytes);
+        const Address end =
+            std::min(range.end, align_up(begin + 1, huge_page_bytes) + step - huge_page_bytes);
         pieces.push_back({.range = {begin, end}});
         begin = end;
     }
 }
 
-/// Is there a page, in memory or swapped out, whatever query() says? (Kernels up to 6.5 answer ENOENT for a page that
-/// is armed for a hint fault.)
+/// Is there a page, in memory or swapped out, whatever query() says? (Kernels up to 6.5 answer ENOENT for a
+/// page that is armed for a hint fault.)
 bool HintFaults::present(Address address) {
     if (pagemap_ < 0) pagemap_ = raw::open((proc_ + "/self/pagemap").c_str(), O_RDONLY);
     if (pagemap_ < 0) return false;
@@ -230,12 +236,14 @@ bool HintFaults::start(std::span<const WatchedRange> ranges) {
             return false;
         }
     }
-    // What is not watched any more gets its policy back; what still is must not blink: the balancer would start anew.
+    // What is not watched any more gets its policy back; what still is must not blink: the balancer would
+    // start anew.
     std::vector<Range> gone;
     std::size_t next = 0;
     for (const WatchedRange& old : watched_.all()) {
         Address at = old.range.begin;
-        while (next < ranges.size() && ranges[next].range.end <= at) ++next;
+        while (next < ranges.size() && ranges[next].range.end <= at)
+            ++next;
         for (std::size_t i = next; i < ranges.size() && ranges[i].range.begin < old.range.end; ++i) {
             if (ranges[i].range.begin > at) gone.push_back({at, ranges[i].range.begin});
             at = std::max(at, ranges[i].range.end);
@@ -252,8 +260,8 @@ bool HintFaults::start(std::span<const WatchedRange> ranges) {
     observe(std::move(pieces));
     retry_after_ = retry_in_ = 4;
     if (samplers_.refused() > 0 && reason_.empty())
-        reason_ = std::to_string(samplers_.refused()) +
-                  " threads cannot be observed: " + explain_sampler_error(samplers_.refused_error(), proc_.c_str());
+        reason_ = std::to_string(samplers_.refused()) + " threads cannot be observed: " +
+                  explain_sampler_error(samplers_.refused_error(), proc_.c_str());
     if (wanted && waiting_.empty() && keeper_.bytes(PolicyKeeper::Layer::observed) == 0 && !reason_.empty()) {
         const std::string why = reason_;
         stop();

@@ -1,5 +1,6 @@
-// References from precise memory samples of the PMU (pmu_events.hpp): each sample has the address and the CPU of a load
-// or store; those served by the own socket's caches are left out. The kernel stays out of the samples where it can.
+// References from precise memory samples of the PMU (pmu_events.hpp): each sample has the address and the CPU
+// of a load or store; those served by the own socket's caches are left out. The kernel stays out of the
+// samples where it can.
 #include "references/references.hpp"
 
 #include "references/data_source.hpp"
@@ -93,11 +94,13 @@ std::string Pmu::unavailable() {
         return true;
     });
     if (description_.kind == PmuKind::pebs &&
-        std::all_of(description_.events.begin(), description_.events.end(), [](const PmuEvent& e) { return e.stores; }))
+        std::all_of(description_.events.begin(), description_.events.end(),
+                    [](const PmuEvent& e) { return e.stores; }))
         description_.events.clear(); // stores alone tell too little
     if (!description_.events.empty()) return {};
     description_.why_not = explain_sampler_error(first_error, proc_.c_str());
-    if (description_.kind == PmuKind::ibs && !excludes_kernel && (first_error == EACCES || first_error == EPERM))
+    if (description_.kind == PmuKind::ibs && !excludes_kernel &&
+        (first_error == EACCES || first_error == EPERM))
         description_.why_not += " and this kernel's IBS cannot leave out the kernel (Linux 6.14 can)";
     return description_.why_not;
 }
@@ -147,7 +150,8 @@ void Pmu::refer(std::size_t event, Address address, std::uint32_t cpu, bool writ
     if (reference.node < 0) return;
     reference.write = write;
     const std::uint64_t period = description_.events[event].sampler.period;
-    reference.weight = static_cast<std::uint32_t>(std::clamp<std::uint64_t>((period + unit_ / 2) / unit_, 1, ~0u));
+    reference.weight =
+        static_cast<std::uint32_t>(std::clamp<std::uint64_t>((period + unit_ / 2) / unit_, 1, ~0u));
     out_->push_back(reference);
 }
 
@@ -196,8 +200,10 @@ void Pmu::adapt() {
         // References weigh 1 at least, so a period far below the unit would count them too high.
         const PeriodLimits limits{.least = std::max(what.least_period, std::min<std::uint64_t>(unit_, 1000)),
                                   .unit = what.period_unit,
-                                  .most_rate = most_rate(samplers_.threads(), ring_samples, seconds / drains_)};
-        const std::uint64_t period = adapted_period(what.sampler.period, seen_[event] + lost, seconds, limits);
+                                  .most_rate =
+                                      most_rate(samplers_.threads(), ring_samples, seconds / drains_)};
+        const std::uint64_t period =
+            adapted_period(what.sampler.period, seen_[event] + lost, seconds, limits);
         changed = changed || period != what.sampler.period;
         what.sampler.period = period;
     }

@@ -13,7 +13,8 @@ bool read_text(const std::string& path, std::string& text) {
     char buffer[4096];
     if (raw::read_file(path.c_str(), buffer, sizeof buffer) < 0) return false;
     text = buffer;
-    while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+    while (!text.empty() && (text.back() == '\n' || text.back() == ' '))
+        text.pop_back();
     return true;
 }
 
@@ -48,10 +49,12 @@ template <class Visit> bool each_part(std::string_view text, char separator, Vis
     }
 }
 
-/// Loads that took long, and stores, of one core PMU. Primes as periods, so that loops do not fall in step with them.
+/// Loads that took long, and stores, of one core PMU. Primes as periods, so that loops do not fall in step
+/// with them.
 constexpr std::uint64_t loads_period = 10'007;
 constexpr std::uint64_t stores_period = 1'000'003;
-/// Micro-ops between two tags; with l3missonly all but the misses are dropped by the hardware, so more can be tagged.
+/// Micro-ops between two tags; with l3missonly all but the misses are dropped by the hardware, so more can be
+/// tagged.
 constexpr std::uint64_t ops_period = 1 << 20;
 constexpr std::uint64_t misses_period = 1 << 16;
 constexpr std::size_t spe_aux_bytes = 256 * 1024;
@@ -109,7 +112,9 @@ void add_ibs(const std::string& devices, PmuDescription& description) {
     ops.sampler.weight = true;
     const auto has = [&directory](const char* term) { return exists(directory + "/format/" + term); };
     std::string terms;
-    const auto use = [&terms](const char* term) { terms += (terms.empty() ? "" : ",") + std::string(term) + "=1"; };
+    const auto use = [&terms](const char* term) {
+        terms += (terms.empty() ? "" : ",") + std::string(term) + "=1";
+    };
     if (has("cnt_ctl")) use("cnt_ctl"); // count micro-ops, not cycles: stalls attract no samples
     const bool misses_only = has("l3missonly");
     if (misses_only) use("l3missonly");
@@ -140,14 +145,17 @@ void add_spe(const std::string& sysfs, const std::string& devices, PmuDescriptio
         return;
     }
     records.period_unit = 256; // PMSIRR_EL1.INTERVAL begins at bit 8
-    records.least_period = std::max<std::uint64_t>(256, number_in<std::uint64_t>(directory + "/caps/min_interval", 256));
+    records.least_period =
+        std::max<std::uint64_t>(256, number_in<std::uint64_t>(directory + "/caps/min_interval", 256));
     records.sampler.period = std::max(misses_period, align_up(records.least_period, records.period_unit));
     records.sampler.aux_pages = std::max<std::size_t>(1, spe_aux_bytes / page_bytes());
     description.kind = PmuKind::spe;
     description.events.push_back(std::move(records));
 
-    // MIDR_EL1: implementer in bits 31-24, part in bits 15-4. N1, V1, N2, V2 share one encoding of data sources.
-    const auto midr = number_in<std::uint64_t>(sysfs + "/devices/system/cpu/cpu0/regs/identification/midr_el1", 0);
+    // MIDR_EL1: implementer in bits 31-24, part in bits 15-4. N1, V1, N2, V2 share one encoding of data
+    // sources.
+    const auto midr =
+        number_in<std::uint64_t>(sysfs + "/devices/system/cpu/cpu0/regs/identification/midr_el1", 0);
     const unsigned part = static_cast<unsigned>(midr >> 4 & 0xfff);
     description.neoverse_sources =
         (midr >> 24 & 0xff) == 0x41 && (part == 0xd0c || part == 0xd40 || part == 0xd49 || part == 0xd4f);
@@ -193,7 +201,8 @@ bool put_field(const FormatField& field, std::uint64_t value, SamplerEvent& even
     return true;
 }
 
-bool encode_terms(const std::string& directory, std::string_view terms, SamplerEvent& event, std::string& problem) {
+bool encode_terms(const std::string& directory, std::string_view terms, SamplerEvent& event,
+                  std::string& problem) {
     return each_part(terms, ',', [&](std::string_view term) {
         const std::size_t equals = term.find('=');
         const std::string name(term.substr(0, equals));
@@ -227,7 +236,8 @@ bool encode_terms(const std::string& directory, std::string_view terms, SamplerE
 PmuDescription describe_pmu(const std::string& sysfs) {
     const std::string devices = sysfs + "/bus/event_source/devices";
     PmuDescription description;
-    for (const char* pmu : {"cpu", "cpu_core", "cpu_atom"}) add_pebs(devices, pmu, description);
+    for (const char* pmu : {"cpu", "cpu_core", "cpu_atom"})
+        add_pebs(devices, pmu, description);
     if (description.kind == PmuKind::none) add_ibs(devices, description);
     if (description.kind == PmuKind::none) add_spe(sysfs, devices, description);
     if (description.kind != PmuKind::none) {

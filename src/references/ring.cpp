@@ -25,7 +25,8 @@ Geometry geometry_of(const SamplerRing& ring) noexcept {
         offset = page_bytes();
         size = ring.bytes > offset ? ring.bytes - offset : 0;
     }
-    const bool fits = offset >= sizeof(perf_event_mmap_page) && offset <= ring.bytes && size <= ring.bytes - offset;
+    const bool fits =
+        offset >= sizeof(perf_event_mmap_page) && offset <= ring.bytes && size <= ring.bytes - offset;
     if (!fits || size < 64 || (size & (size - 1)) != 0) return geometry;
     geometry.data = static_cast<const std::uint8_t*>(ring.map) + offset;
     geometry.size = size;

@@ -1,6 +1,7 @@
-// Reader of one mapped perf ring (perf_event_open(2), "MMAP layout"). The kernel writes records and moves data_head;
-// the reader takes them out and moves data_tail. Records may wrap around the end of the buffer. Nothing here makes a
-// system call or allocates, and no content of the buffer, however broken, makes it read outside the mapping.
+// Reader of one mapped perf ring (perf_event_open(2), "MMAP layout"). The kernel writes records and moves
+// data_head; the reader takes them out and moves data_tail. Records may wrap around the end of the buffer.
+// Nothing here makes a system call or allocates, and no content of the buffer, however broken, makes it read
+// outside the mapping.
 #pragma once
 
 #include "kernel/kernel.hpp"
@@ -31,7 +32,8 @@ struct AuxChunk {
 /// What draining met, accumulated over calls.
 struct RingStatistics {
     std::uint64_t samples = 0;
-    std::uint64_t lost = 0;      ///< samples that the kernel said it lost (PERF_RECORD_LOST, _LOST_SAMPLES, truncated AUX)
+    std::uint64_t lost =
+        0; ///< samples that the kernel said it lost (PERF_RECORD_LOST, _LOST_SAMPLES, truncated AUX)
     std::uint64_t throttled = 0; ///< times the kernel paused the event because it fired too often
     std::uint64_t unknown = 0;   ///< records of other types
     std::uint64_t malformed = 0; ///< records whose size cannot be
@@ -47,8 +49,9 @@ class RingVisitor {
     ~RingVisitor() = default;
 };
 
-/// Take everything out of the ring that was there at the call (a reader that keeps up with a writer forever does not
-/// hang). `weight` as in the SamplerEvent of the ring. Callable by one thread at a time for one ring.
+/// Take everything out of the ring that was there at the call (a reader that keeps up with a writer forever
+/// does not hang). `weight` as in the SamplerEvent of the ring. Callable by one thread at a time for one
+/// ring.
 void drain_ring(const SamplerRing& ring, bool weight, RingVisitor& visitor, RingStatistics& statistics);
 
 /// Throw away what is there. Returns the number of bytes.

@@ -47,13 +47,15 @@ bool read_number(const std::string& path, long& value) noexcept {
 
 std::size_t ring_pages_within(std::size_t rings, std::size_t page, std::uint64_t budget) noexcept {
     std::size_t pages = std::max<std::size_t>(1, ThreadSamplers::ring_data_bytes / page);
-    while (pages > 1 && std::uint64_t{rings} * (1 + pages) * page > budget / 2) pages /= 2;
+    while (pages > 1 && std::uint64_t{rings} * (1 + pages) * page > budget / 2)
+        pages /= 2;
     return pages;
 }
 
 std::uint64_t ring_budget(const char* proc) noexcept {
     long kilobytes = 0;
-    if (!read_number(std::string(proc) + "/sys/kernel/perf_event_mlock_kb", kilobytes) || kilobytes < 0) kilobytes = 516;
+    if (!read_number(std::string(proc) + "/sys/kernel/perf_event_mlock_kb", kilobytes) || kilobytes < 0)
+        kilobytes = 516;
     const long cpus = std::max(1l, ::sysconf(_SC_NPROCESSORS_ONLN));
     rlimit limit{};
     if (::getrlimit(RLIMIT_MEMLOCK, &limit) != 0) limit.rlim_cur = 0;
@@ -95,7 +97,7 @@ ThreadSamplers::~ThreadSamplers() { close(); }
 
 /// The directory of threads has 2 links and one for each thread: the cheapest way to ask for their number.
 nlink_t ThreadSamplers::thread_links() const noexcept {
-    struct stat status {};
+    struct stat status{};
     const int saved = errno;
     const bool known = ::stat((proc_ + "/self/task").c_str(), &status) == 0;
     errno = saved;
@@ -173,7 +175,8 @@ void ThreadSamplers::close_thread(Thread& thread) {
 
 void ThreadSamplers::close() {
     if (owner_ == ::getpid())
-        for (Thread& thread : threads_) close_thread(thread);
+        for (Thread& thread : threads_)
+            close_thread(thread);
     abandon();
 }
 

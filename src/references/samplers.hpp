@@ -1,6 +1,6 @@
-// Samplers of every thread of this process: one perf ring a thread and event, opened for the threads that are there,
-// for new ones as they are noticed, and closed after threads have ended. A thread may only be sampled by its own event
-// because the kernel refuses to map a ring of an inherited one (perf_event_open(2)).
+// Samplers of every thread of this process: one perf ring a thread and event, opened for the threads that are
+// there, for new ones as they are noticed, and closed after threads have ended. A thread may only be sampled
+// by its own event because the kernel refuses to map a ring of an inherited one (perf_event_open(2)).
 #pragma once
 
 #include "kernel/kernel.hpp"
@@ -35,11 +35,11 @@ class ThreadSamplers {
     ThreadSamplers(const ThreadSamplers&) = delete;
     ThreadSamplers& operator=(const ThreadSamplers&) = delete;
 
-    /// Open these events for every thread of the process. 0 where at least one sampler is open afterwards, else the
-    /// errno of the first that was refused. Rings get smaller until they fit what may be locked.
+    /// Open these events for every thread of the process. 0 where at least one sampler is open afterwards,
+    /// else the errno of the first that was refused. Rings get smaller until they fit what may be locked.
     int open(std::span<const SamplerEvent> events);
-    /// Take out what was seen; threads that began or ended since are noticed where their number changed, and every
-    /// sixteenth time in any case.
+    /// Take out what was seen; threads that began or ended since are noticed where their number changed, and
+    /// every sixteenth time in any case.
     void drain(SampleVisitor& visitor);
     void close();
     /// In the child of a fork: the rings do not exist there; forget them.
@@ -57,7 +57,7 @@ class ThreadSamplers {
   private:
     struct Thread {
         int id = 0;
-        bool seen = false; ///< by the last look at the list of threads
+        bool seen = false;              ///< by the last look at the list of threads
         std::vector<SamplerRing> rings; ///< by event; map is null where it was refused
     };
 
@@ -81,11 +81,13 @@ class ThreadSamplers {
     RingStatistics statistics_;
 };
 
-/// How many data pages (a power of two) each of `rings` rings may have: ring_data_bytes, or less where all of them
-/// together would take more than half of `budget` bytes (others of the same user need some, too). At least 1.
+/// How many data pages (a power of two) each of `rings` rings may have: ring_data_bytes, or less where all of
+/// them together would take more than half of `budget` bytes (others of the same user need some, too). At
+/// least 1.
 std::size_t ring_pages_within(std::size_t rings, std::size_t page, std::uint64_t budget) noexcept;
 
-/// Bytes that this user's processes may lock for perf rings: perf_event_mlock_kb for each CPU and RLIMIT_MEMLOCK.
+/// Bytes that this user's processes may lock for perf rings: perf_event_mlock_kb for each CPU and
+/// RLIMIT_MEMLOCK.
 std::uint64_t ring_budget(const char* proc) noexcept;
 
 /// Why opening a sampler failed, in a few words for the user.

@@ -36,7 +36,8 @@ Packet packet_at(std::span<const std::uint8_t> bytes, std::size_t offset) noexce
         header = rest[1];
         header_bytes = 2;
         if (header == 0x00) {
-            // Alignment: padding up to the next multiple of a power of two; pieces of the buffer begin aligned.
+            // Alignment: padding up to the next multiple of a power of two; pieces of the buffer begin
+            // aligned.
             const std::size_t unit = std::size_t{2} << (rest[0] & 0xf);
             const std::size_t skipped = unit - offset % unit;
             packet.kind = Kind::padding;
@@ -75,7 +76,8 @@ Packet packet_at(std::span<const std::uint8_t> bytes, std::size_t offset) noexce
 
 } // namespace
 
-void decode_spe(std::span<const std::uint8_t> bytes, std::vector<SpeRecord>& records, SpeStatistics& statistics) {
+void decode_spe(std::span<const std::uint8_t> bytes, std::vector<SpeRecord>& records,
+                SpeStatistics& statistics) {
     SpeRecord record;
     bool begun = false;
     bool spoiled = false;
@@ -135,8 +137,8 @@ void decode_spe(std::span<const std::uint8_t> bytes, std::vector<SpeRecord>& rec
 
 bool spe_went_beyond_caches(const SpeRecord& record, bool neoverse) noexcept {
     if (neoverse && record.has_source) {
-        // 0 first level, 8 second level, 9 peer core, 10 own cluster, 11 system cache, 12 peer cluster, 13 remote
-        // socket, 14 memory.
+        // 0 first level, 8 second level, 9 peer core, 10 own cluster, 11 system cache, 12 peer cluster, 13
+        // remote socket, 14 memory.
         if (record.source == 13 || record.source == 14) return true;
         if (record.source == 0 || (record.source >= 8 && record.source <= 12)) return false;
     }

@@ -1,8 +1,9 @@
-// Decoder of Arm's Statistical Profiling Extension (Arm Architecture Reference Manual, "The Statistical Profiling
-// Extension", sample record format): the hardware writes a record of packets for each sampled operation.
+// Decoder of Arm's Statistical Profiling Extension (Arm Architecture Reference Manual, "The Statistical
+// Profiling Extension", sample record format): the hardware writes a record of packets for each sampled
+// operation.
 //
-// A packet is a header byte (two for the extended format) and a payload of 1, 2, 4 or 8 bytes, little endian, whose size
-// is in bits 5-4 of the header. A record ends with an end packet or a timestamp.
+// A packet is a header byte (two for the extended format) and a payload of 1, 2, 4 or 8 bytes, little endian,
+// whose size is in bits 5-4 of the header. A record ends with an end packet or a timestamp.
 #pragma once
 
 #include "base/pages.hpp"
@@ -36,12 +37,13 @@ struct SpeStatistics {
     std::uint64_t malformed = 0; ///< bytes that begin no packet, and records cut short
 };
 
-/// Append the complete records in `bytes`. A byte that begins no packet spoils the record it stands in; decoding goes on
-/// behind it. The kernel never divides a record between two pieces of the AUX buffer.
-void decode_spe(std::span<const std::uint8_t> bytes, std::vector<SpeRecord>& records, SpeStatistics& statistics);
+/// Append the complete records in `bytes`. A byte that begins no packet spoils the record it stands in;
+/// decoding goes on behind it. The kernel never divides a record between two pieces of the AUX buffer.
+void decode_spe(std::span<const std::uint8_t> bytes, std::vector<SpeRecord>& records,
+                SpeStatistics& statistics);
 
-/// Did this load or store go beyond the caches of its socket, as far as can be told? `neoverse`: the data source is in
-/// the encoding of Arm's Neoverse cores; otherwise only the events are known.
+/// Did this load or store go beyond the caches of its socket, as far as can be told? `neoverse`: the data
+/// source is in the encoding of Arm's Neoverse cores; otherwise only the events are known.
 bool spe_went_beyond_caches(const SpeRecord& record, bool neoverse) noexcept;
 
 } // namespace homing

@@ -18,8 +18,9 @@ class WatchedRanges {
     std::span<const WatchedRange> all() const noexcept { return ranges_; }
 
     bool contains(Address address) const noexcept {
-        const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), address,
-                                            [](Address a, const WatchedRange& w) { return a < w.range.begin; });
+        const auto after =
+            std::upper_bound(ranges_.begin(), ranges_.end(), address,
+                             [](Address a, const WatchedRange& w) { return a < w.range.begin; });
         return after != ranges_.begin() && std::prev(after)->range.contains(address);
     }
 

@@ -61,7 +61,8 @@ TEST(ReferenceCounters, WithRoomForAllTheyAreExactAndSorted) {
 }
 
 TEST(ReferenceCounters, WhatIsKeptWhenFullIsStillExact) {
-    // Once a granule is in the final sub-sample it was in every earlier (larger) one, so nothing of it was ever lost.
+    // Once a granule is in the final sub-sample it was in every earlier (larger) one, so nothing of it was
+    // ever lost.
     EXPECT_TRUE(rc::check([] {
         const std::uint64_t granules = 5000;
         const int nodes = *rc::gen::inRange(1, 9);
@@ -88,7 +89,8 @@ TEST(ReferenceCounters, WhatIsKeptWhenFullIsStillExact) {
 }
 
 TEST(ReferenceCounters, TheSubSampleDoesNotFavourBusyGranules) {
-    // Every tenth granule is referenced a hundred times as often; its share of the kept granules must stay a tenth.
+    // Every tenth granule is referenced a hundred times as often; its share of the kept granules must stay a
+    // tenth.
     const std::uint64_t granules = 200000;
     ReferenceCounters counters;
     counters.reset(granules, 4, 4096, 7);

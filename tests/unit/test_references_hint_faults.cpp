@@ -41,7 +41,8 @@ class AlteredKernel : public Kernel {
         ++binds;
         if (bind_error) return bind_error;
         if (!pretend_nodes) return linux_kernel().bind(range, policy);
-        for (Address a = range.begin; a < range.end; a += page_bytes()) policies[a] = policy;
+        for (Address a = range.begin; a < range.end; a += page_bytes())
+            policies[a] = policy;
         return 0;
     }
     int policy_at(Address address, MemoryPolicy& policy) noexcept override {
@@ -50,7 +51,8 @@ class AlteredKernel : public Kernel {
         policy = known == policies.end() ? MemoryPolicy{} : known->second;
         return 0;
     }
-    int open_sampler(const SamplerEvent& event, int thread, std::size_t pages, SamplerRing& ring) noexcept override {
+    int open_sampler(const SamplerEvent& event, int thread, std::size_t pages,
+                     SamplerRing& ring) noexcept override {
         return sampler_error ? sampler_error : linux_kernel().open_sampler(event, thread, pages, ring);
     }
     std::uint64_t free_bytes(int) noexcept override { return free; }
@@ -59,7 +61,9 @@ class AlteredKernel : public Kernel {
     }
     int task_policy(MemoryPolicy& policy) noexcept override { return linux_kernel().task_policy(policy); }
     int allowed_nodes(NodeSet& nodes) noexcept override { return linux_kernel().allowed_nodes(nodes); }
-    int protect(Range range, Access access) noexcept override { return linux_kernel().protect(range, access); }
+    int protect(Range range, Access access) noexcept override {
+        return linux_kernel().protect(range, access);
+    }
     int current_node() noexcept override { return linux_kernel().current_node(); }
     void close_sampler(SamplerRing& ring) noexcept override { linux_kernel().close_sampler(ring); }
     int node_of_cpu(int cpu) noexcept override { return linux_kernel().node_of_cpu(cpu); }
@@ -96,7 +100,8 @@ class Memory {
     explicit Memory(std::size_t bytes) : bytes_(bytes) {
         // Aligned to huge pages, so that tests know where pieces begin.
         const std::size_t whole = bytes + huge_page_bytes;
-        map_ = ::mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        map_ = ::mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                      0);
         whole_ = whole;
         begin = align_up(reinterpret_cast<Address>(map_), huge_page_bytes);
         ::madvise(map_, whole, MADV_NOHUGEPAGE);
@@ -107,7 +112,8 @@ class Memory {
             *reinterpret_cast<volatile char*>(begin + page * page_bytes()) = 1;
     }
     void drop(std::size_t first, std::size_t end) {
-        ::madvise(reinterpret_cast<void*>(begin + first * page_bytes()), (end - first) * page_bytes(), MADV_DONTNEED);
+        ::madvise(reinterpret_cast<void*>(begin + first * page_bytes()), (end - first) * page_bytes(),
+                  MADV_DONTNEED);
     }
     Range range() const { return {begin, begin + bytes_}; }
     WatchedRange watched() const { return {range(), page_bytes(), 0}; }
@@ -164,7 +170,8 @@ TEST_F(HintFaults, FaultsOfOtherThreadsInWatchedMemoryBecomeReferences) {
     references.clear();
     toucher = std::thread([&] {
         // The source has to notice this thread first.
-        while (!std::filesystem::exists(proc / "go")) std::this_thread::yield();
+        while (!std::filesystem::exists(proc / "go"))
+            std::this_thread::yield();
         watched.touch(100, 200);
         other.touch(0, other.pages());
     });
@@ -243,7 +250,8 @@ TEST_F(HintFaults, EachPieceIsBoundToTheNodeThatHasMostOfIt) {
     kernel.pretend_nodes = true;
     Memory memory(16 << 20);
     memory.touch(0, memory.pages());
-    for (std::size_t page = 0; page < memory.pages(); ++page) // quarters on nodes 0..3, every fifth page astray
+    for (std::size_t page = 0; page < memory.pages();
+         ++page) // quarters on nodes 0..3, every fifth page astray
         kernel.node_of_page[memory.begin + page * page_bytes()] =
             page % 5 == 0 ? static_cast<int>(page % 4) : static_cast<int>(page * 4 / memory.pages());
     const WatchedRange ranges[] = {memory.watched()};

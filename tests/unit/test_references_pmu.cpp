@@ -25,7 +25,8 @@ namespace {
 class Tree {
   public:
     explicit Tree(const std::string& name) {
-        root_ = std::filesystem::path(::testing::TempDir()) / ("sysfs." + name + "." + std::to_string(::getpid()));
+        root_ = std::filesystem::path(::testing::TempDir()) /
+                ("sysfs." + name + "." + std::to_string(::getpid()));
         std::filesystem::remove_all(root_);
         std::ifstream in(std::string(HOMING_TEST_DATA) + "/sysfs/" + name + ".txt");
         EXPECT_TRUE(in) << name;
@@ -142,7 +143,8 @@ TEST(PmuEvents, NeoverseN1) {
     EXPECT_TRUE(pmu.neoverse_sources);
     EXPECT_EQ(pmu.events[0].least_period, 1024u);
 
-    tree.write("devices/system/cpu/cpu0/regs/identification/midr_el1", "0x00000000480fd010"); // another implementer
+    tree.write("devices/system/cpu/cpu0/regs/identification/midr_el1",
+               "0x00000000480fd010"); // another implementer
     EXPECT_FALSE(tree.describe().neoverse_sources);
     tree.remove(std::string(devices) + "arm_spe_0");
     EXPECT_EQ(tree.describe().why_not, "the PMU has no memory samples (PEBS, IBS or SPE)");
@@ -181,7 +183,8 @@ TEST(PmuFormat, FieldsInPieces) {
     ASSERT_TRUE(parse_format("config2:0-63", field));
     ASSERT_TRUE(put_field(field, ~std::uint64_t{0}, event));
     EXPECT_EQ(event.config2, ~std::uint64_t{0});
-    for (const char* broken : {"", "config", "config:", "config:a", "config:5-2", "config:0-64", "config:1,", "x:1"})
+    for (const char* broken :
+         {"", "config", "config:", "config:a", "config:5-2", "config:0-64", "config:1,", "x:1"})
         EXPECT_FALSE(parse_format(broken, field)) << broken;
 }
 
@@ -223,9 +226,10 @@ TEST(PmuFormat, WhatIsPutInComesOut) {
 }
 
 TEST(DataSource, OnlyWhatLeftTheSocketsCachesCounts) {
-    const auto source = [](std::uint64_t level, std::uint64_t number, bool remote = false, std::uint64_t hops = 0) {
-        return std::uint64_t{PERF_MEM_OP_LOAD} | level << PERF_MEM_LVL_SHIFT | number << PERF_MEM_LVLNUM_SHIFT |
-               std::uint64_t{remote} << PERF_MEM_REMOTE_SHIFT | hops << 43;
+    const auto source = [](std::uint64_t level, std::uint64_t number, bool remote = false,
+                           std::uint64_t hops = 0) {
+        return std::uint64_t{PERF_MEM_OP_LOAD} | level << PERF_MEM_LVL_SHIFT |
+               number << PERF_MEM_LVLNUM_SHIFT | std::uint64_t{remote} << PERF_MEM_REMOTE_SHIFT | hops << 43;
     };
     const std::uint64_t hit = PERF_MEM_LVL_HIT;
     // Intel (arch/x86/events/intel/ds.c): pebs_data_source and its Skylake values
@@ -242,9 +246,12 @@ TEST(DataSource, OnlyWhatLeftTheSocketsCachesCounts) {
     EXPECT_EQ(served(source(PERF_MEM_LVL_L1 | hit, 0)), Served::cache);
     EXPECT_EQ(served(source(PERF_MEM_LVL_L1 | PERF_MEM_LVL_MISS, 0)), Served::unknown);
     // AMD (arch/x86/events/amd/ibs.c): g_data_src, g_zen4_data_src
-    EXPECT_EQ(served(source(PERF_MEM_LVL_L3 | PERF_MEM_LVL_REM_CCE1 | hit, PERF_MEM_LVLNUM_ANY_CACHE, false, 1)), Served::cache);
+    EXPECT_EQ(
+        served(source(PERF_MEM_LVL_L3 | PERF_MEM_LVL_REM_CCE1 | hit, PERF_MEM_LVLNUM_ANY_CACHE, false, 1)),
+        Served::cache);
     EXPECT_EQ(served(source(PERF_MEM_LVL_REM_CCE1 | hit, PERF_MEM_LVLNUM_ANY_CACHE, true, 1)), Served::cache);
-    EXPECT_EQ(served(source(PERF_MEM_LVL_REM_CCE2 | hit, PERF_MEM_LVLNUM_ANY_CACHE, true, 2)), Served::beyond);
+    EXPECT_EQ(served(source(PERF_MEM_LVL_REM_CCE2 | hit, PERF_MEM_LVLNUM_ANY_CACHE, true, 2)),
+              Served::beyond);
     EXPECT_EQ(served(source(0, 0x09 /* CXL */)), Served::beyond);
     // nothing known
     EXPECT_EQ(served(source(PERF_MEM_LVL_NA, PERF_MEM_LVLNUM_NA)), Served::unknown);
@@ -257,7 +264,9 @@ TEST(PmuPeriod, SettlesUnderTheLimitFromAnywhere) {
     EXPECT_TRUE(rc::check([] {
         const double events_per_second = std::pow(10.0, *rc::gen::inRange(3, 11));
         const auto unit = std::uint64_t{1} << *rc::gen::inRange(0, 9);
-        const PeriodLimits limits{.least = unit, .unit = unit, .most_rate = most_rate(*rc::gen::inRange<std::size_t>(1, 500), 4096, 0.5)};
+        const PeriodLimits limits{.least = unit,
+                                  .unit = unit,
+                                  .most_rate = most_rate(*rc::gen::inRange<std::size_t>(1, 500), 4096, 0.5)};
         std::uint64_t period = (*rc::gen::inRange<std::uint64_t>(1, 1 << 20) * unit);
         int changes = 0;
         for (int i = 0; i < 20; ++i) {
@@ -291,23 +300,26 @@ namespace {
 struct SpeWriter {
     std::vector<std::uint8_t> bytes;
     void put(std::initializer_list<unsigned> header, std::uint64_t payload, std::size_t size) {
-        for (unsigned h : header) bytes.push_back(static_cast<std::uint8_t>(h));
-        for (std::size_t i = 0; i < size; ++i) bytes.push_back(static_cast<std::uint8_t>(payload >> 8 * i));
+        for (unsigned h : header)
+            bytes.push_back(static_cast<std::uint8_t>(h));
+        for (std::size_t i = 0; i < size; ++i)
+            bytes.push_back(static_cast<std::uint8_t>(payload >> 8 * i));
     }
     void record(std::uint64_t address, bool store, std::uint64_t events, int source, bool timestamp) {
-        put({0xb0}, 0x8000000000401234, 8);              // address 0: the instruction
-        put({0x65}, 77, 4);                              // context
-        put({0x49}, store ? 1 : 0, 1);                   // operation: load or store
-        put({0x52}, events, 2);                          // events, two bytes
-        put({0x99}, 10, 2);                              // counter 1: issue latency
-        put({0x98}, 222, 2);                             // counter 0: total latency
+        put({0xb0}, 0x8000000000401234, 8);                  // address 0: the instruction
+        put({0x65}, 77, 4);                                  // context
+        put({0x49}, store ? 1 : 0, 1);                       // operation: load or store
+        put({0x52}, events, 2);                              // events, two bytes
+        put({0x99}, 10, 2);                                  // counter 1: issue latency
+        put({0x98}, 222, 2);                                 // counter 0: total latency
         put({0xb2}, address | std::uint64_t{0x2a} << 56, 8); // address 2: data, with a tag
         if (source >= 0) put({0x43}, static_cast<std::uint64_t>(source), 1);
         if (timestamp)
             put({0x71}, 123456789, 8);
         else
             put({0x01}, 0, 0);
-        while (bytes.size() % 64) bytes.push_back(0); // records are padded
+        while (bytes.size() % 64)
+            bytes.push_back(0); // records are padded
     }
 };
 
@@ -343,7 +355,8 @@ TEST(Spe, ExtendedHeadersAndAlignment) {
     w.put({0x49}, 0, 1);
     w.put({0x01}, 0, 0);
     w.put({0x23, 0x00}, 0, 0); // align to 16 bytes
-    while (w.bytes.size() % 16) w.bytes.push_back(0xff);
+    while (w.bytes.size() % 16)
+        w.bytes.push_back(0xff);
     w.record(0x5000, false, 0, -1, true);
     std::vector<SpeRecord> records;
     SpeStatistics statistics;
@@ -378,7 +391,8 @@ TEST(Spe, NoBytesMakeItReadOutside) {
     std::mt19937 random(99);
     for (int round = 0; round < 5000; ++round) {
         std::vector<std::uint8_t> bytes(random() % 200);
-        for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random() % 4 ? random() : 0x20 + random() % 4);
+        for (auto& byte : bytes)
+            byte = static_cast<std::uint8_t>(random() % 4 ? random() : 0x20 + random() % 4);
         std::vector<SpeRecord> records;
         SpeStatistics statistics;
         decode_spe(bytes, records, statistics);
@@ -389,8 +403,14 @@ TEST(Spe, NoBytesMakeItReadOutside) {
 TEST(Spe, WhichRecordsWentBeyondTheCaches) {
     SpeRecord r;
     r.has_source = true;
-    for (const auto& [source, beyond] : std::initializer_list<std::pair<int, bool>>{
-             {0, false}, {8, false}, {9, false}, {10, false}, {11, false}, {12, false}, {13, true}, {14, true}}) {
+    for (const auto& [source, beyond] : std::initializer_list<std::pair<int, bool>>{{0, false},
+                                                                                    {8, false},
+                                                                                    {9, false},
+                                                                                    {10, false},
+                                                                                    {11, false},
+                                                                                    {12, false},
+                                                                                    {13, true},
+                                                                                    {14, true}}) {
         r.source = static_cast<std::uint16_t>(source);
         r.events = beyond ? 0 : spe_first_level_refill; // the source knows better
         EXPECT_EQ(spe_went_beyond_caches(r, true), beyond) << source;
@@ -408,15 +428,17 @@ TEST(Spe, WhichRecordsWentBeyondTheCaches) {
 
 namespace {
 
-/// Stands in for a PMU: every event becomes the page faults of software, so that the whole path from the kernel's ring
-/// to references runs here; or each event is refused.
+/// Stands in for a PMU: every event becomes the page faults of software, so that the whole path from the
+/// kernel's ring to references runs here; or each event is refused.
 class SoftwarePmu : public Kernel {
   public:
     std::vector<SamplerEvent> asked;
     int error = 0;
     int refuse_precise_above = 3;
     int query(std::span<void* const>, std::span<int>) noexcept override { return ENOSYS; }
-    int move(std::span<void* const>, std::span<const int>, std::span<int>) noexcept override { return ENOSYS; }
+    int move(std::span<void* const>, std::span<const int>, std::span<int>) noexcept override {
+        return ENOSYS;
+    }
     int bind(Range, MemoryPolicy) noexcept override { return ENOSYS; }
     int policy_at(Address, MemoryPolicy&) noexcept override { return ENOSYS; }
     int task_policy(MemoryPolicy&) noexcept override { return ENOSYS; }
@@ -425,7 +447,8 @@ class SoftwarePmu : public Kernel {
     int current_node() noexcept override { return 0; }
     std::uint64_t free_bytes(int) noexcept override { return 0; }
     int node_of_cpu(int cpu) noexcept override { return cpu + 20; }
-    int open_sampler(const SamplerEvent& event, int thread, std::size_t pages, SamplerRing& ring) noexcept override {
+    int open_sampler(const SamplerEvent& event, int thread, std::size_t pages,
+                     SamplerRing& ring) noexcept override {
         asked.push_back(event);
         if (error) return error;
         if (event.precise > refuse_precise_above) return EOPNOTSUPP;
@@ -480,7 +503,8 @@ TEST(PmuSource, TakesThePrecisionThatIsGranted) {
     SoftwarePmu kernel;
     kernel.refuse_precise_above = 1;
     std::unique_ptr<ReferenceSource> source(make_pmu_source(kernel, tree.path().c_str()));
-    if (const std::string why = source->unavailable(); !why.empty() && why.find("paranoid") != std::string::npos)
+    if (const std::string why = source->unavailable();
+        !why.empty() && why.find("paranoid") != std::string::npos)
         GTEST_SKIP() << why;
     EXPECT_EQ(source->unavailable(), "");
     EXPECT_EQ(kernel.asked.back().precise, 1);
@@ -488,7 +512,8 @@ TEST(PmuSource, TakesThePrecisionThatIsGranted) {
     kernel.refuse_precise_above = 0; // without any precision the address is not that of the access
     source.reset(make_pmu_source(kernel, tree.path().c_str()));
     EXPECT_EQ(source->unavailable(), "this machine has no such event (virtual machine without a PMU?)");
-    for (const SamplerEvent& event : kernel.asked) EXPECT_GE(event.precise, 1);
+    for (const SamplerEvent& event : kernel.asked)
+        EXPECT_GE(event.precise, 1);
 }
 
 TEST(PmuSource, SaysWhyItCannot) {
@@ -518,7 +543,8 @@ namespace {
 class WrittenSpe final : public SoftwarePmu {
   public:
     WrittenSpe() : ring_(2 * page_bytes()), aux_(4096) {}
-    int open_sampler(const SamplerEvent& event, int thread, std::size_t, SamplerRing& ring) noexcept override {
+    int open_sampler(const SamplerEvent& event, int thread, std::size_t,
+                     SamplerRing& ring) noexcept override {
         asked.push_back(event);
         if (thread != 0 && thread != ::getpid()) return ESRCH; // one ring is enough
         std::fill(ring_.begin(), ring_.end(), std::uint8_t{0});
@@ -534,7 +560,8 @@ class WrittenSpe final : public SoftwarePmu {
     perf_event_mmap_page* control() { return reinterpret_cast<perf_event_mmap_page*>(ring_.data()); }
     /// Bytes that the hardware wrote on a CPU, and the record of them.
     void filled(const std::vector<std::uint8_t>& bytes, std::uint32_t cpu) {
-        for (std::size_t i = 0; i < bytes.size(); ++i) aux_[(head_ + i) % aux_.size()] = bytes[i];
+        for (std::size_t i = 0; i < bytes.size(); ++i)
+            aux_[(head_ + i) % aux_.size()] = bytes[i];
         struct {
             perf_event_header header{PERF_RECORD_AUX, 0, 56};
             std::uint64_t offset, size, flags = 0;

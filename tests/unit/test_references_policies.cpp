@@ -34,14 +34,15 @@ class FakeKernel final : public Kernel {
     struct Page {
         bool mapped = true;
         bool shared = false;
-        int mapping = 0; ///< different for pages that lie in different mappings for other reasons than the policy
+        int mapping =
+            0; ///< different for pages that lie in different mappings for other reasons than the policy
         MemoryPolicy policy;
     };
     std::vector<Page> table = std::vector<Page>(pages);
     MemoryPolicy task;
     int calls = 0;
-    int fail_call = -1;    ///< number of the call that fails, ...
-    int fail_from = -1;    ///< ... or the first of all that fail
+    int fail_call = -1; ///< number of the call that fails, ...
+    int fail_from = -1; ///< ... or the first of all that fail
     int fail_errno = ENOMEM;
     int binds = 0;
 
@@ -81,12 +82,15 @@ class FakeKernel final : public Kernel {
             int end = first + 1;
             while (end < pages) {
                 const Page& q = table[static_cast<std::size_t>(end)];
-                if (q.mapped != p.mapped || q.shared != p.shared || q.mapping != p.mapping || q.policy != p.policy) break;
+                if (q.mapped != p.mapped || q.shared != p.shared || q.mapping != p.mapping ||
+                    q.policy != p.policy)
+                    break;
                 ++end;
             }
             char line[128];
-            std::snprintf(line, sizeof line, "%lx-%lx rw-%c 00000000 00:00 0 \n", static_cast<unsigned long>(at(first)),
-                          static_cast<unsigned long>(at(end)), p.shared ? 's' : 'p');
+            std::snprintf(line, sizeof line, "%lx-%lx rw-%c 00000000 00:00 0 \n",
+                          static_cast<unsigned long>(at(first)), static_cast<unsigned long>(at(end)),
+                          p.shared ? 's' : 'p');
             if (p.mapped) out << line;
             first = end;
         }
@@ -94,7 +98,9 @@ class FakeKernel final : public Kernel {
     }
 
     int query(std::span<void* const>, std::span<int>) noexcept override { return ENOSYS; }
-    int move(std::span<void* const>, std::span<const int>, std::span<int>) noexcept override { return ENOSYS; }
+    int move(std::span<void* const>, std::span<const int>, std::span<int>) noexcept override {
+        return ENOSYS;
+    }
     int allowed_nodes(NodeSet&) noexcept override { return ENOSYS; }
     int protect(Range, Access) noexcept override { return ENOSYS; }
     int current_node() noexcept override { return 0; }
@@ -106,7 +112,10 @@ class FakeKernel final : public Kernel {
 
 class Policies : public ::testing::Test {
   protected:
-    void SetUp() override { path = ::testing::TempDir() + "maps." + std::to_string(::getpid()); }
+    void SetUp() override { // In memory where possible: rewriting a file on a disk waits for the disk.
+        const std::string folder = ::access("/dev/shm", W_OK) == 0 ? "/dev/shm/" : ::testing::TempDir();
+        path = folder + "homing.maps." + std::to_string(::getpid());
+    }
     void TearDown() override { std::remove(path.c_str()); }
 
     PolicyKeeper::Outcome set(PolicyKeeper::Layer layer, Range range, MemoryPolicy policy) {
@@ -179,7 +188,8 @@ TEST_F(Policies, OwnsOnlyWhereTheBalancerActs) {
     for (int page = 20; page < 30; ++page)
         kernel.table[static_cast<std::size_t>(page)].policy = interleaved;
     for (int page = 30; page < 34; ++page)
-        kernel.table[static_cast<std::size_t>(page)].policy = {MPOL_BIND | numa_balancing_flag, set_of({0, 1})};
+        kernel.table[static_cast<std::size_t>(page)].policy = {MPOL_BIND | numa_balancing_flag,
+                                                               set_of({0, 1})};
     auto outcome = own(range_of(10, 40));
     EXPECT_EQ(outcome.bytes, 20 * page_bytes());
     EXPECT_EQ(outcome.left_alone, 10 * page_bytes());
@@ -265,7 +275,8 @@ TEST_F(Policies, ARequestIsDoneWholeOrNotAtAllWhicheverCallFails) {
             EXPECT_EQ(outcome.error, ENOMEM);
             EXPECT_EQ(outcome.bytes, 0u);
             for (int page = 0; page < pages; ++page)
-                ASSERT_EQ(policy(page), before[static_cast<std::size_t>(page)].policy) << failing << " page " << page;
+                ASSERT_EQ(policy(page), before[static_cast<std::size_t>(page)].policy)
+                    << failing << " page " << page;
         } else { // only reading back failed: the request stands
             kernel.fail_call = -1;
             clear(Layer::observed, range_of(10, 40));
@@ -304,8 +315,8 @@ TEST_F(Policies, NeighboursInOneStateAreOnePiece) {
 }
 
 TEST_F(Policies, AfterAnyHistoryEverythingIsAsTheProgramLeftIt) {
-    // A shadow process sees only what the program does. Whatever homing did in between, and whichever of its calls
-    // failed, both are equal after clear_all().
+    // A shadow process sees only what the program does. Whatever homing did in between, and whichever of its
+    // calls failed, both are equal after clear_all().
     EXPECT_TRUE(rc::check([this] {
         FakeKernel process;
         FakeKernel shadow;
@@ -350,7 +361,8 @@ TEST_F(Policies, AfterAnyHistoryEverythingIsAsTheProgramLeftIt) {
         process.write_maps(path);
         under_test.clear_all();
         for (std::size_t page = 0; page < pages; ++page)
-            if (process.table[page].mapped) RC_ASSERT(process.table[page].policy == shadow.table[page].policy);
+            if (process.table[page].mapped)
+                RC_ASSERT(process.table[page].policy == shadow.table[page].policy);
         RC_ASSERT(under_test.pieces() == 0u);
     }));
 }
@@ -363,10 +375,10 @@ TEST(Mappings, ThisProcess) {
     const Address there = reinterpret_cast<Address>(shared);
     std::vector<Range> ranges{{here, here + 4 * page_bytes()}, {there, there + page_bytes()}};
     if (there < here) std::swap(ranges[0], ranges[1]);
-    std::vector<Mapping> mappings;
+    std::vector<MappedRange> mappings;
     ASSERT_TRUE(read_mappings("/proc/self/maps", ranges, mappings));
     const auto covers = [&mappings](Address address) {
-        for (const Mapping& mapping : mappings)
+        for (const MappedRange& mapping : mappings)
             if (mapping.range.contains(address)) return mapping.shared ? 2 : 1;
         return 0;
     };
@@ -380,7 +392,7 @@ TEST(Mappings, ThisProcess) {
 
 TEST(Mappings, BrokenFilesAreRefused) {
     const std::string path = ::testing::TempDir() + "broken." + std::to_string(::getpid());
-    std::vector<Mapping> mappings;
+    std::vector<MappedRange> mappings;
     const Range all{0, ~Address{0}};
     for (const char* text : {"", "hello\n", "1000-2000", "1000-2000 rw", "g000-2000 rw-p 0 0 0\n"}) {
         std::ofstream(path) << text;

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <linux/perf_event.h>
 #include <mutex>
-#include <condition_variable>
 #include <random>
 #include <sys/mman.h>
 #include <thread>
@@ -33,7 +33,8 @@ class WrittenRing {
 
     void write(const void* bytes, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i)
-            storage_[page_bytes() + ((control()->data_head + i) & (size_ - 1))] = static_cast<const std::uint8_t*>(bytes)[i];
+            storage_[page_bytes() + ((control()->data_head + i) & (size_ - 1))] =
+                static_cast<const std::uint8_t*>(bytes)[i];
         control()->data_head += count;
     }
     void record(std::uint32_t type, std::vector<std::uint64_t> words) {
@@ -97,11 +98,17 @@ TEST(Ring, EveryRecordComesOutOnceInOrderWhereverItWraps) {
         const int records = *rc::gen::inRange(0, 200);
         for (int i = 0; i < records; ++i) {
             const auto kind = *rc::gen::inRange(0, 8);
-            const auto extra = *rc::gen::inRange<std::size_t>(0, 12); // fields that a later kernel adds at the end
+            const auto extra =
+                *rc::gen::inRange<std::size_t>(0, 12); // fields that a later kernel adds at the end
             if (written.room() < 8 * (8 + extra) + 64) drain();
             if (kind < 5) {
-                Sample s{static_cast<std::uint32_t>(any_word()), static_cast<std::uint32_t>(any_word()), any_word(),
-                         any_word(), static_cast<std::uint32_t>(any_word()), 0, 0};
+                Sample s{static_cast<std::uint32_t>(any_word()),
+                         static_cast<std::uint32_t>(any_word()),
+                         any_word(),
+                         any_word(),
+                         static_cast<std::uint32_t>(any_word()),
+                         0,
+                         0};
                 if (weight) s.weight = any_word(), s.data_source = any_word();
                 expected.push_back(s);
                 auto words = words_of(s, weight);
@@ -131,7 +138,8 @@ TEST(Ring, NoContentMakesItReadOutside) {
         for (std::uint8_t& byte : written.data())
             byte = static_cast<std::uint8_t>(random() % 3 == 0 ? random() : random() % 16);
         written.control()->data_tail = random();
-        written.control()->data_head = random() % 4 ? written.control()->data_tail + random() % 70000 : random();
+        written.control()->data_head =
+            random() % 4 ? written.control()->data_tail + random() % 70000 : random();
         if (random() % 4 == 0) written.control()->data_size = random();
         if (random() % 4 == 0) written.control()->data_offset = random() % 3 ? random() : random() % 20000;
         if (random() % 8 == 0) written.ring.bytes = random() % written.ring.bytes;
@@ -164,9 +172,11 @@ TEST(Ring, AfterARecordThatCannotBeTheRestIsGivenUpAndTheNextStartsClean) {
 
 TEST(Ring, ShortRecordsOfKnownTypesAreSkipped) {
     WrittenRing written(4096);
-    for (const std::uint32_t type : {PERF_RECORD_SAMPLE, PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES, PERF_RECORD_AUX})
+    for (const std::uint32_t type :
+         {PERF_RECORD_SAMPLE, PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES, PERF_RECORD_AUX})
         written.record(type, {});
-    written.record(PERF_RECORD_SAMPLE, words_of({1, 2, 3, 4, 5, 0, 0}, false)); // without the weight that was asked for
+    written.record(PERF_RECORD_SAMPLE,
+                   words_of({1, 2, 3, 4, 5, 0, 0}, false)); // without the weight that was asked for
     written.record(PERF_RECORD_LOST_SAMPLES, {5});
     written.record(PERF_RECORD_AUX, {100, 200, PERF_AUX_FLAG_TRUNCATED, 1, 2, 3});
     written.record(PERF_RECORD_THROTTLE, {1, 2, 3});
@@ -204,8 +214,8 @@ SamplerEvent page_faults() {
 class FreshPages {
   public:
     explicit FreshPages(std::size_t count)
-        : bytes_(count * page_bytes()),
-          at_(static_cast<char*>(::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+        : bytes_(count * page_bytes()), at_(static_cast<char*>(::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                                                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
         ::madvise(at_, bytes_, MADV_NOHUGEPAGE);
     }
     ~FreshPages() { ::munmap(at_, bytes_); }
@@ -213,7 +223,9 @@ class FreshPages {
         for (std::size_t i = first; i < end; ++i)
             static_cast<volatile char*>(at_)[i * page_bytes() + 100] = 1;
     }
-    bool contains(Address a) const { return a >= reinterpret_cast<Address>(at_) && a < reinterpret_cast<Address>(at_) + bytes_; }
+    bool contains(Address a) const {
+        return a >= reinterpret_cast<Address>(at_) && a < reinterpret_cast<Address>(at_) + bytes_;
+    }
     std::size_t page_of(Address a) const { return (a - reinterpret_cast<Address>(at_)) / page_bytes(); }
 
   private:
@@ -344,7 +356,8 @@ TEST(ThreadSamplers, RingsFitTheBudget) {
         RC_ASSERT(pages * page <= std::max(page, ThreadSamplers::ring_data_bytes));
         RC_ASSERT(pages == 1u || rings * (1 + pages) * page <= budget / 2);
         // and are not smaller than they must be
-        if (2 * pages * page <= ThreadSamplers::ring_data_bytes) RC_ASSERT(rings * (1 + 2 * pages) * page > budget / 2);
+        if (2 * pages * page <= ThreadSamplers::ring_data_bytes)
+            RC_ASSERT(rings * (1 + 2 * pages) * page > budget / 2);
     }));
 }
 
@@ -358,7 +371,9 @@ class RefusingKernel final : public Kernel {
     int opens = 0;
     int open_now = 0;
     int query(std::span<void* const>, std::span<int>) noexcept override { return ENOSYS; }
-    int move(std::span<void* const>, std::span<const int>, std::span<int>) noexcept override { return ENOSYS; }
+    int move(std::span<void* const>, std::span<const int>, std::span<int>) noexcept override {
+        return ENOSYS;
+    }
     int bind(Range, MemoryPolicy) noexcept override { return ENOSYS; }
     int policy_at(Address, MemoryPolicy&) noexcept override { return ENOSYS; }
     int task_policy(MemoryPolicy&) noexcept override { return ENOSYS; }
