@@ -161,8 +161,7 @@ std::vector<std::uint64_t> sampled_addresses(const SamplerRing& ring) {
     auto* control = static_cast<perf_event_mmap_page*>(ring.map);
     const auto* data = static_cast<const char*>(ring.map) + page_bytes();
     const std::size_t bytes = ring.bytes - page_bytes();
-    const std::uint64_t head = std::atomic_ref(*reinterpret_cast<std::uint64_t*>(&control->data_head))
-                                   .load(std::memory_order_acquire);
+    const std::uint64_t head = std::atomic_ref(control->data_head).load(std::memory_order_acquire);
     std::vector<std::uint64_t> addresses;
     for (std::uint64_t tail = 0; tail < head;) {
         struct Sample {
