@@ -63,6 +63,9 @@ def _run(**given: Any) -> int:
                 text = os.path.abspath(text)
             request.options[option.env] = text
     request.record = request.options.pop("HOMING_RECORD", "")
+    if request.record and environment.mpi_rank(os.environ) is not None and "%r" not in request.record:
+        # Each rank has a launcher of its own: they must not take each other's files.
+        request.record += ".%r"
     check_environment(table, os.environ)
     if not request.command:
         raise UserError("no command given: homing run [options] -- COMMAND ARGS")
@@ -140,7 +143,7 @@ def aside(verdict: Verdict, variables: dict[str, str]) -> str:
 
 
 def record_pattern(record: str, folder: str) -> str:
-    """HOMING_RECORD for the processes. Every process needs a file of its own: where the user's name has
+    """HOMING_RECORD for the processes: every process needs a file of its own. Where the user's name has
     neither %p nor %r, they are written beside it, as FILE.PID, and a single one gets the name in the end."""
     if not record:
         return os.path.join(folder.replace("%", "%%"), "%p.homing")
@@ -149,10 +152,12 @@ def record_pattern(record: str, folder: str) -> str:
 
 
 def find_records(pattern: str) -> list[str]:
-    """The files that the processes wrote, in the order of their names."""
-    wild = {"%p": "[0-9]*", "%r": "[0-9]*", "%%": "%"}
+    """The files that the processes wrote, in the order of their names. A launcher that is one of several MPI
+    ranks looks for its own rank's files only."""
+    rank = environment.mpi_rank(os.environ)
+    wild = {"%p": "[0-9]*", "%r": "[0-9]*" if rank is None else str(rank), "%%": "%"}
     parts = re.split("(%[pr%])", pattern)
-    return sorted(path for path in glob.glob("".join(wild.get(part, glob.escape(part)) for part in parts)))
+    return sorted(glob.glob("".join(wild.get(part, glob.escape(part)) for part in parts)))
 
 
 def keep_records(record: str, kept: list[str]) -> None:

@@ -100,7 +100,7 @@ class Namer:
                 text = source_line(place.file, place.line)
                 where = f"{os.path.basename(place.file)}:{place.line}"
                 function = f" in {place.function}" if place.function and not text else ""
-                title = f"{text}  {where}" if text else f"{where}{function}"
+                title = f"{where}  {shortened(text)}" if text else f"{where}{function}"
                 return AreaName(title, place.function, place.file, place.line, text)
         own = [entry for entry in places if not _LIBRARY.search(entry[0])] or places
         path, offset, place = next((entry for entry in own if entry[2] is not None), own[0])
@@ -116,14 +116,19 @@ class Namer:
             self._without[path] = "no source lines in it; compile with -g to see names of blocks and members"
 
 
+def shortened(text: str, most: int = 32) -> str:
+    """The beginning of a text that is too long for a table."""
+    return text if len(text) <= most else text[: most - 3].rstrip() + "..."
+
+
 def source_line(file: str, line: int) -> str:
-    """The text of a source line, shortened; empty where the source is not there."""
+    """The text of a source line without its comment; empty where the source is not there."""
     try:
         with open(file, encoding="utf-8", errors="replace") as source:
             for number, text in enumerate(source, start=1):
                 if number == line:
                     short = " ".join(text.split("//")[0].split())
-                    return "".join(c if c.isprintable() else "?" for c in short[:72])
+                    return "".join(c if c.isprintable() else "?" for c in short[:200])
     except OSError:
         pass
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from homing.record_rows import AT_END, FOUND, NOW, Area, Ownership, Placement, References
@@ -192,7 +192,24 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
             _join(groups[key], result)
         else:
             groups[key] = result
-    return sorted(groups.values(), key=lambda result: -result.bytes)
+    results = sorted(groups.values(), key=lambda result: -result.bytes)
+    _number_statements(results)
+    return results
+
+
+def _number_statements(results: list[AreaResult]) -> None:
+    """One statement may allocate several blocks (Fortran's allocate): number them in the order of their
+    code."""
+    statements: dict[tuple[str, int], list[AreaResult]] = {}
+    for result in results:
+        if result.area.kind == "heap" and result.name.line:
+            statements.setdefault((result.name.file, result.name.line), []).append(result)
+    for blocks in statements.values():
+        if len(blocks) > 1:
+            blocks.sort(key=lambda result: result.area.origin)
+            for number, block in enumerate(blocks, start=1):
+                title = f"{block.name.title} [{number} of {len(blocks)}]"
+                block.name = replace(block.name, title=title)
 
 
 def _join(into: AreaResult, other: AreaResult) -> None:

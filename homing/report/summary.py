@@ -111,7 +111,7 @@ def _machine(process: ProcessResult) -> Iterable[Text]:
     record = process.record
     nodes = record.nodes
     count = f"{len(nodes)} NUMA node" + ("" if len(nodes) == 1 else "s")
-    if record.facts.get("machine") == "HOMING_ASSUME_NODES":
+    if record.facts.get("machine", "").startswith("HOMING_ASSUME_NODES"):
         count += " (assumed: moves are simulated)"
     seconds = f", {duration(record.seconds)}" if record.seconds else ""
     yield Text.assemble((f"homing {record.homing}", "bold"), f": {_process_name(record)}{seconds}")
@@ -119,7 +119,9 @@ def _machine(process: ProcessResult) -> Iterable[Text]:
     machine = "unknown"
     if nodes:
         cpus, memory = [node.cpus for node in nodes], [node.memory_bytes for node in nodes]
-        machine = f"{count}, {_range(cpus)} CPUs and {_range(memory, size)} each"
+        machine = (
+            f"{count}, {_range(cpus)} CPU{'' if max(cpus) == 1 else 's'} and {_range(memory, size)} each"
+        )
     if excluded:
         machine += f"; never targets: node {', '.join(excluded)}"
     yield _head("machine", machine)

@@ -27,9 +27,15 @@ __attribute__((constructor)) static void enter(void) {
     const char *from = getenv("FAKE_RECORD"), *name = getenv("FAKE_NAME"), *to = getenv("HOMING_RECORD");
     if (!from || !name || !to || strcmp(name, program_invocation_short_name)) return;
     char path[4096], buffer[4096];
-    const char *mark = strstr(to, "%p");
-    if (mark) snprintf(path, sizeof path, "%.*s%d%s", (int)(mark - to), to, getpid(), mark + 2);
-    else snprintf(path, sizeof path, "%s", to);
+    size_t used = 0;
+    const char *rank = getenv("PMI_RANK");
+    for (; *to && used < sizeof path - 32; to++) {
+        if (to[0] == '%' && to[1] == 'p') used += (size_t)sprintf(path + used, "%d", getpid()), to++;
+        else if (to[0] == '%' && to[1] == 'r') used += (size_t)sprintf(path + used, "%s", rank ? rank : "0"), to++;
+        else if (to[0] == '%' && to[1] == '%') path[used++] = *to++;
+        else path[used++] = *to;
+    }
+    path[used] = 0;
     FILE *in = fopen(from, "rb"), *out = fopen(path, "wb");
     size_t count;
     while (in && out && (count = fread(buffer, 1, sizeof buffer, in)) > 0) fwrite(buffer, 1, count, out);

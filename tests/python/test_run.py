@@ -303,6 +303,16 @@ def test_a_kept_record(homing: Command, four_nodes: dict[str, str], tmp_path: Pa
     assert "/main_mem/" in homing("report", "one.homing").stdout
 
 
+def test_ranks_do_not_take_each_others_records(
+    homing: Command, four_nodes: dict[str, str], tmp_path: Path
+) -> None:
+    """Two launchers of one MPI job at the same time, in one folder."""
+    for rank in ("0", "1"):
+        done = homing("run", "--record", "job", "--", "sleep", "0", PMI_RANK=rank, **four_nodes)
+        assert done.stderr.count("2.9 MiB") == 1
+    assert sorted(path.name for path in tmp_path.glob("job*")) == ["job.0", "job.1"]
+
+
 def test_no_openmp_is_one_line(homing: Command) -> None:
     done = homing("run", "--", "true")
     assert one_line(done.stderr).startswith("homing: nothing was done: ")

@@ -1,0 +1,84 @@
+"""The launcher, the library and the reader of records together: an OpenMP program on assumed nodes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from homing.records import read_record
+from tests.python.conftest import TREE, compile_c, environment
+from tests.python.record_writer import LAYOUT
+
+LIBRARY = Path(os.environ.get("HOMING_LIBRARY", TREE / "build" / "release" / "libhoming.so"))
+
+pytestmark = pytest.mark.skipif(not LIBRARY.is_file(), reason=f"{LIBRARY} is not built")
+
+PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+enum { n = 1 << 19 };
+static double grid[n];
+int main(void) {
+    double *heap = malloc(n * sizeof *heap);
+    for (int i = 0; i < n; i++) heap[i] = grid[i] = i;
+    for (int iteration = 0; iteration < 40; iteration++) {
+        #pragma omp parallel for schedule(static)
+        for (int i = 0; i < n; i++) heap[i] += grid[i];
+        #pragma omp parallel for schedule(static)
+        for (int i = 0; i < n; i++) grid[i] = heap[i] * 0.5;
+    }
+    printf("%.17g\n", heap[n / 2]);
+    return 3;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_c(tmp_path_factory.mktemp("real") / "sweeper", PROGRAM, "-fopenmp", "-g")
+
+
+def test_a_run_from_launch_to_json(program: Path, tmp_path: Path) -> None:
+    variables = environment(
+        LIBRARY, tmp_path, HOMING_ASSUME_NODES="4", OMP_NUM_THREADS="4", OMP_WAIT_POLICY="passive"
+    )
+    alone = subprocess.run([program], env=variables, capture_output=True, text=True, timeout=120)
+    words = ["run", "--json", "out.json", "--record", "kept.homing", "--", program]
+    done = subprocess.run(
+        [sys.executable, "-m", "homing", *words],
+        env=variables,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout) == (3, alone.stdout)
+    document = json.loads((tmp_path / "out.json").read_text())
+    schema = json.loads((TREE / "homing" / "report" / "schema.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(document)
+    (process,) = document["processes"]
+    assert process["record"]["program"] == str(program)
+    assert process["record"]["complete"]
+    assert len(process["nodes"]) == 4
+    assert process["iterations"]["count"] > 0
+    areas = {area["name"]: area for area in process["areas"]}
+    assert areas["grid"]["bytes"] == 8 << 19
+    assert areas["grid"]["source"]["line"] == 5
+    heap = next(area for area in areas.values() if area["kind"] == "heap" and area["bytes"] >= 8 << 19)
+    assert heap["source"]["line"] == 7
+    assert heap["source"]["function"] == "main"
+    assert "sweeper.c:7" in done.stderr
+    assert "4 NUMA nodes (assumed" in done.stderr
+
+    record = read_record(str(tmp_path / "kept.homing"))
+    assert record.pid == process["record"]["pid"]
+    # The rows that the library writes are those that the fixtures of the other tests imitate.
+    written = {name: [list(field) for field in fields] for name, (_, fields) in LAYOUT.items()}
+    header = json.loads((tmp_path / "kept.homing").read_bytes().split(b"\n")[1])
+    assert {name: entry["fields"] for name, entry in header["rows"].items()} == written
