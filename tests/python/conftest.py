@@ -28,10 +28,10 @@ __attribute__((constructor)) static void enter(void) {
     if (!from || !name || !to || strcmp(name, program_invocation_short_name)) return;
     char path[4096], buffer[4096];
     size_t used = 0;
-    const char *rank = getenv("PMI_RANK");
+    const char *rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : "0";
     for (; *to && used < sizeof path - 32; to++) {
         if (to[0] == '%' && to[1] == 'p') used += (size_t)sprintf(path + used, "%d", getpid()), to++;
-        else if (to[0] == '%' && to[1] == 'r') used += (size_t)sprintf(path + used, "%s", rank ? rank : "0"), to++;
+        else if (to[0] == '%' && to[1] == 'r') used += (size_t)sprintf(path + used, "%s", rank), to++;
         else if (to[0] == '%' && to[1] == '%') path[used++] = *to++;
         else path[used++] = *to;
     }
