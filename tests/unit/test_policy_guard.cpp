@@ -1,0 +1,144 @@
+// The guard against harm (ski rental) against the offline optimum, and the model of costs behind it.
+#include "policy/guard.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "test_policy_truth.hpp"
+
+namespace {
+
+using namespace homing::policy;
+using homing::policy::testing::Random;
+
+constexpr Costs costs{90, 150, 45, 1};
+
+RC_GTEST_PROP(GuardProperty, StableOwnersCostAtMostTwiceTheBestChoiceInHindsight, ()) {
+    Random random(*rc::gen::arbitrary<std::uint32_t>());
+    const std::uint64_t pages = 1 + random.below(100000);
+    const double move = costs.move_ns(pages);
+    const double largest = move * random.uniform() * 1.5;
+    const auto steps = static_cast<int>(random.below(200));
+    Guard guard(costs);
+    double paid = 0, stay = 0;
+    bool moved = false;
+    for (int i = 0; i < steps; ++i) {
+        const double step = largest * random.uniform();
+        stay += step;
+        if (moved) continue;
+        paid += step;
+        guard.accumulate(7, step);
+        if (guard.permits(7, pages)) {
+            guard.moved(7, pages);
+            paid += move;
+            moved = true;
+        }
+    }
+    RC_ASSERT(paid <= 2 * std::min(stay, move) + largest + 1e-6);
+    RC_ASSERT(guard.moved_ns() == (moved ? move : 0));
+}
+
+// Least cost of a clairvoyant who knows all steps and may move before each one. owner[i] pays nothing for
+// step i.
+double offline(const std::vector<int>& owner, const std::vector<double>& step, double move) {
+    double at[2] = {0, move};
+    for (std::size_t i = 0; i < owner.size(); ++i) {
+        const double best[2] = {std::min(at[0], at[1] + move), std::min(at[1], at[0] + move)};
+        for (int n = 0; n < 2; ++n)
+            at[n] = best[n] + (owner[i] == n ? 0 : step[i]);
+    }
+    return std::min(at[0], at[1]);
+}
+
+RC_GTEST_PROP(GuardProperty, ChangingOwnersCostAtMostFourTimesAClairvoyant, ()) {
+    Random random(*rc::gen::arbitrary<std::uint32_t>());
+    const std::uint64_t pages = 1 + random.below(100000);
+    const double move = costs.move_ns(pages);
+    const double largest = move * (0.01 + 0.3 * random.uniform());
+    const bool adversary = random.below(2) != 0;
+    const std::uint64_t patience = 1 + random.below(60);
+    Guard guard(costs);
+    std::vector<int> owners;
+    std::vector<double> steps;
+    int home = 0, owner = 1;
+    double paid = 0;
+    for (int i = 0; i < 400; ++i) {
+        if (adversary ? owner == home : random.below(patience) == 0) owner = 1 - owner;
+        const double step = largest * (adversary ? 1 : random.uniform());
+        owners.push_back(owner);
+        steps.push_back(step);
+        // What the other placement would have saved, or cost more.
+        guard.accumulate(0, owner == home ? -step : step);
+        if (owner == home) continue;
+        paid += step;
+        if (guard.permits(0, pages)) {
+            guard.moved(0, pages);
+            paid += move;
+            home = 1 - home;
+        }
+    }
+    const double overshoot = 1 + largest / move; // the last step before a move is only known once it was paid
+    RC_ASSERT(paid <= 4 * overshoot * offline(owners, steps, move) + 2 * move + 2 * largest);
+}
+
+TEST(Guard, PermitsWhatIsPaidForOnly) {
+    Guard guard(costs);
+    EXPECT_TRUE(guard.permits(0, 0));
+    EXPECT_FALSE(guard.permits(0, 1));
+    EXPECT_EQ(guard.affordable_pages(0), 0u);
+    guard.accumulate(0, 1e3 * (45 + 10));
+    EXPECT_TRUE(guard.permits(0, 10));
+    EXPECT_FALSE(guard.permits(0, 11));
+    EXPECT_FALSE(guard.permits(0, 10, 2));
+    EXPECT_EQ(guard.affordable_pages(0), 10u);
+    // A part of the move: the rest of the account stays.
+    guard.moved(0, 4, 1, false);
+    EXPECT_DOUBLE_EQ(guard.accumulated_ns(0), 6e3);
+    guard.accumulate(0, 1e9);
+    guard.moved(0, 6);
+    EXPECT_EQ(guard.accumulated_ns(0), 0);
+    // Accounts are separate, never negative, and end with the area.
+    guard.accumulate(3, 5e6);
+    guard.accumulate(3, -1e12);
+    EXPECT_EQ(guard.accumulated_ns(3), 0);
+    guard.accumulate(3, 5e6);
+    guard.accumulate(3, std::numeric_limits<double>::quiet_NaN());
+    EXPECT_EQ(guard.accumulated_ns(2), 0);
+    EXPECT_EQ(guard.accumulated_ns(3), 5e6);
+    guard.forget(3);
+    EXPECT_EQ(guard.accumulated_ns(3), 0);
+}
+
+TEST(TouchModel, MissesFollowTheFootprint) {
+    TouchModel model;
+    model.cache_bytes = 32u << 20;
+    model.footprint_bytes = 8u << 20;
+    EXPECT_EQ(model.misses_per_touch(), 0);
+    model.footprint_bytes = 32u << 20;
+    EXPECT_DOUBLE_EQ(model.misses_per_touch(), 32);
+    model.footprint_bytes = 1u << 30;
+    EXPECT_DOUBLE_EQ(model.misses_per_touch(), 64);
+    model.page_size = 2u << 20;
+    EXPECT_DOUBLE_EQ(model.misses_per_touch(), 32768);
+    model.cache_bytes = 0;
+    EXPECT_DOUBLE_EQ(model.miss_share(), 1);
+}
+
+TEST(TouchModel, ExcessIsBoundedByTheTimeOfTheRegions) {
+    TouchModel model;
+    model.threads = 4;
+    model.overlap = 2;
+    // 1000 pages x 64 lines x 60 ns, eight misses at a time.
+    EXPECT_DOUBLE_EQ(model.excess_ns(1000, costs, 1e12), 1000 * 64 * 60 / 8.0);
+    EXPECT_DOUBLE_EQ(model.excess_ns(1000, costs, 1234), 1234);
+    EXPECT_EQ(model.excess_ns(1000, costs, -1), 0);
+    EXPECT_EQ(model.excess_ns(0, costs, 1e12), 0);
+    EXPECT_EQ(model.excess_ns(1000, Costs{100, 100, 1, 1}, 1e12), 0);
+}
+
+} // namespace
