@@ -69,3 +69,13 @@ def parse_output(text: str) -> Output:
         if colon:
             fields[name] = value.strip()
     return Output(fields)
+
+
+def find_bench_program(name: str) -> str:
+    """A built program of benchmarks/: in HOMING_BENCH_PROGRAMS, or the source tree's build."""
+    stated = os.environ.get("HOMING_BENCH_PROGRAMS", "")
+    folder = stated or os.path.join(os.path.dirname(PACKAGE), "build", "release", "benchmarks")
+    path = os.path.join(folder, name)
+    if not os.access(path, os.X_OK) or os.path.isdir(path):
+        raise UserError(f"{path}: no such program: build it, or set HOMING_BENCH_PROGRAMS to its folder")
+    return os.path.abspath(path)

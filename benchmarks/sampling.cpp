@@ -1,0 +1,156 @@
+// How many faults it takes to find the owners of 1 GiB: pages sampled and the owners of all inferred, as
+// homing does it (the library's own SamplePlan and infer_ownership, with the engine's samples a round),
+// against a fault on every page.
+//
+//     sampling [MIB [SEEDS]]
+//
+// prints one JSON object. Patterns of 4 nodes over an array of doubles that does not begin at a page's
+// border:
+//   block    as schedule(static) deals it out
+//   cyclic   as schedule(static, k) does: blocks of 50,000 elements, 97.66 pages
+//   narrow   the same with blocks of 20,000 elements, 39.06 pages: one page in 39 holds elements of two
+//   owners shared   every node touches every page
+// A sampled page tells who touched it first in some region: its owner, or on a page that holds elements of
+// two owners either of them; near the border of a block one in three touches is the neighbour's (it reads its
+// halo). For the shared pattern a page is right where it lies in a run that was recognised as shared by all
+// nodes, because such pages are spread evenly over them.
+#include "policy/distributions.hpp"
+#include "policy/ownership.hpp"
+#include "policy/sample_plan.hpp"
+#include "policy/samples.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace policy = homing::policy;
+
+namespace {
+
+constexpr int nodes = 4;
+constexpr std::uint64_t page_size = 4096;
+constexpr std::uint64_t element_size = 8;
+constexpr std::uint64_t offset = 16; // of the first element in its page: malloc's header
+constexpr std::uint64_t halo_pages = 8;
+constexpr double halo_share = 1.0 / 3;
+constexpr std::size_t samples_a_round = 384; // Engine::plan_samples
+constexpr std::size_t thin_check = 16;
+constexpr std::uint64_t cyclic_elements = 50000;
+constexpr std::uint64_t narrow_elements = 20000;
+
+struct Pattern {
+    const char* name;
+    std::optional<policy::Distribution> distribution; // none: shared by all
+};
+
+struct Found {
+    std::uint64_t faults = 0;
+    std::uint64_t right = 0;
+    int rounds = 0;
+};
+
+class Program {
+  public:
+    Program(const Pattern& pattern, std::uint64_t pages, std::uint64_t seed)
+        : pattern_(pattern), pages_(pages), random_(seed) {}
+
+    policy::Node owner(std::uint64_t page) const {
+        return static_cast<policy::Node>(
+            pattern_.distribution->page_owner(page, element_size, page_size, offset));
+    }
+    /// Who is seen to touch a page that is armed once.
+    policy::Node touch(std::uint64_t page) {
+        if (!pattern_.distribution) return static_cast<policy::Node>(random_() % nodes);
+        const auto extent = pattern_.distribution->extent();
+        const std::uint64_t first = page == 0 ? 0 : (page * page_size - offset) / element_size;
+        const std::uint64_t last = std::min(extent - 1, ((page + 1) * page_size - offset) / element_size - 1);
+        const int low = pattern_.distribution->owner(std::min(first, extent - 1));
+        const int high = pattern_.distribution->owner(last);
+        if (low != high) return static_cast<policy::Node>(random_() % 2 == 0 ? low : high);
+        if (pattern_.distribution->kind() == policy::DistributionKind::block &&
+            std::uniform_real_distribution<>()(random_) < halo_share) {
+            const policy::Node before = owner(page >= halo_pages ? page - halo_pages : 0);
+            const policy::Node after = owner(std::min(pages_ - 1, page + halo_pages));
+            if (before != low) return before;
+            if (after != low) return after;
+        }
+        return static_cast<policy::Node>(low);
+    }
+
+  private:
+    const Pattern& pattern_;
+    std::uint64_t pages_;
+    std::mt19937_64 random_;
+};
+
+Found find_owners(const Pattern& pattern, std::uint64_t pages, std::uint64_t seed) {
+    Program program(pattern, pages, seed * 7919);
+    policy::SamplePlan plan(pages, seed);
+    policy::Samples samples(nodes);
+    policy::Ownership ownership(pages, nodes);
+    Found found;
+    std::vector<std::uint64_t> wanted = plan.first(samples_a_round);
+    // As many faults as there are pages would be no gain: give up there.
+    while (!wanted.empty() && found.faults < pages) {
+        policy::Samples fresh(nodes);
+        for (const std::uint64_t page : wanted)
+            fresh.add(page, program.touch(page));
+        fresh.settle();
+        found.faults += wanted.size();
+        ++found.rounds;
+        samples.merge(fresh);
+        ownership = policy::infer_ownership(pages, samples);
+        wanted = plan.next(ownership, samples, samples_a_round);
+        if (!wanted.empty()) {
+            const auto thin = plan.check(thin_check);
+            wanted.insert(wanted.end(), thin.begin(), thin.end());
+        }
+    }
+    const policy::NodeSet all = policy::all_nodes(nodes);
+    for (const policy::Run& run : ownership.runs())
+        if (!pattern.distribution && run.pattern == policy::Pattern::shared && run.nodes == all)
+            found.right += run.end - run.first;
+    if (pattern.distribution)
+        for (std::uint64_t page = 0; page < pages; ++page)
+            found.right += ownership.owner(page) == program.owner(page);
+    return found;
+}
+
+} // namespace
+
+int main(int count, char** words) {
+    const std::uint64_t mebibytes = count > 1 ? std::strtoull(words[1], nullptr, 10) : 1024;
+    const int seeds = count > 2 ? std::atoi(words[2]) : 20;
+    if (mebibytes < 1 || seeds < 1) {
+        std::fprintf(stderr, "usage: sampling [MIB [SEEDS]]\n");
+        return 2;
+    }
+    const std::uint64_t pages = mebibytes * 256;
+    const std::uint64_t extent = (pages * page_size - offset) / element_size;
+    const Pattern patterns[] = {
+        {"block", policy::Distribution::block(extent, nodes)},
+        {"cyclic", policy::Distribution::cyclic(extent, nodes, cyclic_elements)},
+        {"narrow", policy::Distribution::cyclic(extent, nodes, narrow_elements)},
+        {"shared", std::nullopt},
+    };
+    std::printf("{\"pages\": %llu, \"nodes\": %d, \"samples_a_round\": %zu, \"patterns\": {",
+                static_cast<unsigned long long>(pages), nodes, samples_a_round);
+    const char* comma = "";
+    for (const Pattern& pattern : patterns) {
+        std::printf("%s\"%s\": [", comma, pattern.name);
+        comma = ", ";
+        for (int seed = 1; seed <= seeds; ++seed) {
+            const Found found = find_owners(pattern, pages, static_cast<std::uint64_t>(seed));
+            std::printf("%s{\"faults\": %llu, \"right\": %llu, \"rounds\": %d}", seed > 1 ? ", " : "",
+                        static_cast<unsigned long long>(found.faults),
+                        static_cast<unsigned long long>(found.right), found.rounds);
+        }
+        std::printf("]");
+    }
+    std::printf("}}\n");
+}

@@ -1,0 +1,277 @@
+"""How many cache misses go to remote nodes, counted in the guest: under nothing, kernel mechanisms, homing.
+
+Every run starts with all pages on one node (serial initialisation), except those called parallel_init.
+A run's remote misses are those of the whole run: initialisation, first and last half of the iterations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from homing.bench.guest_runs import LAST_HALF, GuestRuns, Outcome
+from homing.bench.programs import find_program
+from homing.bench.progress import Progress
+from homing.bench.results import Check, Parts, Results, Row, library_key, tree
+from homing.installation import find_library
+
+_STEP_TIMEOUT = 1200.0
+_BALANCING = {"balancing_0.1": 0.1, "balancing_1": 1.0, "balancing_10": 10.0}
+#: A scan of one footprint is cut into so many pieces where time allows, at least two timer ticks apart.
+_SCAN_PIECES = 16
+_LEAST_MS = 8
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How a program is run. None for `homing`: without it."""
+
+    initialise: str = "serial"
+    homing: Mapping[str, str] | None = None
+    prefix: tuple[str, ...] = ()
+    footprints: float = 0.0
+
+
+VARIANTS = {
+    "none": Variant(),
+    "interleave": Variant(prefix=("numactl", "-i", "all")),
+    **{name: Variant(footprints=footprints) for name, footprints in _BALANCING.items()},
+    "next_touch": Variant(homing={"HOMING_MECHANISM": "next-touch", "HOMING_GRANULE": "4KiB"}),
+    "homing": Variant(homing={}),
+    "parallel_init": Variant("parallel"),
+    "parallel_init_homing": Variant("parallel", homing={}),
+}
+#: In this order: the first tells how long an iteration takes, the last ones are the least needed.
+_ORDER = [
+    "none",
+    "homing",
+    "parallel_init",
+    "parallel_init_homing",
+    "balancing_0.1",
+    "next_touch",
+    "interleave",
+    "balancing_1",
+    "balancing_10",
+]
+
+#: Arguments by size, such that the guest, which is 5 to 40 times slower than the host, needs about half a
+#: minute for a run.
+PROGRAMS: dict[str, dict[str, tuple[str, ...]]] = {
+    "small": {
+        "cg": ("cg_gfortran", "--class", "W", "--iterations", "8"),
+        "mg": ("mg_gfortran", "--class", "W", "--iterations", "6"),
+        "jacobi": ("jacobi_gcc", "--n", "96", "--iterations", "20"),
+        "drift": ("drift_gcc", "--bytes", "16M", "--iterations", "40"),
+    },
+    "full": {
+        "cg": ("cg_gfortran", "--class", "A"),
+        "mg": ("mg_gfortran", "--class", "W", "--iterations", "16"),
+        "jacobi": ("jacobi_gcc", "--n", "128", "--iterations", "30"),
+        "drift": ("drift_gcc", "--bytes", "32M", "--iterations", "80"),
+    },
+}
+
+
+@dataclass
+class ProgramRuns:
+    """All runs of one program."""
+
+    name: str
+    command: list[str]
+    runs: dict[str, Outcome] = field(default_factory=dict)
+
+
+def balancing_settings(footprints: float, iteration_seconds: float, footprint_bytes: int) -> dict[str, int]:
+    """The kernel's knobs for so many footprints scanned in an iteration.
+
+    The kernel spreads one scan of a process's resident memory over scan_period_min_ms of a thread's run time,
+    in pieces of scan_size_mb; minimum and maximum are the same so that it does not adapt.
+    """
+    scan_ms = max(_LEAST_MS, round(1000 * iteration_seconds / footprints))
+    pieces = min(_SCAN_PIECES, max(1, scan_ms // _LEAST_MS))
+    size = max(1, math.ceil(footprint_bytes / pieces / 2**20))
+    pieces = max(1, math.ceil(footprint_bytes / size / 2**20))
+    return {
+        "numa_balancing": 1,
+        "scan_period_min_ms": scan_ms,
+        "scan_period_max_ms": scan_ms,
+        "scan_size_mb": size,
+        "scan_delay_ms": max(1, scan_ms // pieces),
+    }
+
+
+def run_variant(runs: GuestRuns, name: str, command: Sequence[str], none: Outcome | None) -> Outcome:
+    """One run of a program under VARIANTS[name]; `none` is the run under nothing, for balancing's knobs."""
+    variant = VARIANTS[name]
+    words = [*variant.prefix, *command, "--initialise", variant.initialise]
+    if not variant.footprints:
+        return runs.run(name, words, homing=variant.homing, timeout=_STEP_TIMEOUT)
+    assert none is not None
+    iterations = sorted(none.output.iterations)
+    median = iterations[len(iterations) // 2]
+    settings: dict[str, Any] = dict(balancing_settings(variant.footprints, median, none.output.bytes))
+    before = runs.vmstat("numa_pte_updates")
+    found = runs.run(name, words, timeout=_STEP_TIMEOUT, **settings)
+    updates = runs.vmstat("numa_pte_updates") - before
+    # Memory is scanned during initialisation, too: take the share of the iterations in the run's time.
+    share = found.output.total / max(found.seconds, found.output.total)
+    footprints = 4096 * updates / none.output.bytes
+    found.settings["scanned_footprints_an_iteration"] = footprints * share / len(iterations)
+    return found
+
+
+def measure(
+    size: str, only: Sequence[str], parts: Parts, progress: Progress, library: Sequence[float]
+) -> list[ProgramRuns]:
+    """All runs, from the parts where they are kept. One boot for each program, so that nobody waits long."""
+    programs = []
+    for name, (binary, *arguments) in PROGRAMS[size].items():
+        if name not in only:
+            continue
+        entry = ProgramRuns(name, [find_program(binary), *arguments])
+
+        def key(variant: str, entry: ProgramRuns = entry) -> str:
+            built = "" if VARIANTS[variant].homing is None else str(list(library))
+            return f"{entry.name} {' '.join(entry.command[1:])} {variant} {built}"
+
+        for variant in _ORDER:
+            kept = parts.get(key(variant))
+            if kept is not None:
+                entry.runs[variant] = Outcome.from_dict(kept)
+        missing = [variant for variant in _ORDER if variant not in entry.runs]
+        for _ in range(len(_ORDER) - len(missing)):
+            progress.finished(skipped=True)
+        if missing:
+            progress.step(f"{name}: booting the guest")
+            with GuestRuns() as runs:
+                for variant in missing:
+                    progress.step(f"{name} {variant}")
+                    found = run_variant(runs, variant, entry.command, entry.runs.get("none"))
+                    entry.runs[variant] = found
+                    parts.put(key(variant), found.to_dict())
+                    progress.finished()
+        programs.append(entry)
+    return programs
+
+
+def rows_of(program: ProgramRuns) -> list[Row]:
+    """The rows of one program."""
+    runs, name = program.runs, program.name
+    none = runs["none"]
+    rows = []
+    for variant in VARIANTS:
+        found = runs[variant]
+        note = f"{found.remote_fraction():.1%} of all misses"
+        if VARIANTS[variant].footprints:
+            knobs = found.settings
+            note += (
+                f"; scan_size {knobs['scan_size_mb']} MB, period {knobs['scan_period_min_ms']} ms: "
+                f"{knobs['scanned_footprints_an_iteration']:.2g} footprints an iteration were scanned"
+            )
+        rows.append(Row(f"{name}.{variant}", found.remote_misses(), "remote misses", note))
+    rows.append(
+        Row(
+            f"{name}.oracle",
+            none.oracle_remote,
+            "remote misses",
+            f"{none.oracle_fraction():.1%} of all misses",
+        )
+    )
+    for variant in ("homing", "parallel_init"):
+        rows.append(
+            Row(f"{name}.{variant}.last_half", runs[variant].remote_fraction(LAST_HALF), "remote fraction")
+        )
+    rows.append(Row(f"{name}.oracle.last_half", none.oracle_last_half, "remote fraction"))
+    settle = (runs["homing"].homing or {}).get("last_move_after", 0)
+    rows.append(
+        Row(
+            f"{name}.homing.settle",
+            settle,
+            "iterations",
+            "after the period was known and the guard permitted",
+        )
+    )
+    return rows
+
+
+def checks_of(program: ProgramRuns) -> list[Check]:
+    """What is required of one program's runs."""
+    runs, name = program.runs, program.name
+    none, homed = runs["none"], runs["homing"]
+    last, best = homed.remote_fraction(LAST_HALF), none.oracle_last_half
+    excess = homed.remote_misses() - none.oracle_remote
+    others = runs["balancing_0.1"].remote_misses() - none.oracle_remote
+    plain, harmless = runs["parallel_init"].remote_misses(), runs["parallel_init_homing"].remote_misses()
+    settle = int((homed.homing or {}).get("last_move_after", 0))
+    moved = int((homed.homing or {}).get("moved", 0))
+    same = len({str(one.output.results) for one in runs.values()}) == 1
+    return [
+        Check(
+            f"{name}: settles within 2 iterations",
+            settle <= 2 and moved > 0,
+            f"{settle} iterations, {moved:,} pages moved",
+        ),
+        Check(
+            f"{name}: last half within 3 points of the oracle",
+            last - best <= 0.03,
+            f"{last:.2%} and {best:.2%}: {100 * (last - best):+.2f} points",
+        ),
+        Check(
+            f"{name}: excess over the oracle at most a tenth of balancing's at 0.1",
+            excess * 10 <= others,
+            f"{excess:,} and {others:,}: {excess / others if others else math.inf:.1%}",
+        ),
+        Check(
+            f"{name}: no harm to parallel initialisation (at most 1 % more)",
+            harmless <= 1.01 * plain,
+            f"{harmless:,} and {plain:,}: {100 * (harmless / plain - 1) if plain else 0:+.2f} %",
+        ),
+        Check(f"{name}: same results in all runs", same, "all digits" if same else "they differ"),
+    ]
+
+
+def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
+    """The benchmark. tell: the command's words for the results' header."""
+    names = list(PROGRAMS[size])
+    chosen = list(only) or names
+    library = library_key(find_library())
+    parts = Parts(tree() / "build" / "bench" / f"convergence-{size}.json", {"size": size})
+    if redo:
+        parts.drop(parts.names())
+    progress = Progress("convergence", [1.0] * (len(chosen) * len(_ORDER)))
+    try:
+        programs = measure(size, chosen, parts, progress, library)
+    finally:
+        progress.close()
+    results = Results(
+        "convergence",
+        "Convergence: counted remote cache misses in a guest with 4 nodes",
+        tell(["convergence"]),
+        notes=[
+            "Counted in an emulated guest with 4 nodes of 1 CPU by the lab's counter: user-space misses of a "
+            "1 MiB 16-way cache, private to each CPU. Times mean nothing there, so nothing here is a time. "
+            "Serial initialisation unless the row says parallel_init; the oracle puts every page on its "
+            "majority node of the whole run (its last_half: of the last half), from the counts of `none`.",
+            "Kernel NUMA balancing depends on time, so it is shown with its scan rate set to 0.1, 1 and 10 "
+            "footprints an iteration of this guest; what it really scanned is in its row.",
+        ],
+    )
+    for program in programs:
+        results.rows += rows_of(program)
+        results.checks += checks_of(program)
+        results.notes.append(f"{program.name}: `{' '.join([program.name, *program.command[1:]])}`")
+    results.details = details(programs)
+    return results
+
+
+def details(programs: Sequence[ProgramRuns]) -> dict[str, Any]:
+    """Every run in full."""
+    kept: dict[str, Any] = {}
+    for program in programs:
+        for variant, found in program.runs.items():
+            entry = found.to_dict()
+            entry["command"] = [*VARIANTS[variant].prefix, program.name, *program.command[1:]]
+            kept[f"{program.name}.{variant}"] = entry
+    return kept

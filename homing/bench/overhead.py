@@ -1,0 +1,229 @@
+"""What homing costs programs that gain nothing from it, on this machine.
+
+Two cases: `aside`, where the machine has one node and the library steps aside, and `working`, where it is told
+to assume four nodes: observation and decisions are real, only the moves are simulated. Runs with and without
+homing take turns (A B B A); what counts is the median of the paired ratios, with a bootstrap bound.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from homing import costs, environment
+from homing.bench.programs import find_bench_program, find_program, parse_output
+from homing.bench.progress import Progress
+from homing.bench.results import Check, Parts, Results, Row, library_key, tree
+from homing.errors import UserError
+from homing.installation import find_library
+
+PAIRS = {"small": 30, "full": 60}
+REGION_PAIRS = {"small": 12, "full": 30}
+#: (most allowed bound, what is aimed at)
+CASES = {"aside": 1.01, "working": 1.05}
+ASSUMED = {"aside": {}, "working": {"HOMING_ASSUME_NODES": "4"}}
+PROGRAMS = {
+    "cg": ("cg_gfortran", "--class", "A"),
+    "mg": ("mg_gfortran", "--class", "A"),
+    "jacobi": ("jacobi_gcc", "--class", "A", "--iterations", "40"),
+}
+#: name: program, mode, most nanoseconds
+REGIONS = {
+    "region.libomp": ("regions_clang", "settled", 100),
+    "region.libgomp": ("regions_gcc", "settled", 200),
+    "region.searching.libomp": ("regions_clang", "searching", 1000),
+    "region.searching.libgomp": ("regions_gcc", "searching", 1000),
+}
+_RESAMPLES = 10_000
+
+
+@dataclass(frozen=True)
+class Time:
+    """One run, in seconds: the process's wall and processor time, and what the program says of itself."""
+
+    wall: float
+    cpu: float
+    program: float
+
+
+def upper_bound(ratios: Sequence[float], seed: int = 1) -> tuple[float, float]:
+    """The median and its upper 95 % bound (one-sided, percentile bootstrap)."""
+    values = np.asarray(ratios, dtype=float)
+    picks = np.random.default_rng(seed).integers(0, len(values), size=(_RESAMPLES, len(values)))
+    medians = np.median(values[picks], axis=1)
+    return float(np.median(values)), float(np.quantile(medians, 0.95))
+
+
+def variables(library: str, extra: dict[str, str] | None, folder: str) -> dict[str, str]:
+    """The environment of a run; extra None: without homing. As `homing run` would set it."""
+    chosen = {
+        name: value for name, value in os.environ.items() if not name.startswith(("HOMING", "OMP_", "GOMP_"))
+    }
+    chosen.update(OMP_NUM_THREADS="2", OMP_PROC_BIND="true")
+    if extra is not None:
+        environment.preload(chosen, library, folder)
+        chosen["HOMING_RECORD"] = os.path.join(folder, "record")
+        chosen["HOMING_COSTS"] = costs.costs_file(chosen)
+        chosen.update(extra)
+    return chosen
+
+
+def _once(command: Sequence[str], chosen: dict[str, str]) -> tuple[Time, str]:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    begin = time.perf_counter()
+    done = subprocess.run(command, env=chosen, capture_output=True, text=True, check=False)
+    wall = time.perf_counter() - begin
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0:
+        raise UserError(
+            f"{' '.join(command)} ended with {done.returncode}: {' '.join(done.stderr.split())}", 1
+        )
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    output = parse_output(done.stdout)
+    return Time(wall, cpu, output.initialisation + output.total), done.stdout
+
+
+def measure_pair(
+    command: Sequence[str], library: str, extra: dict[str, str], folder: str, turn: int
+) -> dict[str, list[float]]:
+    """One pair: [without, with] of each kind of time. Odd turns begin with homing."""
+    found: dict[bool, Time] = {}
+    for with_homing in (False, True) if turn % 2 == 0 else (True, False):
+        found[with_homing] = _once(command, variables(library, extra if with_homing else None, folder))[0]
+    return {
+        kind: [getattr(found[side], kind) for side in (False, True)] for kind in ("wall", "cpu", "program")
+    }
+
+
+def settled_ns(output: str) -> float:
+    """The median time of an empty region in the second half of the iterations."""
+    for line in output.splitlines():
+        words = line.split()
+        if words[:1] == ["ns"]:
+            values = [float(word) for word in words[1:]]
+            return float(np.median(values[len(values) // 2 :]))
+    raise UserError("regions: no line that begins with ns", 1)
+
+
+def measure_regions(program: str, mode: str, library: str, folder: str, turn: int) -> list[float]:
+    """[without, with], in nanoseconds."""
+    command = [find_bench_program(program), mode, "300", "8"]
+    found: dict[bool, float] = {}
+    for with_homing in (False, True) if turn % 2 == 0 else (True, False):
+        chosen = variables(library, ASSUMED["working"] if with_homing else None, folder)
+        found[with_homing] = settled_ns(_once(command, chosen)[1])
+    return [found[False], found[True]]
+
+
+def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
+    """The benchmark. only: names of rows, such as aside.cg or region.libomp, or their beginnings."""
+    library = find_library()
+    names = [f"{case}.{program}" for case in CASES for program in PROGRAMS] + list(REGIONS)
+    chosen = [name for name in names if not only or any(name.startswith(part) for part in only)]
+    if not chosen:
+        raise UserError(f"--only {','.join(only)}: no such rows; there are {', '.join(names)}")
+    parts = Parts(tree() / "build" / "bench" / f"overhead-{size}.json", {"library": library_key(library)})
+    if redo:
+        parts.drop(parts.names())
+    pairs = {name: (REGION_PAIRS if name in REGIONS else PAIRS)[size] for name in chosen}
+    weights = [0.3 if name in REGIONS else 1.0 for name in chosen for _ in range(pairs[name])]
+    progress = Progress("overhead", weights)
+    load = os.getloadavg()[0]
+    results = Results("overhead", "Overhead on a machine with one node", tell(["overhead"]))
+    try:
+        with tempfile.TemporaryDirectory(prefix="homing-bench-") as folder:
+            for turn in range(max(pairs.values())):
+                # All rows take turns, so that what disturbs the machine for a while disturbs them alike.
+                for name in chosen:
+                    if turn >= pairs[name]:
+                        continue
+                    kept: list[object] = list(parts.get(name) or [])
+                    if len(kept) > turn:
+                        progress.finished(skipped=True)
+                        continue
+                    progress.step(f"pair {turn + 1} of {name}")
+                    kept.append(_measure(name, library, folder, turn))
+                    parts.put(name, kept)
+                    progress.finished()
+    finally:
+        progress.close()
+    load = max(load, os.getloadavg()[0])
+    for name in chosen:
+        pairs_found = list(parts.get(name) or [])
+        if name in REGIONS:
+            _region_rows(results, name, pairs_found)
+        else:
+            _ratio_rows(results, name, pairs_found)
+    _searching(results)
+    results.notes.append(
+        "2 threads, bound. Ratios: with homing over without, of the wall time of the whole process; the row's "
+        "value is the upper 95 % bound of the median of the paired ratios. Regions: nanoseconds that an empty "
+        "parallel region takes longer, between sweeps over 8 MiB, with 4 assumed nodes; settled, and while no "
+        f"period is found. The machine's load was up to {load:.1f} on {os.cpu_count()} CPUs"
+        + (
+            "."
+            if load < 2.5
+            else ": it was BUSY, so wall times are disturbed; processor time (.cpu) less so."
+        )
+    )
+    results.details = {name: parts.get(name) for name in chosen}
+    return results
+
+
+def _measure(name: str, library: str, folder: str, turn: int) -> object:
+    if name in REGIONS:
+        program, mode, _ = REGIONS[name]
+        return measure_regions(program, mode, library, folder, turn)
+    case, program = name.split(".")
+    binary, *arguments = PROGRAMS[program]
+    return measure_pair([find_program(binary), *arguments], library, ASSUMED[case], folder, turn)
+
+
+def _ratio_rows(results: Results, name: str, pairs: list[dict[str, list[float]]]) -> None:
+    most = CASES[name.split(".")[0]]
+    for kind in ("wall", "program", "cpu"):
+        ratios = [pair[kind][1] / pair[kind][0] for pair in pairs]
+        median, bound = upper_bound(ratios)
+        without = float(np.median([pair[kind][0] for pair in pairs]))
+        label = name if kind == "wall" else f"{name}.{kind}"
+        note = f"median {median:.4f} of {len(ratios)} pairs; {without:.2f} s without homing"
+        results.rows.append(Row(label, bound, "ratio", note))
+        if kind == "wall":
+            results.checks.append(
+                Check(f"{name}: at most {most}", bound <= most, f"bound {bound:.4f}, median {median:.4f}")
+            )
+
+
+def _region_rows(results: Results, name: str, pairs: list[list[float]]) -> None:
+    extra = [with_homing - without for without, with_homing in pairs]
+    median, bound = upper_bound(extra)
+    without = float(np.median([pair[0] for pair in pairs]))
+    most = REGIONS[name][2]
+    results.rows.append(
+        Row(
+            name,
+            median,
+            "ns",
+            f"upper 95 % bound {bound:.0f} of {len(extra)} pairs; {without:.0f} ns without homing",
+        )
+    )
+    results.checks.append(
+        Check(f"{name}: at most {most} ns", median <= most, f"{median:.0f} ns, bound {bound:.0f}")
+    )
+
+
+def _searching(results: Results) -> None:
+    """region.searching: the dearer of the two runtimes."""
+    both = [row for row in results.rows if row.name.startswith("region.searching.")]
+    if both:
+        worst = max(both, key=lambda row: row.value)
+        results.rows.append(
+            Row("region.searching", worst.value, "ns", f"the dearer: {worst.name.split('.')[-1]}")
+        )
