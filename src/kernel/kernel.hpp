@@ -73,8 +73,12 @@ class Kernel {
   public:
     virtual ~Kernel() = default;
 
-    /// The node of each page into `nodes` (same length as `pages`): a node, or -errno: -ENOENT not populated (on
-    /// kernels up to 6.5 also: armed for a hint fault), -EFAULT zero page or unmapped.
+    /// The node of each page into `nodes` (same length as `pages`): a node, or -errno. Kernels differ in the errno:
+    ///   not populated          -EFAULT up to 6.5 (anonymous memory), -ENOENT later
+    ///   armed for a hint fault, or without access (a window)
+    ///                          -ENOENT up to 6.5, later the node
+    ///   zero page, unmapped    -EFAULT
+    /// So -ENOENT may be a page that is there, and is worth asking for again; -EFAULT has nothing to move.
     virtual int query(std::span<void* const> pages, std::span<int> nodes) noexcept = 0;
 
     /// Move each page to its target node; `status` becomes the node where it is now, or -errno. One system call.

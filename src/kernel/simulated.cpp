@@ -8,7 +8,8 @@
 namespace homing {
 
 SimulatedKernel::SimulatedKernel(std::vector<std::size_t> node_pages)
-    : capacity_(std::move(node_pages)), used_(capacity_.size(), 0), sampler_error_(ENOENT) {
+    : capacity_(std::move(node_pages)), used_(capacity_.size(), 0), sampler_error_(ENOENT),
+      absent_error_(ENOENT) {
     for (std::size_t node = 0; node < capacity_.size(); ++node) {
         if (capacity_[node] > 0) with_memory_.add(static_cast<int>(node));
         cpu_nodes_.push_back(static_cast<int>(node));
@@ -250,7 +251,8 @@ int SimulatedKernel::state_of(Address address) const {
     if (area_of(address) == areas_.end()) return -EFAULT;
     const Page* found = find_page(address);
     if (found && found->zero) return -EFAULT;
-    if (!found || found->node == absent || found->armed) return -ENOENT;
+    if (!found || found->node == absent) return -absent_error_;
+    if (found->armed) return -ENOENT;
     return found->node;
 }
 

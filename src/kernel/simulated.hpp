@@ -66,6 +66,8 @@ class SimulatedKernel final : public Kernel {
     void set_cpu_nodes(std::vector<int> nodes) { cpu_nodes_ = std::move(nodes); }
     void set_current_node(int node) { current_node_ = node; }
     void set_task_policy(MemoryPolicy policy) { task_policy_ = policy; }
+    /// How a page that is not populated is answered: ENOENT, or EFAULT as kernels up to 6.5 have it.
+    void set_absent_error(int error) { absent_error_ = error; }
     /// What open_sampler answers (there is no sampler here).
     void set_sampler_error(int error) { sampler_error_ = error; }
     /// vm.max_map_count.
@@ -157,6 +159,7 @@ class SimulatedKernel final : public Kernel {
     MemoryPolicy task_policy_{};
     int current_node_ = 0;
     int sampler_error_;
+    int absent_error_;
     std::size_t most_mappings_ = 65530;
     std::vector<Logged> log_;
     std::array<std::size_t, static_cast<std::size_t>(KernelCall::count)> counts_{};

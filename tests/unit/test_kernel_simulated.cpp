@@ -46,6 +46,8 @@ TEST(SimulatedKernel, FirstTouchPlacesAndStays) {
     kernel.touch(page_at(0), 0);
     EXPECT_EQ(kernel.where(page_at(0)), 1);
     EXPECT_EQ(query(kernel, {0, 1, 20}), (Statuses{1, -ENOENT, -EFAULT}));
+    kernel.set_absent_error(EFAULT);
+    EXPECT_EQ(query(kernel, {0, 1, 20}), (Statuses{1, -EFAULT, -EFAULT})) << "as Linux 6.1 has it";
     EXPECT_EQ(kernel.free_pages(1), 99u);
     EXPECT_EQ(kernel.touch(page_at(20), 0), SimulatedKernel::Touch::unmapped);
     kernel.drop(pages_at(0, 10));
