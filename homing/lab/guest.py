@@ -246,8 +246,7 @@ class Guest:
         return ",".join(words)
 
     def _wait_until_ready(self) -> None:
-        ready = self._control / "ready"
-        while not ready.exists():
+        while not _complete_line(self._control / "ready"):
             self._check_alive("while it booted")
             if time.monotonic() - self._started > _BOOT_TIMEOUT:
                 raise LabError(
@@ -307,7 +306,7 @@ class Guest:
         (folder / "go").touch()
         with (folder / "stdout").open("rb") as out, (folder / "stderr").open("rb") as err:
             follow = [(out, stdout), (err, stderr)]
-            while not (folder / "status").exists():
+            while not (status := _complete_line(folder / "status")):
                 moved = [_forward(source, sink) for source, sink in follow if sink is not None]
                 if not any(moved):
                     self._check_alive("while it ran " + step.command[0])
@@ -316,7 +315,7 @@ class Guest:
                 if sink is not None:
                     while _forward(source, sink):
                         pass
-            words = (folder / "status").read_text().split()
+            words = status.split()
             if words == ["setup"]:
                 why = " ".join((folder / "setup.log").read_text(errors="replace").split())
                 raise LabError(f"the guest's kernel refused a setting: {why}")
@@ -385,6 +384,15 @@ class Guest:
                 if lines:
                     return ": " + (panics or lines)[-1]
         return ""
+
+
+def _complete_line(path: Path) -> str:
+    """What the guest wrote in one line; "" while it is not there or not whole."""
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        return ""
+    return text if text.endswith("\n") else ""
 
 
 class _Readable(Protocol):

@@ -20,7 +20,9 @@ fail() {
     poweroff -f
     sleep 60
 }
-uptime_seconds() { cut -d' ' -f1 /proc/uptime; }
+# Sets `now`. Like everything between commands it starts no process where the shell can do: each costs an
+# emulator tens of milliseconds.
+take_time() { read -r now rest </proc/uptime; }
 
 for module in /modules/*.ko; do
     insmod "$module" || fail "cannot load ${module#/modules/*-}"
@@ -56,77 +58,90 @@ hostname homing-lab
 ip link set lo up
 uname -r >/control/release
 
-# Kernel settings. knob FILE VALUE keeps what was there at boot; restore_knobs brings it all back.
+# Kernel settings. "knob FILE VALUE" keeps what was there at boot; "restore_knobs SETUP" brings it back, but
+# for the files that SETUP sets. Nothing is written that is so already: some settings patch the kernel's code,
+# which costs an emulator time.
 mkdir /saved
 : >/saved/list
 saved_name() { echo "/saved/$(echo "$1" | tr / _)"; }
 knob() {
-    file=/root$1
+    [ -e "/root$1" ] || { echo "this kernel has no $1"; exit 1; }
+    # Not by read: it asks for one byte at a time, and /proc/sys gives no more after the first.
+    before=$(cat "/root$1")
+    # Of several choices the one in force is in brackets: always [madvise] never.
+    case $before in
+    *\[*) before=${before#*\[} before=${before%%\]*} ;;
+    esac
+    [ "$before" = "$2" ] && return
     saved=$(saved_name "$1")
-    [ -e "$file" ] || { echo "this kernel has no $1"; exit 1; }
     if ! [ -e "$saved" ]; then
-        # Of several choices the one in force is in brackets: always [madvise] never.
-        sed 's/.*\[\(.*\)\].*/\1/' "$file" >"$saved"
+        echo "$before" >"$saved"
         echo "$1" >>/saved/list
     fi
-    echo "$2" >"$file" || { echo "cannot set $1 to $2"; exit 1; }
+    echo "$2" >"/root$1" || { echo "cannot set $1 to $2"; exit 1; }
 }
 restore_knobs() {
     while read -r name; do
-        cat "$(saved_name "$name")" >"/root$name"
+        grep -qF " $name " "$1" || knob "$name" "$(cat "$(saved_name "$name")")"
     done </saved/list
 }
 
 counting=
 if [ -e /control/count ]; then
     counting=1
-    chroot /root /run/homing-lab/homing-mark self-test >/control/self-test 2>&1 ||
-        fail "$(cat /control/self-test)"
-    chroot /root /run/homing-lab/homing-mark dump
+    # In memory: a program on the control folder, which nothing caches, is read anew at each start.
+    cp /control/homing-mark /root/run/homing-mark
+    chroot /root /run/homing-mark self-test >/control/self-test 2>&1 || fail "$(cat /control/self-test)"
+    chroot /root /run/homing-mark dump
 fi
-uptime_seconds >/control/ready.new
-mv /control/ready.new /control/ready
+mkfifo /pipe.stdout /pipe.stderr
+take_time
+echo "$now" >/control/ready
 
 number=0
+pause=0.03
 while :; do
     step=/control/steps/$number
     until [ -e $step/go ]; do
         [ -e /control/end ] && break 2
-        sleep 0.03
+        sleep $pause
+        case $pause in
+        0.03) pause=0.1 ;;
+        *) pause=0.2 ;;
+        esac
     done
-    restore_knobs
-    if (. $step/setup) >$step/setup.log 2>&1; then
-        began=$(uptime_seconds)
+    pause=0.03
+    if (restore_knobs $step/setup && . $step/setup) >$step/setup.log 2>&1; then
         # The command writes to pipes, not to the files behind them: "> /dev/stderr" would cut a file short.
         for stream in stdout stderr; do
-            rm -f /pipe.$stream /end.$stream
-            mkfifo /pipe.$stream
             (cat /pipe.$stream >>$step/$stream && : >/end.$stream) &
         done
+        take_time
+        began=$now
         # In a subshell: this shell's own "Segmentation fault" must not get into the command's stderr.
         (
             exec chroot /root /bin/sh /run/homing-lab/steps/$number/command \
                 </dev/null >/pipe.stdout 2>/pipe.stderr
         )
         status=$?
-        ended=$(uptime_seconds)
+        take_time
         # The pipes end when the last writer does. A process that the command left running may hold them open
         # for ever: it gets half a second. Then all such processes end, not to disturb the next command.
-        for _ in 1 2 3 4 5 6 7 8 9 10; do
-            [ -e /end.stdout ] && [ -e /end.stderr ] && break
+        turns=10
+        until [ -e /end.stdout ] && [ -e /end.stderr ] || [ $turns = 0 ]; do
             sleep 0.05
+            turns=$((turns - 1))
         done
         kill -9 -1 2>/dev/null
         wait
-        [ -n "$counting" ] && chroot /root /run/homing-lab/homing-mark phase 0
-        [ -n "$counting" ] && chroot /root /run/homing-lab/homing-mark dump
+        rm -f /end.stdout /end.stderr
+        [ -n "$counting" ] && chroot /root /run/homing-mark dump
         # Files written through shared mappings reach the host now.
         sync
-        echo "$status $began $ended" >$step/status.new
+        echo "$status $began $now" >$step/status
     else
-        echo "setup" >$step/status.new
+        echo "setup" >$step/status
     fi
-    mv $step/status.new $step/status
     number=$((number + 1))
 done
 sync

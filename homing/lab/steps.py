@@ -15,6 +15,7 @@ from .errors import LabError
 
 GUEST_FOLDER = "/run/homing-lab"  # where the control folder is in the guest's root
 GUEST_COSTS = f"{GUEST_FOLDER}/costs.toml"
+GUEST_MARK = "/run/homing-mark"
 _STATED_COSTS = Path(__file__).with_name("guest_costs.toml")
 
 # Names that mean something on the host alone (its sessions, its sockets), or that should not go anywhere.
@@ -161,7 +162,7 @@ def command_script(step: Step, environment: Mapping[str, str], cwd: Path, counti
     if step.timeout is not None:
         words += ["timeout", "-s", "KILL", f"{step.timeout:g}"]
     if counting:
-        words += [f"{GUEST_FOLDER}/homing-mark", "run", "1", "--"]
+        words += [GUEST_MARK, "run", "1", "--"]
     words += step.command
     quoted = " ".join(map(shlex.quote, words))
     return f"cd {shlex.quote(os.fspath(cwd))} || exit 125\nexec {quoted}\n"
