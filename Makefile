@@ -33,7 +33,7 @@ test: .setup/test build ## the tests (one boot of the guest among them)
 	@$(python) -m pytest -m "not full" $(PYTEST_ARGS)
 
 test-all: .setup/test-all build ## the tests and the long matrices
-	@$(python) -m pytest $(PYTEST_ARGS)
+	@RC_PARAMS="max_success=300" $(python) -m pytest $(PYTEST_ARGS)
 
 check: .setup/check check-format check-python check-shell check-tidy check-sanitizers ## formatting, static analysis, sanitizers
 	@echo "check: all clean"
