@@ -20,7 +20,7 @@ from homing.installation import find_library
 _STEP_TIMEOUT = 1200.0
 _BALANCING = {"balancing_0.1": 0.1, "balancing_1": 1.0, "balancing_10": 10.0}
 #: A scan of one footprint is cut into so many pieces where time allows, at least two timer ticks apart.
-_SCAN_PIECES = 16
+_SCAN_PIECES = 4
 _LEAST_MS = 8
 
 

@@ -1,8 +1,8 @@
 """What homing costs programs that gain nothing from it, on this machine.
 
-Two cases: `aside`, where the machine has one node and the library steps aside, and `working`, where it is told
-to assume four nodes: observation and decisions are real, only the moves are simulated. Runs with and without
-homing take turns (A B B A); what counts is the median of the paired ratios, with a bootstrap bound.
+Two cases: `aside`, where the machine has one node and the library steps aside, and `working`, where it is
+told to assume four nodes: observation and decisions are real, only the moves are simulated. Runs with and
+without homing take turns (A B B A); what counts is the median of the paired ratios, with a bootstrap bound.
 """
 
 from __future__ import annotations
@@ -163,10 +163,11 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
             _ratio_rows(results, name, pairs_found)
     _searching(results)
     results.notes.append(
-        "2 threads, bound. Ratios: with homing over without, of the wall time of the whole process; the row's "
-        "value is the upper 95 % bound of the median of the paired ratios. Regions: nanoseconds that an empty "
-        "parallel region takes longer, between sweeps over 8 MiB, with 4 assumed nodes; settled, and while no "
-        f"period is found. The machine's load was up to {load:.1f} on {os.cpu_count()} CPUs"
+        "2 threads, bound. Ratios: with homing over without, of the wall time of the whole process; the "
+        "row's value is the upper 95 % bound of the median of the paired ratios. Regions: nanoseconds that an "
+        "empty parallel region takes longer, between sweeps over 8 MiB, with 4 assumed nodes; settled, and "
+        "while no period is found. The machine's load was up to "
+        f"{load:.1f} on {os.cpu_count()} CPUs"
         + (
             "."
             if load < 2.5
