@@ -253,7 +253,7 @@ struct ByThread final : SampleVisitor {
 TEST(RealRing, EveryPageFaultIsSeenWithItsAddressThreadAndCpu) {
     if (const std::string reason = why_not(); !reason.empty()) GTEST_SKIP() << reason;
     SamplerRing ring;
-    ASSERT_EQ(linux_kernel().open_sampler(page_faults(), 0, 16, ring), 0);
+    ASSERT_EQ(linux_kernel().open_sampler(page_faults(), 0, 64, ring), 0);
     FreshPages pages(1000);
     pages.touch(0, 1000);
     Collected got;
@@ -322,18 +322,19 @@ TEST(ThreadSamplers, ThreadsThatBeginAndEndAreFollowed) {
     ByThread got;
     reach(1);
     samplers.drain(got); // notices the thread
-    EXPECT_EQ(samplers.threads(), before + 1);
+    const std::size_t during = samplers.threads(); // a sanitizer may have started a thread of its own, too
+    EXPECT_GT(during, before);
     go(2);
     reach(3);
     samplers.drain(got);
     go(4);
     worker.join();
     // join() may return before the thread has left the list.
-    for (int i = 0; i < 1000 && samplers.threads() > before; ++i) {
+    for (int i = 0; i < 1000 && samplers.threads() >= during; ++i) {
         samplers.drain(got);
         std::this_thread::yield();
     }
-    EXPECT_EQ(samplers.threads(), before);
+    EXPECT_EQ(samplers.threads(), during - 1);
     std::vector<int> times(100);
     for (const Sample& sample : got.samples)
         if (pages.contains(sample.address)) {
