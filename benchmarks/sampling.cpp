@@ -18,6 +18,7 @@
 #include "policy/ownership.hpp"
 #include "policy/sample_plan.hpp"
 #include "policy/samples.hpp"
+#include "policy/stability.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -88,15 +89,31 @@ class Program {
     std::mt19937_64 random_;
 };
 
+/// Moves pages to their owners; returns how many were elsewhere.
+std::uint64_t send_home(const policy::Ownership& ownership, std::vector<policy::Node>& homes) {
+    std::uint64_t moved = 0;
+    ownership.for_each_range({0, homes.size()}, [&](policy::PageRange range, policy::Node node) {
+        for (std::uint64_t page = range.first; page < range.end; ++page) {
+            moved += homes[page] != node;
+            homes[page] = node;
+        }
+    });
+    return moved;
+}
+
 Found find_owners(const Pattern& pattern, std::uint64_t pages, std::uint64_t seed) {
     Program program(pattern, pages, seed * 7919);
     policy::SamplePlan plan(pages, seed);
     policy::Samples samples(nodes);
     policy::Ownership ownership(pages, nodes);
     Found found;
+    // All pages lie on node 0. After each round those move whose owner is another node; homing rests when few
+    // do.
+    std::vector<policy::Node> homes(pages, 0);
+    policy::Stability stability;
     std::vector<std::uint64_t> wanted = plan.first(samples_a_round);
-    // As many faults as there are pages would be no gain: give up there.
-    while (!wanted.empty() && found.faults < pages) {
+    while (!wanted.empty() && !stability.settled()) {
+        stability.begin_iteration();
         policy::Samples fresh(nodes);
         for (const std::uint64_t page : wanted)
             fresh.add(page, program.touch(page));
@@ -105,11 +122,10 @@ Found find_owners(const Pattern& pattern, std::uint64_t pages, std::uint64_t see
         ++found.rounds;
         samples.merge(fresh);
         ownership = policy::infer_ownership(pages, samples);
+        stability.observed(send_home(ownership, homes), pages);
         wanted = plan.next(ownership, samples, samples_a_round);
-        if (!wanted.empty()) {
-            const auto thin = plan.check(thin_check);
-            wanted.insert(wanted.end(), thin.begin(), thin.end());
-        }
+        const auto thin = plan.check(thin_check);
+        wanted.insert(wanted.end(), thin.begin(), thin.end());
     }
     const policy::NodeSet all = policy::all_nodes(nodes);
     for (const policy::Run& run : ownership.runs())
