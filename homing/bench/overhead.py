@@ -164,9 +164,9 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     _searching(results)
     results.notes.append(
         "2 threads, bound. Ratios: with homing over without, of the wall time of the whole process; the "
-        "row's value is the upper 95 % bound of the median of the paired ratios. Regions: nanoseconds that an "
-        "empty parallel region takes longer, between sweeps over 8 MiB, with 4 assumed nodes; settled, and "
-        "while no period is found. The machine's load was up to "
+        "row's value is the upper 95 % bound of the median of the paired ratios. Regions: nanoseconds that "
+        "an empty parallel region takes longer, between sweeps over 8 MiB, with 4 assumed nodes; settled, "
+        "and while no period is found. The machine's load was up to "
         f"{load:.1f} on {os.cpu_count()} CPUs"
         + (
             "."

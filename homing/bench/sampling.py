@@ -39,12 +39,12 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
         "Sampling: faults that it takes to find the owners of 1 GiB",
         tell(["sampling"]),
         notes=[
-            "Against one fault on every one of 262,144 pages. Patterns of 4 nodes over an array that does not "
-            "begin at a page's border, read by neighbours near the borders (benchmarks/sampling.cpp), sampled "
-            "and inferred by the library's own code until its own rule says that it has settled. Medians over "
-            "seeds, the worst beside them. Blocks of cyclic are 97.66 pages, of narrow 39.06: there one page in 39 holds "
-            "elements of two owners, is first touched by either, and counts as right only on the node of the "
-            "element in its middle.",
+            "Against one fault on every one of 262,144 pages. Patterns of 4 nodes over an array that does "
+            "not begin at a page's border, read by neighbours near the borders (benchmarks/sampling.cpp), "
+            "sampled and inferred by the library's own code until its own rule says that it has settled. "
+            "Medians over seeds, the worst beside them. Blocks of cyclic are 97.66 pages, of narrow 39.06: "
+            "there one page in 39 holds elements of two owners, is first touched by either, and counts as "
+            "right only on the node of the element in its middle.",
         ],
     )
     progress = Progress("sampling", [1.0, 2.0])

@@ -1,0 +1,476 @@
+"""homing bench and the demo without a guest: what is computed, what is kept, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from homing import cli, demo
+from homing.bench import convergence, overhead, sampling
+from homing.bench import results as results_module
+from homing.bench.guest_runs import LAST_HALF, Outcome, describe, outcome
+from homing.bench.programs import Output, find_bench_program, find_program, parse_output
+from homing.bench.progress import Progress
+from homing.bench.results import Check, Parts, Results, Row, write
+from homing.errors import UserError
+from homing.lab.counts import parse
+from homing.lab.errors import LabError
+from homing.lab.steps import Step, StepResult
+from homing.records import Record
+
+OUTPUT = """\
+program: cg
+bytes: 6408828
+time initialisation: 3.476779 s
+time iterations from 1: 1.5 0.5 0.25
+time total: 2.250000 s
+result zeta: 10.362595087045165
+verification: successful
+"""
+
+
+def made(name: str, remote: dict[int, int], oracle: int = 100, last: float = 0.02, **more: Any) -> Outcome:
+    """An outcome with 10,000 misses in each phase."""
+    return Outcome(
+        name,
+        [name],
+        {1: 10_000, 2: 10_000, 3: 10_000},
+        remote,
+        oracle,
+        last,
+        parse_output(OUTPUT),
+        9.0,
+        **more,
+    )
+
+
+# What programs print
+
+
+def test_a_programs_output_is_read() -> None:
+    output = parse_output(OUTPUT)
+    assert output.bytes == 6408828
+    assert output.iterations == [1.5, 0.5, 0.25]
+    assert output.initialisation == 3.476779
+    assert output.total == 2.25
+    assert output.results == {"result zeta": "10.362595087045165"}
+    assert output.verification == "successful"
+
+
+def test_output_of_another_program_has_no_numbers() -> None:
+    output = parse_output("Segmentation fault\n")
+    assert output.iterations == []
+    assert math.isnan(output.total)
+    assert output.verification == ""
+
+
+@pytest.mark.parametrize(
+    ("find", "variable"), [(find_program, "HOMING_APPS"), (find_bench_program, "HOMING_BENCH_PROGRAMS")]
+)
+def test_programs_are_found_where_the_user_says(
+    find: Any, variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, str(tmp_path))
+    with pytest.raises(UserError, match=f"no such program: build it.*{variable}"):
+        find("mine")
+    (tmp_path / "mine").write_text("#!/bin/sh\n")
+    with pytest.raises(UserError):
+        find("mine")  # cannot be executed
+    (tmp_path / "mine").chmod(0o755)
+    assert find("mine") == str(tmp_path / "mine")
+
+
+# Runs in the guest
+
+COUNTS = {
+    "version": 1,
+    "machine": {"nodes": 2, "cpus": 2, "cpus_per_node": 1},
+    "cache": {"kib": 64, "ways": 16, "line": 64, "coherent": True},
+    "self_test": {"nodes_verified": 2, "mismatches": 0},
+    "pages": 10,
+    "phases": [
+        {
+            "phase": phase,
+            "accesses": 1000,
+            "misses": [[10, 30], [0, 60]],
+            "unknown_home_misses": 0,
+            "invalidation_misses": 0,
+            "upgrades": 0,
+            "untracked_misses": 0,
+            "run_oracle_remote": 5,
+        }
+        for phase in (0, 1, 2, 3)
+    ],
+    "oracle": [
+        {"first_phase": 3, "last_phase": 3, "misses": 100, "remote": 4},
+        {"first_phase": 1, "last_phase": 3, "misses": 300, "remote": 14},
+    ],
+}
+
+
+def step_result(status: int = 0, stdout: str = OUTPUT, timed_out: bool = False) -> StepResult:
+    return StepResult(
+        Step(command=["cg"], label="none"),
+        status,
+        stdout.encode(),
+        b"why",
+        9.0,
+        timed_out,
+        parse(json.dumps(COUNTS)),
+    )
+
+
+def test_an_outcome_leaves_out_what_is_not_the_run() -> None:
+    found = outcome(step_result(), None, {"numa_balancing": 1})
+    assert found.misses == {1: 100, 2: 100, 3: 100}  # phase 0 is not in it
+    assert found.remote_misses() == 90
+    assert found.remote_fraction(LAST_HALF) == pytest.approx(0.3)
+    assert found.oracle_remote == 14
+    assert found.oracle_last_half == pytest.approx(0.04)
+    assert found.oracle_fraction() == pytest.approx(14 / 300)
+    assert Outcome.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (step_result(139), "none: cg ended with 139, verification successful: why"),
+        (step_result(137, timed_out=True), "was stopped at its time limit"),
+        (step_result(0, OUTPUT.replace("successful", "failed")), "verification failed"),
+        (step_result(0, "hello"), "cg ended with 0"),
+    ],
+)
+def test_a_run_that_failed_is_no_outcome(result: StepResult, message: str) -> None:
+    with pytest.raises(LabError, match=message):
+        outcome(result, None, {})
+
+
+def record(**tables: list[dict[str, Any]]) -> Record:
+    """A record with the rows given; columns are those of the first row."""
+    rows = {}
+    for name, entries in tables.items():
+        types = [
+            (column, "<f8" if isinstance(value, float) else "<u8") for column, value in entries[0].items()
+        ]
+        rows[name] = np.array([tuple(entry.values()) for entry in entries], dtype=types)
+    return Record("r", 1, -1, "cg", [], "host", 0.0, "0.1.0", 4096, rows)
+
+
+def iterations(*regions: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "number": number + 1,
+            "time": float(number),
+            "seconds": 1.0,
+            "regions": count,
+            "state": 2,
+            "basis": 1,
+            "references": 0,
+            "moved": 0,
+            "overhead_seconds": 0.0,
+            "remote_fraction": 0.5,
+        }
+        for number, count in enumerate(regions)
+    ]
+
+
+def move(time: float, moved: int) -> dict[str, Any]:
+    return {
+        "area": 1,
+        "time": time,
+        "wanted": moved,
+        "moved": moved,
+        "refused": 0,
+        "bytes": 4096 * moved,
+        "seconds": 0.0,
+        "longest_call_seconds": 0.0,
+        "calls": 1,
+    }
+
+
+END = {
+    "time": 9.0,
+    "parallel_seconds": 9.0,
+    "iterations": 8,
+    "settled_at": 6,
+    "period": 105,
+    "live_areas": 1,
+    "dropped_areas": 0,
+}
+
+
+def guard(time: float, permitted: int, area: int = 1) -> dict[str, Any]:
+    return {
+        "area": area,
+        "iteration": 1,
+        "time": time,
+        "remote_ns": 1.0,
+        "move_ns": 1.0,
+        "permitted": permitted,
+    }
+
+
+def test_settling_is_counted_from_the_outermost_period_and_the_guard() -> None:
+    # Iterations 0..1 are an inner period; the outermost one is known from 2.0 on; the guard permits at 4.0.
+    rows = {
+        "iteration": iterations(4, 4, 105, 105, 105, 105, 105, 105),
+        "guard": [guard(3.0, 0), guard(4.0, 1)],
+        "end": [END],
+    }
+    at_once = describe(record(**rows, move=[move(4.0, 1000)]))
+    assert at_once["last_move_after"] == 0
+    later = describe(record(**rows, move=[move(4.0, 1000), move(6.5, 500)]))
+    assert later["last_move_after"] == 2
+    assert later["moved"] == 1500
+    trickle = describe(record(**rows, move=[move(4.0, 1000), move(7.5, 5)]))
+    assert trickle["last_move_after"] == 0  # less than a hundredth of all
+
+
+def test_a_run_without_moves_settles_at_once() -> None:
+    assert describe(record(iteration=iterations(105), end=[END]))["last_move_after"] == 0
+    assert describe(record())["moved"] == 0
+
+
+# Convergence
+
+
+@pytest.mark.parametrize("footprints", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("seconds", [0.05, 0.5, 5.0])
+def test_balancing_scans_what_is_asked_for(footprints: float, seconds: float) -> None:
+    size = 64 << 20
+    knobs = convergence.balancing_settings(footprints, seconds, size)
+    assert knobs["numa_balancing"] == 1
+    assert knobs["scan_period_min_ms"] == knobs["scan_period_max_ms"]
+    wanted_ms = 1000 * seconds / footprints
+    assert knobs["scan_period_min_ms"] == pytest.approx(max(wanted_ms, 8), abs=1)
+    pieces = math.ceil(size / (knobs["scan_size_mb"] << 20))
+    assert knobs["scan_period_min_ms"] / pieces >= 4  # a timer tick
+    assert knobs["scan_delay_ms"] >= 1
+
+
+def program(**changed: Outcome) -> convergence.ProgramRuns:
+    runs = {name: made(name, {1: 0, 2: 7500, 3: 7500}) for name in convergence.VARIANTS}
+    facts = {"last_move_after": 1, "moved": 900}
+    runs["homing"] = made("homing", {1: 0, 2: 900, 3: 300}, homing=facts)
+    runs["parallel_init"] = made("parallel_init", {1: 0, 2: 200, 3: 200})
+    runs["parallel_init_homing"] = made("parallel_init_homing", {1: 2, 2: 201, 3: 201})
+    for name in ("balancing_0.1", "balancing_1", "balancing_10"):
+        runs[name].settings = {
+            "scan_size_mb": 1,
+            "scan_period_min_ms": 100,
+            "scanned_footprints_an_iteration": 0.1,
+        }
+    runs.update(changed)
+    return convergence.ProgramRuns("cg", ["cg"], runs)
+
+
+def failed(runs: convergence.ProgramRuns) -> list[str]:
+    return [one.name for one in convergence.checks_of(runs) if not one.passed]
+
+
+def test_convergence_has_the_rows_that_were_promised() -> None:
+    names = {row.name for row in convergence.rows_of(program())}
+    runs = [*convergence.VARIANTS, "oracle"]
+    halves = [f"{name}.last_half" for name in ("homing", "parallel_init", "oracle")]
+    assert names >= {f"cg.{name}" for name in runs + halves}
+    assert len(runs) == 10
+    assert failed(program()) == []
+
+
+def test_convergence_sees_what_is_not_met() -> None:
+    facts = {"last_move_after": 3, "moved": 900}
+    slow = made("homing", {1: 0, 2: 900, 3: 300}, homing=facts)
+    assert [name for name in failed(program(homing=slow)) if "settles" in name]
+    far = made("homing", {1: 0, 2: 300, 3: 501}, homing={"last_move_after": 0, "moved": 9})
+    assert failed(program(homing=far)) == ["cg: last half within 3 points of the oracle"]
+    dear = made("homing", {1: 0, 2: 1400, 3: 300}, homing={"last_move_after": 0, "moved": 9})
+    assert [name for name in failed(program(homing=dear)) if "tenth" in name]
+    harm = made("parallel_init_homing", {1: 0, 2: 203, 3: 202})
+    assert [name for name in failed(program(parallel_init_homing=harm)) if "no harm" in name]
+    other = made("interleave", {1: 0, 2: 7500, 3: 7500})
+    other.output = Output({**other.output.fields, "result zeta": "10.4"})
+    assert failed(program(interleave=other)) == ["cg: same results in all runs"]
+
+
+# Overhead and sampling
+
+
+def test_the_bound_is_over_the_median_and_shrinks_with_pairs() -> None:
+    random = np.random.default_rng(7)
+    few, many = random.normal(1.0, 0.02, 10), random.normal(1.0, 0.02, 1000)
+    for ratios in (few, many):
+        median, bound = overhead.upper_bound(list(ratios))
+        assert median == pytest.approx(float(np.median(ratios)))
+        assert bound >= median
+    assert overhead.upper_bound(list(many))[1] - 1 < 0.005
+    assert overhead.upper_bound([1.25] * 30) == (1.25, 1.25)
+
+
+def test_the_bound_holds_about_as_often_as_it_says() -> None:
+    random = np.random.default_rng(11)
+    held = sum(
+        overhead.upper_bound(list(random.normal(1.0, 0.05, 30)), seed)[1] >= 1.0 for seed in range(200)
+    )
+    assert 0.88 <= held / 200 <= 1.0
+
+
+def test_regions_are_taken_from_the_second_half() -> None:
+    assert overhead.settled_ns("ns 9000 9000 9000 100 110 120\n") == 110
+    with pytest.raises(UserError):
+        overhead.settled_ns("nothing\n")
+
+
+def test_overheads_rows_are_those_promised() -> None:
+    results = Results("overhead", "", "")
+    pair = {kind: [2.0, 2.02] for kind in ("wall", "program", "cpu")}
+    overhead._ratio_rows(results, "aside.cg", [pair] * 30)
+    overhead._ratio_rows(results, "working.cg", [pair] * 30)
+    for name in overhead.REGIONS:
+        overhead._region_rows(results, name, [[1000.0, 1150.0]] * 5)
+    overhead._searching(results)
+    rows = {row.name: row.value for row in results.rows}
+    assert rows["aside.cg"] == pytest.approx(1.01)
+    assert rows["region.searching"] == 150
+    passed = {check.name.split(":")[0]: check.passed for check in results.checks}
+    assert passed["working.cg"] and passed["region.libgomp"] and not passed["region.libomp"]
+
+
+def test_samplings_rows_are_those_promised() -> None:
+    results = Results("sampling", "", "")
+    data = {
+        "pages": 1000,
+        "patterns": {"block": [{"faults": faults, "right": 995} for faults in (90, 95, 300)]},
+    }
+    sampling._pattern(results, "block", data)
+    assert [row.name for row in results.rows] == ["block.faults_ratio", "block.right_owners"]
+    assert [row.value for row in results.rows] == [0.095, 0.995]
+    assert results.checks[0].passed
+    data["patterns"]["block"] = [{"faults": 95, "right": 980}]
+    sampling._pattern(results, "block", data)
+    assert not results.checks[1].passed
+
+
+# Results and parts
+
+
+def test_results_are_written_for_programs_and_for_people(tmp_path: Path) -> None:
+    results = Results("demo", "A title", "homing bench demo", [Row("a.b", 0.5, "ratio", "why")])
+    results.checks.append(Check("a: at most 1", False, "0.5"))
+    json_path, text_path = write(results, tmp_path / "new")
+    data = json.loads(json_path.read_text())
+    assert data["rows"] == [{"name": "a.b", "value": 0.5, "unit": "ratio", "note": "why"}]
+    assert data["command"] == "homing bench demo"
+    assert data["machine"]["cpus"] >= 1
+    assert data["checks"][0]["passed"] is False
+    text = text_path.read_text()
+    assert "| a.b | 0.5 | ratio | why |" in text
+    assert "**no**" in text
+    assert not list(tmp_path.glob("**/*.part"))
+
+
+def test_results_cannot_go_into_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError):
+        write(Results("x", "x", "x"), tmp_path / "file")
+
+
+def test_parts_go_on_under_the_same_key_only(tmp_path: Path) -> None:
+    path = tmp_path / "parts" / "x.json"
+    Parts(path, {"size": "small"}).put("cg", [1, 2])
+    assert Parts(path, {"size": "small"}).get("cg") == [1, 2]
+    assert Parts(path, {"size": "full"}).get("cg") is None
+    for damaged in ("", "[]", '{"key": {"size": "small"}}', "{"):
+        path.write_text(damaged)
+        assert Parts(path, {"size": "small"}).get("cg") is None
+
+
+def test_progress_says_how_long_it_still_takes() -> None:
+    file = io.StringIO()
+    progress = Progress("bench", [1.0, 1.0, 2.0], file)
+    progress.step("one")
+    assert progress.seconds_left is None
+    progress.finished(skipped=True)
+    assert progress.seconds_left is None  # what was kept took no time
+    progress._begin -= 10
+    progress.finished()
+    left = progress.seconds_left
+    assert left is not None
+    assert left == pytest.approx(20, rel=0.1)
+    progress.step("three")
+    assert file.getvalue().splitlines()[-1] == "bench: 3/3 three, 20 s left"
+
+
+# The command
+
+
+def test_the_list_names_every_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [
+        "convergence",
+        "sampling",
+        "overhead",
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["nonsense"],
+        ["sampling", "--size", "huge"],
+        ["sampling", "--only", "nonsense"],
+        ["overhead", "--only", "nonsense"],
+        ["convergence", "--only", "nonsense"],
+    ],
+)
+def test_mistakes_are_one_line(words: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        library = tmp_path / "libhoming.so"
+        library.write_bytes(b"")
+        patch.setenv("HOMING_LIBRARY", str(library))
+        assert cli.main(["bench", *words]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert error.startswith("homing bench: ")
+
+
+def test_results_belong_into_the_source_tree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(results_module, "PACKAGE", str(tmp_path / "site-packages" / "homing"))
+    with pytest.raises(UserError, match="source tree"):
+        results_module.tree()
+
+
+# The demo
+
+
+def rows(serial: float, homed: float, parallel: float, oracle: float) -> list[demo.DemoRow]:
+    values = {"serial": serial, "homing": homed, "parallel": parallel, "oracle": oracle}
+    return [demo.DemoRow(name, name, value, value) for name, value in values.items()]
+
+
+@pytest.mark.parametrize(
+    ("values", "passed"),
+    [
+        ((0.74, 0.048, 0.038, 0.023), True),
+        ((0.70, 0.048, 0.038, 0.023), False),
+        ((0.74, 0.054, 0.038, 0.023), False),
+        ((0.74, 0.048, 0.038, math.nan), True),
+        ((0.74, 0.069, 0.038, math.nan), False),
+        ((0.74, math.nan, 0.038, 0.023), False),
+    ],
+)
+def test_the_demos_verdict(values: tuple[float, float, float, float], passed: bool) -> None:
+    assert demo.verdict(rows(*values))[0] is passed
+
+
+def test_the_demos_file(tmp_path: Path) -> None:
+    path = tmp_path / "build" / "demo.json"
+    demo.write_rows(rows(0.74, 0.048, 0.038, math.nan), path, ["cg"], "here", True)
+    data = json.loads(path.read_text())
+    assert [row["name"] for row in data["rows"]] == ["serial", "homing", "parallel", "oracle"]
+    assert [row["remote_fraction"] for row in data["rows"]] == [0.74, 0.048, 0.038, None]
