@@ -579,20 +579,19 @@ std::optional<FoundCycle> Search::find_best(double anchor, double radius, double
         }
     };
     const double agreement = static_cast<double>(best->matches) / best->samples;
-    const double found = best->cycle.period;
-    const std::size_t pieces = best->cycle.pieces.size();
-    if (agreement < 1 - std::max(noise_, 0.02) - 0.06)
+    if (agreement < 1 - std::max(noise_, 0.02) - 0.06) {
+        const double found = best->cycle.period;
         for (const int multiple : {2, 3})
             attempt(found * multiple);
+    }
+    const Cycle cycle = best->cycle;
+    const std::size_t pieces = cycle.pieces.size();
     for (const std::size_t part : {2u, 3u}) {
         if (pieces % part != 0 || pieces / part < 2) continue;
         bool repeats = true;
         for (std::size_t k = 0; k + pieces / part < pieces; ++k)
-            repeats = repeats && best->cycle.pieces[k].node == best->cycle.pieces[k + pieces / part].node;
-        if (repeats) {
-            attempt(found / static_cast<double>(part));
-            break;
-        }
+            repeats = repeats && cycle.pieces[k].node == cycle.pieces[k + pieces / part].node;
+        if (repeats) attempt(cycle.period / static_cast<double>(part));
     }
     if (gain <= 0) return std::nullopt;
     return best;

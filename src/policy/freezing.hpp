@@ -15,7 +15,7 @@ struct FreezingOptions {
     std::uint32_t memory = 16; // rounds after which an old move no longer makes a return
     std::uint32_t thaw_after =
         8; // rounds in a row that a frozen page is wanted on one and the same other node
-    std::size_t capacity = 4096; // ranges remembered; the oldest unfrozen ones are forgotten first
+    std::size_t capacity = 1024; // ranges remembered; the oldest unfrozen ones are forgotten first
 };
 
 class Freezer {

@@ -228,12 +228,14 @@ void OwnershipBuilder::find_cycles() {
             --first;
         while (end < drafts_.size() && unresolved(drafts_[end]))
             ++end;
-        if (!stretches.empty() && stretches.back().end > first) {
-            stretches.back().end = std::max<std::uint64_t>(stretches.back().end, end);
-            stretches.back().first = std::min<std::uint64_t>(stretches.back().first, first);
-        } else {
-            stretches.push_back({first, end});
+        // A stretch of sparse samples reaches further back than the dense ones before it.
+        PageRange stretch{first, end};
+        while (!stretches.empty() && stretches.back().end > stretch.first) {
+            stretch.first = std::min(stretch.first, stretches.back().first);
+            stretch.end = std::max(stretch.end, stretches.back().end);
+            stretches.pop_back();
         }
+        stretches.push_back(stretch);
         k = end - 1;
     }
     found.clear();
@@ -528,9 +530,22 @@ bool beyond_chance(double k, double n, double p) {
 
 enum class Verdict : std::uint8_t { untested, agrees, contradicts };
 
-Verdict judge(const Ownership& believed, const Samples& fresh, std::size_t i, const Run& run) {
+// Next to a border whose place is not yet known the belief is a guess, and no sample contradicts it.
+bool in_doubt(const Ownership& believed, std::uint64_t page, std::span<const Run> from) {
+    const auto inside = [&](const PageRange& gap) { return page >= gap.first && page < gap.end; };
+    if (inside(from[0].border) || (from.size() > 1 && inside(from[1].border))) return true;
+    if (from[0].pattern != Pattern::cyclic) return false;
+    const Cycle& cycle = believed.cycles()[from[0].cycle];
+    const double gap = 4 * cycle.border_error * cycle.period / static_cast<double>(cycle.pieces.size());
+    const auto reach = static_cast<std::uint64_t>(gap);
+    const Node node = cycle.owner(page);
+    return cycle.stretch_end(page) <= page + reach || (page >= reach && cycle.owner(page - reach) != node);
+}
+
+Verdict judge(const Ownership& believed, const Samples& fresh, std::size_t i, std::span<const Run> from) {
+    const Run& run = from[0];
     const std::uint32_t total = fresh.touches(i);
-    if (total == 0) return Verdict::untested;
+    if (total == 0 || in_doubt(believed, fresh.page(i), from)) return Verdict::untested;
     const auto counts = fresh.counts(i);
     if (run.pattern == Pattern::shared) {
         std::uint32_t inside = 0;
@@ -558,7 +573,7 @@ Contradiction changed(const Ownership& believed, const Samples& fresh) {
         while (run != believed.runs().end() && run->end <= fresh.page(i))
             ++run;
         if (run == believed.runs().end()) break;
-        const Verdict verdict = judge(believed, fresh, i, *run);
+        const Verdict verdict = judge(believed, fresh, i, {run, believed.runs().end()});
         if (verdict == Verdict::untested) continue;
         ++result.tested;
         result.contradicted += verdict == Verdict::contradicts;
@@ -597,7 +612,7 @@ Samples refreshed(const Ownership& believed, const Samples& old, const Samples& 
         while (run != believed.runs().end() && run->end <= page)
             ++run;
         if (run == believed.runs().end()) break;
-        const Verdict verdict = judge(believed, fresh, i, *run);
+        const Verdict verdict = judge(believed, fresh, i, {run, believed.runs().end()});
         if (verdict == Verdict::contradicts) {
             if (first == none) first = page;
             last = page;

@@ -148,7 +148,7 @@ Ownership infer_ownership(std::uint64_t pages, const Samples& samples, const Inf
 
 // How far fresh samples contradict what is believed.
 struct Contradiction {
-    std::uint32_t tested = 0;       // samples on pages with a believed owner
+    std::uint32_t tested = 0;       // samples on pages with a believed owner (not where a border is in doubt)
     std::uint32_t contradicted = 0; // of those, touched mostly by nodes that the belief does not name
     double fraction = 0;
     bool significant = false; // more than the noise explains (one-sided binomial test, p < 0.001)
