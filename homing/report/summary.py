@@ -29,6 +29,7 @@ _BASES = {
     "anchor": "from one passage of a recurring region to the next",
     "barriers": "the recurring barriers of one long region",
     "time": "slices of time, because no region sequence repeats",
+    "guess": "not known yet; guessed from the first region that recurs",
     "call": "ended by the program's own calls",
 }
 

@@ -34,8 +34,8 @@ const char* sanitizer() noexcept {
 
 /// A forked child is left alone: it shares neither our threads nor our rings, and its record is the parent's.
 void in_child() noexcept {
-    if (Windows* windows = active_windows.load(std::memory_order_acquire))
-        windows->abandon();
+    if (Engine* running = engine())
+        running->abandon();
     phases::step_aside();
     heap_threshold.store(SIZE_MAX, std::memory_order_relaxed);
     record::abandon();

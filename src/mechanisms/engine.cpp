@@ -15,6 +15,9 @@ constexpr double tick_growth = 1.5;
 constexpr double longest_tick = 10;
 /// Regions (or barriers) without a period before time may decide.
 constexpr std::uint64_t patience = 48;
+/// Iterations that may be guessed before a period is known, and the references that make a guess worth while.
+constexpr std::uint32_t most_guesses = 12;
+constexpr std::uint64_t least_guess = 96;
 /// A region with so many barriers is a program in itself: its barriers tell the iteration.
 constexpr std::uint64_t giant_region_barriers = 32;
 
@@ -85,12 +88,21 @@ void Engine::event(Address id, bool is_barrier) {
             iteration_boundary(is_barrier           ? Basis::barriers
                                : finder_.by_anchor() ? Basis::anchor
                                                      : Basis::period);
+        } else if (!finder_.found() && region == guess_ && iteration_ < most_guesses &&
+                   references_in_iteration_ >= least_guess) {
+            // No period is known yet, but the first region that came twice comes again, and windows have seen enough:
+            // likely an iteration. The guard decides whether that is worth a move.
+            iteration_boundary(Basis::guess);
         } else if (!finder_.found() && events_ > patience && now > next_tick_) {
             tick_ = std::min(tick_ * tick_growth, longest_tick);
             next_tick_ = now + tick_;
             iteration_boundary(Basis::time);
         }
     }
+    if (windows_ && (activity_ != policy::Activity::rest || mechanism_->needs_windows()))
+        follow_changes();
+    if (guess_ == ~std::uint32_t{0} && info.count == 2 && !watch_.areas().empty())
+        guess_ = region;
     if (called_touch_ && called_touch_->region_begins(*this, region))
         window_open_ = true;
     else if (mechanism_->region_begins(*this, region))
@@ -219,6 +231,15 @@ void Engine::window_region_begins(std::uint32_t region) {
         window_open_ = open_window(granules) > 0;
 }
 
+/// Areas come and go between regions. What is gone must never be armed: plans forget it before a window opens.
+void Engine::follow_changes() {
+    if (!watch_.synchronise(record::now()))
+        return;
+    ++area_changes_;
+    windows_->start(watch_.ranges());
+    plan_.gather(watch_);
+}
+
 std::size_t Engine::open_window(const std::vector<Range>& granules) {
     if (!windows_)
         return 0;
@@ -229,10 +250,6 @@ std::size_t Engine::open_window(const std::vector<Range>& granules) {
             return 0;
         }
     const std::uint64_t changes = area_registry().changes();
-    if (watch_.synchronise(record::now())) {
-        windows_->start(watch_.ranges());
-        return 0; // the plan may name memory that is gone: the next region has a new one
-    }
     const std::size_t armed = windows_->open(granules);
     if (area_registry().changes() != changes) { // a block went away between the look and the arming
         windows_->abandon();
@@ -283,6 +300,7 @@ void Engine::begin_observing(policy::Activity activity) {
         return;
     }
     const bool changed = watch_.synchronise(record::now());
+    area_changes_ += changed;
     if (source_ && (changed || !source_running_ || source_->needs_plan()))
         source_running_ = source_->start(watch_.ranges());
     if (source_ && source_->needs_plan())

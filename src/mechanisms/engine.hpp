@@ -33,7 +33,7 @@ struct DoorServices {
 };
 
 /// How the outer iteration is known.
-enum class Basis : std::uint32_t { none = 0, period = 1, anchor = 2, barriers = 3, time = 4, call = 5 };
+enum class Basis : std::uint32_t { none = 0, period = 1, anchor = 2, barriers = 3, time = 4, call = 5, guess = 6 };
 
 class Engine;
 
@@ -79,6 +79,8 @@ class Engine final : public phases::Listener {
     bool start();
     /// The process ends: restore what was changed, write the last rows. Any thread; at most once.
     void finish() noexcept;
+    /// In the child of a fork: nothing of ours is true there, and nothing may be given back.
+    void abandon() noexcept;
 
     void region_begin(Address function) noexcept override;
     void region_end() noexcept override;
@@ -104,6 +106,8 @@ class Engine final : public phases::Listener {
     PolicyKeeper& policies() noexcept { return policies_; }
     Statistics& statistics() noexcept { return statistics_; }
     std::uint32_t iteration() const noexcept { return iteration_; }
+    /// Differs when areas came or went since.
+    std::uint64_t area_changes() const noexcept { return area_changes_; }
     std::uint64_t cache_bytes() const noexcept { return cache_bytes_; }
     /// How often an area's pages are touched in one iteration (from windows; 1 where that is not known).
     double touches_per_iteration(const WatchedArea& area) const;
@@ -130,6 +134,7 @@ class Engine final : public phases::Listener {
     void take_references();
     void window_region_begins(std::uint32_t region);
     void window_region_ends();
+    void follow_changes();
     void event(Address id, bool barrier);
     void record_iteration(double now, std::uint64_t references, std::uint64_t moved, double remote);
     void record_overhead(double now);
@@ -168,8 +173,10 @@ class Engine final : public phases::Listener {
     std::uint32_t period_ = 0;
     std::uint32_t events_in_iteration_ = 0;
     std::uint64_t events_ = 0;
+    std::uint64_t area_changes_ = 0;
     std::uint64_t barriers_in_region_ = 0;
     std::uint32_t open_region_ = 0;
+    std::uint32_t guess_ = ~std::uint32_t{0}; ///< region whose return ends an iteration while none is known
     double region_begin_ = 0;
     double start_time_ = 0;
     double iteration_begin_ = 0;

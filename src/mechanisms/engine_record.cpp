@@ -153,6 +153,14 @@ void Engine::record_end(double now) {
     record::append(row);
 }
 
+void Engine::abandon() noexcept {
+    finished_.store(true, std::memory_order_seq_cst);
+    if (windows_)
+        windows_->abandon();
+    if (sampled_)
+        sampled_->abandon();
+}
+
 void Engine::finish() noexcept {
     if (finished_.exchange(true, std::memory_order_seq_cst))
         return;

@@ -271,8 +271,10 @@ void Engine::place_initially() {
 /// Which granules the next window should sample.
 void Engine::plan_samples(bool check) {
     auto& areas = watch_.areas();
-    if (areas.empty() || !mechanism_->samples())
+    if (areas.empty() || !mechanism_->samples()) {
+        plan_.gather(watch_); // forget what is gone
         return;
+    }
     constexpr std::size_t all_samples = 4096;
     const std::size_t each = std::clamp<std::size_t>(all_samples / areas.size(), 8, 384);
     for (const auto& area : areas) {

@@ -69,6 +69,7 @@ class NextTouch final : public Mechanism {
     std::size_t granule_;
     bool armed_once_ = false;
     std::vector<Range> untouched_;
+    std::uint64_t area_changes_ = 0;
     std::vector<Range> open_;
     std::uint64_t granules_ = 0;
     std::uint64_t touched_ = 0;
@@ -98,6 +99,7 @@ void NextTouch::collect(Engine& engine) {
             }
         }
     granules_ = untouched_.size();
+    area_changes_ = engine.area_changes();
 }
 
 void NextTouch::iteration_begins(Engine& engine) {
@@ -125,6 +127,10 @@ bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
         target_bits.store(engine.machine().targets().bits, std::memory_order_relaxed);
         engine.windows()->set_touch_action(send_here);
         collect(engine);
+    }
+    if (area_changes_ != engine.area_changes()) {
+        area_changes_ = engine.area_changes();
+        std::erase_if(untouched_, [&](const Range& range) { return !engine.watch().find(range.begin); });
     }
     // More granules than a window holds: the next regions arm the rest.
     if (untouched_.size() > Windows::capacity)

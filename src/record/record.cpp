@@ -5,6 +5,7 @@
 // may have mapped (SIGBUS).
 #include "record/record.hpp"
 
+#include "base/clock.hpp"
 #include "base/raw_calls.hpp"
 #include "record/header.hpp"
 
@@ -84,11 +85,7 @@ class Turn {
     bool mine_ = false;
 };
 
-std::int64_t monotonic_ns() noexcept {
-    timespec time{};
-    ::clock_gettime(CLOCK_MONOTONIC, &time);
-    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
+std::int64_t monotonic_ns() noexcept { return static_cast<std::int64_t>(clock_seconds() * 1e9); }
 
 // FNV-1a, 64 bits, with the length compared as well: among the few thousand texts of a run two different ones
 // of one length and hash do not happen by chance (1e7 / 2^64).

@@ -36,7 +36,8 @@ inline constexpr std::size_t row_bytes = 128;
     /* absent: not populated; pages are base pages; sampled 1: scaled from a sample */                               \
     ROW(8, placement, FIELD(u32, area) FIELD(f64, time) FIELD(u32, when) FIELD(u32, first) FIELD(u32, sampled)       \
                           FIELD(u32, iteration) ARRAY(u64, pages, 8) FIELD(u64, absent))                             \
-    /* one outer iteration; state: 1 searching 2 observing 3 settled; basis: 1 period 2 anchor 3 barriers 4 time 5 call */ \
+    /* one outer iteration; state: 1 searching 2 observing 3 settled; */                                           \
+    /* basis: 1 period 2 anchor 3 barriers 4 time 5 call 6 guess */                                                \
     ROW(9, iteration, FIELD(u32, number) FIELD(f64, time) FIELD(f64, seconds) FIELD(u32, regions)                    \
                           FIELD(u32, state) FIELD(u32, basis) FIELD(u64, references) FIELD(u64, moved)               \
                           FIELD(f64, overhead_seconds) FIELD(f64, remote_fraction))                                  \

@@ -11,6 +11,10 @@ constinit std::atomic<Windows*> active_windows{nullptr};
 
 namespace {
 
+/// A window sees the first touch only. A neighbour that reads a halo hides the owner, who comes later; an owner that
+/// writes hides readers, who matter less to where the page should be. So a write says more than a read.
+constexpr std::uint32_t write_weight = 3;
+
 template <class T> T* map_array(std::size_t count) noexcept {
     void* memory = ::mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
@@ -109,6 +113,26 @@ bool Windows::watches(Address begin, Address end) const noexcept {
     }
 }
 
+/// [signal] Giving back must not fail. A call that would split a mapping can (ENOMEM: too many mappings), one that joins
+/// mappings cannot: so after some tries the whole watched range is given back, unless the program itself protects a
+/// part of it.
+void Windows::unprotect(Range range) noexcept {
+    for (int tries = 0; tries < 4; ++tries)
+        if (kernel_.protect(range, Access::read_write) == 0)
+            return;
+    const char* expected = nullptr;
+    forbidden_.compare_exchange_strong(expected, "the kernel refuses to give back the right to access pages");
+    const std::size_t count = watched_count_.load(std::memory_order_acquire);
+    const int excluded = std::min(excluded_count_.load(std::memory_order_acquire), max_excluded);
+    for (std::size_t i = 0; i < count; ++i) {
+        bool own_protection = false;
+        for (int k = 0; k < excluded; ++k)
+            own_protection |= watched_[i].overlaps(excluded_[k]);
+        if (watched_[i].overlaps(range) && !own_protection)
+            kernel_.protect(watched_[i], Access::read_write);
+    }
+}
+
 std::size_t Windows::open(std::span<const Range> granules) noexcept {
     if (forbidden() || !slots_ || granules.empty())
         return 0;
@@ -149,14 +173,14 @@ std::size_t Windows::open(std::span<const Range> granules) noexcept {
             ++refused_;
             for (std::size_t k = i; k < j; ++k)
                 slots_[k].state.store(released, std::memory_order_release);
-            kernel_.protect({slots_[i].granule.begin, slots_[j - 1].granule.end}, Access::read_write);
+            unprotect({slots_[i].granule.begin, slots_[j - 1].granule.end});
             if (refused_ > 64)
                 forbid("the kernel refuses to protect pages");
         } else {
             armed_now += j - i;
             for (std::size_t k = i; k < j; ++k) // released while we were arming it: nobody else will open it again
                 if (slots_[k].state.load(std::memory_order_seq_cst) == released)
-                    kernel_.protect(slots_[k].granule, Access::read_write);
+                    unprotect(slots_[k].granule);
         }
         i = j;
     }
@@ -187,7 +211,7 @@ void Windows::disarm_armed() noexcept {
         }
         // Race, judged benign: a thread outside the team may free and unmap this granule between the exchange and this
         // call. The call then fails (ENOMEM) unless another mapping took its place within those nanoseconds.
-        kernel_.protect({slots_[i].granule.begin, slots_[j - 1].granule.end}, Access::read_write);
+        unprotect({slots_[i].granule.begin, slots_[j - 1].granule.end});
         i = j;
     }
 }
@@ -218,7 +242,7 @@ Windows::Verdict Windows::fault(Address address, bool write) noexcept {
         slot->node = static_cast<std::int16_t>(node);
         slot->write = write;
         // Access first, then the move: the kernel moves no page that nobody may access.
-        kernel_.protect(granule, Access::read_write);
+        unprotect(granule);
         faults_.fetch_add(1, std::memory_order_relaxed);
         if (TouchAction action = action_.load(std::memory_order_acquire))
             action(granule, node);
@@ -244,7 +268,7 @@ void Windows::release(Range range) noexcept {
             continue;
         std::uint8_t expected = armed;
         if (at->state.compare_exchange_strong(expected, released))
-            kernel_.protect(at->granule, Access::read_write);
+            unprotect(at->granule);
     }
 }
 
@@ -294,7 +318,7 @@ void Windows::drain(std::vector<Reference>& out) {
     for (std::size_t i = 0; i < count; ++i) {
         Slot& slot = slots_[i];
         if (slot.state.load(std::memory_order_acquire) == seen && slot.node >= 0)
-            out.push_back({slot.granule.begin, slot.node, slot.write, 1});
+            out.push_back({slot.granule.begin, slot.node, slot.write, slot.write ? write_weight : 1});
     }
     count_.store(0, std::memory_order_release);
 }

@@ -79,6 +79,7 @@ class Windows final : public ReferenceSource {
     };
     Slot* find(Address address) noexcept;
     void disarm_armed() noexcept;
+    void unprotect(Range range) noexcept;
     bool watches(Address begin, Address end) const noexcept;
 
     Kernel& kernel_;

@@ -1,0 +1,351 @@
+// The whole engine over the simulated kernel: a pretended program enters regions, its threads touch pages, and the
+// engine that ships observes, decides and moves. Only the addresses are real (the engine asks /proc which parts of an
+// area may be protected); pages, nodes, policies and protections are the simulator's.
+#include "areas/areas.hpp"
+#include "base/clock.hpp"
+#include "failing.hpp"
+#include "kernel/simulated.hpp"
+#include "mechanisms/engine.hpp"
+
+#include <cstdlib>
+#include <functional>
+#include <gtest/gtest.h>
+#include <linux/mempolicy.h>
+#include <sys/mman.h>
+
+namespace homing {
+namespace {
+
+constexpr int nodes = 4;
+
+Machine four_nodes(std::uint64_t cache_bytes) {
+    Machine machine;
+    for (int i = 0; i < nodes; ++i) {
+        Node node;
+        node.index = i;
+        node.cpus = 1;
+        node.memory_bytes = std::uint64_t{1} << 30;
+        machine.nodes.push_back(node);
+    }
+    machine.last_level_cache_bytes = cache_bytes;
+    machine.source = "test";
+    return machine;
+}
+
+class Variable {
+  public:
+    Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+    ~Variable() { ::unsetenv(name_); }
+    Variable(const Variable&) = delete;
+    Variable& operator=(const Variable&) = delete;
+
+  private:
+    const char* name_;
+};
+
+/// Simulated time: each touch of a page takes as long as a sweep of it would.
+double simulated_seconds = 0;
+double simulated_clock() noexcept { return simulated_seconds; }
+constexpr double touch_seconds = 5e-6;
+
+/// A program of one array and some regions.
+class Program {
+  public:
+    using Owner = std::function<int(std::size_t page)>;
+
+    explicit Program(std::size_t pages, std::size_t node_pages = 1 << 20)
+        : pages_(pages), simulated(std::vector<std::size_t>(nodes, node_pages)), kernel(simulated) {
+        memory_ = ::mmap(nullptr, pages * page_bytes(), PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        const auto begin = reinterpret_cast<Address>(memory_);
+        range = {begin, begin + pages * page_bytes()};
+        simulated.map(range);
+        const Address origin[max_origin_frames] = {0x1234};
+        area_registry().note(range, AreaKind::heap_block, origin, 1, nullptr);
+    }
+    ~Program() {
+        engine.reset();
+        area_registry().end(range.begin);
+        ::munmap(memory_, pages_ * page_bytes());
+    }
+    Program(const Program&) = delete;
+    Program& operator=(const Program&) = delete;
+
+    bool start(std::uint64_t cache_bytes = 1 << 16) {
+        engine = std::make_unique<Engine>(kernel, four_nodes(cache_bytes), DoorServices{});
+        return engine->start();
+    }
+
+    /// One access by a thread on a node, through the window's handler where it faults.
+    void touch(std::size_t page, int node, bool write = true) {
+        const Address address = range.begin + page * page_bytes();
+        simulated.set_current_node(node);
+        simulated_seconds += touch_seconds;
+        for (int tries = 0; tries < 4; ++tries) {
+            if (simulated.touch(address, node) != SimulatedKernel::Touch::fault)
+                return;
+            ++faults;
+            Windows* windows = engine ? engine->windows() : nullptr;
+            if (!windows || windows->fault(address, write) == Windows::Verdict::foreign)
+                break;
+        }
+        ++stuck; // the program would have died here
+    }
+    void region(Address function, const Owner& owner) {
+        engine->region_begin(function);
+        for (std::size_t page = 0; page < pages_; ++page)
+            touch(page, owner(page));
+        engine->region_end();
+    }
+    void iterate(int iterations, const Owner& owner) {
+        for (int i = 0; i < iterations; ++i)
+            for (Address function : {0x1000, 0x2000, 0x3000})
+                region(function, owner);
+    }
+    Owner block() const {
+        return [n = pages_](std::size_t page) { return static_cast<int>(page * nodes / n); };
+    }
+    std::size_t right(const Owner& owner) const {
+        std::size_t count = 0;
+        for (std::size_t page = 0; page < pages_; ++page)
+            count += simulated.where(range.begin + page * page_bytes()) == owner(page);
+        return count;
+    }
+    std::size_t pages() const { return pages_; }
+
+  private:
+    std::size_t pages_;
+    void* memory_ = nullptr;
+
+  public:
+    SimulatedKernel simulated;
+    FailingKernel kernel;
+    Range range;
+    std::unique_ptr<Engine> engine;
+    std::size_t faults = 0;
+    std::size_t stuck = 0;
+};
+
+class EngineTest : public ::testing::Test {
+  protected:
+    EngineTest() {
+        simulated_seconds = std::max(simulated_seconds, monotonic_seconds());
+        the_clock = simulated_clock;
+    }
+    ~EngineTest() override { the_clock = monotonic_seconds; }
+
+  private:
+    Variable references_{"HOMING_REFERENCES", "windows"};
+    Variable areas_{"HOMING_AREAS", "include=heap*"}; // not the static arrays of this test
+};
+
+TEST_F(EngineTest, SendsAnArrayHomeThatOneThreadInitialised) {
+    Program program(4096);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.iterate(40, program.block());
+    EXPECT_GE(program.right(program.block()), program.pages() * 99 / 100);
+    EXPECT_GT(program.engine->statistics().settled_at, 0u);
+    EXPECT_EQ(program.engine->statistics().moved, program.simulated.pages_moved());
+    EXPECT_LT(program.faults, program.pages() * 2) << "a sample is enough";
+    EXPECT_EQ(program.stuck, 0u);
+    program.engine->finish();
+    EXPECT_EQ(program.simulated.protected_pages(), 0u);
+}
+
+TEST_F(EngineTest, LeavesAloneWhatIsAtHome) {
+    Program program(4096);
+    for (std::size_t page = 0; page < program.pages(); ++page)
+        program.simulated.touch(program.range.begin + page * page_bytes(), program.block()(page));
+    ASSERT_TRUE(program.start());
+    program.iterate(40, program.block());
+    EXPECT_EQ(program.simulated.pages_moved(), 0u);
+    EXPECT_GT(program.engine->statistics().settled_at, 0u);
+}
+
+TEST_F(EngineTest, FindsCyclicOwners) {
+    Program program(4096);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    const auto cyclic = [](std::size_t page) { return static_cast<int>(page / 3 % nodes); };
+    program.iterate(60, cyclic);
+    EXPECT_GE(program.right(cyclic), program.pages() * 95 / 100);
+}
+
+TEST_F(EngineTest, SpreadsWhatAllNodesUse) {
+    Program program(4096);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    std::size_t turn = 0;
+    program.iterate(60, [&turn](std::size_t page) { return static_cast<int>((page * 7 + turn++ / 97) % nodes); });
+    for (int node = 0; node < nodes; ++node)
+        EXPECT_LT(program.simulated.pages_on(program.range, node), program.pages() / 2) << "node " << node;
+}
+
+TEST_F(EngineTest, FollowsOwnersThatChange) {
+    Program program(4096);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.iterate(40, program.block());
+    const auto reversed = [&](std::size_t page) { return nodes - 1 - program.block()(page); };
+    program.iterate(400, reversed);
+    EXPECT_GE(program.right(reversed), program.pages() * 95 / 100);
+}
+
+TEST_F(EngineTest, ObserveMovesNothing) {
+    const Variable mechanism("HOMING_MECHANISM", "observe");
+    Program program(2048);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.iterate(30, program.block());
+    EXPECT_EQ(program.simulated.calls(KernelCall::move), 0u);
+    EXPECT_GT(program.engine->statistics().references, 0u);
+}
+
+TEST_F(EngineTest, NextTouchMovesEachGranuleToItsToucher) {
+    const Variable mechanism("HOMING_MECHANISM", "next-touch");
+    const Variable granule("HOMING_GRANULE", "4096");
+    Program program(2048);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.iterate(30, program.block());
+    EXPECT_EQ(program.right(program.block()), program.pages());
+    EXPECT_LE(program.faults, program.pages()) << "each page faults once";
+    EXPECT_EQ(program.engine->statistics().moved, program.pages()) << "the quarter at home counts as there";
+    EXPECT_EQ(program.simulated.protected_pages(), 0u);
+}
+
+TEST_F(EngineTest, NextTouchEveryRegionFollowsEachRegion) {
+    const Variable mechanism("HOMING_MECHANISM", "next-touch");
+    const Variable arm("HOMING_ARM", "every-region");
+    Program program(512);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.iterate(12, program.block());
+    EXPECT_EQ(program.right(program.block()), program.pages());
+    const auto reversed = [&](std::size_t page) { return nodes - 1 - program.block()(page); };
+    program.region(0x1000, reversed);
+    EXPECT_EQ(program.right(reversed), program.pages()) << "at once, without observing first";
+}
+
+TEST_F(EngineTest, TheGuardLeavesAloneWhatFitsIntoTheCache) {
+    Program program(1024);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start(std::uint64_t{1} << 30));
+    program.iterate(60, program.block());
+    EXPECT_EQ(program.simulated.pages_moved(), 0u);
+}
+
+TEST_F(EngineTest, AFullNodeIsRefusedAndCounted) {
+    Program program(4096, 4096 + 8192 + 100); // node 0 holds all; the engine keeps 32 MiB (8192 pages) free everywhere
+    program.simulated.touch_all(program.range, 0);
+    // Node 2 is full of something else.
+    const Range other{program.range.end + (1u << 30), program.range.end + (1u << 30) + 12000 * page_bytes()};
+    program.simulated.map(other);
+    program.simulated.touch_all(other, 2);
+    ASSERT_TRUE(program.start());
+    program.iterate(40, program.block());
+    EXPECT_EQ(program.simulated.pages_on(program.range, 2), 0u);
+    EXPECT_GT(program.engine->statistics().refused, 0u);
+    EXPECT_GE(program.simulated.pages_on(program.range, 1), 900u);
+    EXPECT_GE(program.simulated.pages_on(program.range, 3), 900u);
+}
+
+TEST_F(EngineTest, GivesBackThePolicyItFound) {
+    Program program(2048);
+    NodeSet first_two;
+    first_two.add(0);
+    first_two.add(1);
+    const MemoryPolicy interleave{MPOL_INTERLEAVE, first_two};
+    const Range part{program.range.begin, program.range.begin + 512 * page_bytes()};
+    ASSERT_EQ(program.simulated.bind(part, interleave), 0);
+    program.simulated.place(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.iterate(40, program.block());
+    EXPECT_GT(program.simulated.pages_moved(), 0u);
+    program.engine->finish();
+    EXPECT_EQ(program.simulated.policy_of(part.begin), interleave);
+    EXPECT_EQ(program.simulated.policy_of(part.end), MemoryPolicy{});
+}
+
+TEST_F(EngineTest, MemoryThatIsFreedInARegionIsLeftAlone) {
+    Program program(2048);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.iterate(10, program.block());
+    program.engine->region_begin(0x1000);
+    area_registry().end(program.range.begin); // what the allocator hook does
+    program.engine->windows()->release(program.range);
+    EXPECT_EQ(program.simulated.protected_pages(), 0u);
+    program.simulated.unmap(program.range);
+    program.simulated.clear_log();
+    program.engine->region_end();
+    for (int i = 0; i < 10; ++i)
+        for (Address function : {0x1000, 0x2000, 0x3000}) {
+            program.engine->region_begin(function);
+            program.engine->region_end();
+        }
+    for (const auto& logged : program.simulated.log())
+        EXPECT_NE(logged.call, KernelCall::protect) << "protections of memory that is gone";
+}
+
+TEST_F(EngineTest, OneGiantRegionIsFollowedByItsBarriers) {
+    Program program(2048);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.engine->region_begin(0x1000);
+    for (int i = 0; i < 120; ++i)
+        for (Address site : {0x10, 0x20, 0x30}) {
+            for (std::size_t page = 0; page < program.pages(); ++page)
+                program.touch(page, program.block()(page));
+            program.engine->barrier(site);
+        }
+    program.engine->region_end();
+    EXPECT_GE(program.right(program.block()), program.pages() * 97 / 100);
+    EXPECT_EQ(program.stuck, 0u);
+}
+
+/// Every call that the engine makes fails with every errno of its man page, always or at the third time: the program
+/// runs on, nothing stays protected, nothing counts as moved that is not there.
+TEST_F(EngineTest, SurvivesEveryErrorOfEveryCall) {
+    for (const char* mechanism : {"iterative", "next-touch"}) {
+        const Variable variable("HOMING_MECHANISM", mechanism);
+        for (const KernelCall call : failing_calls)
+            for (const int error : errnos_of(call))
+                for (const std::size_t nth : {FailingKernel::every, std::size_t{3}}) {
+                    SCOPED_TRACE(std::string(mechanism) + ": " + name_of(call) + " fails with " + std::to_string(error) +
+                                 (nth ? " once" : " always"));
+                    Program program(256);
+                    program.simulated.touch_all(program.range, 0);
+                    program.kernel.fail(call, error, nth);
+                    if (program.start()) {
+                        program.iterate(16, program.block());
+                        EXPECT_EQ(program.stuck, 0u);
+                        program.engine->finish();
+                        EXPECT_LE(program.engine->statistics().moved, program.pages() * 16);
+                        if (program.simulated.pages_moved() == 0) {
+                            EXPECT_LE(program.engine->statistics().moved, program.pages() / nodes + 16)
+                                << "only the toucher's own pages (to a granule) are there without a move";
+                        }
+                    }
+                    EXPECT_EQ(program.simulated.protected_pages(), 0u);
+                }
+    }
+}
+
+TEST_F(EngineTest, SurvivesPagesThatAreRefused) {
+    for (const int error : page_errnos()) {
+        SCOPED_TRACE(error);
+        Program program(512);
+        program.simulated.touch_all(program.range, 0);
+        program.kernel.refuse_pages(error);
+        ASSERT_TRUE(program.start());
+        program.iterate(20, program.block());
+        EXPECT_EQ(program.engine->statistics().moved, 0u);
+        EXPECT_GT(program.engine->statistics().refused, 0u);
+        EXPECT_EQ(program.simulated.protected_pages(), 0u);
+    }
+}
+
+} // namespace
+} // namespace homing
