@@ -8,16 +8,11 @@
 #include <span>
 #include <vector>
 
+#include "policy/folding.hpp"
 #include "policy/nodes.hpp"
 #include "policy/ownership.hpp"
 
 namespace homing::policy {
-
-// A sampled page and the node that touched it most.
-struct Sighting {
-    std::uint64_t page;
-    Node node;
-};
 
 struct FoundCycle {
     Cycle cycle;

@@ -360,7 +360,7 @@ RC_GTEST_PROP(OwnershipProperty, CyclesOfAnyPeriod, ()) {
     const double noise = random.uniform() * 0.08;
     const Truth truth = cyclic(pages, nodes, period, threads_on_nodes(nodes, nodes, random));
     const Campaign result =
-        campaign(truth, 2048, 1024, 5, noise, 1 + static_cast<int>(random.below(2)), random.next());
+        campaign(truth, 2048, 1024, 3, noise, 1 + static_cast<int>(random.below(2)), random.next());
     const Score s = score(truth, result.ownership);
     RC_ASSERT(s.right >= 0.96);
 }
@@ -372,7 +372,7 @@ RC_GTEST_PROP(OwnershipProperty, RandomOwnersStayUnknown, ()) {
     const Truth truth = random_owners(pages, nodes, random.next());
     const double noise = random.uniform() * 0.1;
     const Campaign result =
-        campaign(truth, 1024, 512, 4, noise, 1 + static_cast<int>(random.below(3)), random.next());
+        campaign(truth, 1024, 512, 3, noise, 1 + static_cast<int>(random.below(3)), random.next());
     // Wrong at most where a sampled page showed a wrong node.
     const double sampled = static_cast<double>(result.samples.size()) / static_cast<double>(pages);
     RC_ASSERT(score(truth, result.ownership).wrong <= 0.01 + 2 * noise * sampled);
