@@ -20,6 +20,8 @@ namespace {
 constinit std::atomic<Engine*> the_engine{nullptr};
 DoorServices lent;
 
+constexpr int mode_flags = MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | MPOL_F_NUMA_BALANCING;
+
 void record_machine(const Machine& machine, const NodeMap& nodes, Kernel& kernel) {
     for (const Node& node : machine.nodes) {
         record::node_row row;
@@ -44,6 +46,19 @@ void record_machine(const Machine& machine, const NodeMap& nodes, Kernel& kernel
     for (const std::string& remark : machine.remarks)
         record::message(record::Level::note, remark);
     record::fact("machine", machine.source);
+}
+
+/// A user who binds memory to some nodes (numactl --membind) means it: no page goes elsewhere.
+void respect_binding(Kernel& kernel, Machine& machine) {
+    MemoryPolicy policy;
+    if (kernel.task_policy(policy) != 0 || (policy.mode & ~mode_flags) != MPOL_BIND)
+        return;
+    for (Node& node : machine.nodes)
+        if (node.target() && !policy.nodes.has(node.index)) {
+            node.allowed = false;
+            machine.remarks.push_back("node " + std::to_string(node.index) +
+                                      " is outside the nodes that memory was bound to (numactl): never a target");
+        }
 }
 
 int call_int(const char* name) noexcept {
@@ -74,6 +89,7 @@ phases::Listener* start_engine() noexcept {
         record::open(option_text(Option::record));
         Kernel& kernel = assumed > 1 ? assumed_kernel(assumed) : linux_kernel();
         Machine machine = assumed > 1 ? assumed_machine(assumed) : discover_machine(kernel);
+        respect_binding(kernel, machine);
         auto* fresh = new Engine(kernel, std::move(machine), lent); // lives as long as the process
         if (!fresh->start()) {
             delete fresh;

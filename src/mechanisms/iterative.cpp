@@ -9,6 +9,7 @@
 #include "record/record.hpp"
 
 #include <algorithm>
+#include <linux/mempolicy.h>
 
 namespace homing {
 namespace {
@@ -245,7 +246,22 @@ void Iterative::add_targets(Engine& engine, WatchedArea& area, std::vector<std::
     }
 }
 
+/// Memory that the program itself bound (mbind, or libnuma on top of it) is where it wants it.
+bool bound_by_program(Engine& engine, const WatchedArea& area) {
+    MemoryPolicy policy;
+    if (engine.policies().found(area.range.begin) || engine.kernel().policy_at(area.range.begin, policy) != 0)
+        return false;
+    constexpr int flags = MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | MPOL_F_NUMA_BALANCING;
+    MemoryPolicy task;
+    if ((policy.mode & ~flags) != MPOL_BIND || (engine.kernel().task_policy(task) == 0 && task == policy))
+        return false;
+    record::message(record::Level::note, area.name + " was bound to nodes by the program itself: left alone");
+    return true;
+}
+
 std::uint64_t Iterative::move(Engine& engine, WatchedArea& area, double deadline) {
+    if (bound_by_program(engine, area))
+        return 0;
     std::vector<std::vector<std::uint64_t>> lists;
     add_targets(engine, area, lists);
     if (!area.freezer)
