@@ -138,7 +138,9 @@ TEST_F(Smaps, AnyTextIsSurvived) {
         huge({0x2000000, 0x2001000});
         unwatched_mappings({{0x1000000, 0x1100000}}, 4096, path.c_str());
     }));
-    write(std::string(100'000, 'x') + "\n" + text);
+    std::string long_line(100'000, 'x');
+    long_line.append("\n").append(text);
+    write(long_line);
     EXPECT_TRUE(huge({0x2000000, 0x2001000})) << "a line longer than the buffer";
 }
 
