@@ -54,7 +54,9 @@ void Mover::send_batch(WatchedArea& area, std::span<void*> pages, int position, 
     std::size_t wanted = 0;
     from_.clear();
     for (std::size_t i = 0; i < pages.size(); ++i) {
-        if (status_[i] == -ENOENT)
+        // Not populated: EFAULT up to Linux 6.5, ENOENT later. Up to 6.5 ENOENT is a page that is armed for a hint fault:
+        // its owner's next touch shows it again, and the next iteration sends it.
+        if (status_[i] == -ENOENT || status_[i] == -EFAULT)
             result.absent += pages_each;
         if (status_[i] < 0 || status_[i] == target)
             continue;
