@@ -163,6 +163,39 @@ TEST_F(EngineTest, LeavesAloneWhatIsAtHome) {
     EXPECT_GT(program.engine->statistics().settled_at, 0u);
 }
 
+/// A stencil code: an array is written by its owners in one region, and read with a halo in the next, where a neighbour
+/// reads the last planes of a block before their owner comes there.
+void stencil(Program& program, int iterations, std::size_t halo) {
+    const std::size_t block = program.pages() / nodes;
+    for (int i = 0; i < iterations; ++i) {
+        program.region(0x1000, program.block());
+        program.engine->region_begin(0x2000);
+        for (std::size_t page = 0; page < program.pages(); ++page) {
+            const int owner = program.block()(page);
+            const bool by_neighbour = page % block >= block - halo && owner + 1 < nodes;
+            program.touch(page, by_neighbour ? owner + 1 : owner, false);
+        }
+        program.engine->region_end();
+    }
+}
+
+TEST_F(EngineTest, HalosThatNeighboursReadFirstMoveNoBorder) {
+    Program program(4096);
+    for (std::size_t page = 0; page < program.pages(); ++page)
+        program.simulated.touch(program.range.begin + page * page_bytes(), program.block()(page));
+    ASSERT_TRUE(program.start());
+    stencil(program, 60, 18);
+    EXPECT_LE(program.simulated.pages_moved(), 8u);
+}
+
+TEST_F(EngineTest, HalosDoNotKeepPagesFromHome) {
+    Program program(4096);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    stencil(program, 60, 18);
+    EXPECT_GE(program.right(program.block()), program.pages() * 99 / 100);
+}
+
 TEST_F(EngineTest, FindsCyclicOwners) {
     Program program(4096);
     program.simulated.touch_all(program.range, 0);
