@@ -23,6 +23,8 @@ _BALANCING = {"balancing_0.1": 0.1, "balancing_1": 1.0, "balancing_10": 10.0}
 #: A scan of one footprint is cut into so many pieces where time allows, at least two timer ticks apart.
 _SCAN_PIECES = 4
 _LEAST_MS = 8
+_SCANNED = "scanned_footprints_an_iteration"
+_MOST_CORRECTION = 20
 
 
 @dataclass(frozen=True)
@@ -110,16 +112,28 @@ def run_variant(runs: GuestRuns, name: str, command: Sequence[str], none: Outcom
     if not variant.footprints:
         return runs.run(name, words, homing=variant.homing, timeout=_STEP_TIMEOUT)
     assert none is not None
-    iterations = sorted(none.output.iterations)
-    median = iterations[len(iterations) // 2]
-    settings: dict[str, Any] = dict(balancing_settings(variant.footprints, median, none.output.bytes))
+    found = _balanced(runs, name, words, none, 1.0)
+    scanned = max(found.settings[_SCANNED], variant.footprints / _MOST_CORRECTION)
+    if not 0.5 <= scanned / variant.footprints <= 2:
+        # The kernel counts a thread's run time, and slows down where scans are dear: try once more.
+        again = _balanced(runs, name, words, none, scanned / variant.footprints)
+        if abs(math.log(max(again.settings[_SCANNED], 1e-6) / variant.footprints)) < abs(
+            math.log(max(found.settings[_SCANNED], 1e-6) / variant.footprints)
+        ):
+            return again
+    return found
+
+
+def _balanced(runs: GuestRuns, name: str, words: list[str], none: Outcome, correction: float) -> Outcome:
+    """A run under the kernel's balancing. correction: of the period, for the rate that is wanted."""
+    median = none.output.median * correction
+    settings: dict[str, Any] = dict(balancing_settings(VARIANTS[name].footprints, median, none.output.bytes))
     before = runs.vmstat("numa_pte_updates")
     found = runs.run(name, words, timeout=_STEP_TIMEOUT, **settings)
     updates = runs.vmstat("numa_pte_updates") - before
     # Memory is scanned during initialisation, too: take the share of the iterations in the run's time.
     share = found.output.total / max(found.seconds, found.output.total)
-    footprints = 4096 * updates / none.output.bytes
-    found.settings["scanned_footprints_an_iteration"] = footprints * share / len(iterations)
+    found.settings[_SCANNED] = 4096 * updates / none.output.bytes * share / none.output.count
     return found
 
 
@@ -169,7 +183,7 @@ def rows_of(program: ProgramRuns) -> list[Row]:
             knobs = found.settings
             note += (
                 f"; scan_size {knobs['scan_size_mb']} MB, period {knobs['scan_period_min_ms']} ms: "
-                f"{knobs['scanned_footprints_an_iteration']:.2g} footprints an iteration were scanned"
+                f"{knobs[_SCANNED]:.2g} footprints an iteration were scanned"
             )
         rows.append(Row(f"{name}.{variant}", found.remote_misses(), "remote misses", note))
     rows.append(

@@ -114,7 +114,7 @@ def settled_ns(output: str) -> float:
 
 def measure_regions(program: str, mode: str, library: str, folder: str, turn: int) -> list[float]:
     """[without, with], in nanoseconds."""
-    command = [find_bench_program(program), mode, "300", "8"]
+    command = [find_bench_program(program), mode, "20000", "1"]
     found: dict[bool, float] = {}
     for with_homing in (False, True) if turn % 2 == 0 else (True, False):
         chosen = variables(library, ASSUMED["working"] if with_homing else None, folder)
@@ -165,7 +165,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     results.notes.append(
         "2 threads, bound. Ratios: with homing over without, of the wall time of the whole process; the "
         "row's value is the upper 95 % bound of the median of the paired ratios. Regions: nanoseconds that "
-        "an empty parallel region takes longer, between sweeps over 8 MiB, with 4 assumed nodes; settled, "
+        "an empty parallel region takes longer, between sweeps over 1 MiB, with 4 assumed nodes; settled, "
         "and while no period is found. The machine's load was up to "
         f"{load:.1f} on {os.cpu_count()} CPUs"
         + (

@@ -32,9 +32,17 @@ class Output:
         return int(self.fields.get("bytes", "0"))
 
     @property
-    def iterations(self) -> list[float]:
-        """Seconds of each iteration."""
-        return [float(word) for word in self.fields.get("time iterations from 1", "").split()]
+    def count(self) -> int:
+        """How many iterations there were."""
+        return int(self.fields.get("iterations", "0"))
+
+    @property
+    def median(self) -> float:
+        """Seconds of an iteration, the median; NaN where the program did not say."""
+        found = re.match(
+            r"[0-9.]+ ([0-9.]+) [0-9.]+ s", self.fields.get("time iteration least, median, most", "")
+        )
+        return float(found[1]) if found else float("nan")
 
     @property
     def initialisation(self) -> float:

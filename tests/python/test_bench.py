@@ -28,7 +28,9 @@ OUTPUT = """\
 program: cg
 bytes: 6408828
 time initialisation: 3.476779 s
+iterations: 3
 time iterations from 1: 1.5 0.5 0.25
+time iteration least, median, most: 0.25 0.5 1.5 s
 time total: 2.250000 s
 result zeta: 10.362595087045165
 verification: successful
@@ -56,7 +58,8 @@ def made(name: str, remote: dict[int, int], oracle: int = 100, last: float = 0.0
 def test_a_programs_output_is_read() -> None:
     output = parse_output(OUTPUT)
     assert output.bytes == 6408828
-    assert output.iterations == [1.5, 0.5, 0.25]
+    assert output.count == 3
+    assert output.median == 0.5
     assert output.initialisation == 3.476779
     assert output.total == 2.25
     assert output.results == {"result zeta": "10.362595087045165"}
@@ -65,7 +68,8 @@ def test_a_programs_output_is_read() -> None:
 
 def test_output_of_another_program_has_no_numbers() -> None:
     output = parse_output("Segmentation fault\n")
-    assert output.iterations == []
+    assert output.count == 0
+    assert math.isnan(output.median)
     assert math.isnan(output.total)
     assert output.verification == ""
 
