@@ -60,7 +60,6 @@ __attribute__((constructor)) void enter() noexcept {
     } else if (option_number(Option::assume_nodes) < 2 && quick_node_count() < 2) {
         step_aside();
     } else {
-        remember_affinity(); // before an OpenMP runtime binds this thread
         heap_threshold.store(option_size(Option::area_minimum), std::memory_order_relaxed);
         lend_services({prepare_handler, exclude_alternate_stacks});
         phases::set_starter(start_engine);
