@@ -20,9 +20,11 @@ static void block_all(const char* how, sigset_t* before) {
         pthread_sigmask(strcmp(how, "setmask") == 0 ? SIG_SETMASK : SIG_BLOCK, &full, before);
 }
 
+static volatile int stop;
+
 static void* toucher(void* result) {
     uint64_t sum = 0;
-    for (int round = 0; round < 20; ++round) {
+    while (!stop) {
         for (long i = 0; i < CORE_WORDS; i += 64)
             sum += core_c[i] & 0; // a read of every page, whatever is in it
         usleep(500);
@@ -62,6 +64,7 @@ int main(int count, char** arguments) {
         }
     }
     if (strcmp(how, "attribute") == 0) {
+        stop = 1;
         pthread_join(thread, NULL);
         printf("touched %llu\n", (unsigned long long)touched);
     }

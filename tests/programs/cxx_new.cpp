@@ -10,27 +10,30 @@
 
 #ifdef REPLACE
 static long made;
+static constexpr std::size_t header = 32;
 void* operator new(std::size_t bytes) {
     __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED);
-    if (bytes >= 1 << 20) { // large ones by mmap, with the size in front
-        void* block = mmap(nullptr, bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (block == MAP_FAILED) throw std::bad_alloc();
-        *static_cast<std::size_t*>(block) = bytes + 4096;
-        return static_cast<char*>(block) + 4096;
+    // in front of each block: how long its mapping is, or 0 for one that came from malloc
+    std::size_t mapped = 0;
+    char* base = nullptr;
+    if (bytes >= 1 << 20) {
+        mapped = bytes + header;
+        void* map = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        base = map == MAP_FAILED ? nullptr : static_cast<char*>(map);
+    } else {
+        base = static_cast<char*>(std::malloc(bytes + header));
     }
-    char* block = static_cast<char*>(std::malloc(bytes + 32));
-    if (!block) throw std::bad_alloc();
-    *reinterpret_cast<std::size_t*>(block) = 0;
-    return block + 32;
+    if (!base) throw std::bad_alloc();
+    *reinterpret_cast<std::size_t*>(base) = mapped;
+    return base + header;
 }
 void operator delete(void* pointer) noexcept {
     if (!pointer) return;
-    char* block = static_cast<char*>(pointer);
-    if ((reinterpret_cast<uintptr_t>(block) & 4095) == 0 &&
-        *reinterpret_cast<std::size_t*>(block - 4096) > 1 << 20)
-        munmap(block - 4096, *reinterpret_cast<std::size_t*>(block - 4096));
+    char* base = static_cast<char*>(pointer) - header;
+    if (const std::size_t mapped = *reinterpret_cast<std::size_t*>(base))
+        munmap(base, mapped);
     else
-        std::free(block - 32);
+        std::free(base);
 }
 void operator delete(void* pointer, std::size_t) noexcept { operator delete(pointer); }
 #endif

@@ -56,7 +56,9 @@ int main(int count, char** arguments) {
     core_run(CORE_ITERATIONS);
     printf("so far %016llx\n", (unsigned long long)core_sum);
     fflush(stdout);
-    pthread_t threads[3], main_thread = pthread_self();
+    static pthread_t main_thread; // not on the stack that pthread_exit leaves
+    pthread_t threads[3];
+    main_thread = pthread_self();
     if (strcmp(how, "thread") == 0)
         for (int i = 0; i < 3; ++i)
             pthread_create(&threads[i], NULL, runner, NULL);

@@ -28,6 +28,9 @@ static void release(void* handle) {
     void (*free_it)(void) = NULL;
     *(void**)&free_it = dlsym(handle, "library_free");
     if (free_it) free_it();
+    // The runtime stays: its idle threads still run its code, and would crash without homing, too.
+    dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    dlopen("libomp.so.5", RTLD_LAZY | RTLD_NOLOAD);
     dlclose(handle);
 }
 

@@ -80,6 +80,7 @@ int main(int count, char** arguments) {
     expect(sigismember(&now.sa_mask, SIGSEGV) == 1, "the mask of the handler is full, as it was set");
     expect(now.sa_handler == on_alarm, "the handler is the one that was set");
     if (strcmp(how, "thread") == 0) usleep(20000); // a last notification may be under way
-    printf("alarms %d\n", alarms);
+    if (number == SIGALRM) // the processor time of a short run may be too little for SIGPROF
+        printf("alarms %d\n", alarms);
     return core_end();
 }

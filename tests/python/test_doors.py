@@ -110,7 +110,8 @@ def test_a_region_is_its_outlined_function(program: str, variant: str, tmp_path:
     assert_worked(found, "windows")
     counted = [region for region in found[0].regions if region.count > 2]
     assert len(counted) == CORE_REGIONS, counted
-    assert {region.count for region in counted} == {40}, counted
+    counts = [region.count for region in counted]
+    assert max(counts) - min(counts) <= 1 and max(counts) <= 40, counted
     assert all("omp" in region.symbol for region in counted if region.symbol), counted
 
 
@@ -146,7 +147,7 @@ def test_two_runtimes_in_one_process(tmp_path: Path) -> None:
     libraries = [built("library", variant) for variant in ("gcc-library", "clang-library")]
     _, found = both([built("plugin_host", "plain"), "both", *libraries], tmp_path)
     assert_worked(found, "windows")
-    assert len([region for region in found[0].regions if region.count > 10]) == 2 * LIBRARY_REGIONS, found[
+    assert len([region for region in found[0].regions if region.count > 2]) == 2 * LIBRARY_REGIONS, found[
         0
     ].regions
 
@@ -163,7 +164,7 @@ def test_two_libgomps_in_one_process(tmp_path: Path) -> None:
     extra = {"LD_LIBRARY_PATH": str(tmp_path)}
     _, found = both([built("plugin_host", "plain"), "both", library, copy], tmp_path, extra)
     assert_worked(found, "windows")
-    assert len([region for region in found[0].regions if region.count > 10]) == 2 * LIBRARY_REGIONS, found[
+    assert len([region for region in found[0].regions if region.count > 2]) == 2 * LIBRARY_REGIONS, found[
         0
     ].regions
     maps = subprocess.run(["ldd", copy], env=environment(extra), capture_output=True, text=True).stdout
@@ -250,7 +251,7 @@ def test_a_script_of_several_programs(tmp_path: Path) -> None:
 
 
 LIMITS = [
-    "ulimit -n 3",
+    "ulimit -n 4",
     "ulimit -f 0",
     "ulimit -v 700000",
     "ulimit -s 512",
@@ -263,8 +264,10 @@ LIMITS = [
 @pytest.mark.parametrize("limit", LIMITS)
 def test_started_under_a_limit(limit: str, tmp_path: Path) -> None:
     program = built("regions", "gcc")
-    plain, _ = run([program], {}, tmp_path)
-    outcome, _ = run(["sh", "-c", f"{limit}; exec '{program}'"], preloaded(tmp_path), tmp_path)
+    command: list[str | Path] = ["sh", "-c", f"{limit}; exec '{program}'"]
+    plain, _ = run(command, {}, tmp_path)
+    assert plain.status == 0, plain
+    outcome, _ = run(command, preloaded(tmp_path), tmp_path)
     assert outcome == plain
 
 
