@@ -25,6 +25,8 @@ _SCAN_PIECES = 4
 _LEAST_MS = 8
 _SCANNED = "scanned_footprints_an_iteration"
 _MOST_CORRECTION = 20
+#: Their owners change all the time: pages follow as long as the program runs.
+_NEVER_SETTLES = ("drift",)
 
 
 @dataclass(frozen=True)
@@ -222,12 +224,17 @@ def checks_of(program: ProgramRuns) -> list[Check]:
     settle = int((homed.homing or {}).get("last_move_after", 0))
     moved = int((homed.homing or {}).get("moved", 0))
     same = len({str(one.output.results) for one in runs.values()}) == 1
-    return [
+    checks = [
         Check(
             f"{name}: settles within 2 iterations",
             settle <= 2 and moved > 0,
             f"{settle} iterations, {moved:,} pages moved",
-        ),
+        )
+    ]
+    if name in _NEVER_SETTLES:
+        checks = []
+    return [
+        *checks,
         Check(
             f"{name}: last half within 3 points of the oracle",
             last - best <= 0.03,
@@ -235,8 +242,8 @@ def checks_of(program: ProgramRuns) -> list[Check]:
         ),
         Check(
             f"{name}: excess over the oracle at most a tenth of balancing's at 0.1",
-            excess * 10 <= others,
-            f"{excess:,} and {others:,}: {excess / others if others else math.inf:.1%}",
+            excess <= max(0.0, others / 10),
+            f"{excess:,} and {others:,}" + (f": {excess / others:.1%}" if others > 0 else ""),
         ),
         Check(
             f"{name}: no harm to parallel initialisation (at most 1 % more)",
