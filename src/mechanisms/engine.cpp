@@ -5,6 +5,8 @@
 #include "record/record.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <unistd.h>
 
 namespace homing {
 namespace {
@@ -18,8 +20,24 @@ constexpr std::uint64_t patience = 48;
 /// Iterations that may be guessed before a period is known, and the references that make a guess worth while.
 constexpr std::uint32_t most_guesses = 12;
 constexpr std::uint64_t least_guess = 96;
+/// References that end a round of observation, by windows and by the other sources; and what ends it without them.
+constexpr std::uint64_t enough_for_windows = 48;
+constexpr std::uint32_t most_round_iterations = 4;
+constexpr std::uint64_t enough_sampled = 4096;
+constexpr double longest_round = 5;    // seconds: some scans of the kernel
+constexpr double longest_silence = 15; // seconds without any reference: nothing large is used
 /// A region with so many barriers is a program in itself: its barriers tell the iteration.
 constexpr std::uint64_t giant_region_barriers = 32;
+
+/// Is kernel NUMA balancing on? Where it cannot be read, assume so.
+bool kernel_balances() noexcept {
+    std::FILE* file = std::fopen("/proc/sys/kernel/numa_balancing", "re");
+    if (!file)
+        return ::access("/proc/sys/kernel", F_OK) != 0;
+    const int first = std::fgetc(file);
+    std::fclose(file);
+    return first != '0';
+}
 
 } // namespace
 
@@ -89,7 +107,7 @@ void Engine::event(Address id, bool is_barrier) {
                                : finder_.by_anchor() ? Basis::anchor
                                                      : Basis::period);
         } else if (!finder_.found() && region == guess_ && iteration_ < most_guesses &&
-                   references_in_iteration_ >= least_guess) {
+                   round_references_ >= least_guess) {
             // No period is known yet, but the first region that came twice comes again, and windows have seen enough:
             // likely an iteration. The guard decides whether that is worth a move.
             iteration_boundary(Basis::guess);
@@ -123,7 +141,7 @@ void Engine::region_end() noexcept {
         const double seconds = now - region_begin_;
         info.seconds += seconds;
         ++info.timed;
-        iteration_region_seconds_ += seconds;
+        round_region_seconds_ += seconds;
         parallel_seconds_ += seconds;
         window_region_ends();
         mechanism_->region_ended(*this);
@@ -154,7 +172,7 @@ void Engine::barrier(Address site) noexcept {
         RegionInfo& info = regions_[open_region_];
         info.seconds += now - region_begin_;
         ++info.timed;
-        iteration_region_seconds_ += now - region_begin_;
+        round_region_seconds_ += now - region_begin_;
         parallel_seconds_ += now - region_begin_;
         window_region_ends();
         mechanism_->region_ended(*this);
@@ -187,36 +205,65 @@ void Engine::iteration_boundary(Basis basis) {
     const double now = record::now();
     const bool was_active = activity_ != policy::Activity::rest;
     basis_ = basis;
+    ++round_iterations_;
+    if (was_active && source_ && !source_->needs_plan())
+        take_references();
+    if (was_active && !round_is_over(now)) {
+        next_iteration();
+        return;
+    }
     if (was_active) {
         const std::uint64_t moved_before = statistics_.moved;
         end_observing();
-        record_iteration(now, references_in_iteration_, statistics_.moved - moved_before, remote_fraction_now());
+        record_iteration(now, round_references_, statistics_.moved - moved_before, remote_fraction_now());
         record_overhead(record::now());
         stability_.cost(spent_in_iteration_, now - iteration_begin_);
     }
-    regions_.iteration_ended();
-    ++iteration_;
-    ++statistics_.iterations;
+    next_iteration();
+    round_references_ = 0;
+    round_iterations_ = 0;
+    round_region_seconds_ = 0;
+    round_begin_ = iteration_begin_;
     if (stability_.settled() && statistics_.settled_at == 0)
         statistics_.settled_at = iteration_;
     else if (!stability_.settled())
         statistics_.settled_at = 0;
-    events_in_iteration_ = 0;
-    references_in_iteration_ = 0;
-    spent_in_iteration_ = 0;
-    iteration_region_seconds_ = 0;
-    iteration_begin_ = record::now();
-    mechanism_->iteration_begins(*this);
-    if (called_touch_)
-        called_touch_->iteration_begins(*this);
-    if (called_touch_ && !called_touch_->needs_windows())
-        called_touch_.reset(); // its iteration is over
     const policy::Activity next = stability_.begin_iteration();
     if (next != policy::Activity::rest || was_active)
         begin_observing(next);
     // While a longer period is still being looked for, every region is an event; afterwards only boundaries are.
     resting_ = next == policy::Activity::rest && !called_ && !mechanism_->needs_windows() && !called_touch_ &&
                (basis == Basis::period || basis == Basis::anchor || basis == Basis::barriers);
+}
+
+/// Decisions need enough references. Windows give them in an iteration or a few; the kernel scans for hint faults at its
+/// own pace, over many short iterations.
+bool Engine::round_is_over(double now) const {
+    if (mechanism_->needs_windows())
+        return true;
+    if (source_ && source_->needs_plan())
+        return round_references_ >= enough_for_windows || round_iterations_ >= most_round_iterations;
+    std::uint64_t granules = 0;
+    for (const auto& area : watch_.areas())
+        granules += area->granules;
+    const double seconds = now - round_begin_;
+    if (round_references_ >= std::min<std::uint64_t>(granules / 2 + 1, enough_sampled))
+        return true;
+    return seconds > (round_references_ > 0 ? longest_round : longest_silence);
+}
+
+void Engine::next_iteration() {
+    regions_.iteration_ended();
+    ++iteration_;
+    ++statistics_.iterations;
+    events_in_iteration_ = 0;
+    spent_in_iteration_ = 0;
+    iteration_begin_ = record::now();
+    mechanism_->iteration_begins(*this);
+    if (called_touch_)
+        called_touch_->iteration_begins(*this);
+    if (called_touch_ && !called_touch_->needs_windows())
+        called_touch_.reset(); // its iteration is over
 }
 
 void Engine::window_region_begins(std::uint32_t region) {
@@ -284,7 +331,7 @@ void Engine::take_references() {
             area->writes.add(granule, position, reference.weight);
         area->last_observed = iteration_;
         ++area->fresh_references;
-        ++references_in_iteration_;
+        ++round_references_;
         ++statistics_.references;
     }
 }
@@ -308,8 +355,6 @@ void Engine::begin_observing(policy::Activity activity) {
 }
 
 void Engine::end_observing() {
-    if (source_ && !source_->needs_plan())
-        take_references();
     if (iteration_ < 2) {
         if (iteration_ == 1)
             say_threads();
@@ -323,19 +368,21 @@ void Engine::end_observing() {
     statistics_.deciding += record::now() - begin - (statistics_.moving - moving);
 }
 
-double Engine::touches_per_iteration(const WatchedArea& area) const {
+double Engine::touches_in_round(const WatchedArea& area) const {
     if (!source_ || !source_->needs_plan())
-        return 1;
+        return round_iterations_; // each page at least once an iteration: the least there can be
     double touches = 0;
     for (std::uint32_t region = 0; region < regions_.all().size(); ++region) {
         const double rate = plan_.touch_rate(region, area.id);
         if (rate > 0)
             touches += rate * regions_.all()[region].in_iteration;
     }
-    return touches > 0 ? touches : 1;
+    return std::max(1.0, touches) * std::max(1u, round_iterations_);
 }
 
 void Engine::own_areas() {
+    if (!kernel_balances())
+        return; // nobody moves pages behind our back
     std::vector<Range> ranges;
     for (const WatchedRange& watched : watch_.ranges())
         ranges.push_back(watched.range);

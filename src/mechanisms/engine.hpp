@@ -109,10 +109,10 @@ class Engine final : public phases::Listener {
     /// Differs when areas came or went since.
     std::uint64_t area_changes() const noexcept { return area_changes_; }
     std::uint64_t cache_bytes() const noexcept { return cache_bytes_; }
-    /// How often an area's pages are touched in one iteration (from windows; 1 where that is not known).
-    double touches_per_iteration(const WatchedArea& area) const;
-    /// Seconds that the regions of the current iteration took.
-    double region_seconds() const noexcept { return iteration_region_seconds_; }
+    /// How often an area's pages were touched since the last decision (once an iteration where that is not known).
+    double touches_in_round(const WatchedArea& area) const;
+    /// Seconds that regions took since the last decision.
+    double region_seconds() const noexcept { return round_region_seconds_; }
     double iteration_begin() const noexcept { return iteration_begin_; }
     int threads() const noexcept { return threads_; }
     /// Arm granules in the region that is about to begin, all guards observed.
@@ -128,6 +128,8 @@ class Engine final : public phases::Listener {
     void say_threads();
     void place_initially();
     void iteration_boundary(Basis basis);
+    bool round_is_over(double now) const;
+    void next_iteration();
     void begin_observing(policy::Activity activity);
     void end_observing();
     void plan_samples(bool check);
@@ -180,12 +182,15 @@ class Engine final : public phases::Listener {
     double region_begin_ = 0;
     double start_time_ = 0;
     double iteration_begin_ = 0;
-    double iteration_region_seconds_ = 0;
+    double round_region_seconds_ = 0;
     double parallel_seconds_ = 0;
     double next_tick_ = 0;
     double tick_ = 0.3; ///< seconds between steps where only time decides; grows (engine.cpp)
     double spent_in_iteration_ = 0;
-    std::uint64_t references_in_iteration_ = 0;
+    // A round of observation: the iterations between two decisions.
+    std::uint64_t round_references_ = 0;
+    std::uint32_t round_iterations_ = 0;
+    double round_begin_ = 0;
     std::uint64_t cache_bytes_ = 0;
     int threads_ = 1;
     std::atomic<bool> busy_{false};

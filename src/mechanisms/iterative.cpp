@@ -24,6 +24,10 @@ constexpr double least_pause = 0.05;
 constexpr double most_pause = 2.0;
 /// Samples of an area before anything is inferred for all of it; a small area needs no more than it has pages.
 constexpr std::size_t enough_samples = 40;
+/// Sampled first touches cannot tell the last planes of a block from a neighbour's halo: where no more than this is
+/// misplaced, the placement that was found is as likely right, and stays (no harm to what is at home already).
+constexpr double least_share = 0.08;
+constexpr std::uint64_t least_granules = 4096;
 /// Observed iterations without any reference before the mechanism rests.
 constexpr int idle_limit = 8;
 
@@ -328,7 +332,11 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         if (check && !changed)
             continue;
         const Verdict verdict = judge(engine, *area);
-        const auto misplaced = static_cast<std::uint64_t>(verdict.misplaced + 0.5);
+        auto misplaced = static_cast<std::uint64_t>(verdict.misplaced + 0.5);
+        const double at_least = std::min(least_share * static_cast<double>(area->granules),
+                                         static_cast<double>(least_granules));
+        if (static_cast<double>(misplaced) < at_least)
+            misplaced = 0;
         const std::uint64_t pages_each = std::max<std::uint64_t>(1, area->granule / page_bytes());
         wanted += misplaced;
         considered += static_cast<std::uint64_t>(verdict.considered);
@@ -339,7 +347,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         model.cache_bytes = engine.cache_bytes();
         model.footprint_bytes = static_cast<std::uint64_t>(footprint / engine.nodes().count());
         model.threads = engine.threads();
-        const double touches = engine.touches_per_iteration(*area) * static_cast<double>(misplaced);
+        const double touches = engine.touches_in_round(*area) * static_cast<double>(misplaced);
         const double remote_ns = model.excess_ns(static_cast<std::uint64_t>(touches), engine.guard().costs(),
                                                  1e9 * engine.region_seconds());
         engine.guard().accumulate(area->id, remote_ns);

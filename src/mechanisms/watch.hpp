@@ -90,6 +90,7 @@ class WatchList {
     WatchedArea* find(Address address) noexcept;
 
     std::vector<std::unique_ptr<WatchedArea>>& areas() noexcept { return areas_; }
+    const std::vector<std::unique_ptr<WatchedArea>>& areas() const noexcept { return areas_; }
     std::span<const WatchedRange> ranges() const noexcept { return ranges_; }
     std::uint64_t watched_bytes() const noexcept { return watched_bytes_; }
 
