@@ -18,7 +18,7 @@ template <class Function> class Real {
         Function* function = function_.load(std::memory_order_relaxed);
         return __builtin_expect(function != nullptr, 1) ? function : look_up();
     }
-    template <class... Arguments> auto operator()(Arguments... arguments) noexcept { return get()(arguments...); }
+    template <class... Arguments> auto operator()(Arguments... arguments) { return get()(arguments...); } // a cancelled thread unwinds through it
 
   private:
     Function* look_up() noexcept {

@@ -5,13 +5,32 @@
 // calls that only fill or read a small structure are simply repeated when they fail with EFAULT while a window is open.
 #include "base/inside.hpp"
 #include "doors/export.hpp"
+#include "doors/signals.hpp"
 #include "references/windows.hpp"
 
+#include <aio.h>
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
+#include <mqueue.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/wait.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/sysinfo.h>
+#include <sys/times.h>
+#include <sys/utsname.h>
+#include <type_traits>
+#include <ucontext.h>
 #include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -71,15 +90,49 @@ class Bracket {
 
 /// Repeats a call that failed with EFAULT while a window was open: with the window gone the failure is the program's
 /// own, if it comes again.
-template <class Call> auto repeated(Call&& call) noexcept {
+template <class Result> bool failed(Result result) noexcept {
+    if constexpr (std::is_pointer_v<Result>)
+        return result == nullptr;
+    else
+        return result == static_cast<Result>(-1);
+}
+
+template <class Call> auto repeated(Call&& call) {
     auto result = call();
-    if (__builtin_expect(static_cast<long>(result) == -1 && errno == EFAULT, 0))
-        if (Windows* windows = windows_in_use(); windows && windows->is_open()) {
-            windows->abandon();
+    if (__builtin_expect(failed(result) && errno == EFAULT, 0))
+        if (Windows* windows = windows_in_use()) {
+            windows->abandon_and_wait();
             result = call();
         }
     return result;
 }
+
+/// No window while this call runs.
+class NoWindow {
+  public:
+    NoWindow() noexcept : windows_(windows_in_use()) {
+        if (windows_)
+            windows_->system_call_begin();
+    }
+    ~NoWindow() {
+        if (windows_)
+            windows_->system_call_end();
+    }
+    NoWindow(const NoWindow&) = delete;
+    NoWindow& operator=(const NoWindow&) = delete;
+
+  private:
+    Windows* windows_;
+};
+
+void no_more_windows(const char* reason) noexcept {
+    if (Windows* windows = windows_in_use())
+        windows->forbid(reason);
+    else
+        forbid_windows(reason);
+}
+
+void never_arm(const void* memory, std::size_t bytes) noexcept { note_alternate_stack(memory, bytes); }
 
 } // namespace
 } // namespace homing::doors
@@ -172,6 +225,143 @@ HOMING_REPEATED(ssize_t, readlink, (const char* path, char* out, size_t n), (pat
 HOMING_REPEATED(int, pipe, (int* ends), (ends))
 HOMING_REPEATED(int, access, (const char* path, int mode), (path, mode))
 HOMING_REPEATED(int, unlink, (const char* path), (path))
+HOMING_REPEATED(char*, getcwd, (char* out, size_t n), (out, n))
+HOMING_REPEATED(char*, __getcwd_chk, (char* out, size_t n, size_t size), (out, n, size))
+HOMING_REPEATED(int, uname, (utsname* out), (out))
+HOMING_REPEATED(int, gethostname, (char* out, size_t n), (out, n))
+HOMING_REPEATED(int, sigpending, (sigset_t* out), (out))
+HOMING_REPEATED(int, sysinfo, (struct sysinfo* out), (out))
+HOMING_REPEATED(clock_t, times, (tms* out), (out))
+HOMING_REPEATED(int, getrusage, (__rusage_who_t who, rusage* out), (who, out))
+HOMING_REPEATED(int, getrlimit, (__rlimit_resource_t what, rlimit* out), (what, out))
+HOMING_REPEATED(int, sched_getaffinity, (pid_t id, size_t n, cpu_set_t* out), (id, n, out))
+HOMING_REPEATED(int, statvfs, (const char* path, struct statvfs* out), (path, out))
+HOMING_REPEATED(int, statx, (int at, const char* path, int flags, unsigned mask, struct statx* out),
+                (at, path, flags, mask, out))
+
+// This one gives the error back instead of setting errno.
+HOMING_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t n, cpu_set_t* out) noexcept {
+    static constinit Real<int(pthread_t, size_t, cpu_set_t*)> real{"pthread_getaffinity_np"};
+    const int error = real(thread, n, out);
+    homing::Windows* windows = homing::active_windows.load(std::memory_order_acquire);
+    if (error != EFAULT || !windows)
+        return error;
+    windows->abandon_and_wait();
+    return real(thread, n, out);
+}
+
+// mlock faults every page in: it fails (ENOMEM) where one is taken away.
+HOMING_BRACKETED(int, mlock, (const void* data, size_t n), (data, n), data, n)
+HOMING_BRACKETED(int, mlock2, (const void* data, size_t n, unsigned flags), (data, n, flags), data, n)
+
+// A stream's buffer is read and filled by the C library itself, at any time: never to be taken away.
+HOMING_EXPORT int setvbuf(FILE* file, char* buffer, int mode, size_t n) noexcept {
+    static constinit Real<int(FILE*, char*, int, size_t)> real{"setvbuf"};
+    if (buffer)
+        homing::doors::never_arm(buffer, n);
+    return real(file, buffer, mode, n);
+}
+
+// Reads and writes by threads of the C library, which run on after we have returned.
+#define HOMING_FORBIDDING(result, name, parameters, arguments, reason)                                               \
+    HOMING_EXPORT result name parameters noexcept {                                                                  \
+        static constinit Real<result parameters> real{#name};                                                        \
+        homing::doors::no_more_windows(reason);                                                                      \
+        return real arguments;                                                                                       \
+    }
+HOMING_FORBIDDING(int, aio_read, (aiocb* request), (request), "asynchronous input is used")
+HOMING_FORBIDDING(int, aio_write, (aiocb* request), (request), "asynchronous output is used")
+HOMING_FORBIDDING(int, aio_read64, (aiocb64* request), (request), "asynchronous input is used")
+HOMING_FORBIDDING(int, aio_write64, (aiocb64* request), (request), "asynchronous output is used")
+HOMING_FORBIDDING(int, lio_listio, (int mode, aiocb* const* list, int n, sigevent* event), (mode, list, n, event),
+                  "asynchronous input is used")
+HOMING_FORBIDDING(int, lio_listio64, (int mode, aiocb64* const* list, int n, sigevent* event), (mode, list, n, event),
+                  "asynchronous input is used")
+
+// Timers that run functions in threads of the C library: those block SIGSEGV.
+HOMING_EXPORT int timer_create(clockid_t clock, sigevent* event, timer_t* timer) noexcept {
+    static constinit Real<int(clockid_t, sigevent*, timer_t*)> real{"timer_create"};
+    if (event && event->sigev_notify == SIGEV_THREAD)
+        homing::doors::no_more_windows("a timer runs functions in threads that block SIGSEGV");
+    return real(clock, event, timer);
+}
+HOMING_EXPORT int mq_notify(mqd_t queue, const sigevent* event) noexcept {
+    static constinit Real<int(mqd_t, const sigevent*)> real{"mq_notify"};
+    if (event && event->sigev_notify == SIGEV_THREAD)
+        homing::doors::no_more_windows("a message queue runs functions in threads that block SIGSEGV");
+    return real(queue, event);
+}
+
+// A new program: the kernel reads its arguments from our pages, in the child or here. Rare: the window simply ends.
+#define HOMING_ENDS_WINDOW(result, name, parameters, arguments)                                                      \
+    HOMING_EXPORT result name parameters noexcept {                                                                  \
+        static constinit Real<result parameters> real{#name};                                                        \
+        const homing::doors::NoWindow none;                                                                          \
+        return real arguments;                                                                                       \
+    }
+HOMING_ENDS_WINDOW(int, execve, (const char* path, char* const* list, char* const* names), (path, list, names))
+HOMING_ENDS_WINDOW(int, execv, (const char* path, char* const* list), (path, list))
+HOMING_ENDS_WINDOW(int, execvp, (const char* path, char* const* list), (path, list))
+HOMING_ENDS_WINDOW(int, execvpe, (const char* path, char* const* list, char* const* names), (path, list, names))
+HOMING_ENDS_WINDOW(int, posix_spawn,
+                   (pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
+                    const posix_spawnattr_t* attributes, char* const* list, char* const* names),
+                   (pid, path, actions, attributes, list, names))
+HOMING_ENDS_WINDOW(int, posix_spawnp,
+                   (pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
+                    const posix_spawnattr_t* attributes, char* const* list, char* const* names),
+                   (pid, path, actions, attributes, list, names))
+HOMING_EXPORT int system(const char* command) { // a cancellation point
+    static constinit Real<int(const char*)> real{"system"};
+    const homing::doors::NoWindow none;
+    return real(command);
+}
+HOMING_EXPORT FILE* popen(const char* command, const char* mode) {
+    static constinit Real<FILE*(const char*, const char*)> real{"popen"};
+    const homing::doors::NoWindow none;
+    return real(command, mode);
+}
+
+// Stacks of the program's own: where the page under the stack pointer is taken away, the kernel has no place to
+// report the fault.
+HOMING_EXPORT int pthread_attr_setstack(pthread_attr_t* attribute, void* stack, size_t n) noexcept {
+    static constinit Real<int(pthread_attr_t*, void*, size_t)> real{"pthread_attr_setstack"};
+    homing::doors::never_arm(stack, n);
+    return real(attribute, stack, n);
+}
+// Every stack that was made by makecontext is entered by one of these.
+HOMING_EXPORT int swapcontext(ucontext_t* from, const ucontext_t* to) noexcept {
+    static constinit Real<int(ucontext_t*, const ucontext_t*)> real{"swapcontext"};
+    if (to && to->uc_stack.ss_sp)
+        homing::doors::never_arm(to->uc_stack.ss_sp, to->uc_stack.ss_size);
+    return real(from, to);
+}
+
+HOMING_REPEATED(int, epoll_ctl, (int queue, int what, int fd, epoll_event* event), (queue, what, fd, event))
+HOMING_REPEATED(int, getsockopt, (int fd, int level, int name, void* out, socklen_t* n), (fd, level, name, out, n))
+HOMING_REPEATED(int, setsockopt, (int fd, int level, int name, const void* value, socklen_t n),
+                (fd, level, name, value, n))
+HOMING_REPEATED(int, getsockname, (int fd, sockaddr* out, socklen_t* n), (fd, out, n))
+HOMING_REPEATED(int, getpeername, (int fd, sockaddr* out, socklen_t* n), (fd, out, n))
+HOMING_REPEATED(int, socketpair, (int domain, int type, int protocol, int* ends), (domain, type, protocol, ends))
+HOMING_REPEATED(int, pipe2, (int* ends, int flags), (ends, flags))
+
+// The same for cancellation points, which a cancelled thread leaves by unwinding.
+#define HOMING_REPEATED_POINT(result, name, parameters, arguments)                                                   \
+    HOMING_EXPORT result name parameters {                                                                           \
+        static constinit Real<result parameters> real{#name};                                                        \
+        return repeated([&] { return real arguments; });                                                             \
+    }
+HOMING_REPEATED_POINT(int, epoll_wait, (int queue, epoll_event* out, int n, int timeout), (queue, out, n, timeout))
+HOMING_REPEATED_POINT(int, epoll_pwait, (int queue, epoll_event* out, int n, int timeout, const sigset_t* mask),
+                      (queue, out, n, timeout, mask))
+HOMING_REPEATED_POINT(int, select, (int n, fd_set* in, fd_set* out, fd_set* other, timeval* timeout),
+                      (n, in, out, other, timeout))
+HOMING_REPEATED_POINT(int, nanosleep, (const timespec* time, timespec* left), (time, left))
+HOMING_REPEATED_POINT(int, accept, (int fd, sockaddr* out, socklen_t* n), (fd, out, n))
+HOMING_REPEATED_POINT(int, connect, (int fd, const sockaddr* to, socklen_t n), (fd, to, n))
+HOMING_REPEATED_POINT(pid_t, waitpid, (pid_t child, int* status, int options), (child, status, options))
+HOMING_REPEATED_POINT(pid_t, wait, (int* status), (status))
 
 HOMING_EXPORT int poll(pollfd* entries, nfds_t count, int timeout) {
     static constinit Real<int(pollfd*, nfds_t, int)> real{"poll"};
@@ -187,12 +377,24 @@ HOMING_EXPORT long syscall(long number, ...) noexcept {
     for (long& argument : arguments)
         argument = va_arg(list, long);
     va_end(list);
+    if (number == SYS_rt_sigprocmask && arguments[3] == 8 && !homing::is_inside()) { // not past the signal door
+        sigset_t set = {};
+        sigset_t old = {};
+        if (arguments[1])
+            std::memcpy(&set, reinterpret_cast<const void*>(arguments[1]), 8);
+        const int result =
+            ::sigprocmask(static_cast<int>(arguments[0]), arguments[1] ? &set : nullptr, arguments[2] ? &old : nullptr);
+        if (result == 0 && arguments[2])
+            std::memcpy(reinterpret_cast<void*>(arguments[2]), &old, 8);
+        return result;
+    }
     homing::Windows* windows = homing::active_windows.load(std::memory_order_acquire);
     int held = 0;
     if (windows && number != SYS_futex && !homing::is_inside())
         for (const long argument : arguments)
-            if (windows->system_call_begin(reinterpret_cast<const void*>(argument), 1)) {
-                windows->abandon();
+            // Up to a page on: an area is watched from its first whole page.
+            if (windows->system_call_begin(reinterpret_cast<const void*>(argument), homing::page_bytes())) {
+                windows->abandon_and_wait();
                 ++held;
             }
     const long result =

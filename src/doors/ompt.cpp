@@ -68,7 +68,12 @@ void* next_or_callers(const char* name, void* caller) noexcept {
     if (!::dladdr(caller, &info))
         return nullptr;
     void* handle = ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    return handle ? ::dlsym(handle, name) : nullptr; // kept: the runtime must stay as long as we may jump there
+    void* function = handle ? ::dlsym(handle, name) : nullptr;
+    if (function && ::dladdr(function, &info)) // the runtime must stay as long as we may jump there; its user need not
+        ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle)
+        ::dlclose(handle);
+    return function;
 }
 
 } // namespace

@@ -41,6 +41,17 @@ void in_child() noexcept {
     record::abandon();
 }
 
+/// No window is open in the child: another thread might have been about to open a granule, and is not there.
+void before_fork() noexcept {
+    if (Windows* windows = active_windows.load(std::memory_order_acquire))
+        windows->system_call_begin();
+}
+
+void after_fork() noexcept {
+    if (Windows* windows = active_windows.load(std::memory_order_acquire))
+        windows->system_call_end();
+}
+
 void step_aside() noexcept {
     phases::step_aside();
     heap_threshold.store(SIZE_MAX, std::memory_order_relaxed);
@@ -63,7 +74,7 @@ __attribute__((constructor)) void enter() noexcept {
         heap_threshold.store(option_size(Option::area_minimum), std::memory_order_relaxed);
         lend_services({prepare_handler, exclude_alternate_stacks});
         phases::set_starter(start_engine);
-        ::pthread_atfork(nullptr, nullptr, in_child);
+        ::pthread_atfork(before_fork, after_fork, in_child);
     }
     errno = saved;
 }

@@ -6,6 +6,7 @@
 #include "doors/signals.hpp"
 
 #include "base/inside.hpp"
+#include "base/raw_calls.hpp"
 #include "doors/export.hpp"
 #include "phases/regions.hpp"
 #include "references/windows.hpp"
@@ -61,6 +62,14 @@ bool is_write(const void* context) noexcept {
 #endif
 }
 
+/// Ours runs with all signals blocked; the program's runs with what was blocked before and what its action asks for.
+void unmask_for(const struct sigaction& action, const void* context) noexcept {
+    sigset_t mask;
+    ::sigorset(&mask, &static_cast<const ucontext_t*>(context)->uc_sigmask, &action.sa_mask);
+    ::sigdelset(&mask, SIGSEGV);
+    real_pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+}
+
 /// The fault is the program's: its handler, or the default (the instruction faults again and the process ends as it
 /// would have without us).
 void pass_on(int signal, siginfo_t* info, void* context) noexcept {
@@ -71,21 +80,13 @@ void pass_on(int signal, siginfo_t* info, void* context) noexcept {
     }
     if (action.sa_flags & SA_SIGINFO) {
         if (action.sa_sigaction) {
-            sigset_t before;
-            sigset_t mask = action.sa_mask;
-            ::sigdelset(&mask, SIGSEGV);
-            real_pthread_sigmask(SIG_BLOCK, &mask, &before);
+            unmask_for(action, context);
             action.sa_sigaction(signal, info, context);
-            real_pthread_sigmask(SIG_SETMASK, &before, nullptr);
-            return;
+            return; // the kernel restores the mask of the interrupted code
         }
     } else if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {
-        sigset_t before;
-        sigset_t mask = action.sa_mask;
-        ::sigdelset(&mask, SIGSEGV);
-        real_pthread_sigmask(SIG_BLOCK, &mask, &before);
+        unmask_for(action, context);
         action.sa_handler(signal);
-        real_pthread_sigmask(SIG_SETMASK, &before, nullptr);
         return;
     }
     if (info->si_code <= 0) { // sent by kill or raise: it will not come again by itself
@@ -124,14 +125,16 @@ void handler(int signal, siginfo_t* info, void* context) noexcept {
         }
         // A fault of a closed window may arrive late, when its slot is gone already: the access is possible now, so
         // trying again settles it. Only a fault that stays is the program's own.
-        const int limit = verdict == Windows::Verdict::retry ? 1 << 14 : 3;
+        const int limit = verdict == Windows::Verdict::retry ? 1 << 14 : 16;
         if (retries.address != address) {
             retries.address = address;
             retries.count = 0;
         }
         if (++retries.count <= limit) {
-            if (retries.count > 64)
-                ::syscall(SYS_sched_yield);
+            if (retries.count % 64 == 0 && verdict == Windows::Verdict::retry)
+                windows->open_again(address);
+            else if (retries.count > 64)
+                raw::call(SYS_sched_yield);
             errno = saved;
             return;
         }
@@ -156,7 +159,16 @@ bool blocked_here() noexcept {
 
 } // namespace
 
+constinit std::atomic<const char*> forbidden_early{nullptr};
+
+void forbid_windows(const char* reason) noexcept {
+    const char* expected = nullptr;
+    forbidden_early.compare_exchange_strong(expected, reason);
+}
+
 const char* prepare_handler() noexcept {
+    if (const char* reason = forbidden_early.load(std::memory_order_acquire))
+        return reason;
     if (installed.load(std::memory_order_acquire)) {
         if (replaced_by_others())
             return "the program installs a SIGSEGV handler past us";
@@ -167,6 +179,9 @@ const char* prepare_handler() noexcept {
     struct sigaction ours = {};
     ours.sa_sigaction = handler;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
+    // Another handler that ran between claiming a granule and opening it, and touched it, would wait for itself.
+    ::sigfillset(&ours.sa_mask);
+    ::sigdelset(&ours.sa_mask, SIGSEGV);
     struct sigaction theirs = {};
     if (real_sigaction(SIGSEGV, nullptr, &theirs) != 0)
         return "sigaction fails";
@@ -189,6 +204,9 @@ void remove_handler() noexcept {
 using namespace homing::doors;
 
 namespace {
+
+/// Signals whose handler's mask holds SIGSEGV in the eyes of the program.
+constinit std::atomic<bool> masks_segv[_NSIG] = {};
 
 /// A copy of a mask without SIGSEGV; null stays null.
 const sigset_t* without_segv(const sigset_t* mask, sigset_t& copy) noexcept {
@@ -231,11 +249,23 @@ HOMING_EXPORT int sigaction(int signal, const struct sigaction* action, struct s
             *old = before;
         return 0;
     }
-    if (!action || ::sigismember(&action->sa_mask, SIGSEGV) != 1 || homing::phases::aside())
-        return real_sigaction(signal, action, old);
-    struct sigaction copy = *action; // a handler that touches arrays must be able to take our fault
-    ::sigdelset(&copy.sa_mask, SIGSEGV);
-    return real_sigaction(signal, &copy, old);
+    // A handler that touches arrays must be able to take our fault: SIGSEGV leaves its mask, and is shown in it.
+    const bool known = signal > 0 && signal < _NSIG;
+    const bool masked_before = known && masks_segv[signal].load(std::memory_order_acquire);
+    struct sigaction copy;
+    const bool masks = action && ::sigismember(&action->sa_mask, SIGSEGV) == 1 && known && !homing::phases::aside();
+    if (masks) {
+        copy = *action;
+        ::sigdelset(&copy.sa_mask, SIGSEGV);
+    }
+    const int result = real_sigaction(signal, masks ? &copy : action, old);
+    if (result == 0) {
+        if (old && masked_before)
+            ::sigaddset(&old->sa_mask, SIGSEGV);
+        if (action && known)
+            masks_segv[signal].store(masks, std::memory_order_release);
+    }
+    return result;
 }
 
 HOMING_EXPORT sighandler_t signal(int number, sighandler_t function) noexcept {
@@ -249,6 +279,24 @@ HOMING_EXPORT sighandler_t signal(int number, sighandler_t function) noexcept {
     set_chained(action);
     return before.sa_handler;
 }
+
+// System V semantics: one signal a handler, which is not masked meanwhile.
+HOMING_EXPORT sighandler_t sysv_signal(int number, sighandler_t function) noexcept {
+    static constinit Real<sighandler_t(int, sighandler_t)> real{"sysv_signal"};
+    if (number != SIGSEGV || !installed.load(std::memory_order_acquire))
+        return real(number, function);
+    const struct sigaction before = get_chained();
+    struct sigaction action = {};
+    action.sa_handler = function;
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+    set_chained(action);
+    return before.sa_handler;
+}
+HOMING_EXPORT sighandler_t __sysv_signal(int number, sighandler_t function) noexcept {
+    return sysv_signal(number, function);
+}
+HOMING_EXPORT sighandler_t bsd_signal(int number, sighandler_t function) noexcept { return signal(number, function); }
+HOMING_EXPORT sighandler_t ssignal(int number, sighandler_t function) noexcept { return signal(number, function); }
 
 HOMING_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
     return mask_call(real_pthread_sigmask.get(), how, set, old);

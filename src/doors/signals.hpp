@@ -11,6 +11,8 @@ namespace homing::doors {
 
 /// Before each window: our handler is in force and SIGSEGV can reach it. Null: yes; otherwise the reason in words.
 const char* prepare_handler() noexcept;
+/// No windows in this process from now on, also where none were in use yet. The first reason counts.
+void forbid_windows(const char* reason) noexcept;
 void remove_handler() noexcept;
 
 void note_alternate_stack(const void* begin, std::size_t bytes) noexcept;

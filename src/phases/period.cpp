@@ -387,7 +387,7 @@ bool AnchorFinder::search() {
     since_anchor_ = size - 1 - chosen->last;
     mean_gap_ = best.mean_gap;
     longest_gap_ = best.longest_gap;
-    last_gap_ = static_cast<std::uint32_t>(mean_gap_ + 0.5);
+    last_gap_ = static_cast<std::uint32_t>(__builtin_lround(mean_gap_));
     // The set of the iteration that is under way is incomplete: the first comparison is made at the second
     // anchor.
     iterations_ = 1;

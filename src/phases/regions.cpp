@@ -21,11 +21,13 @@ const void* self() noexcept { return &depth; }
 /// The first region of the process: one thread decides, others that come in meanwhile run unobserved.
 bool decide() noexcept {
     static constinit std::atomic<bool> deciding{false};
+    const Starter start = starter.load(std::memory_order_acquire);
+    if (!start) // a constructor that runs before ours has regions: it is too early to decide
+        return false;
     if (deciding.exchange(true))
         return false;
     const Inside inside;
-    const Starter start = starter.load(std::memory_order_acquire);
-    Listener* found = start ? start() : nullptr;
+    Listener* found = start();
     listener.store(found, std::memory_order_release);
     int expected = undecided;
     standing.compare_exchange_strong(expected, found ? active : is_aside, std::memory_order_acq_rel);

@@ -18,6 +18,7 @@ constexpr int frequencies = 384;              // of a periodogram, 1 / (4 radius
 constexpr int first_frequency = 5;            // 2.5 periods in the window
 constexpr std::size_t least_predicted = 16;   // sightings that must have been predicted, not fitted
 constexpr int most_multiple = 12;             // the peak may be a harmonic of so high an order
+constexpr std::size_t most_candidates = 4;    // periods to fit in a window
 constexpr int most_anchors = 3;
 
 class Search {
@@ -57,6 +58,7 @@ class Search {
     Tally tally(const Cycle& cycle, double from, double to) const;
     bool track(Tracked& state, double anchor, double radius) const;
     Window extent(const Cycle& cycle, double anchor) const;
+    std::vector<double> candidates(double anchor, double radius) const;
     std::optional<FoundCycle> find_best(double anchor, double radius, double period) const;
     std::optional<FoundCycle> find(double anchor, double radius, double period) const;
 
@@ -158,7 +160,7 @@ std::vector<double> Search::peaks(double anchor, double radius, Window range) co
     struct Sum {
         double re, im;
     };
-    const auto bins = static_cast<std::size_t>(last + 1);
+    const std::size_t bins = static_cast<std::size_t>(last) + 1;
     std::vector<Sum> sums(width * bins, Sum{0, 0});
     std::vector<Sum> total(bins, Sum{0, 0});
     for (std::size_t k = 0; k < count; ++k) {
@@ -374,6 +376,32 @@ std::optional<FoundCycle> Search::find_best(double anchor, double radius, double
     return best;
 }
 
+// Periods worth fitting in a window, the smallest first: the peaks of the periodogram and their multiples
+// under which neighbours on the circle agree much more often than by chance.
+std::vector<double> Search::candidates(double anchor, double radius) const {
+    const Window range = window(anchor, radius);
+    const auto chosen = thinned(range, most_in_spectrum);
+    std::vector<std::pair<double, double>> rated; // agreement, period
+    double best = 0;
+    for (const double peak : peaks(anchor, radius, range)) {
+        for (int multiple = 1; multiple <= most_multiple && peak * multiple <= radius; ++multiple) {
+            rated.emplace_back(neighbours_agree(chosen, anchor, peak * multiple), peak * multiple);
+            best = std::max(best, rated.back().first);
+        }
+    }
+    std::vector<double> periods;
+    if (best < std::min(1.5 / nodes_, 0.6)) return periods;
+    // A multiple of the true period agrees nearly as well.
+    for (const auto& [agreement, period] : rated)
+        if (agreement >= best - 0.08) periods.push_back(period);
+    std::sort(periods.begin(), periods.end());
+    periods.erase(
+        std::unique(periods.begin(), periods.end(), [](double a, double b) { return b < 1.005 * a; }),
+        periods.end());
+    if (periods.size() > most_candidates) periods.resize(most_candidates);
+    return periods;
+}
+
 std::optional<FoundCycle> Search::run(double hint) {
     if (nodes_ < 2 || all_.size() < least_in_window + least_predicted) return std::nullopt;
     for (const double anchor : anchors()) {
@@ -385,34 +413,10 @@ std::optional<FoundCycle> Search::run(double hint) {
         double radius = 6;
         while (radius < whole && window(anchor, radius).end - window(anchor, radius).first < least_in_window)
             radius *= 1.25;
-        for (; radius < 2 * whole; radius *= 2) {
-            const Window range = window(anchor, radius);
-            const auto chosen = thinned(range, most_in_spectrum);
-            std::vector<std::pair<double, double>> candidates; // agreement of neighbours, period
-            for (const double peak : peaks(anchor, radius, range)) {
-                for (int multiple = 1; multiple <= most_multiple; ++multiple) {
-                    const double period = peak * multiple;
-                    if (period > radius) break;
-                    candidates.emplace_back(neighbours_agree(chosen, anchor, period), period);
-                }
-            }
-            if (candidates.empty()) continue;
-            // Agreement of neighbours on the circle, well above that of neighbours in memory order by chance.
-            std::sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
-                return a.first != b.first ? a.first > b.first : a.second < b.second;
-            });
-            const double best = candidates.front().first;
-            if (best < 1.5 / nodes_ && best < 0.6) continue;
-            int tried = 0;
-            // A multiple of the true period agrees nearly as well: the smallest of the good ones goes first.
-            std::vector<double> order;
-            for (const auto& [agreement, period] : candidates)
-                if (agreement >= best - 0.08) order.push_back(period);
-            std::sort(order.begin(), order.end());
-            for (const double period : order) {
-                if (++tried > 4) break;
+        while (radius < 2 * whole) {
+            for (const double period : candidates(anchor, radius))
                 if (auto found = find_best(anchor, radius, period)) return found;
-            }
+            radius *= 2;
         }
     }
     return std::nullopt;

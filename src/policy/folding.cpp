@@ -116,7 +116,7 @@ void Folding::refit(Cycle& cycle, const Chosen& chosen, double radius, double sl
     const double turns = std::max(radius / cycle.period, 1.0);
     const int steps = static_cast<int>(std::ceil(slack / resolution));
     const double step = resolution * piece / turns;
-    std::vector<std::size_t> scores(static_cast<std::size_t>(2 * steps + 1));
+    std::vector<std::size_t> scores(2 * static_cast<std::size_t>(steps) + 1);
     for (int k = -steps; k <= steps; ++k) {
         const double period = cycle.period + k * step;
         scores[static_cast<std::size_t>(k + steps)] = period > 1 ? matches(cycle, period, chosen) : 0;
@@ -143,7 +143,8 @@ void Folding::refit(Cycle& cycle, const Chosen& chosen, double radius, double sl
 // Periods come from rows of 4- or 8-byte elements, often of whole pages: a binary fraction of a page that
 // lies so near that it is hardly there by chance, and explains the samples as well.
 void Folding::simplify(Cycle& cycle, const Chosen& chosen) const {
-    for (double denominator = 1; denominator <= 1024; denominator *= 2) {
+    for (int power = 0; power <= 10; ++power) {
+        const double denominator = 1 << power;
         if (cycle.period_error * denominator > 0.02) return;
         const double simple = std::round(cycle.period * denominator) / denominator;
         if (simple < 1 || std::abs(simple - cycle.period) > 2 * cycle.period_error) continue;
@@ -212,8 +213,9 @@ void Folding::climb(Cycle& cycle, const Chosen& chosen, double reach) const {
     if (piece < 8) return; // borders of few pages were found exactly, or have nothing to adjust
     const double turns = std::max(reach / cycle.period, 1.0);
     std::size_t best = adjust_borders(cycle, chosen);
-    // Steps of a quarter of a piece at the reach, down to a hundredth.
-    for (double drift = piece / 4; drift > 0.01 * piece; drift /= 2) {
+    // Steps of a quarter of a piece at the reach, down to a sixty-fourth.
+    for (int power = 2; power <= 6; ++power) {
+        const double drift = piece / (1 << power);
         for (const double direction : {1.0, -1.0}) {
             while (true) {
                 Cycle next = cycle;

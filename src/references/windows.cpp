@@ -1,5 +1,7 @@
 #include "references/windows.hpp"
 
+#include "base/raw_calls.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <link.h>
@@ -27,6 +29,18 @@ void relax() noexcept {
     asm volatile("yield");
 #endif
 }
+
+/// Brackets the time between claiming a granule and opening it.
+class Changing {
+  public:
+    explicit Changing(std::atomic<int>& count) noexcept : count_(count) { count_.fetch_add(1, std::memory_order_seq_cst); }
+    ~Changing() { count_.fetch_sub(1, std::memory_order_seq_cst); }
+    Changing(const Changing&) = delete;
+    Changing& operator=(const Changing&) = delete;
+
+  private:
+    std::atomic<int>& count_;
+};
 
 /// Libraries whose peers (other processes, devices, kernel threads) fault on or pin the program's pages.
 constexpr const char* forbidding_libraries[] = {"libmpi.so",  "libmpich.so", "libmpi_", "libibverbs.so", "libfabric.so",
@@ -178,8 +192,10 @@ std::size_t Windows::open(std::span<const Range> granules) noexcept {
                 forbid("the kernel refuses to protect pages");
         } else {
             armed_now += j - i;
-            for (std::size_t k = i; k < j; ++k) // released while we were arming it: nobody else will open it again
-                if (slots_[k].state.load(std::memory_order_seq_cst) == released)
+            // Released, or counted by a late fault of an earlier window, while we were arming it: nobody else will open it
+            // again.
+            for (std::size_t k = i; k < j; ++k)
+                if (slots_[k].state.load(std::memory_order_seq_cst) != armed)
                     unprotect(slots_[k].granule);
         }
         i = j;
@@ -220,9 +236,17 @@ void Windows::close() noexcept {
     if (!open_.exchange(false, std::memory_order_seq_cst))
         return;
     disarm_armed();
+    // A thread outside the team may have claimed a granule and been held up before it could open it: its slot is about
+    // to be forgotten.
+    const std::size_t count = count_.load(std::memory_order_acquire);
+    if (changing_.load(std::memory_order_seq_cst) != 0)
+        for (std::size_t i = 0; i < count; ++i)
+            if (slots_[i].state.load(std::memory_order_acquire) == seen)
+                unprotect(slots_[i].granule);
 }
 
 void Windows::abandon() noexcept {
+    const Changing changing(changing_);
     if (!open_.exchange(false, std::memory_order_seq_cst))
         return;
     disarm_armed();
@@ -235,6 +259,7 @@ Windows::Verdict Windows::fault(Address address, bool write) noexcept {
     Slot* slot = slots_ ? find(address) : nullptr;
     if (!slot)
         return Verdict::foreign;
+    const Changing changing(changing_);
     std::uint8_t expected = armed;
     if (slot->state.compare_exchange_strong(expected, seen)) {
         const Range granule = slot->granule;
@@ -254,9 +279,22 @@ Windows::Verdict Windows::fault(Address address, bool write) noexcept {
     return Verdict::retry;
 }
 
+bool Windows::open_again(Address address) noexcept {
+    Slot* slot = slots_ ? find(address) : nullptr;
+    if (!slot || slot->state.load(std::memory_order_acquire) == armed)
+        return false;
+    const Range granule = slot->granule;
+    const int excluded = excluded_count_.load(std::memory_order_acquire);
+    for (int i = 0; i < excluded; ++i)
+        if (granule.overlaps(excluded_[i]))
+            return false;
+    return kernel_.protect(granule, Access::read_write) == 0;
+}
+
 void Windows::release(Range range) noexcept {
     if (!open_.load(std::memory_order_acquire) || !slots_)
         return;
+    const Changing changing(changing_);
     const std::size_t count = count_.load(std::memory_order_acquire);
     Slot* end = slots_ + count;
     Slot* at = std::upper_bound(slots_, end, range.begin,
@@ -272,6 +310,25 @@ void Windows::release(Range range) noexcept {
     }
 }
 
+void Windows::system_call_begin() noexcept {
+    system_calls_.fetch_add(1, std::memory_order_seq_cst);
+    abandon_and_wait();
+}
+
+void Windows::abandon_and_wait() noexcept {
+    abandon();
+    wait_for_changes();
+}
+
+/// Another thread may have claimed a granule and not have opened it yet. Bounded: it may be the one we interrupt.
+void Windows::wait_for_changes() noexcept {
+    for (int spins = 0; changing_.load(std::memory_order_seq_cst) != 0 && spins < 1 << 15; ++spins)
+        if (spins < 256)
+            relax();
+        else
+            raw::call(SYS_sched_yield);
+}
+
 bool Windows::system_call_begin(const void* buffer, std::size_t bytes) noexcept {
     const Address begin = reinterpret_cast<Address>(buffer);
     if (!buffer || bytes == 0 || !watched_ || !watches(begin, begin + bytes))
@@ -279,6 +336,7 @@ bool Windows::system_call_begin(const void* buffer, std::size_t bytes) noexcept 
     system_calls_.fetch_add(1, std::memory_order_seq_cst);
     if (open_.load(std::memory_order_seq_cst))
         release(Range{begin, begin + bytes});
+    wait_for_changes();
     return true;
 }
 

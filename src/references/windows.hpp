@@ -47,6 +47,10 @@ class Windows final : public ReferenceSource {
     enum class Verdict { counted, retry, foreign };
     Verdict fault(Address address, bool write) noexcept;
 
+    /// [signal] A fault at `address` keeps coming back: whoever claimed the granule was held up before it could open it
+    /// (mprotect waits for whoever reads /proc/self/maps). False: not a granule of ours, or in the program's own hands.
+    bool open_again(Address address) noexcept;
+
     /// [any thread, lock-free] Memory is about to go away, or to be used by a system call.
     void release(Range range) noexcept;
     /// [any thread, signal] Everything back to normal now; the window counts as cut short.
@@ -54,6 +58,10 @@ class Windows final : public ReferenceSource {
 
     /// [any thread] A system call will use this memory: brackets it. begin returns whether end must be called.
     bool system_call_begin(const void* buffer, std::size_t bytes) noexcept;
+    /// The same for a call whose memory is not known: the window ends.
+    void system_call_begin() noexcept;
+    /// abandon(), and wait for what other threads are opening just now.
+    void abandon_and_wait() noexcept;
     void system_call_end() noexcept { system_calls_.fetch_sub(1, std::memory_order_seq_cst); }
 
     /// Memory that must never be armed (an alternate signal stack).
@@ -79,6 +87,7 @@ class Windows final : public ReferenceSource {
     };
     Slot* find(Address address) noexcept;
     void disarm_armed() noexcept;
+    void wait_for_changes() noexcept;
     void unprotect(Range range) noexcept;
     bool watches(Address begin, Address end) const noexcept;
 
@@ -88,6 +97,7 @@ class Windows final : public ReferenceSource {
     std::atomic<bool> open_{false};
     std::atomic<std::uint32_t> building_{0};      ///< odd while slots are being filled
     std::atomic<int> system_calls_{0};
+    std::atomic<int> changing_{0};                ///< threads between claiming a granule and opening it
     std::atomic<std::uint64_t> faults_{0};
     std::atomic<const char*> forbidden_{nullptr};
     std::atomic<TouchAction> action_{nullptr};
