@@ -106,6 +106,7 @@ void pass_on(int signal, siginfo_t* info, void* context) noexcept {
 /// The same address again and again without progress is not a late fault of ours.
 struct Retries {
     Address address = 0;
+    std::uint32_t window = 0; ///< late faults of several windows on one page add up to nothing
     int count = 0;
 };
 constinit thread_local Retries retries;
@@ -120,14 +121,17 @@ void handler(int signal, siginfo_t* info, void* context) noexcept {
             return windows->fault(address, is_write(context));
         }();
         if (verdict == Windows::Verdict::counted) {
+            retries.count = 0;
             errno = saved;
             return;
         }
         // A fault of a closed window may arrive late, when its slot is gone already: the access is possible now, so
         // trying again settles it. Only a fault that stays is the program's own.
         const int limit = verdict == Windows::Verdict::retry ? 1 << 14 : 16;
-        if (retries.address != address) {
+        const std::uint32_t window = windows->sequence();
+        if (retries.address != address || retries.window != window) {
             retries.address = address;
+            retries.window = window;
             retries.count = 0;
         }
         if (++retries.count <= limit) {

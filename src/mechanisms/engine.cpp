@@ -284,7 +284,8 @@ void Engine::follow_changes() {
         return;
     ++area_changes_;
     windows_->start(watch_.ranges());
-    plan_.gather(watch_);
+    // Programs that allocate in every iteration: the new blocks want samples, too, before the next boundary.
+    plan_samples(activity_ == policy::Activity::check);
 }
 
 std::size_t Engine::open_window(const std::vector<Range>& granules) {

@@ -70,6 +70,7 @@ class NextTouch final : public Mechanism {
     bool armed_once_ = false;
     std::vector<Range> untouched_;
     std::uint64_t area_changes_ = 0;
+    Address turn_ = 0; ///< the last granule that was armed, where there are too many for one window
     std::vector<Range> open_;
     std::uint64_t granules_ = 0;
     std::uint64_t touched_ = 0;
@@ -132,11 +133,19 @@ bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
         area_changes_ = engine.area_changes();
         std::erase_if(untouched_, [&](const Range& range) { return !engine.watch().find(range.begin); });
     }
-    // More granules than a window holds: the next regions arm the rest.
-    if (untouched_.size() > Windows::capacity)
-        open_.assign(untouched_.begin(), untouched_.begin() + Windows::capacity);
-    else
+    // More granules than a window holds: the regions arm one part after the other, round and round, so that memory that
+    // nobody touches cannot keep the rest from its turn.
+    if (untouched_.size() > Windows::capacity) {
+        const auto after = std::upper_bound(untouched_.begin(), untouched_.end(), turn_,
+                                            [](Address value, const Range& range) { return value < range.begin; });
+        const auto room = static_cast<std::ptrdiff_t>(Windows::capacity);
+        const auto first = after == untouched_.end() ? untouched_.begin() : after;
+        const auto last = untouched_.end() - first > room ? first + room : untouched_.end();
+        open_.assign(first, last);
+        turn_ = open_.back().begin;
+    } else {
         open_ = untouched_;
+    }
     return engine.open_window(open_) > 0;
 }
 

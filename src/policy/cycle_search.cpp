@@ -11,14 +11,15 @@ namespace homing::policy {
 
 namespace {
 
-constexpr std::size_t least_in_window = 24;   // sightings in the smallest window
-constexpr std::size_t most_in_spectrum = 192; // sightings that a periodogram looks at
-constexpr std::size_t most_in_fit = 384;      // and a fit of the period
-constexpr int frequencies = 384;              // of a periodogram, 1 / (4 radius) apart
-constexpr int first_frequency = 5;            // 2.5 periods in the window
-constexpr std::size_t least_predicted = 16;   // sightings that must have been predicted, not fitted
-constexpr int most_multiple = 12;             // the peak may be a harmonic of so high an order
-constexpr std::size_t most_candidates = 4;    // periods to fit in a window
+constexpr std::size_t least_in_window = 24;    // sightings in the smallest window
+constexpr std::size_t most_in_spectrum = 192;  // sightings that a periodogram looks at
+constexpr std::size_t most_in_fit = 384;       // and a fit of the period
+constexpr std::size_t most_in_last_fit = 2560; // and the last one
+constexpr int frequencies = 384;               // of a periodogram, 1 / (4 radius) apart
+constexpr int first_frequency = 5;             // 2.5 periods in the window
+constexpr std::size_t least_predicted = 16;    // sightings that must have been predicted, not fitted
+constexpr int most_multiple = 12;              // the peak may be a harmonic of so high an order
+constexpr std::size_t most_candidates = 4;     // periods to fit in a window
 constexpr int most_anchors = 3;
 
 class Search {
@@ -317,8 +318,7 @@ std::optional<FoundCycle> Search::find(double anchor, double radius, double peri
     double reach = radius;
     for (const double slack : {0.5, 0.5, 0.1}) {
         if (range.end <= range.first) return std::nullopt;
-        inside.resize(range.end - range.first);
-        std::iota(inside.begin(), inside.end(), range.first);
+        inside = thinned(range, most_in_last_fit);
         reach = std::max({anchor - middle(all_[range.first]), middle(all_[range.end - 1]) - anchor, radius});
         folding_.refit(cycle, inside, reach, slack, slack / 10);
         folding_.refold(cycle, inside, anchor);

@@ -41,6 +41,8 @@ class Windows final : public ReferenceSource {
     std::size_t open(std::span<const Range> granules) noexcept;
     /// Disarm what was not touched. Called by the driver after the team has ended.
     void close() noexcept;
+    /// Differs from window to window.
+    std::uint32_t sequence() const noexcept { return building_.load(std::memory_order_acquire); }
     bool is_open() const noexcept { return open_.load(std::memory_order_acquire); }
 
     /// [signal] What to do with a fault at `address` by a thread on `node`.
