@@ -29,7 +29,12 @@ from homing.records import Record, read_record
 NODES = 4
 MPOL_BIND, MPOL_F_STATIC_NODES = 2, 1 << 15
 #: The kernel's scans for hint faults: as often as it can.
-BALANCING: dict[str, Any] = {"numa_balancing": 1, "scan_delay_ms": 50, "scan_period_min_ms": 50}
+BALANCING: dict[str, Any] = {
+    "numa_balancing": 1,
+    "scan_delay_ms": 50,
+    "scan_period_min_ms": 50,
+    "scan_period_max_ms": 100,
+}
 SOURCES: dict[str, dict[str, Any]] = {"windows": {"numa_balancing": 0}, "hint-faults": BALANCING}
 INITIALS = ["first-touch", "round-robin", "random", "single-node"]
 
