@@ -338,7 +338,6 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         if (static_cast<double>(misplaced) < at_least)
             misplaced = 0;
         const std::uint64_t pages_each = std::max<std::uint64_t>(1, area->granule / page_bytes());
-        wanted += misplaced;
         considered += static_cast<std::uint64_t>(verdict.considered);
 
         policy::TouchModel model;
@@ -351,6 +350,8 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         const double remote_ns = model.excess_ns(static_cast<std::uint64_t>(touches), engine.guard().costs(),
                                                  1e9 * engine.region_seconds());
         engine.guard().accumulate(area->id, remote_ns);
+        // What costs nothing where it is (it fits into the caches) need not move, and need not be waited for.
+        wanted += remote_ns > 0 ? misplaced : 0;
         const std::uint64_t calls = 1 + misplaced / 512;
         const bool permitted = engine.guard().permits(area->id, misplaced * pages_each, calls);
         const bool enough = area->samples.size() >= std::min<std::uint64_t>(enough_samples, (area->granules + 1) / 2);
