@@ -318,7 +318,7 @@ std::optional<FoundCycle> Search::find(double anchor, double radius, double peri
     double reach = radius;
     for (const double slack : {0.5, 0.5, 0.1}) {
         if (range.end <= range.first) return std::nullopt;
-        inside = thinned(range, most_in_last_fit);
+        inside = thinned(range, std::max(most_in_last_fit, 96 * static_cast<std::size_t>(nodes_)));
         reach = std::max({anchor - middle(all_[range.first]), middle(all_[range.end - 1]) - anchor, radius});
         folding_.refit(cycle, inside, reach, slack, slack / 10);
         folding_.refold(cycle, inside, anchor);

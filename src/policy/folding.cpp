@@ -117,9 +117,9 @@ void Folding::refit(Cycle& cycle, const Chosen& chosen, double radius, double sl
     const int steps = static_cast<int>(std::ceil(slack / resolution));
     const double step = resolution * piece / turns;
     std::vector<std::size_t> scores(2 * static_cast<std::size_t>(steps) + 1);
-    for (int k = -steps; k <= steps; ++k) {
-        const double period = cycle.period + k * step;
-        scores[static_cast<std::size_t>(k + steps)] = period > 1 ? matches(cycle, period, chosen) : 0;
+    for (std::size_t k = 0; k < scores.size(); ++k) {
+        const double period = cycle.period + (static_cast<double>(k) - steps) * step;
+        scores[k] = period > 1 ? matches(cycle, period, chosen) : 0;
     }
     // Of equally good periods the middle of the longest row of them.
     const std::size_t best = *std::max_element(scores.begin(), scores.end());

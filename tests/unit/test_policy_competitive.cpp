@@ -13,15 +13,22 @@ namespace {
 using namespace homing::policy;
 using Counts = std::vector<std::uint16_t>;
 
+// The candidate, or one that equals none that is expected.
+Candidate eligible(std::uint64_t page, Node home, const Counts& counts,
+                   const CompetitiveOptions& options = {}) {
+    const auto candidate = competitive(page, home, counts, options);
+    EXPECT_TRUE(candidate.has_value());
+    return candidate.value_or(Candidate{~std::uint64_t{0}, unknown_node, unknown_node, 0, 0});
+}
+
 TEST(Competitive, ComparesTheLargestRemoteCountWithTheLocalOne) {
-    const auto candidate = competitive(5, 0, Counts{10, 15, 21, 20});
-    ASSERT_TRUE(candidate);
-    EXPECT_EQ(candidate->page, 5u);
-    EXPECT_EQ(candidate->from, 0);
-    EXPECT_EQ(candidate->to, 2);
-    EXPECT_EQ(candidate->local, 10u);
-    EXPECT_EQ(candidate->remote, 21u);
-    EXPECT_DOUBLE_EQ(candidate->ratio(), 2.1);
+    const Candidate candidate = eligible(5, 0, Counts{10, 15, 21, 20});
+    EXPECT_EQ(candidate.page, 5u);
+    EXPECT_EQ(candidate.from, 0);
+    EXPECT_EQ(candidate.to, 2);
+    EXPECT_EQ(candidate.local, 10u);
+    EXPECT_EQ(candidate.remote, 21u);
+    EXPECT_DOUBLE_EQ(candidate.ratio(), 2.1);
     // Strictly above the threshold; the sum of the others does not count.
     EXPECT_FALSE(competitive(5, 0, Counts{10, 20, 20, 20}));
     CompetitiveOptions options;
@@ -31,15 +38,13 @@ TEST(Competitive, ComparesTheLargestRemoteCountWithTheLocalOne) {
 }
 
 TEST(Competitive, UnknownHomesForbiddenTargetsAndFewReferences) {
-    const auto unknown = competitive(1, unknown_node, Counts{0, 3});
-    ASSERT_TRUE(unknown);
-    EXPECT_EQ(unknown->to, 1);
-    EXPECT_TRUE(std::isinf(unknown->ratio()));
+    const Candidate unknown = eligible(1, unknown_node, Counts{0, 3});
+    EXPECT_EQ(unknown.to, 1);
+    EXPECT_TRUE(std::isinf(unknown.ratio()));
     CompetitiveOptions options;
     options.targets = node_bit(2);
-    const auto other = competitive(1, 0, Counts{1, 100, 50}, options);
-    ASSERT_TRUE(other);
-    EXPECT_EQ(other->to, 2);
+    const Candidate other = eligible(1, 0, Counts{1, 100, 50}, options);
+    EXPECT_EQ(other.to, 2);
     options.targets = 0;
     EXPECT_FALSE(competitive(1, 0, Counts{1, 100, 50}, options));
     options = {};
@@ -47,7 +52,7 @@ TEST(Competitive, UnknownHomesForbiddenTargetsAndFewReferences) {
     EXPECT_FALSE(competitive(1, 0, Counts{0, 3}, options));
     EXPECT_FALSE(competitive(1, 0, Counts{5, 0, 0}));
     EXPECT_FALSE(competitive(1, 0, Counts{}));
-    EXPECT_EQ(competitive(1, 0, Counts{0, 7, 7})->to, 1) << "ties go to the lowest node";
+    EXPECT_EQ(eligible(1, 0, Counts{0, 7, 7}).to, 1) << "ties go to the lowest node";
 }
 
 RC_GTEST_PROP(CompetitiveProperty, MostCriticalPagesAreTheHeadOfTheSortedList, ()) {
@@ -55,6 +60,7 @@ RC_GTEST_PROP(CompetitiveProperty, MostCriticalPagesAreTheHeadOfTheSortedList, (
         rc::gen::pair(rc::gen::inRange(0u, 6u), rc::gen::inRange(0u, 6u)));
     const auto n = *rc::gen::inRange<std::size_t>(0, 20);
     std::vector<Candidate> all;
+    all.reserve(pairs.size());
     for (const auto& [local, remote] : pairs)
         all.push_back({all.size(), 0, 1, local, remote});
     std::vector<Candidate> kept = all;

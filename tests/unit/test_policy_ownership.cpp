@@ -1,6 +1,8 @@
 // Owners of an area inferred from a sample of its pages.
 #include "policy/ownership.hpp"
 
+#include <numeric>
+
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -14,9 +16,8 @@ using namespace homing::policy::testing;
 constexpr std::uint64_t gibibyte = 262144; // pages of 4 KiB
 
 std::vector<Node> in_order(int nodes) {
-    std::vector<Node> map;
-    for (int n = 0; n < nodes; ++n)
-        map.push_back(static_cast<Node>(n));
+    std::vector<Node> map(static_cast<std::size_t>(nodes));
+    std::iota(map.begin(), map.end(), Node{0});
     return map;
 }
 

@@ -47,7 +47,7 @@ inline std::vector<Node> threads_on_nodes(int threads, int nodes, Random& random
     return map;
 }
 
-inline Truth block(std::uint64_t pages, int nodes, std::vector<Node> map) {
+inline Truth block(std::uint64_t pages, int nodes, const std::vector<Node>& map) {
     return {pages, nodes, [=](std::uint64_t page) {
                 const std::uint64_t width = (pages + map.size() - 1) / map.size();
                 return node_bit(map[page / width]);
@@ -55,7 +55,7 @@ inline Truth block(std::uint64_t pages, int nodes, std::vector<Node> map) {
 }
 
 // Threads share every period of `period` pages (not necessarily whole) in equal parts.
-inline Truth cyclic(std::uint64_t pages, int nodes, double period, std::vector<Node> map) {
+inline Truth cyclic(std::uint64_t pages, int nodes, double period, const std::vector<Node>& map) {
     return {pages, nodes, [=](std::uint64_t page) {
                 const double turns = (static_cast<double>(page) + 0.5) / period;
                 const auto part =
