@@ -1,7 +1,7 @@
 """For all tests: signals as an interactive shell has them.
 
-Started in the background (CI, nohup), a shell ignores some, and what is ignored stays ignored in every program
-that a test starts.
+Started in the background (CI, nohup), a shell ignores some, and what is ignored stays ignored in every
+program that a test starts.
 """
 
 from __future__ import annotations

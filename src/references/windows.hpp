@@ -56,7 +56,7 @@ class Windows final : public ReferenceSource {
     /// [any thread, lock-free] Memory is about to go away, or to be used by a system call.
     void release(Range range) noexcept;
     /// [any thread, signal] Everything back to normal now; the window counts as cut short.
-    void abandon() noexcept;
+    void abandon() noexcept override;
 
     /// [any thread] A system call will use this memory: brackets it. begin returns whether end must be called.
     bool system_call_begin(const void* buffer, std::size_t bytes) noexcept;
