@@ -89,7 +89,8 @@ phases::Listener* start_engine() noexcept {
         record::open(option_text(Option::record));
         Kernel& kernel = assumed > 1 ? assumed_kernel(assumed) : linux_kernel();
         Machine machine = assumed > 1 ? assumed_machine(assumed) : discover_machine(kernel);
-        respect_binding(kernel, machine);
+        if (assumed < 2) // assumed nodes are not those that the user bound memory to
+            respect_binding(kernel, machine);
         auto* fresh = new Engine(kernel, std::move(machine), lent); // lives as long as the process
         if (!fresh->start()) {
             delete fresh;
