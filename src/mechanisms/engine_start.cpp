@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <dirent.h>
 #include <dlfcn.h>
+#include <functional>
 #include <linux/mempolicy.h>
 #include <sched.h>
 #include <unistd.h>
@@ -293,8 +294,23 @@ void Engine::plan_samples(bool check) {
         return;
     }
     constexpr std::size_t all_samples = 4096;
-    const std::size_t each = std::clamp<std::size_t>(all_samples / areas.size(), 8, 384);
+    constexpr std::size_t most_areas = 512;
+    // Of very many areas: those that are known to be used, the largest, and by turns some of the others.
+    std::size_t large = 0;
+    if (areas.size() > most_areas) {
+        std::vector<std::size_t> sizes;
+        for (const auto& area : areas)
+            sizes.push_back(area->range.bytes());
+        const auto nth = sizes.begin() + static_cast<std::ptrdiff_t>(most_areas / 2);
+        std::nth_element(sizes.begin(), nth, sizes.end(), std::greater<>());
+        large = *nth;
+    }
+    const std::size_t turns = areas.size() / (most_areas / 2) + 1;
+    const std::size_t each = std::clamp<std::size_t>(all_samples / std::min(areas.size(), most_areas), 8, 384);
     for (const auto& area : areas) {
+        area->pending.clear();
+        if (area->samples.empty() && area->range.bytes() <= large && area->id % turns != iteration_ % turns)
+            continue;
         if (check) {
             area->pending = area->plan.check(std::min<std::size_t>(each, 48));
             // Owners that drift show at the borders first.
