@@ -210,7 +210,10 @@ std::size_t Folding::adjust_borders(Cycle& cycle, const Chosen& chosen) const {
 // stuck, since a table of borders adapts to a wrong period.
 void Folding::climb(Cycle& cycle, const Chosen& chosen, double reach) const {
     const double piece = cycle.period / static_cast<double>(cycle.pieces.size());
-    if (piece < 8) return; // borders of few pages were found exactly, or have nothing to adjust
+    // With short pieces and a period of (nearly) whole pages all phases fall together, and there is nothing
+    // to adjust.
+    const double fraction = std::abs(cycle.period - std::round(cycle.period));
+    if (piece < 8 && fraction < 0.02) return;
     const double turns = std::max(reach / cycle.period, 1.0);
     std::size_t best = adjust_borders(cycle, chosen);
     // Steps of a quarter of a piece at the reach, down to a sixty-fourth.

@@ -9,12 +9,17 @@ namespace homing::policy {
 namespace {
 
 constexpr int most_states = most_nodes + 2;
+// A run at either end of the sequence is entered or left only once: without this, chance would make more of
+// them.
+constexpr double end_penalty = 1.5;
 using Scores = std::array<double, most_states>;
 
 // Viterbi's algorithm with the same penalty between any two different states, which makes it O(states) a
 // sample.
+// unbiased: the state that may begin and end the sequence for free (-1: all may).
 template <typename Emission>
-std::vector<Segment> best_segments(std::size_t samples, int states, double penalty, Emission&& emission) {
+std::vector<Segment> best_segments(std::size_t samples, int states, double penalty, int unbiased,
+                                   Emission&& emission) {
     std::vector<Segment> segments;
     if (samples == 0) return segments;
     struct Step {
@@ -23,9 +28,10 @@ std::vector<Segment> best_segments(std::size_t samples, int states, double penal
     };
     std::vector<Step> steps(samples);
     Scores score{}, gain{};
+    const auto at_end = [&](int s) { return unbiased < 0 || s == unbiased ? 0.0 : end_penalty; };
     emission(0, gain);
     for (int s = 0; s < states; ++s)
-        score[static_cast<std::size_t>(s)] = gain[static_cast<std::size_t>(s)];
+        score[static_cast<std::size_t>(s)] = gain[static_cast<std::size_t>(s)] - at_end(s);
     const auto count = static_cast<std::size_t>(states);
     for (std::size_t i = 1; i < samples; ++i) {
         emission(i, gain);
@@ -41,6 +47,8 @@ std::vector<Segment> best_segments(std::size_t samples, int states, double penal
             score[s] = (change ? entry : score[s]) + gain[s];
         }
     }
+    for (int s = 0; s < states; ++s)
+        score[static_cast<std::size_t>(s)] -= at_end(s);
     auto state = static_cast<std::size_t>(
         std::max_element(score.begin(), score.begin() + static_cast<std::ptrdiff_t>(count)) - score.begin());
     std::size_t end = samples;
@@ -148,7 +156,8 @@ double change_penalty(std::size_t samples) {
 
 std::vector<Segment> segment_samples(const Samples& samples, double noise, NodeSet sharers) {
     const Emission emission(samples, noise, sharers);
-    return best_segments(samples.size(), samples.nodes() + 2, change_penalty(samples.size()), emission);
+    return best_segments(samples.size(), samples.nodes() + 2, change_penalty(samples.size()),
+                         samples.nodes() + 1, emission);
 }
 
 double log_likelihood(const Samples& samples, std::size_t first, std::size_t end, int state, double noise,
@@ -166,7 +175,7 @@ double log_likelihood(const Samples& samples, std::size_t first, std::size_t end
 std::vector<Segment> segment_labels(std::span<const Node> labels, int nodes, double noise) {
     const double match = std::log(1 - noise);
     const double miss = std::log(noise / std::max(nodes - 1, 1));
-    return best_segments(labels.size(), nodes, change_penalty(labels.size()),
+    return best_segments(labels.size(), nodes, change_penalty(labels.size()), -1,
                          [&](std::size_t i, Scores& gain) {
                              std::fill_n(gain.begin(), static_cast<std::size_t>(nodes), miss);
                              gain[static_cast<std::size_t>(labels[i])] = match;
