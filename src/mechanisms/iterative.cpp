@@ -1,7 +1,8 @@
-// The iterative mechanism (Nikolopoulos et al. 2000, section 2.1): at the end of an outer iteration the reference
-// counters tell where each page belongs; pages that satisfy the competitive criterion move; pages that bounce are
-// frozen; the mechanism rests when placement is stable. Beyond the paper: counters are a sample, from which the owners
-// of all pages are inferred (policy/ownership), and a guard keeps a run from paying more for moves than they can bring.
+// The iterative mechanism (Nikolopoulos et al. 2000, section 2.1): at the end of an outer iteration the
+// reference counters tell where each page belongs; pages that satisfy the competitive criterion move; pages
+// that bounce are frozen; the mechanism rests when placement is stable. Beyond the paper: counters are a
+// sample, from which the owners of all pages are inferred (policy/ownership), and a guard keeps a run from
+// paying more for moves than they can bring.
 #include "mechanisms/engine.hpp"
 
 #include "base/options.hpp"
@@ -16,16 +17,20 @@ namespace {
 
 /// Samples kept of one area; beyond that only the newest count.
 constexpr std::size_t most_samples = 16384;
-/// A placement is even when no node holds more than so many times its share: then shared pages stay where they are.
+/// A placement is even when no node holds more than so many times its share: then shared pages stay where
+/// they are.
 constexpr double uneven = 1.5;
-/// One pause for moving at the end of an iteration: this share of the iteration, or this much if that is more.
+/// One pause for moving at the end of an iteration: this share of the iteration, or this much if that is
+/// more.
 constexpr double pause_share = 0.5;
 constexpr double least_pause = 0.05;
 constexpr double most_pause = 2.0;
-/// Samples of an area before anything is inferred for all of it; a small area needs no more than it has pages.
+/// Samples of an area before anything is inferred for all of it; a small area needs no more than it has
+/// pages.
 constexpr std::size_t enough_samples = 40;
-/// Sampled first touches cannot tell the last planes of a block from a neighbour's halo: where no more than this is
-/// misplaced, the placement that was found is as likely right, and stays (no harm to what is at home already).
+/// Sampled first touches cannot tell the last planes of a block from a neighbour's halo: where no more than
+/// this is misplaced, the placement that the program made is as likely right, and stays (no harm to what is at home
+/// already).
 constexpr double least_share = 0.08;
 constexpr std::uint64_t least_granules = 4096;
 /// Observed iterations without any reference before the mechanism rests.
@@ -50,8 +55,8 @@ class Iterative final : public Mechanism {
 
   private:
     struct Verdict {
-        // Estimates over all granules: each sample stands for the granules up to half-way to its neighbours, so that
-        // borders, where samples are dense, do not weigh more than they are.
+        // Estimates over all granules: each sample stands for the granules up to half-way to its neighbours,
+        // so that borders, where samples are dense, do not weigh more than they are.
         double considered = 0; ///< granules whose owner and home are known
         double misplaced = 0;
         std::uint64_t references = 0;
@@ -89,8 +94,7 @@ bool Iterative::learn(WatchedArea& area, bool check) {
     } else {
         area.samples.merge(fresh_);
     }
-    if (!fresh_.empty())
-        area.ownership = policy::infer_ownership(area.granules, area.samples);
+    if (!fresh_.empty()) area.ownership = policy::infer_ownership(area.granules, area.samples);
     return changed;
 }
 
@@ -113,13 +117,11 @@ Iterative::Verdict Iterative::judge(Engine& engine, WatchedArea& area) {
         return run;
     };
     for (std::size_t i = 0; i < pages_.size(); ++i)
-        if (homes_[i] >= 0 && !runs.empty())
-            ++held[run_at(pages_[i])][static_cast<std::size_t>(homes_[i])];
+        if (homes_[i] >= 0 && !runs.empty()) ++held[run_at(pages_[i])][static_cast<std::size_t>(homes_[i])];
     even_run_.assign(runs.size(), false);
     bool any_shared = false;
     for (std::size_t r = 0; r < runs.size(); ++r) {
-        if (runs[r].pattern != policy::Pattern::shared)
-            continue;
+        if (runs[r].pattern != policy::Pattern::shared) continue;
         any_shared = true;
         std::uint64_t sum = 0;
         std::uint64_t most = 0;
@@ -147,11 +149,11 @@ Iterative::Verdict Iterative::judge(Engine& engine, WatchedArea& area) {
     run = 0;
     for (std::size_t i = 0; i < pages_.size(); ++i) {
         const policy::Node owner = area.ownership.owner(pages_[i]);
-        if (homes_[i] < 0 || owner == policy::unknown_node || runs.empty())
-            continue;
+        if (homes_[i] < 0 || owner == policy::unknown_node || runs.empty()) continue;
         const std::uint64_t before = i > 0 ? pages_[i - 1] : 0;
         const std::uint64_t after = i + 1 < pages_.size() ? pages_[i + 1] : area.granules;
-        const bool alone = runs[run_at(pages_[i])].pattern == policy::Pattern::unknown; // stands for itself only
+        const bool alone =
+            runs[run_at(pages_[i])].pattern == policy::Pattern::unknown; // stands for itself only
         const double weight = alone ? 1 : std::max(1.0, static_cast<double>(after - before) / 2);
         verdict.considered += weight;
         const std::size_t r = run_at(pages_[i]);
@@ -170,8 +172,7 @@ Iterative::Verdict Iterative::judge(Engine& engine, WatchedArea& area) {
         default:
             misplaced = home != owner;
         }
-        if (misplaced && area.freezer && area.freezer->frozen(pages_[i]))
-            misplaced = false;
+        if (misplaced && area.freezer && area.freezer->frozen(pages_[i])) misplaced = false;
         verdict.misplaced += misplaced ? weight : 0;
     }
 
@@ -182,14 +183,12 @@ Iterative::Verdict Iterative::judge(Engine& engine, WatchedArea& area) {
         pages_.push_back(fresh_.page(i));
     engine.mover().homes(area, pages_, homes_);
     for (std::size_t i = 0; i < pages_.size(); ++i) {
-        if (homes_[i] < 0)
-            continue;
+        if (homes_[i] < 0) continue;
         const auto counts = fresh_.counts(i);
         for (std::size_t n = 0; n < nodes; ++n) {
             matrix[n * nodes + static_cast<std::size_t>(homes_[i])] += counts[n];
             verdict.references += counts[n];
-            if (static_cast<int>(n) != homes_[i])
-                verdict.remote += counts[n];
+            if (static_cast<int>(n) != homes_[i]) verdict.remote += counts[n];
         }
     }
     if (verdict.references > 0) {
@@ -211,18 +210,17 @@ Iterative::Verdict Iterative::judge(Engine& engine, WatchedArea& area) {
 }
 
 /// What should be where: granules by target node, frozen ones left out.
-void Iterative::add_targets(Engine& engine, WatchedArea& area, std::vector<std::vector<std::uint64_t>>& lists) {
+void Iterative::add_targets(Engine& engine, WatchedArea& area,
+                            std::vector<std::vector<std::uint64_t>>& lists) {
     lists.assign(static_cast<std::size_t>(engine.nodes().count()), {});
     auto add = [&](std::uint64_t granule, policy::Node node) {
-        if (node < 0 || (area.freezer && area.freezer->frozen(granule)))
-            return;
+        if (node < 0 || (area.freezer && area.freezer->frozen(granule))) return;
         lists[static_cast<std::size_t>(node)].push_back(granule);
     };
     const auto& runs = area.ownership.runs();
     for (std::size_t r = 0; r < runs.size(); ++r) {
         const policy::PageRange range{runs[r].first, runs[r].end};
-        if (runs[r].pattern == policy::Pattern::shared && even_run_[r])
-            continue;
+        if (runs[r].pattern == policy::Pattern::shared && even_run_[r]) continue;
         if (runs[r].pattern == policy::Pattern::unknown) {
             pages_.clear();
             for (std::size_t i = 0; i < area.samples.size(); ++i)
@@ -232,8 +230,7 @@ void Iterative::add_targets(Engine& engine, WatchedArea& area, std::vector<std::
             policy::CompetitiveOptions options;
             options.threshold = threshold_;
             for (std::size_t i = 0; i < pages_.size(); ++i) {
-                if (homes_[i] < 0)
-                    continue;
+                if (homes_[i] < 0) continue;
                 const auto counts = area.samples.counts(area.samples.find(pages_[i]));
                 if (const auto candidate =
                         policy::competitive(pages_[i], static_cast<policy::Node>(homes_[i]), counts, options))
@@ -264,16 +261,15 @@ bool bound_by_program(Engine& engine, const WatchedArea& area) {
 }
 
 std::uint64_t Iterative::move(Engine& engine, WatchedArea& area, double deadline) {
-    if (bound_by_program(engine, area))
-        return 0;
+    if (bound_by_program(engine, area)) return 0;
     std::vector<std::vector<std::uint64_t>> lists;
     add_targets(engine, area, lists);
-    if (!area.freezer)
-        area.freezer = std::make_unique<policy::Freezer>();
+    if (!area.freezer) area.freezer = std::make_unique<policy::Freezer>();
     MoveResult result;
     for (std::size_t node = 0; node < lists.size() && result.complete; ++node)
         engine.mover().send(area, lists[node], static_cast<int>(node), engine.iteration(), deadline, result);
     engine.mover().retry_refused(engine.watch(), engine.iteration(), deadline, result);
+    area.sent_home |= result.moved > 0;
     engine.statistics().moved += result.moved;
     engine.statistics().refused += result.refused;
     engine.statistics().moving += result.seconds;
@@ -318,25 +314,21 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     // Where the accumulated cost is highest first: a pause that ends early has then done the most.
     std::vector<WatchedArea*> areas;
     for (const auto& area : engine.watch().areas())
-        if (area->fresh_references > 0)
-            areas.push_back(area.get());
+        if (area->fresh_references > 0) areas.push_back(area.get());
     std::sort(areas.begin(), areas.end(),
               [](const WatchedArea* a, const WatchedArea* b) { return a->range.bytes() > b->range.bytes(); });
-    if (moves_ && !areas.empty())
-        engine.own_areas();
+    if (moves_ && !areas.empty()) engine.own_areas();
     for (WatchedArea* area : areas) {
         any_fresh = true;
         area->fresh_references = 0;
         const bool changed = learn(*area, check);
         any_changed |= changed;
-        if (check && !changed)
-            continue;
+        if (check && !changed) continue;
         const Verdict verdict = judge(engine, *area);
         auto misplaced = static_cast<std::uint64_t>(verdict.misplaced + 0.5);
-        const double at_least = std::min(least_share * static_cast<double>(area->granules),
-                                         static_cast<double>(least_granules));
-        if (static_cast<double>(misplaced) < at_least)
-            misplaced = 0;
+        const double at_least =
+            std::min(least_share * static_cast<double>(area->granules), static_cast<double>(least_granules));
+        if (!area->sent_home && static_cast<double>(misplaced) < at_least) misplaced = 0;
         const std::uint64_t pages_each = std::max<std::uint64_t>(1, area->granule / page_bytes());
         considered += static_cast<std::uint64_t>(verdict.considered);
 
@@ -354,7 +346,8 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         wanted += remote_ns > 0 ? misplaced : 0;
         const std::uint64_t calls = 1 + misplaced / 512;
         const bool permitted = engine.guard().permits(area->id, misplaced * pages_each, calls);
-        const bool enough = area->samples.size() >= std::min<std::uint64_t>(enough_samples, (area->granules + 1) / 2);
+        const bool enough =
+            area->samples.size() >= std::min<std::uint64_t>(enough_samples, (area->granules + 1) / 2);
         const bool moves_now = moves_ && misplaced > 0 && permitted && enough;
 
         record::ownership_row row;
@@ -381,11 +374,9 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
             guard.permitted = permitted;
             record::append(guard);
         }
-        if (moves_now && begin < deadline)
-            moved += move(engine, *area, deadline);
+        if (moves_now && begin < deadline) moved += move(engine, *area, deadline);
     }
-    if (moved > 0)
-        engine.record_placements(2);
+    if (moved > 0) engine.record_placements(2);
     if (check) {
         engine.stability().checked(any_changed);
         return;

@@ -1,5 +1,5 @@
-// The areas that are watched: adopted from the registry and the ELF symbols, each with its sample, its counters, and
-// what is believed about its owners. Engine's thread only.
+// The areas that are watched: adopted from the registry and the ELF symbols, each with its sample, its
+// counters, and what is believed about its owners. Engine's thread only.
 #pragma once
 
 #include "areas/areas.hpp"
@@ -25,7 +25,8 @@ class NodeMap {
     int system(int position) const noexcept { return system_[static_cast<std::size_t>(position)]; }
     /// -1 for a node that is not a target.
     int position(int system_node) const noexcept {
-        return system_node >= 0 && system_node < max_nodes ? position_[static_cast<std::size_t>(system_node)] : -1;
+        return system_node >= 0 && system_node < max_nodes ? position_[static_cast<std::size_t>(system_node)]
+                                                           : -1;
     }
 
   private:
@@ -36,14 +37,14 @@ class NodeMap {
 struct WatchedArea {
     std::uint32_t id = 0;
     AreaEntry entry;
-    Range range;               ///< whole base pages inside the area
-    std::size_t granule = 0;   ///< bytes: a base page, or 2 MiB where the area lies on huge pages
-    Address origin = 0;        ///< address where granule 0 begins (may lie before range on huge pages)
+    Range range;             ///< whole base pages inside the area
+    std::size_t granule = 0; ///< bytes: a base page, or 2 MiB where the area lies on huge pages
+    Address origin = 0;      ///< address where granule 0 begins (may lie before range on huge pages)
     std::uint64_t granules = 0;
     std::string name;
     policy::SamplePlan plan{0, 0};
     ReferenceCounters counters;
-    ReferenceCounters writes;  ///< of these, first touches that wrote: they tell shared pages' owners apart
+    ReferenceCounters writes;   ///< of these, first touches that wrote: they tell shared pages' owners apart
     policy::Samples samples{1}; ///< all that is believed to hold still; counters hold only what came since
     policy::Ownership ownership;
     std::unique_ptr<policy::Freezer> freezer; ///< made at the first move
@@ -51,10 +52,11 @@ struct WatchedArea {
     std::vector<Range> armable;               ///< parts that may be protected (private, read-write)
     std::uint32_t last_observed = 0;          ///< iteration of the newest reference
     std::uint64_t fresh_references = 0;       ///< since the last decision
-    int idle_rounds = 0;        ///< observed iterations without any reference
-    double remote_fraction = -1; ///< of the newest references; -1: not known
+    int idle_rounds = 0;                      ///< observed iterations without any reference
+    double remote_fraction = -1;              ///< of the newest references; -1: not known
     bool found_recorded = false;
     bool initially_placed = false;
+    bool sent_home = false; ///< its pages are where homing put them, no longer where the program did
     bool ended = false;
 
     Range granule_range(std::uint64_t index) const noexcept;
@@ -64,7 +66,8 @@ struct WatchedArea {
     bool is_armable(std::uint64_t index) const noexcept;
 };
 
-/// Reads HOMING_AREAS ("include=GLOB,exclude=GLOB"); the last match decides, an include first means nothing else.
+/// Reads HOMING_AREAS ("include=GLOB,exclude=GLOB"); the last match decides, an include first means nothing
+/// else.
 class AreaFilter {
   public:
     explicit AreaFilter(const char* text);
