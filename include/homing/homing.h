@@ -1,12 +1,13 @@
 /* homing: the C interface.
  *
- * A program needs none of this to be helped: `homing run -- ./a.out` is enough. It is for programs that know more than
- * can be observed: where an iteration ends, which memory matters, where pages should be.
+ * A program needs none of this to be helped: `homing run -- ./a.out` is enough. It is for programs that know
+ * more than can be observed: where an iteration ends, which memory matters, where pages should be.
  *
  * All functions may be called from serial code of any thread; calls from inside a parallel region return
  * HOMING_IN_REGION and do nothing. Sizes are bytes. Ranges are widened to nothing: only whole pages inside
- * [start, start + bytes) are meant. Nodes are the operating system's NUMA node numbers. Results of type int are 0 or
- * positive for success and a negative HOMING_* code otherwise. Without several nodes all calls succeed and do nothing.
+ * [start, start + bytes) are meant. Nodes are the operating system's NUMA node numbers. Results of type int
+ * are 0 or positive for success and a negative HOMING_* code otherwise. Without several nodes all calls
+ * succeed and do nothing.
  */
 #ifndef HOMING_HOMING_H
 #define HOMING_HOMING_H
@@ -32,37 +33,39 @@ enum {
     HOMING_FULL = -5       /* too many watched areas */
 };
 
-/* Watch memory under a name of your own (copied): for memory that homing cannot find itself, such as a direct mmap.
- * Static arrays and heap blocks of 128 KiB and more are watched anyway; naming one renames it in the summary. */
+/* Watch memory under a name of your own (copied): for memory that homing cannot find itself, such as a direct
+ * mmap. Static arrays and heap blocks of 128 KiB and more are watched anyway; naming one renames it in the
+ * summary. */
 HOMING_API int homing_watch(const void* start, size_t bytes, const char* name);
 /* Must be called before memory given to homing_watch is unmapped. */
 HOMING_API int homing_unwatch(const void* start);
 
-/* The end of an iteration of the outer loop: from the first call on, iterations are counted by these calls and no
- * longer looked for (Nikolopoulos et al. 2000, section 2.1). */
+/* The end of an iteration of the outer loop: from the first call on, iterations are counted by these calls
+ * and no longer looked for (Nikolopoulos et al. 2000, section 2.1). */
 HOMING_API int homing_iteration(void);
 
-/* Send each granule of this memory to the node of the thread that touches it next, in the parallel regions of the next
- * iteration (Loef, Norden, Holmgren 2004). */
+/* Send each granule of this memory to the node of the thread that touches it next, in the parallel regions of
+ * the next iteration (Loef, Norden, Holmgren 2004). */
 HOMING_API int homing_next_touch(const void* start, size_t bytes);
 
-/* Place memory now; pages that are not populated yet will follow when they are first touched (round robin, node). */
+/* Place memory now; pages that are not populated yet will follow when they are first touched (round robin,
+ * node). */
 HOMING_API int homing_place_on_node(const void* start, size_t bytes, int node);
 HOMING_API int homing_place_round_robin(const void* start, size_t bytes);
 HOMING_API int homing_place_random(const void* start, size_t bytes, uint64_t seed);
 
-/* The node of each whole page in the range into nodes[0..count-1]; -1 for a page that is not populated. Returns the
- * number of pages in the range, which may exceed count. */
+/* The node of each whole page in the range into nodes[0..count-1]; -1 for a page that is not populated.
+ * Returns the number of pages in the range, which may exceed count. */
 HOMING_API long homing_where(const void* start, size_t bytes, int* nodes, size_t count);
 
 /* What homing has done in this process so far. Set struct_bytes to sizeof before the call. */
 typedef struct homing_statistics_data {
     size_t struct_bytes;
-    int active;               /* 1: at work; 0: waiting for the first region; -1: stepped aside */
-    int nodes;                /* nodes that can hold pages */
-    uint64_t iterations;      /* since the first region */
-    uint64_t settled_at;      /* iteration at which placement was stable; 0: not yet */
-    uint64_t pages_moved;     /* verified by a second query */
+    int active;           /* 1: at work; 0: waiting for the first region; -1: stepped aside */
+    int nodes;            /* nodes that can hold pages */
+    uint64_t iterations;  /* since the first region */
+    uint64_t settled_at;  /* iteration at which placement was stable; 0: not yet */
+    uint64_t pages_moved; /* verified by a second query */
     uint64_t pages_refused;
     uint64_t references_seen;
     double seconds_observing; /* homing's own time */
@@ -71,8 +74,9 @@ typedef struct homing_statistics_data {
 } homing_statistics_t;
 HOMING_API int homing_statistics(homing_statistics_t* out);
 
-/* The names of UPMlib (Nikolopoulos et al. 2000, Figures 1 and 2). Fortran programs call them without any interface:
- * the size is a default integer there. record, replay and undo link, move nothing yet, and say so. */
+/* The names of UPMlib (Nikolopoulos et al. 2000, Figures 1 and 2). Fortran programs call them without any
+ * interface: the size is a default integer there. record, replay and undo link, move nothing yet, and say so.
+ */
 HOMING_API void upmlib_init(void);
 HOMING_API void upmlib_memrefcnt(const void* start, size_t bytes);
 HOMING_API void upmlib_migrate_memory(void);

@@ -34,8 +34,7 @@ bool forget_named_area(Address start) {
     const std::lock_guard lock(s.mutex);
     const auto at = std::find_if(s.areas.begin(), s.areas.end(),
                                  [start](const Named& named) { return named.entry.range.begin == start; });
-    if (at == s.areas.end())
-        return false;
+    if (at == s.areas.end()) return false;
     s.old_names.push_back(std::move(at->name));
     s.areas.erase(at);
     version.fetch_add(1, std::memory_order_acq_rel);
@@ -46,8 +45,7 @@ bool name_area(Range range, std::string_view name) {
     forget_named_area(range.begin);
     Store& s = store();
     const std::lock_guard lock(s.mutex);
-    if (s.areas.size() >= most_named_areas)
-        return false;
+    if (s.areas.size() >= most_named_areas) return false;
     Named named;
     named.name = std::make_unique<std::string>(name);
     named.entry.range = range;

@@ -1,5 +1,5 @@
-// Areas that the program itself names (homing_watch, upmlib_memrefcnt). Called from ordinary code, never from hooks:
-// a lock is fine here.
+// Areas that the program itself names (homing_watch, upmlib_memrefcnt). Called from ordinary code, never from
+// hooks: a lock is fine here.
 #pragma once
 
 #include "areas/areas.hpp"

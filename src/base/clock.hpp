@@ -1,4 +1,5 @@
-// The clock that decisions use. Tests give the engine a clock of their own: simulated time has nothing to do with ours.
+// The clock that decisions use. Tests give the engine a clock of their own: simulated time has nothing to do
+// with ours.
 #pragma once
 
 #include <atomic>

@@ -26,8 +26,7 @@ bool is_choice(const char* choices, const char* value) noexcept {
     for (const char* at = choices; at && *at;) {
         const char* comma = std::strchr(at, ',');
         const std::size_t n = comma ? static_cast<std::size_t>(comma - at) : std::strlen(at);
-        if (n == length && std::strncmp(at, value, n) == 0)
-            return true;
+        if (n == length && std::strncmp(at, value, n) == 0) return true;
         at = comma ? comma + 1 : nullptr;
     }
     return false;
@@ -38,8 +37,7 @@ bool parse_size(const char* text, std::size_t& bytes) noexcept {
     char* end = nullptr;
     errno = 0;
     const unsigned long long value = std::strtoull(text, &end, 10);
-    if (end == text || errno != 0 || *text == '-')
-        return false;
+    if (end == text || errno != 0 || *text == '-') return false;
     int shift = 0;
     if (*end == 'K' || *end == 'k')
         shift = 10;
@@ -48,8 +46,7 @@ bool parse_size(const char* text, std::size_t& bytes) noexcept {
     else if (*end == 'G' || *end == 'g')
         shift = 30;
     const char* unit = shift ? end + 1 : end;
-    if (*unit && std::strcmp(unit, "iB") != 0 && std::strcmp(unit, "B") != 0)
-        return false;
+    if (*unit && std::strcmp(unit, "iB") != 0 && std::strcmp(unit, "B") != 0) return false;
     bytes = static_cast<std::size_t>(value) << shift;
     return true;
 }
@@ -61,12 +58,13 @@ const char* option_variable(Option option) noexcept { return entry(option).varia
 const char* option_text(Option option) noexcept {
     const Entry& e = entry(option);
     const char* value = std::getenv(e.variable);
-    if (!value || !*value)
-        return e.default_value;
+    if (!value || !*value) return e.default_value;
     return *e.choices && !is_choice(e.choices, value) ? e.default_value : value;
 }
 
-bool option_is(Option option, const char* value) noexcept { return std::strcmp(option_text(option), value) == 0; }
+bool option_is(Option option, const char* value) noexcept {
+    return std::strcmp(option_text(option), value) == 0;
+}
 
 bool option_flag(Option option) noexcept {
     const char* text = option_text(option);
@@ -82,8 +80,7 @@ double option_number(Option option) noexcept {
 
 std::size_t option_size(Option option) noexcept {
     std::size_t bytes = 0;
-    if (!parse_size(option_text(option), bytes))
-        parse_size(entry(option).default_value, bytes);
+    if (!parse_size(option_text(option), bytes)) parse_size(entry(option).default_value, bytes);
     return bytes;
 }
 
@@ -92,8 +89,8 @@ std::string option_errors() {
     for (const Entry& e : table) {
         const char* value = std::getenv(e.variable);
         if (value && *value && *e.choices && !is_choice(e.choices, value))
-            errors += std::string(e.variable) + "=" + value + " is not possible (" + e.choices + "): " +
-                      e.default_value + " is used\n";
+            errors += std::string(e.variable) + "=" + value + " is not possible (" + e.choices +
+                      "): " + e.default_value + " is used\n";
     }
     return errors;
 }

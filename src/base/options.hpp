@@ -1,5 +1,5 @@
-// What the user asked for. Names, variables, defaults and choices come from homing/options.toml, the one table that
-// the command line and the manual are made from, too.
+// What the user asked for. Names, variables, defaults and choices come from homing/options.toml, the one
+// table that the command line and the manual are made from, too.
 #pragma once
 
 #include <cstddef>

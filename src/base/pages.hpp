@@ -18,7 +18,9 @@ inline std::size_t page_bytes() noexcept {
     return bytes;
 }
 
-constexpr Address align_down(Address address, std::size_t unit) noexcept { return address & ~(Address{unit} - 1); }
+constexpr Address align_down(Address address, std::size_t unit) noexcept {
+    return address & ~(Address{unit} - 1);
+}
 constexpr Address align_up(Address address, std::size_t unit) noexcept {
     return align_down(address + unit - 1, unit);
 }

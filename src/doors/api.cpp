@@ -25,8 +25,7 @@ Range range_of(const void* start, size_t bytes) noexcept {
 
 /// Ordinary code calls us: exceptions stay here, regions are refused.
 template <class Work> int serial(Work&& work) noexcept {
-    if (phases::in_region())
-        return HOMING_IN_REGION;
+    if (phases::in_region()) return HOMING_IN_REGION;
     const Inside inside;
     try {
         return work();
@@ -54,8 +53,7 @@ Placer& placer() {
 int place(const void* start, size_t bytes, MemoryPolicy policy,
           const std::function<homing::policy::Node(std::uint64_t)>& target_of) {
     Placer& p = placer();
-    if (whole_pages(range_of(start, bytes)).empty())
-        return start && bytes ? HOMING_OK : HOMING_INVALID;
+    if (whole_pages(range_of(start, bytes)).empty()) return start && bytes ? HOMING_OK : HOMING_INVALID;
     const PlacementResult result = place_pages(p.kernel, p.nodes, range_of(start, bytes), target_of, policy);
     return result.refused ? HOMING_REFUSED : HOMING_OK;
 }
@@ -69,35 +67,30 @@ void say_not_yet() noexcept {
 extern "C" {
 
 int homing_watch(const void* start, size_t bytes, const char* name) {
-    if (!start || bytes == 0)
-        return HOMING_INVALID;
-    return serial([&] { return name_area(range_of(start, bytes), name ? name : "named") ? HOMING_OK : HOMING_FULL; });
+    if (!start || bytes == 0) return HOMING_INVALID;
+    return serial(
+        [&] { return name_area(range_of(start, bytes), name ? name : "named") ? HOMING_OK : HOMING_FULL; });
 }
 
 int homing_unwatch(const void* start) {
     return serial([&] {
-        if (!forget_named_area(reinterpret_cast<Address>(start)))
-            return int{HOMING_INVALID};
+        if (!forget_named_area(reinterpret_cast<Address>(start))) return int{HOMING_INVALID};
         return int{HOMING_OK};
     });
 }
 
 int homing_iteration(void) {
     return serial([] {
-        if (phases::aside())
-            return int{HOMING_ASIDE};
-        if (Engine* running = engine())
-            running->iteration_called();
+        if (phases::aside()) return int{HOMING_ASIDE};
+        if (Engine* running = engine()) running->iteration_called();
         return int{HOMING_OK};
     });
 }
 
 int homing_next_touch(const void* start, size_t bytes) {
-    if (!start || bytes == 0)
-        return HOMING_INVALID;
+    if (!start || bytes == 0) return HOMING_INVALID;
     return serial([&] {
-        if (phases::aside())
-            return int{HOMING_ASIDE};
+        if (phases::aside()) return int{HOMING_ASIDE};
         return request_next_touch(range_of(start, bytes)) ? int{HOMING_OK} : int{HOMING_REFUSED};
     });
 }
@@ -105,23 +98,21 @@ int homing_next_touch(const void* start, size_t bytes) {
 int homing_place_on_node(const void* start, size_t bytes, int node) {
     return serial([&] {
         Placer& p = placer();
-        if (p.nodes.count() < 2)
-            return int{HOMING_OK};
+        if (p.nodes.count() < 2) return int{HOMING_OK};
         const int position = p.nodes.position(node);
-        if (position < 0)
-            return int{HOMING_INVALID};
+        if (position < 0) return int{HOMING_INVALID};
         MemoryPolicy policy;
         policy.mode = MPOL_PREFERRED;
         policy.nodes.add(node);
-        return place(start, bytes, policy, [=](std::uint64_t) { return static_cast<homing::policy::Node>(position); });
+        return place(start, bytes, policy,
+                     [=](std::uint64_t) { return static_cast<homing::policy::Node>(position); });
     });
 }
 
 int homing_place_round_robin(const void* start, size_t bytes) {
     return serial([&] {
         Placer& p = placer();
-        if (p.nodes.count() < 2)
-            return int{HOMING_OK};
+        if (p.nodes.count() < 2) return int{HOMING_OK};
         MemoryPolicy policy;
         policy.mode = MPOL_INTERLEAVE;
         policy.nodes = p.machine.targets();
@@ -134,8 +125,7 @@ int homing_place_round_robin(const void* start, size_t bytes) {
 int homing_place_random(const void* start, size_t bytes, uint64_t seed) {
     return serial([&] {
         Placer& p = placer();
-        if (p.nodes.count() < 2)
-            return int{HOMING_OK};
+        if (p.nodes.count() < 2) return int{HOMING_OK};
         const homing::policy::NodeSet all = homing::policy::all_nodes(p.nodes.count());
         return place(start, bytes, MemoryPolicy{},
                      [=](std::uint64_t page) { return homing::policy::random_node(page, all, seed); });
@@ -143,8 +133,7 @@ int homing_place_random(const void* start, size_t bytes, uint64_t seed) {
 }
 
 long homing_where(const void* start, size_t bytes, int* nodes, size_t count) {
-    if (!start || (!nodes && count))
-        return HOMING_INVALID;
+    if (!start || (!nodes && count)) return HOMING_INVALID;
     const Inside inside;
     try {
         return static_cast<long>(where_pages_are(placer().kernel, range_of(start, bytes), {nodes, count}));
@@ -154,8 +143,7 @@ long homing_where(const void* start, size_t bytes, int* nodes, size_t count) {
 }
 
 int homing_statistics(homing_statistics_t* out) {
-    if (!out || out->struct_bytes < sizeof out->struct_bytes)
-        return HOMING_INVALID;
+    if (!out || out->struct_bytes < sizeof out->struct_bytes) return HOMING_INVALID;
     homing_statistics_t filled = {};
     if (const Engine* running = engine()) {
         const Statistics& s = running->statistics();

@@ -9,8 +9,8 @@
 
 namespace homing::doors {
 
-/// The next definition of a function that we interpose, looked up at its first use. dlsym may call us back (calloc);
-/// heap.cpp answers such calls from a small reserve.
+/// The next definition of a function that we interpose, looked up at its first use. dlsym may call us back
+/// (calloc); heap.cpp answers such calls from a small reserve.
 template <class Function> class Real {
   public:
     constexpr explicit Real(const char* name) noexcept : name_(name) {}
@@ -18,7 +18,9 @@ template <class Function> class Real {
         Function* function = function_.load(std::memory_order_relaxed);
         return __builtin_expect(function != nullptr, 1) ? function : look_up();
     }
-    template <class... Arguments> auto operator()(Arguments... arguments) { return get()(arguments...); } // a cancelled thread unwinds through it
+    template <class... Arguments> auto operator()(Arguments... arguments) {
+        return get()(arguments...);
+    } // a cancelled thread unwinds through it
 
   private:
     Function* look_up() noexcept {

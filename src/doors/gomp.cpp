@@ -1,8 +1,9 @@
-// The libgomp door: GCC's OpenMP runtime has no OMPT, so its entry points for parallel regions are interposed. The
-// identity of a region is the outlined function. Neither function nor data are replaced (reductions look into data).
+// The libgomp door: GCC's OpenMP runtime has no OMPT, so its entry points for parallel regions are
+// interposed. The identity of a region is the outlined function. Neither function nor data are replaced
+// (reductions look into data).
 //
-// libgomp may arrive by dlopen with RTLD_LOCAL (every Python wheel brings its own): then no next definition is
-// visible, and the real function is looked up through the link map of the caller.
+// libgomp may arrive by dlopen with RTLD_LOCAL (every Python wheel brings its own): then no next definition
+// is visible, and the real function is looked up through the link map of the caller.
 #include "doors/export.hpp"
 #include "phases/regions.hpp"
 
@@ -14,8 +15,8 @@ namespace {
 
 using Outlined = void(void*);
 
-/// Callers that reach a libgomp outside the global scope: return address -> function. Never removed: the libgomp it
-/// leads to is kept loaded.
+/// Callers that reach a libgomp outside the global scope: return address -> function. Never removed: the
+/// libgomp it leads to is kept loaded.
 struct Local {
     std::atomic<std::uintptr_t> caller{0};
     std::atomic<const void*> name{nullptr};
@@ -26,14 +27,13 @@ constinit Local local_callers[1024];
 void* find_for_caller(const char* name, void* caller) noexcept {
     Dl_info info{};
     link_map* map = nullptr;
-    if (!::dladdr1(caller, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) || !map)
-        return nullptr;
+    if (!::dladdr1(caller, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) || !map) return nullptr;
     void* handle = ::dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
     void* function = handle ? ::dlsym(handle, name) : nullptr;
-    if (function && ::dladdr(function, &info)) // keep that libgomp for as long as we may call it: never closed
+    if (function &&
+        ::dladdr(function, &info)) // keep that libgomp for as long as we may call it: never closed
         ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle)
-        ::dlclose(handle);
+    if (handle) ::dlclose(handle);
     return function;
 }
 
@@ -43,8 +43,7 @@ void* local_function(const char* name, void* caller) noexcept {
         Local& entry = local_callers[((key >> 2) + i) % 1024];
         std::uintptr_t found = entry.caller.load(std::memory_order_acquire);
         if (found == key && entry.name.load(std::memory_order_acquire) == name)
-            if (void* function = entry.function.load(std::memory_order_acquire))
-                return function;
+            if (void* function = entry.function.load(std::memory_order_acquire)) return function;
         if (found == 0 && entry.caller.compare_exchange_strong(found, key)) {
             void* function = find_for_caller(name, caller);
             entry.function.store(function, std::memory_order_release);
@@ -60,8 +59,7 @@ template <class Function> class Entry {
   public:
     constexpr explicit Entry(const char* name) noexcept : name_(name), real_(name) {}
     Function* get(void* caller) noexcept {
-        if (Function* function = real_.get(); __builtin_expect(function != nullptr, 1))
-            return function;
+        if (Function* function = real_.get(); __builtin_expect(function != nullptr, 1)) return function;
         return reinterpret_cast<Function*>(local_function(name_, caller));
     }
 
@@ -78,8 +76,7 @@ auto bracketed(Function* real, Outlined* function, Arguments... arguments) {
     struct Bracket {
         bool open;
         ~Bracket() {
-            if (open)
-                phases::end();
+            if (open) phases::end();
         }
     } bracket{phases::begin(identity(function))};
     return real(function, arguments...);
@@ -104,7 +101,8 @@ HOMING_EXPORT void GOMP_parallel(Outlined* function, void* data, unsigned thread
     bracketed(entry.get(CALLER), function, data, threads, flags);
 }
 
-HOMING_EXPORT unsigned GOMP_parallel_reductions(Outlined* function, void* data, unsigned threads, unsigned flags) {
+HOMING_EXPORT unsigned GOMP_parallel_reductions(Outlined* function, void* data, unsigned threads,
+                                                unsigned flags) {
     static constinit Entry<decltype(GOMP_parallel_reductions)> entry{"GOMP_parallel_reductions"};
     return bracketed(entry.get(CALLER), function, data, threads, flags);
 }
@@ -115,16 +113,17 @@ HOMING_EXPORT void GOMP_parallel_sections(Outlined* function, void* data, unsign
     bracketed(entry.get(CALLER), function, data, threads, count, flags);
 }
 
-HOMING_EXPORT void GOMP_teams_reg(Outlined* function, void* data, unsigned teams, unsigned limit, unsigned flags) {
+HOMING_EXPORT void GOMP_teams_reg(Outlined* function, void* data, unsigned teams, unsigned limit,
+                                  unsigned flags) {
     static constinit Entry<decltype(GOMP_teams_reg)> entry{"GOMP_teams_reg"};
     bracketed(entry.get(CALLER), function, data, teams, limit, flags);
 }
 
-#define HOMING_LOOP_WITH_CHUNK(name)                                                                                 \
-    HOMING_EXPORT void name(Outlined* function, void* data, unsigned threads, long start, long stop, long step,      \
-                            long chunk, unsigned flags) {                                                            \
-        static constinit Entry<decltype(name)> entry{#name};                                                         \
-        bracketed(entry.get(CALLER), function, data, threads, start, stop, step, chunk, flags);                      \
+#define HOMING_LOOP_WITH_CHUNK(name)                                                                         \
+    HOMING_EXPORT void name(Outlined* function, void* data, unsigned threads, long start, long stop,         \
+                            long step, long chunk, unsigned flags) {                                         \
+        static constinit Entry<decltype(name)> entry{#name};                                                 \
+        bracketed(entry.get(CALLER), function, data, threads, start, stop, step, chunk, flags);              \
     }
 HOMING_LOOP_WITH_CHUNK(GOMP_parallel_loop_static)
 HOMING_LOOP_WITH_CHUNK(GOMP_parallel_loop_dynamic)
@@ -132,11 +131,11 @@ HOMING_LOOP_WITH_CHUNK(GOMP_parallel_loop_guided)
 HOMING_LOOP_WITH_CHUNK(GOMP_parallel_loop_nonmonotonic_dynamic)
 HOMING_LOOP_WITH_CHUNK(GOMP_parallel_loop_nonmonotonic_guided)
 
-#define HOMING_LOOP_RUNTIME(name)                                                                                    \
-    HOMING_EXPORT void name(Outlined* function, void* data, unsigned threads, long start, long stop, long step,      \
-                            unsigned flags) {                                                                        \
-        static constinit Entry<decltype(name)> entry{#name};                                                         \
-        bracketed(entry.get(CALLER), function, data, threads, start, stop, step, flags);                             \
+#define HOMING_LOOP_RUNTIME(name)                                                                            \
+    HOMING_EXPORT void name(Outlined* function, void* data, unsigned threads, long start, long stop,         \
+                            long step, unsigned flags) {                                                     \
+        static constinit Entry<decltype(name)> entry{#name};                                                 \
+        bracketed(entry.get(CALLER), function, data, threads, start, stop, step, flags);                     \
     }
 HOMING_LOOP_RUNTIME(GOMP_parallel_loop_runtime)
 HOMING_LOOP_RUNTIME(GOMP_parallel_loop_nonmonotonic_runtime)
@@ -149,26 +148,28 @@ HOMING_EXPORT void GOMP_parallel_start(Outlined* function, void* data, unsigned 
     entry.get(CALLER)(function, data, threads);
 }
 
-HOMING_EXPORT void GOMP_parallel_sections_start(Outlined* function, void* data, unsigned threads, unsigned count) {
+HOMING_EXPORT void GOMP_parallel_sections_start(Outlined* function, void* data, unsigned threads,
+                                                unsigned count) {
     static constinit Entry<decltype(GOMP_parallel_sections_start)> entry{"GOMP_parallel_sections_start"};
     phases::begin(identity(function));
     entry.get(CALLER)(function, data, threads, count);
 }
 
-#define HOMING_LOOP_START(name)                                                                                      \
-    HOMING_EXPORT void name(Outlined* function, void* data, unsigned threads, long start, long stop, long step,      \
-                            long chunk) {                                                                            \
-        static constinit Entry<decltype(name)> entry{#name};                                                         \
-        phases::begin(identity(function));                                                                           \
-        entry.get(CALLER)(function, data, threads, start, stop, step, chunk);                                        \
+#define HOMING_LOOP_START(name)                                                                              \
+    HOMING_EXPORT void name(Outlined* function, void* data, unsigned threads, long start, long stop,         \
+                            long step, long chunk) {                                                         \
+        static constinit Entry<decltype(name)> entry{#name};                                                 \
+        phases::begin(identity(function));                                                                   \
+        entry.get(CALLER)(function, data, threads, start, stop, step, chunk);                                \
     }
 HOMING_LOOP_START(GOMP_parallel_loop_static_start)
 HOMING_LOOP_START(GOMP_parallel_loop_dynamic_start)
 HOMING_LOOP_START(GOMP_parallel_loop_guided_start)
 
-HOMING_EXPORT void GOMP_parallel_loop_runtime_start(Outlined* function, void* data, unsigned threads, long start,
-                                                    long stop, long step) {
-    static constinit Entry<decltype(GOMP_parallel_loop_runtime_start)> entry{"GOMP_parallel_loop_runtime_start"};
+HOMING_EXPORT void GOMP_parallel_loop_runtime_start(Outlined* function, void* data, unsigned threads,
+                                                    long start, long stop, long step) {
+    static constinit Entry<decltype(GOMP_parallel_loop_runtime_start)> entry{
+        "GOMP_parallel_loop_runtime_start"};
     phases::begin(identity(function));
     entry.get(CALLER)(function, data, threads, start, stop, step);
 }

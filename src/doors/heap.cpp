@@ -1,13 +1,15 @@
-// The allocator door: large blocks are noted when they are born, and end before their memory is freed or moved.
+// The allocator door: large blocks are noted when they are born, and end before their memory is freed or
+// moved.
 //
 // Rules here: no allocation, no lock, no printing. Three hard cases, solved where they stand:
 //  - dlsym may allocate while we look up the real allocator: a small reserve answers (reserve_*);
 //  - homing's own blocks are not the program's: is_inside();
-//  - free() sees every pointer: only blocks whose usable size reaches the threshold are looked up in the table.
+//  - free() sees every pointer: only blocks whose usable size reaches the threshold are looked up in the
+//  table.
+#include "doors/heap.hpp"
 #include "areas/areas.hpp"
 #include "base/inside.hpp"
 #include "doors/export.hpp"
-#include "doors/heap.hpp"
 #include "references/windows.hpp"
 
 #include <cerrno>
@@ -68,10 +70,8 @@ void look_up_all() noexcept {
 /// Look the real allocator up once. False: we are inside that look-up; the reserve must answer.
 bool ready() noexcept {
     static constinit std::atomic<bool> done{false};
-    if (__builtin_expect(done.load(std::memory_order_relaxed), 1))
-        return true;
-    if (looking_up)
-        return false;
+    if (__builtin_expect(done.load(std::memory_order_relaxed), 1)) return true;
+    if (looking_up) return false;
     look_up_all();
     done.store(true, std::memory_order_relaxed);
     return true;
@@ -85,19 +85,16 @@ struct Frames {
 
 _Unwind_Reason_Code collect(_Unwind_Context* context, void* data) {
     auto* frames = static_cast<Frames*>(data);
-    if (frames->skip-- > 0)
-        return _URC_NO_REASON;
-    if (frames->count == max_origin_frames)
-        return _URC_END_OF_STACK;
+    if (frames->skip-- > 0) return _URC_NO_REASON;
+    if (frames->count == max_origin_frames) return _URC_END_OF_STACK;
     frames->out[frames->count++] = _Unwind_GetIP(context);
     return _URC_NO_REASON;
 }
 
-/// A block begins to live: note it with the place it came from. The unwinder (glibc's _dl_find_object) takes no lock
-/// and allocates nothing.
+/// A block begins to live: note it with the place it came from. The unwinder (glibc's _dl_find_object) takes
+/// no lock and allocates nothing.
 __attribute__((noinline)) void note(void* block, std::size_t bytes) noexcept {
-    if (!block || is_inside())
-        return;
+    if (!block || is_inside()) return;
     const Inside inside;
     Address origin[max_origin_frames] = {};
     Frames frames{origin, 0, 2};
@@ -112,8 +109,7 @@ __attribute__((noinline)) void note(void* block, std::size_t bytes) noexcept {
 void end(void* block) noexcept {
     const Range range = area_registry().end(reinterpret_cast<Address>(block));
     if (!range.empty())
-        if (Windows* windows = active_windows.load(std::memory_order_acquire))
-            windows->release(range);
+        if (Windows* windows = active_windows.load(std::memory_order_acquire)) windows->release(range);
 }
 
 bool large(std::size_t bytes) noexcept { return bytes >= heap_threshold.load(std::memory_order_relaxed); }
@@ -123,8 +119,7 @@ bool maybe_known(void* block) noexcept {
 }
 
 void* noted(void* block, std::size_t bytes) noexcept {
-    if (__builtin_expect(large(bytes), 0))
-        note(block, bytes);
+    if (__builtin_expect(large(bytes), 0)) note(block, bytes);
     return block;
 }
 
@@ -138,8 +133,7 @@ using homing::Range;
 extern "C" {
 
 HOMING_EXPORT void* malloc(std::size_t bytes) {
-    if (!ready())
-        return reserve_allocate(bytes);
+    if (!ready()) return reserve_allocate(bytes);
     return noted(real_malloc(bytes), bytes);
 }
 
@@ -153,10 +147,8 @@ HOMING_EXPORT void* calloc(std::size_t count, std::size_t bytes) {
 }
 
 HOMING_EXPORT void free(void* block) {
-    if (in_reserve(block) || !ready())
-        return;
-    if (__builtin_expect(maybe_known(block), 0))
-        end(block);
+    if (in_reserve(block) || !ready()) return;
+    if (__builtin_expect(maybe_known(block), 0)) end(block);
     real_free(block);
 }
 
@@ -195,11 +187,9 @@ HOMING_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t byt
 }
 
 HOMING_EXPORT int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) {
-    if (!ready())
-        return ENOMEM;
+    if (!ready()) return ENOMEM;
     const int error = real_posix_memalign(block, alignment, bytes);
-    if (error == 0)
-        noted(*block, bytes);
+    if (error == 0) noted(*block, bytes);
     return error;
 }
 
@@ -212,10 +202,12 @@ HOMING_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) {
 }
 
 HOMING_EXPORT void* valloc(std::size_t bytes) { return ready() ? noted(real_valloc(bytes), bytes) : nullptr; }
-HOMING_EXPORT void* pvalloc(std::size_t bytes) { return ready() ? noted(real_pvalloc(bytes), bytes) : nullptr; }
+HOMING_EXPORT void* pvalloc(std::size_t bytes) {
+    return ready() ? noted(real_pvalloc(bytes), bytes) : nullptr;
+}
 
-// Mappings: homing watches none that the program makes itself, but the program may unmap, move or protect memory in
-// which an area lies (a custom allocator on top of a watched block).
+// Mappings: homing watches none that the program makes itself, but the program may unmap, move or protect
+// memory in which an area lies (a custom allocator on top of a watched block).
 HOMING_EXPORT int munmap(void* address, std::size_t bytes) noexcept {
     static constinit Real<int(void*, std::size_t)> real{"munmap"};
     homing::doors::memory_changes(address, bytes);
@@ -250,8 +242,7 @@ namespace homing::doors {
 
 void memory_changes(void* address, std::size_t bytes) noexcept {
     Windows* windows = active_windows.load(std::memory_order_acquire);
-    if (__builtin_expect(windows == nullptr, 1))
-        return;
+    if (__builtin_expect(windows == nullptr, 1)) return;
     const Address begin = reinterpret_cast<Address>(address);
     // The whole range and not only what is armed: the program will set protections of its own there.
     windows->release({begin, begin + bytes});

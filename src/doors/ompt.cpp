@@ -1,9 +1,10 @@
-// The OMPT door: LLVM's OpenMP runtime (clang, flang, Intel, AMD, Arm compilers) looks for ompt_start_tool at its
-// start. Only the begin and end of parallel regions are registered: all callbacks together cost ten times as much.
-// Identity of a region is the microtask that kmpc_stubs.S noted; the call site only where there is none.
+// The OMPT door: LLVM's OpenMP runtime (clang, flang, Intel, AMD, Arm compilers) looks for ompt_start_tool at
+// its start. Only the begin and end of parallel regions are registered: all callbacks together cost ten times
+// as much. Identity of a region is the microtask that kmpc_stubs.S noted; the call site only where there is
+// none.
 //
-// The few declarations of the OMPT interface (OpenMP API 5.0, chapter 4) that are used stand here, because no package
-// that every build machine has ships omp-tools.h.
+// The few declarations of the OMPT interface (OpenMP API 5.0, chapter 4) that are used stand here, because no
+// package that every build machine has ships omp-tools.h.
 #include "doors/export.hpp"
 #include "phases/regions.hpp"
 #include "record/record.hpp"
@@ -52,8 +53,7 @@ void parallel_end(ompt_data_t*, ompt_data_t*, int, const void*) { homing::phases
 int initialize(ompt_function_lookup_t look_up, int, ompt_data_t*) {
     using SetCallback = int (*)(int, ompt_callback_t);
     auto* set_callback = reinterpret_cast<SetCallback>(look_up("ompt_set_callback"));
-    if (!set_callback)
-        return 0;
+    if (!set_callback) return 0;
     set_callback(callback_parallel_begin, reinterpret_cast<ompt_callback_t>(parallel_begin));
     set_callback(callback_parallel_end, reinterpret_cast<ompt_callback_t>(parallel_end));
     return 1;
@@ -62,17 +62,15 @@ int initialize(ompt_function_lookup_t look_up, int, ompt_data_t*) {
 void finalize(ompt_data_t*) {}
 
 void* next_or_callers(const char* name, void* caller) noexcept {
-    if (void* function = ::dlsym(RTLD_NEXT, name))
-        return function;
+    if (void* function = ::dlsym(RTLD_NEXT, name)) return function;
     Dl_info info{};
-    if (!::dladdr(caller, &info))
-        return nullptr;
+    if (!::dladdr(caller, &info)) return nullptr;
     void* handle = ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     void* function = handle ? ::dlsym(handle, name) : nullptr;
-    if (function && ::dladdr(function, &info)) // the runtime must stay as long as we may jump there; its user need not
+    if (function &&
+        ::dladdr(function, &info)) // the runtime must stay as long as we may jump there; its user need not
         ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle)
-        ::dlclose(handle);
+    if (handle) ::dlclose(handle);
     return function;
 }
 
@@ -86,16 +84,18 @@ void* homing_kmpc_resolve(int index, void* caller) noexcept {
         homing_kmpc_real[index] = real;
         return real;
     }
-    // The runtime starts within its first fork call and asks for a tool then. If it has not asked us by the second
-    // call, another tool is in charge: the stubs tell where regions begin; where they end stays unknown.
+    // The runtime starts within its first fork call and asks for a tool then. If it has not asked us by the
+    // second call, another tool is in charge: the stubs tell where regions begin; where they end stays
+    // unknown.
     if (calls.fetch_add(1) > 0 && !homing::phases::aside()) {
         static constinit std::atomic<bool> said{false};
         const bool first = !said.exchange(true);
         homing::phases::begin_without_end(reinterpret_cast<homing::Address>(homing_microtask));
         if (first)
-            homing::record::message(homing::record::Level::warning,
-                                    "another OMPT tool is in charge of this OpenMP runtime: homing sees only where "
-                                    "regions begin");
+            homing::record::message(
+                homing::record::Level::warning,
+                "another OMPT tool is in charge of this OpenMP runtime: homing sees only where "
+                "regions begin");
     }
     return real;
 }

@@ -1,5 +1,5 @@
-// The preloaded door: what happens when the library comes into a process, and when it goes. Whether the process uses
-// OpenMP shows at its first parallel region; until then only large blocks of memory are noted.
+// The preloaded door: what happens when the library comes into a process, and when it goes. Whether the
+// process uses OpenMP shows at its first parallel region; until then only large blocks of memory are noted.
 #include "base/inside.hpp"
 #include "base/options.hpp"
 #include "doors/export.hpp"
@@ -19,23 +19,20 @@ namespace {
 constexpr const char* sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init"};
 
 bool wanted_here() noexcept {
-    if (option_is(Option::homing, "off"))
-        return false;
+    if (option_is(Option::homing, "off")) return false;
     const char* only = option_text(Option::only);
     return !*only || std::strcmp(only, ::program_invocation_short_name) == 0;
 }
 
 const char* sanitizer() noexcept {
     for (const char* symbol : sanitizers)
-        if (::dlsym(RTLD_DEFAULT, symbol))
-            return symbol;
+        if (::dlsym(RTLD_DEFAULT, symbol)) return symbol;
     return nullptr;
 }
 
 /// A forked child is left alone: it shares neither our threads nor our rings, and its record is the parent's.
 void in_child() noexcept {
-    if (Engine* running = engine())
-        running->abandon();
+    if (Engine* running = engine()) running->abandon();
     phases::step_aside();
     heap_threshold.store(SIZE_MAX, std::memory_order_relaxed);
     record::abandon();
@@ -43,13 +40,11 @@ void in_child() noexcept {
 
 /// No window is open in the child: another thread might have been about to open a granule, and is not there.
 void before_fork() noexcept {
-    if (Windows* windows = active_windows.load(std::memory_order_acquire))
-        windows->system_call_begin();
+    if (Windows* windows = active_windows.load(std::memory_order_acquire)) windows->system_call_begin();
 }
 
 void after_fork() noexcept {
-    if (Windows* windows = active_windows.load(std::memory_order_acquire))
-        windows->system_call_end();
+    if (Windows* windows = active_windows.load(std::memory_order_acquire)) windows->system_call_end();
 }
 
 void step_aside() noexcept {
@@ -66,7 +61,8 @@ __attribute__((constructor)) void enter() noexcept {
         step_aside();
         record::open(option_text(Option::record));
         record::fact("end", "stepped aside");
-        record::message(record::Level::note, std::string("a sanitizer is at work (") + symbol + "): homing stepped aside");
+        record::message(record::Level::note,
+                        std::string("a sanitizer is at work (") + symbol + "): homing stepped aside");
         record::close();
     } else if (option_number(Option::assume_nodes) < 2 && quick_node_count() < 2) {
         step_aside();
@@ -80,8 +76,7 @@ __attribute__((constructor)) void enter() noexcept {
 }
 
 __attribute__((destructor)) void leave() noexcept {
-    if (Engine* running = engine())
-        running->finish();
+    if (Engine* running = engine()) running->finish();
 }
 
 } // namespace

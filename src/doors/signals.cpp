@@ -1,8 +1,9 @@
 // The signal door: homing's handler of SIGSEGV, and the program's own beside it.
 //
-// From the first window on, the kernel knows our handler only; what the program installs is kept here, shown to it as
-// if it were in force, and called for every fault that is not ours. SIGSEGV is taken out of every mask that the
-// program blocks (a blocked SIGSEGV would kill it at a window's fault); it is told the mask that it asked for.
+// From the first window on, the kernel knows our handler only; what the program installs is kept here, shown
+// to it as if it were in force, and called for every fault that is not ours. SIGSEGV is taken out of every
+// mask that the program blocks (a blocked SIGSEGV would kill it at a window's fault); it is told the mask
+// that it asked for.
 #include "doors/signals.hpp"
 
 #include "base/inside.hpp"
@@ -25,8 +26,8 @@ constinit Real<int(int, const struct sigaction*, struct sigaction*)> real_sigact
 constinit Real<int(int, const sigset_t*, sigset_t*)> real_pthread_sigmask{"pthread_sigmask"};
 constinit Real<int(const stack_t*, stack_t*)> real_sigaltstack{"sigaltstack"};
 
-// The program's own action for SIGSEGV. Written by its sigaction calls, read by the handler: a sequence number makes
-// a half-written one visible.
+// The program's own action for SIGSEGV. Written by its sigaction calls, read by the handler: a sequence
+// number makes a half-written one visible.
 struct Chained {
     std::atomic<unsigned> sequence{0};
     struct sigaction action = {};
@@ -62,7 +63,8 @@ bool is_write(const void* context) noexcept {
 #endif
 }
 
-/// Ours runs with all signals blocked; the program's runs with what was blocked before and what its action asks for.
+/// Ours runs with all signals blocked; the program's runs with what was blocked before and what its action
+/// asks for.
 void unmask_for(const struct sigaction& action, const void* context) noexcept {
     sigset_t mask;
     ::sigorset(&mask, &static_cast<const ucontext_t*>(context)->uc_sigmask, &action.sa_mask);
@@ -70,8 +72,8 @@ void unmask_for(const struct sigaction& action, const void* context) noexcept {
     real_pthread_sigmask(SIG_SETMASK, &mask, nullptr);
 }
 
-/// The fault is the program's: its handler, or the default (the instruction faults again and the process ends as it
-/// would have without us).
+/// The fault is the program's: its handler, or the default (the instruction faults again and the process ends
+/// as it would have without us).
 void pass_on(int signal, siginfo_t* info, void* context) noexcept {
     struct sigaction action = get_chained();
     if (action.sa_flags & SA_RESETHAND) {
@@ -90,8 +92,7 @@ void pass_on(int signal, siginfo_t* info, void* context) noexcept {
         return;
     }
     if (info->si_code <= 0) { // sent by kill or raise: it will not come again by itself
-        if (action.sa_handler == SIG_IGN)
-            return;
+        if (action.sa_handler == SIG_IGN) return;
         struct sigaction none = {};
         none.sa_handler = SIG_DFL;
         real_sigaction(signal, &none, nullptr);
@@ -125,8 +126,8 @@ void handler(int signal, siginfo_t* info, void* context) noexcept {
             errno = saved;
             return;
         }
-        // A fault of a closed window may arrive late, when its slot is gone already: the access is possible now, so
-        // trying again settles it. Only a fault that stays is the program's own.
+        // A fault of a closed window may arrive late, when its slot is gone already: the access is possible
+        // now, so trying again settles it. Only a fault that stays is the program's own.
         const int limit = verdict == Windows::Verdict::retry ? 1 << 14 : 16;
         const std::uint32_t window = windows->sequence();
         if (retries.address != address || retries.window != window) {
@@ -171,34 +172,29 @@ void forbid_windows(const char* reason) noexcept {
 }
 
 const char* prepare_handler() noexcept {
-    if (const char* reason = forbidden_early.load(std::memory_order_acquire))
-        return reason;
+    if (const char* reason = forbidden_early.load(std::memory_order_acquire)) return reason;
     if (installed.load(std::memory_order_acquire)) {
-        if (replaced_by_others())
-            return "the program installs a SIGSEGV handler past us";
+        if (replaced_by_others()) return "the program installs a SIGSEGV handler past us";
         return blocked_here() ? "SIGSEGV is blocked" : nullptr;
     }
-    if (blocked_here())
-        return "SIGSEGV is blocked";
+    if (blocked_here()) return "SIGSEGV is blocked";
     struct sigaction ours = {};
     ours.sa_sigaction = handler;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
-    // Another handler that ran between claiming a granule and opening it, and touched it, would wait for itself.
+    // Another handler that ran between claiming a granule and opening it, and touched it, would wait for
+    // itself.
     ::sigfillset(&ours.sa_mask);
     ::sigdelset(&ours.sa_mask, SIGSEGV);
     struct sigaction theirs = {};
-    if (real_sigaction(SIGSEGV, nullptr, &theirs) != 0)
-        return "sigaction fails";
+    if (real_sigaction(SIGSEGV, nullptr, &theirs) != 0) return "sigaction fails";
     set_chained(theirs);
     installed.store(true, std::memory_order_release);
-    if (real_sigaction(SIGSEGV, &ours, nullptr) != 0)
-        return "sigaction fails";
+    if (real_sigaction(SIGSEGV, &ours, nullptr) != 0) return "sigaction fails";
     return nullptr;
 }
 
 void remove_handler() noexcept {
-    if (!installed.exchange(false))
-        return;
+    if (!installed.exchange(false)) return;
     const struct sigaction theirs = get_chained();
     real_sigaction(SIGSEGV, &theirs, nullptr);
 }
@@ -214,22 +210,20 @@ constinit std::atomic<bool> masks_segv[_NSIG] = {};
 
 /// A copy of a mask without SIGSEGV; null stays null.
 const sigset_t* without_segv(const sigset_t* mask, sigset_t& copy) noexcept {
-    if (!mask || ::sigismember(mask, SIGSEGV) != 1 || homing::phases::aside())
-        return mask;
+    if (!mask || ::sigismember(mask, SIGSEGV) != 1 || homing::phases::aside()) return mask;
     copy = *mask;
     ::sigdelset(&copy, SIGSEGV);
     return &copy;
 }
 
-template <class Function> int mask_call(Function&& call, int how, const sigset_t* set, sigset_t* old) noexcept {
+template <class Function>
+int mask_call(Function&& call, int how, const sigset_t* set, sigset_t* old) noexcept {
     const bool blocked_before = program_blocks_segv;
     sigset_t copy;
     const sigset_t* given = how == SIG_UNBLOCK ? set : without_segv(set, copy);
     const int result = call(how, given, old);
-    if (result != 0)
-        return result;
-    if (old && blocked_before)
-        ::sigaddset(old, SIGSEGV);
+    if (result != 0) return result;
+    if (old && blocked_before) ::sigaddset(old, SIGSEGV);
     if (set && !homing::phases::aside()) {
         const bool named = ::sigismember(set, SIGSEGV) == 1;
         if (how == SIG_SETMASK)
@@ -247,35 +241,32 @@ extern "C" {
 HOMING_EXPORT int sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept {
     if (signal == SIGSEGV && installed.load(std::memory_order_acquire)) {
         const struct sigaction before = get_chained();
-        if (action)
-            set_chained(*action);
-        if (old)
-            *old = before;
+        if (action) set_chained(*action);
+        if (old) *old = before;
         return 0;
     }
-    // A handler that touches arrays must be able to take our fault: SIGSEGV leaves its mask, and is shown in it.
+    // A handler that touches arrays must be able to take our fault: SIGSEGV leaves its mask, and is shown in
+    // it.
     const bool known = signal > 0 && signal < _NSIG;
     const bool masked_before = known && masks_segv[signal].load(std::memory_order_acquire);
     struct sigaction copy;
-    const bool masks = action && ::sigismember(&action->sa_mask, SIGSEGV) == 1 && known && !homing::phases::aside();
+    const bool masks =
+        action && ::sigismember(&action->sa_mask, SIGSEGV) == 1 && known && !homing::phases::aside();
     if (masks) {
         copy = *action;
         ::sigdelset(&copy.sa_mask, SIGSEGV);
     }
     const int result = real_sigaction(signal, masks ? &copy : action, old);
     if (result == 0) {
-        if (old && masked_before)
-            ::sigaddset(&old->sa_mask, SIGSEGV);
-        if (action && known)
-            masks_segv[signal].store(masks, std::memory_order_release);
+        if (old && masked_before) ::sigaddset(&old->sa_mask, SIGSEGV);
+        if (action && known) masks_segv[signal].store(masks, std::memory_order_release);
     }
     return result;
 }
 
 HOMING_EXPORT sighandler_t signal(int number, sighandler_t function) noexcept {
     static constinit Real<sighandler_t(int, sighandler_t)> real{"signal"};
-    if (number != SIGSEGV || !installed.load(std::memory_order_acquire))
-        return real(number, function);
+    if (number != SIGSEGV || !installed.load(std::memory_order_acquire)) return real(number, function);
     const struct sigaction before = get_chained();
     struct sigaction action = {};
     action.sa_handler = function;
@@ -287,8 +278,7 @@ HOMING_EXPORT sighandler_t signal(int number, sighandler_t function) noexcept {
 // System V semantics: one signal a handler, which is not masked meanwhile.
 HOMING_EXPORT sighandler_t sysv_signal(int number, sighandler_t function) noexcept {
     static constinit Real<sighandler_t(int, sighandler_t)> real{"sysv_signal"};
-    if (number != SIGSEGV || !installed.load(std::memory_order_acquire))
-        return real(number, function);
+    if (number != SIGSEGV || !installed.load(std::memory_order_acquire)) return real(number, function);
     const struct sigaction before = get_chained();
     struct sigaction action = {};
     action.sa_handler = function;
@@ -299,8 +289,12 @@ HOMING_EXPORT sighandler_t sysv_signal(int number, sighandler_t function) noexce
 HOMING_EXPORT sighandler_t __sysv_signal(int number, sighandler_t function) noexcept {
     return sysv_signal(number, function);
 }
-HOMING_EXPORT sighandler_t bsd_signal(int number, sighandler_t function) noexcept { return signal(number, function); }
-HOMING_EXPORT sighandler_t ssignal(int number, sighandler_t function) noexcept { return signal(number, function); }
+HOMING_EXPORT sighandler_t bsd_signal(int number, sighandler_t function) noexcept {
+    return signal(number, function);
+}
+HOMING_EXPORT sighandler_t ssignal(int number, sighandler_t function) noexcept {
+    return signal(number, function);
+}
 
 HOMING_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
     return mask_call(real_pthread_sigmask.get(), how, set, old);
@@ -317,11 +311,10 @@ HOMING_EXPORT int sigsuspend(const sigset_t* mask) {
     return real(without_segv(mask, copy));
 }
 
-// An alternate stack must never be armed: the kernel could not deliver the very fault. Stacks that were installed
-// before windows are in use are asked for by the engine (current_alternate_stack).
+// An alternate stack must never be armed: the kernel could not deliver the very fault. Stacks that were
+// installed before windows are in use are asked for by the engine (current_alternate_stack).
 HOMING_EXPORT int sigaltstack(const stack_t* stack, stack_t* old) noexcept {
-    if (stack && !(stack->ss_flags & SS_DISABLE))
-        note_alternate_stack(stack->ss_sp, stack->ss_size);
+    if (stack && !(stack->ss_flags & SS_DISABLE)) note_alternate_stack(stack->ss_sp, stack->ss_size);
     return real_sigaltstack(stack, old);
 }
 
@@ -366,8 +359,7 @@ bool exclude_alternate_stacks(Windows& windows) noexcept {
     }
     for (int i = 0; i < known; ++i) {
         const Address begin = stacks[i].begin.load(std::memory_order_acquire);
-        if (begin)
-            windows.exclude({begin, begin + stacks[i].bytes.load(std::memory_order_acquire)});
+        if (begin) windows.exclude({begin, begin + stacks[i].bytes.load(std::memory_order_acquire)});
     }
     return true;
 }

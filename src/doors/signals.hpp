@@ -9,7 +9,8 @@ class Windows;
 
 namespace homing::doors {
 
-/// Before each window: our handler is in force and SIGSEGV can reach it. Null: yes; otherwise the reason in words.
+/// Before each window: our handler is in force and SIGSEGV can reach it. Null: yes; otherwise the reason in
+/// words.
 const char* prepare_handler() noexcept;
 /// No windows in this process from now on, also where none were in use yet. The first reason counts.
 void forbid_windows(const char* reason) noexcept;

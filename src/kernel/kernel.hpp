@@ -1,5 +1,6 @@
-// The seam: the only interface through which homing asks the operating system about memory. linux.cpp makes the
-// system calls, simulated.cpp answers from a table, tests/unit/failing.hpp makes any call fail with any errno.
+// The seam: the only interface through which homing asks the operating system about memory. linux.cpp makes
+// the system calls, simulated.cpp answers from a table, tests/unit/failing.hpp makes any call fail with any
+// errno.
 //
 // The contract, stated once:
 //  - addresses and lengths are page-aligned; the caller guarantees it, an implementation may assert it;
@@ -19,13 +20,17 @@ namespace homing {
 
 inline constexpr int max_nodes = 64;
 
-/// A set of NUMA nodes by their operating system index (indices may be sparse; 64 and above are ignored, said aloud
-/// by machine/).
+/// A set of NUMA nodes by their operating system index (indices may be sparse; 64 and above are ignored, said
+/// aloud by machine/).
 struct NodeSet {
     std::uint64_t bits = 0;
 
-    constexpr bool has(int node) const noexcept { return node >= 0 && node < max_nodes && (bits >> node & 1); }
-    constexpr void add(int node) noexcept { bits |= node >= 0 && node < max_nodes ? std::uint64_t{1} << node : 0; }
+    constexpr bool has(int node) const noexcept {
+        return node >= 0 && node < max_nodes && (bits >> node & 1);
+    }
+    constexpr void add(int node) noexcept {
+        bits |= node >= 0 && node < max_nodes ? std::uint64_t{1} << node : 0;
+    }
     constexpr int count() const noexcept { return __builtin_popcountll(bits); }
     constexpr int first() const noexcept { return bits ? __builtin_ctzll(bits) : -1; }
     friend constexpr bool operator==(NodeSet, NodeSet) = default;
@@ -41,25 +46,28 @@ struct MemoryPolicy {
 enum class Access { none, read_write };
 
 /// What a sampler counts. Raw encodings come from references/pmu.cpp, which reads them from sysfs.
-/// sample_type is TID | TIME | ADDR | CPU, with `weight` also WEIGHT | DATA_SRC; with `aux_pages` sample_id_all is set,
-/// so that each PERF_RECORD_AUX names the CPU that filled its part of the buffer. exclude_hv goes with exclude_kernel.
+/// sample_type is TID | TIME | ADDR | CPU, with `weight` also WEIGHT | DATA_SRC; with `aux_pages`
+/// sample_id_all is set, so that each PERF_RECORD_AUX names the CPU that filled its part of the buffer.
+/// exclude_hv goes with exclude_kernel.
 struct SamplerEvent {
     std::uint32_t type = 0;   ///< perf_event_attr.type
     std::uint64_t config = 0; ///< perf_event_attr.config
     std::uint64_t config1 = 0;
     std::uint64_t config2 = 0;
-    std::uint64_t period = 1; ///< one sample every so many events
-    int precise = 0;          ///< perf_event_attr.precise_ip
-    bool weight = false;      ///< also ask for latency and data source
-    bool exclude_kernel = true;      ///< AMD IBS without its software filter refuses to exclude anything
-    bool with_leader = false;        ///< open in a group led by a counting event (Sapphire Rapids: mem-loads-aux), ...
+    std::uint64_t period = 1;   ///< one sample every so many events
+    int precise = 0;            ///< perf_event_attr.precise_ip
+    bool weight = false;        ///< also ask for latency and data source
+    bool exclude_kernel = true; ///< AMD IBS without its software filter refuses to exclude anything
+    bool with_leader =
+        false; ///< open in a group led by a counting event (Sapphire Rapids: mem-loads-aux), ...
     std::uint64_t leader_config = 0; ///< ... of the same type with this config
     std::size_t aux_pages = 0;       ///< pages (a power of two) of an AUX buffer (Arm SPE); 0: none
 };
 
-/// A mapped perf ring. The descriptor is closed right after mapping (the mapping keeps the event alive), so that a
-/// program which closes or reuses descriptors that are not its own cannot hurt. The same holds for a group leader: one
-/// page of it stays mapped, because a leader that goes away would leave its group as single events.
+/// A mapped perf ring. The descriptor is closed right after mapping (the mapping keeps the event alive), so
+/// that a program which closes or reuses descriptors that are not its own cannot hurt. The same holds for a
+/// group leader: one page of it stays mapped, because a leader that goes away would leave its group as single
+/// events.
 struct SamplerRing {
     void* map = nullptr;
     std::size_t bytes = 0; ///< of `map`: the control page and the data pages
@@ -73,7 +81,8 @@ class Kernel {
   public:
     virtual ~Kernel() = default;
 
-    /// The node of each page into `nodes` (same length as `pages`): a node, or -errno. Kernels differ in the errno:
+    /// The node of each page into `nodes` (same length as `pages`): a node, or -errno. Kernels differ in the
+    /// errno:
     ///   not populated          -EFAULT up to 6.5 (anonymous memory), -ENOENT later
     ///   armed for a hint fault, or without access (a window)
     ///                          -ENOENT up to 6.5, later the node
@@ -81,17 +90,19 @@ class Kernel {
     /// So -ENOENT may be a page that is there, and is worth asking for again; -EFAULT has nothing to move.
     virtual int query(std::span<void* const> pages, std::span<int> nodes) noexcept = 0;
 
-    /// Move each page to its target node; `status` becomes the node where it is now, or -errno. One system call.
-    /// The kernel works through runs of pages with one target and gives up at the first run that it cannot move whole
-    /// (a busy page: the result is still 0; no memory: ENOMEM). Then each page of that run has its node or the reason
+    /// Move each page to its target node; `status` becomes the node where it is now, or -errno. One system
+    /// call. The kernel works through runs of pages with one target and gives up at the first run that it
+    /// cannot move whole (a busy page: the result is still 0; no memory: ENOMEM). Then each page of that run
+    /// has its node or the reason
     /// (-EBUSY, -ENOMEM), and each page after it -EAGAIN: not attempted, ask again.
-    virtual int move(std::span<void* const> pages, std::span<const int> targets, std::span<int> status) noexcept = 0;
+    virtual int move(std::span<void* const> pages, std::span<const int> targets,
+                     std::span<int> status) noexcept = 0;
 
     /// Set the policy of a range for pages to come (pages that are there stay).
     virtual int bind(Range range, MemoryPolicy policy) noexcept = 0;
 
-    /// The policy set for the address (MPOL_DEFAULT: none, the thread's own policy is in force), and the calling
-    /// thread's own. EOVERFLOW where it has nodes of 64 and above, which MemoryPolicy cannot express.
+    /// The policy set for the address (MPOL_DEFAULT: none, the thread's own policy is in force), and the
+    /// calling thread's own. EOVERFLOW where it has nodes of 64 and above, which MemoryPolicy cannot express.
     virtual int policy_at(Address address, MemoryPolicy& policy) noexcept = 0;
     virtual int task_policy(MemoryPolicy& policy) noexcept = 0;
 
@@ -109,7 +120,8 @@ class Kernel {
     virtual std::uint64_t free_bytes(int node) noexcept = 0;
 
     /// Open a sampler of one thread (0: the caller) with a ring of `pages` (a power of two) data pages.
-    virtual int open_sampler(const SamplerEvent& event, int thread, std::size_t pages, SamplerRing& ring) noexcept = 0;
+    virtual int open_sampler(const SamplerEvent& event, int thread, std::size_t pages,
+                             SamplerRing& ring) noexcept = 0;
     virtual void close_sampler(SamplerRing& ring) noexcept = 0;
 
     /// The node of a CPU (as samples name it), -1 where not known. The first call reads sysfs.
@@ -120,9 +132,9 @@ class Kernel {
 Kernel& linux_kernel() noexcept;
 
 /// Placement pretended, everything else real: for HOMING_ASSUME_NODES, where one node plays several so that
-/// observation and decisions can be measured on a laptop. All pages begin on node 0; memory policies are accepted and
-/// forgotten; a page that was moved stays moved, even where its memory is given back and used again. Each page moves
-/// alone, on huge pages too. CPU c of n online ones belongs to node c * nodes / n.
+/// observation and decisions can be measured on a laptop. All pages begin on node 0; memory policies are
+/// accepted and forgotten; a page that was moved stays moved, even where its memory is given back and used
+/// again. Each page moves alone, on huge pages too. CPU c of n online ones belongs to node c * nodes / n.
 Kernel& assumed_kernel(int nodes) noexcept;
 
 } // namespace homing

@@ -11,8 +11,8 @@
 namespace homing {
 namespace {
 
-/// Without any recurring structure, time decides: UPMlib's sampling engine needs a few hundred milliseconds between its
-/// steps (Nikolopoulos et al. 2000, section 2.1).
+/// Without any recurring structure, time decides: UPMlib's sampling engine needs a few hundred milliseconds
+/// between its steps (Nikolopoulos et al. 2000, section 2.1).
 constexpr double tick_growth = 1.5;
 constexpr double longest_tick = 10;
 /// Regions (or barriers) without a period before time may decide.
@@ -20,7 +20,8 @@ constexpr std::uint64_t patience = 48;
 /// Iterations that may be guessed before a period is known, and the references that make a guess worth while.
 constexpr std::uint32_t most_guesses = 12;
 constexpr std::uint64_t least_guess = 96;
-/// References that end a round of observation, by windows and by the other sources; and what ends it without them.
+/// References that end a round of observation, by windows and by the other sources; and what ends it without
+/// them.
 constexpr std::uint64_t enough_for_windows = 48;
 constexpr std::uint32_t most_round_iterations = 4;
 constexpr std::uint64_t enough_sampled = 4096;
@@ -32,8 +33,7 @@ constexpr std::uint64_t giant_region_barriers = 32;
 /// Is kernel NUMA balancing on? Where it cannot be read, assume so.
 bool kernel_balances() noexcept {
     std::FILE* file = std::fopen("/proc/sys/kernel/numa_balancing", "re");
-    if (!file)
-        return ::access("/proc/sys/kernel", F_OK) != 0;
+    if (!file) return ::access("/proc/sys/kernel", F_OK) != 0;
     const int first = std::fgetc(file);
     std::fclose(file);
     return first != '0';
@@ -49,15 +49,15 @@ Engine::Engine(Kernel& kernel, Machine machine, DoorServices services)
 
 Engine::~Engine() = default;
 
-/// Work at a boundary: timed, never throwing into the program. Running out of memory is a reason to step aside.
+/// Work at a boundary: timed, never throwing into the program. Running out of memory is a reason to step
+/// aside.
 template <class Work> void Engine::guarded(Work&& work) noexcept {
     busy_.store(true, std::memory_order_seq_cst);
     if (!finished_.load(std::memory_order_seq_cst)) {
         try {
             work();
         } catch (...) {
-            if (windows_)
-                windows_->abandon();
+            if (windows_) windows_->abandon();
             record::message(record::Level::not_done, "out of memory inside homing: it stepped aside");
             phases::step_aside();
         }
@@ -70,8 +70,7 @@ void Engine::region_begin(Address function) noexcept {
     if (__builtin_expect(resting_, 1)) {
         // Settled: follow the iteration, no clock, no work.
         const phases::Step step = finder_.push(regions_.index(function));
-        if (__builtin_expect(step.event == phases::PeriodEvent::none, 1))
-            return;
+        if (__builtin_expect(step.event == phases::PeriodEvent::none, 1)) return;
         guarded([&] {
             if (step.event == phases::PeriodEvent::iteration_boundary) {
                 iteration_boundary(basis_);
@@ -79,8 +78,7 @@ void Engine::region_begin(Address function) noexcept {
                 stability_.wake(); // the period broke, or another was found: owners may have changed
                 iteration_boundary(basis_);
             }
-            if (!resting_ && source_ && source_->needs_plan())
-                window_region_begins(regions_.index(function));
+            if (!resting_ && source_ && source_->needs_plan()) window_region_begins(regions_.index(function));
             region_begin_ = record::now();
         });
         return;
@@ -99,17 +97,16 @@ void Engine::event(Address id, bool is_barrier) {
     open_region_ = region;
     if (!called_) {
         const phases::Step step = finder_.push(region);
-        if (step.event == phases::PeriodEvent::broken)
-            stability_.wake();
+        if (step.event == phases::PeriodEvent::broken) stability_.wake();
         if (step.iteration_begins) {
             period_ = step.period;
-            iteration_boundary(is_barrier           ? Basis::barriers
+            iteration_boundary(is_barrier            ? Basis::barriers
                                : finder_.by_anchor() ? Basis::anchor
                                                      : Basis::period);
         } else if (!finder_.found() && region == guess_ && iteration_ < most_guesses &&
                    round_references_ >= least_guess) {
-            // No period is known yet, but the first region that came twice comes again, and windows have seen enough:
-            // likely an iteration. The guard decides whether that is worth a move.
+            // No period is known yet, but the first region that came twice comes again, and windows have seen
+            // enough: likely an iteration. The guard decides whether that is worth a move.
             iteration_boundary(Basis::guess);
         } else if (!finder_.found() && events_ > patience && now > next_tick_) {
             tick_ = std::min(tick_ * tick_growth, longest_tick);
@@ -117,10 +114,8 @@ void Engine::event(Address id, bool is_barrier) {
             iteration_boundary(Basis::time);
         }
     }
-    if (windows_ && (activity_ != policy::Activity::rest || mechanism_->needs_windows()))
-        follow_changes();
-    if (guess_ == ~std::uint32_t{0} && info.count == 2 && !watch_.areas().empty())
-        guess_ = region;
+    if (windows_ && (activity_ != policy::Activity::rest || mechanism_->needs_windows())) follow_changes();
+    if (guess_ == ~std::uint32_t{0} && info.count == 2 && !watch_.areas().empty()) guess_ = region;
     if (called_touch_ && called_touch_->region_begins(*this, region))
         window_open_ = true;
     else if (mechanism_->region_begins(*this, region))
@@ -133,8 +128,7 @@ void Engine::event(Address id, bool is_barrier) {
 }
 
 void Engine::region_end() noexcept {
-    if (__builtin_expect(resting_ && !window_open_, 1))
-        return;
+    if (__builtin_expect(resting_ && !window_open_, 1)) return;
     guarded([&] {
         const double now = record::now();
         RegionInfo& info = regions_[open_region_];
@@ -145,8 +139,7 @@ void Engine::region_end() noexcept {
         parallel_seconds_ += seconds;
         window_region_ends();
         mechanism_->region_ended(*this);
-        if (called_touch_)
-            called_touch_->region_ended(*this);
+        if (called_touch_) called_touch_->region_ended(*this);
         const double spent = record::now() - now;
         statistics_.observing += spent;
         spent_in_iteration_ += spent;
@@ -155,8 +148,7 @@ void Engine::region_end() noexcept {
 
 void Engine::barrier(Address site) noexcept {
     // One giant region shows nothing but its barriers. Ordinary regions have few and are events themselves.
-    if (++barriers_in_region_ < giant_region_barriers && !barriers_tell_)
-        return;
+    if (++barriers_in_region_ < giant_region_barriers && !barriers_tell_) return;
     if (resting_) {
         const std::uint64_t count = barriers_in_region_;
         region_begin(site);
@@ -176,8 +168,7 @@ void Engine::barrier(Address site) noexcept {
         parallel_seconds_ += now - region_begin_;
         window_region_ends();
         mechanism_->region_ended(*this);
-        if (called_touch_)
-            called_touch_->region_ended(*this);
+        if (called_touch_) called_touch_->region_ended(*this);
         event(site, true);
     });
 }
@@ -191,8 +182,7 @@ void Engine::iteration_called() noexcept {
 }
 
 bool Engine::next_touch_called(Range range) noexcept {
-    if (!windows_)
-        return false;
+    if (!windows_) return false;
     guarded([&] {
         called_touch_ = make_next_touch_of(range);
         called_touch_->iteration_begins(*this);
@@ -206,8 +196,7 @@ void Engine::iteration_boundary(Basis basis) {
     const bool was_active = activity_ != policy::Activity::rest;
     basis_ = basis;
     ++round_iterations_;
-    if (was_active && source_ && !source_->needs_plan())
-        take_references();
+    if (was_active && source_ && !source_->needs_plan()) take_references();
     if (was_active && !round_is_over(now)) {
         next_iteration();
         return;
@@ -229,26 +218,24 @@ void Engine::iteration_boundary(Basis basis) {
     else if (!stability_.settled())
         statistics_.settled_at = 0;
     const policy::Activity next = stability_.begin_iteration();
-    if (next != policy::Activity::rest || was_active)
-        begin_observing(next);
-    // While a longer period is still being looked for, every region is an event; afterwards only boundaries are.
+    if (next != policy::Activity::rest || was_active) begin_observing(next);
+    // While a longer period is still being looked for, every region is an event; afterwards only boundaries
+    // are.
     resting_ = next == policy::Activity::rest && !called_ && !mechanism_->needs_windows() && !called_touch_ &&
                (basis == Basis::period || basis == Basis::anchor || basis == Basis::barriers);
 }
 
-/// Decisions need enough references. Windows give them in an iteration or a few; the kernel scans for hint faults at its
-/// own pace, over many short iterations.
+/// Decisions need enough references. Windows give them in an iteration or a few; the kernel scans for hint
+/// faults at its own pace, over many short iterations.
 bool Engine::round_is_over(double now) const {
-    if (mechanism_->needs_windows())
-        return true;
+    if (mechanism_->needs_windows()) return true;
     if (source_ && source_->needs_plan())
         return round_references_ >= enough_for_windows || round_iterations_ >= most_round_iterations;
     std::uint64_t granules = 0;
     for (const auto& area : watch_.areas())
         granules += area->granules;
     const double seconds = now - round_begin_;
-    if (round_references_ >= std::min<std::uint64_t>(granules / 2 + 1, enough_sampled))
-        return true;
+    if (round_references_ >= std::min<std::uint64_t>(granules / 2 + 1, enough_sampled)) return true;
     return seconds > (round_references_ > 0 ? longest_round : longest_silence);
 }
 
@@ -260,28 +247,24 @@ void Engine::next_iteration() {
     spent_in_iteration_ = 0;
     iteration_begin_ = record::now();
     mechanism_->iteration_begins(*this);
-    if (called_touch_)
-        called_touch_->iteration_begins(*this);
-    if (called_touch_ && !called_touch_->needs_windows())
-        called_touch_.reset(); // its iteration is over
+    if (called_touch_) called_touch_->iteration_begins(*this);
+    if (called_touch_ && !called_touch_->needs_windows()) called_touch_.reset(); // its iteration is over
 }
 
 void Engine::window_region_begins(std::uint32_t region) {
-    if (plan_.empty())
-        return;
+    if (plan_.empty()) return;
     // Initialisation runs once; what is entered a second time is computation.
     const RegionInfo& info = regions_[region];
-    if (info.count < 2)
-        return;
-    const std::vector<Range>& granules = plan_.choose(watch_, region, info.mean_seconds(), record::now() - start_time_);
-    if (!granules.empty())
-        window_open_ = open_window(granules) > 0;
+    if (info.count < 2) return;
+    const std::vector<Range>& granules =
+        plan_.choose(watch_, region, info.mean_seconds(), record::now() - start_time_);
+    if (!granules.empty()) window_open_ = open_window(granules) > 0;
 }
 
-/// Areas come and go between regions. What is gone must never be armed: plans forget it before a window opens.
+/// Areas come and go between regions. What is gone must never be armed: plans forget it before a window
+/// opens.
 void Engine::follow_changes() {
-    if (!watch_.synchronise(record::now()))
-        return;
+    if (!watch_.synchronise(record::now())) return;
     ++area_changes_;
     windows_->start(watch_.ranges());
     // Programs that allocate in every iteration: the new blocks want samples, too, before the next boundary.
@@ -289,8 +272,7 @@ void Engine::follow_changes() {
 }
 
 std::size_t Engine::open_window(const std::vector<Range>& granules) {
-    if (!windows_)
-        return 0;
+    if (!windows_) return 0;
     if (services_.prepare_handler)
         if (const char* reason = services_.prepare_handler()) {
             windows_->forbid(reason);
@@ -307,8 +289,7 @@ std::size_t Engine::open_window(const std::vector<Range>& granules) {
 }
 
 void Engine::window_region_ends() {
-    if (!window_open_)
-        return;
+    if (!window_open_) return;
     window_open_ = false;
     windows_->close();
     take_references();
@@ -318,18 +299,15 @@ void Engine::window_region_ends() {
 /// Count what the source saw into the areas' counters.
 void Engine::take_references() {
     references_.clear();
-    if (!source_)
-        return;
+    if (!source_) return;
     source_->drain(references_);
     for (const Reference& reference : references_) {
         WatchedArea* area = watch_.find(reference.address);
         const int position = nodes_.position(reference.node);
-        if (!area || position < 0)
-            continue;
+        if (!area || position < 0) continue;
         const std::uint64_t granule = area->granule_of(reference.address);
         area->counters.add(granule, position, reference.weight);
-        if (reference.write)
-            area->writes.add(granule, position, reference.weight);
+        if (reference.write) area->writes.add(granule, position, reference.weight);
         area->last_observed = iteration_;
         ++area->fresh_references;
         ++round_references_;
@@ -351,16 +329,13 @@ void Engine::begin_observing(policy::Activity activity) {
     area_changes_ += changed;
     if (source_ && (changed || !source_running_ || source_->needs_plan()))
         source_running_ = source_->start(watch_.ranges());
-    if (source_ && source_->needs_plan())
-        plan_samples(activity == policy::Activity::check);
+    if (source_ && source_->needs_plan()) plan_samples(activity == policy::Activity::check);
 }
 
 void Engine::end_observing() {
     if (iteration_ < 2) {
-        if (iteration_ == 1)
-            say_threads();
-        if (option_is(Option::initial, "random"))
-            place_initially(); // what was populated since the start
+        if (iteration_ == 1) say_threads();
+        if (option_is(Option::initial, "random")) place_initially(); // what was populated since the start
     }
     record_placements(1);
     const double begin = record::now();
@@ -375,25 +350,23 @@ double Engine::touches_in_round(const WatchedArea& area) const {
     double touches = 0;
     for (std::uint32_t region = 0; region < regions_.all().size(); ++region) {
         const double rate = plan_.touch_rate(region, area.id);
-        if (rate > 0)
-            touches += rate * regions_.all()[region].in_iteration;
+        if (rate > 0) touches += rate * regions_.all()[region].in_iteration;
     }
     return std::max(1.0, touches) * std::max(1u, round_iterations_);
 }
 
 void Engine::own_areas() {
-    if (!kernel_balances())
-        return; // nobody moves pages behind our back
+    if (!kernel_balances()) return; // nobody moves pages behind our back
     std::vector<Range> ranges;
     for (const WatchedRange& watched : watch_.ranges())
         ranges.push_back(watched.range);
     NodeSet allowed;
-    if (kernel_.allowed_nodes(allowed) != 0)
-        return;
+    if (kernel_.allowed_nodes(allowed) != 0) return;
     const PolicyKeeper::Outcome outcome = policies_.own(ranges, allowed);
     if (outcome.failed)
-        record::message(record::Level::not_done, "kernel NUMA balancing could not be kept off some areas (mbind: errno " +
-                                                     std::to_string(outcome.error) + ")");
+        record::message(record::Level::not_done,
+                        "kernel NUMA balancing could not be kept off some areas (mbind: errno " +
+                            std::to_string(outcome.error) + ")");
 }
 
 } // namespace homing

@@ -1,8 +1,8 @@
-// The engine: one per process. It hears of parallel regions, finds iterations in them, lets a source of references
-// observe, and asks a mechanism what to do at the end of each iteration.
+// The engine: one per process. It hears of parallel regions, finds iterations in them, lets a source of
+// references observe, and asks a mechanism what to do at the end of each iteration.
 //
-// Everything here runs on the thread that drives a region, one at a time (phases/regions), except finish(), which
-// comes at the end of the process and only reads where it may.
+// Everything here runs on the thread that drives a region, one at a time (phases/regions), except finish(),
+// which comes at the end of the process and only reads where it may.
 #pragma once
 
 #include "areas/policies.hpp"
@@ -33,7 +33,15 @@ struct DoorServices {
 };
 
 /// How the outer iteration is known.
-enum class Basis : std::uint32_t { none = 0, period = 1, anchor = 2, barriers = 3, time = 4, call = 5, guess = 6 };
+enum class Basis : std::uint32_t {
+    none = 0,
+    period = 1,
+    anchor = 2,
+    barriers = 3,
+    time = 4,
+    call = 5,
+    guess = 6
+};
 
 class Engine;
 
@@ -42,7 +50,8 @@ class Mechanism {
   public:
     virtual ~Mechanism() = default;
     virtual const char* name() const noexcept = 0;
-    /// An iteration that was observed (or checked) has ended; `references` were counted into the areas already.
+    /// An iteration that was observed (or checked) has ended; `references` were counted into the areas
+    /// already.
     virtual void iteration_observed(Engine& engine, bool check) = 0;
     /// A region is about to begin; true: the mechanism opened a window of its own.
     virtual bool region_begins(Engine&, std::uint32_t /*region*/) { return false; }
@@ -56,7 +65,8 @@ class Mechanism {
 };
 std::unique_ptr<Mechanism> make_iterative(bool moves);
 std::unique_ptr<Mechanism> make_next_touch();
-/// Next touch of chosen memory only, beside another mechanism (C API). Kept until the regions of one iteration ran.
+/// Next touch of chosen memory only, beside another mechanism (C API). Kept until the regions of one
+/// iteration ran.
 std::unique_ptr<Mechanism> make_next_touch_of(Range range);
 
 struct Statistics {
@@ -94,7 +104,8 @@ class Engine final : public phases::Listener {
     const Machine& machine() const noexcept { return machine_; }
     const NodeMap& nodes() const noexcept { return nodes_; }
     const Statistics& statistics() const noexcept { return statistics_; }
-    /// The program asks for next touch of this memory in the iteration to come. False: windows are not possible.
+    /// The program asks for next touch of this memory in the iteration to come. False: windows are not
+    /// possible.
     bool next_touch_called(Range range) noexcept;
     WatchList& watch() noexcept { return watch_; }
     Mover& mover() noexcept { return mover_; }
@@ -109,7 +120,8 @@ class Engine final : public phases::Listener {
     /// Differs when areas came or went since.
     std::uint64_t area_changes() const noexcept { return area_changes_; }
     std::uint64_t cache_bytes() const noexcept { return cache_bytes_; }
-    /// How often an area's pages were touched since the last decision (once an iteration where that is not known).
+    /// How often an area's pages were touched since the last decision (once an iteration where that is not
+    /// known).
     double touches_in_round(const WatchedArea& area) const;
     /// Seconds that regions took since the last decision.
     double region_seconds() const noexcept { return round_region_seconds_; }

@@ -19,16 +19,14 @@ constexpr std::size_t unwatched_minimum = std::size_t{1} << 20;
 constexpr std::size_t most_unwatched = 24;
 
 std::uint32_t state_of(policy::Activity activity, const policy::Stability& stability) {
-    if (activity == policy::Activity::rest || stability.settled())
-        return 3;
+    if (activity == policy::Activity::rest || stability.settled()) return 3;
     return 2;
 }
 
 } // namespace
 
 void Engine::record_iteration(double now, std::uint64_t references, std::uint64_t moved, double remote) {
-    if (iteration_ > recorded_iterations && moved == 0 && references == 0)
-        return;
+    if (iteration_ > recorded_iterations && moved == 0 && references == 0) return;
     record::iteration_row row;
     row.number = iteration_;
     row.time = iteration_begin_;
@@ -59,8 +57,7 @@ double Engine::remote_fraction_now() {
     double remote = 0;
     double all = 0;
     for (const auto& area : watch_.areas()) {
-        if (area->remote_fraction < 0)
-            continue;
+        if (area->remote_fraction < 0) continue;
         const auto bytes = static_cast<double>(area->range.bytes());
         remote += area->remote_fraction * bytes;
         all += bytes;
@@ -72,8 +69,7 @@ void Engine::record_placements(std::uint32_t when) {
     std::vector<std::uint64_t> granules;
     std::vector<int> homes;
     for (const auto& area : watch_.areas()) {
-        if (when == 1 && area->found_recorded)
-            continue;
+        if (when == 1 && area->found_recorded) continue;
         const std::uint64_t count = std::min(area->granules, placement_sample);
         granules.clear();
         // Evenly spread: quotient and remainder apart, so that nothing overflows.
@@ -91,8 +87,7 @@ void Engine::record_placements(std::uint32_t when) {
             else
                 ++absent;
         }
-        if (when == 1 && absent == count)
-            continue; // not populated yet: nothing was found
+        if (when == 1 && absent == count) continue; // not populated yet: nothing was found
         area->found_recorded = true;
         for (std::size_t first = 0; first < held.size(); first += 8) {
             record::placement_row row;
@@ -132,8 +127,7 @@ void Engine::record_end(double now) {
     std::vector<Unwatched> unwatched = unwatched_mappings(watched, unwatched_minimum);
     std::sort(unwatched.begin(), unwatched.end(),
               [](const Unwatched& a, const Unwatched& b) { return a.range.bytes() > b.range.bytes(); });
-    if (unwatched.size() > most_unwatched)
-        unwatched.resize(most_unwatched);
+    if (unwatched.size() > most_unwatched) unwatched.resize(most_unwatched);
     for (const Unwatched& mapping : unwatched) {
         record::unwatched_row row;
         row.what = record::text(mapping.what);
@@ -155,35 +149,31 @@ void Engine::record_end(double now) {
 
 void Engine::abandon() noexcept {
     finished_.store(true, std::memory_order_seq_cst);
-    if (windows_)
-        windows_->abandon();
-    if (sampled_)
-        sampled_->abandon();
+    if (windows_) windows_->abandon();
+    if (sampled_) sampled_->abandon();
 }
 
 void Engine::finish() noexcept {
-    if (finished_.exchange(true, std::memory_order_seq_cst))
-        return;
+    if (finished_.exchange(true, std::memory_order_seq_cst)) return;
     const Inside inside;
-    if (windows_)
-        windows_->abandon();
+    if (windows_) windows_->abandon();
     phases::step_aside();
     // exit() may come from within a region, by any thread: what another thread is working on is left to it.
     if (busy_.load(std::memory_order_seq_cst)) {
-        record::message(record::Level::note, "the process ended while homing was at work: the last rows are missing");
+        record::message(record::Level::note,
+                        "the process ended while homing was at work: the last rows are missing");
         record::close();
         return;
     }
     try {
-        if (activity_ != policy::Activity::rest && source_ && !source_->needs_plan())
-            take_references();
-        if (source_)
-            source_->stop();
+        if (activity_ != policy::Activity::rest && source_ && !source_->needs_plan()) take_references();
+        if (source_) source_->stop();
         watch_.synchronise(record::now()); // what was freed is no longer where it was
         record_placements(3);
         policies_.clear_all();
         if (policies_.stuck_bytes() > 0)
-            record::message(record::Level::not_done, "the memory policy of " + std::to_string(policies_.stuck_bytes()) +
+            record::message(record::Level::not_done, "the memory policy of " +
+                                                         std::to_string(policies_.stuck_bytes()) +
                                                          " bytes could not be given back");
         record_end(record::now());
     } catch (...) {

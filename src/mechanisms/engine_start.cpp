@@ -1,4 +1,5 @@
-// How the engine starts, at the first parallel region of a process: machine, costs, source, areas, initial placement.
+// How the engine starts, at the first parallel region of a process: machine, costs, source, areas, initial
+// placement.
 #include "mechanisms/engine.hpp"
 
 #include "base/options.hpp"
@@ -39,7 +40,8 @@ void record_machine(const Machine& machine, const NodeMap& nodes, Kernel& kernel
             record::distance_row row;
             row.from = machine.nodes[from].index;
             row.first = static_cast<record::i32>(first);
-            row.count = static_cast<record::i32>(std::min<std::size_t>(8, machine.distances[from].size() - first));
+            row.count =
+                static_cast<record::i32>(std::min<std::size_t>(8, machine.distances[from].size() - first));
             for (int k = 0; k < row.count; ++k)
                 row.to[k] = static_cast<float>(machine.distances[from][first + static_cast<std::size_t>(k)]);
             record::append(row);
@@ -52,13 +54,13 @@ void record_machine(const Machine& machine, const NodeMap& nodes, Kernel& kernel
 /// A user who binds memory to some nodes (numactl --membind) means it: no page goes elsewhere.
 void respect_binding(Kernel& kernel, Machine& machine) {
     MemoryPolicy policy;
-    if (kernel.task_policy(policy) != 0 || (policy.mode & ~mode_flags) != MPOL_BIND)
-        return;
+    if (kernel.task_policy(policy) != 0 || (policy.mode & ~mode_flags) != MPOL_BIND) return;
     for (Node& node : machine.nodes)
         if (node.target() && !policy.nodes.has(node.index)) {
             node.allowed = false;
-            machine.remarks.push_back("node " + std::to_string(node.index) +
-                                      " is outside the nodes that memory was bound to (numactl): never a target");
+            machine.remarks.push_back(
+                "node " + std::to_string(node.index) +
+                " is outside the nodes that memory was bound to (numactl): never a target");
         }
 }
 
@@ -74,8 +76,7 @@ constinit std::atomic<Address> requested_end{0};
 } // namespace
 
 bool request_next_touch(Range range) noexcept {
-    if (Engine* running = engine())
-        return running->next_touch_called(range);
+    if (Engine* running = engine()) return running->next_touch_called(range);
     requested_begin.store(range.begin, std::memory_order_release);
     requested_end.store(range.end, std::memory_order_release);
     return true;
@@ -120,16 +121,18 @@ bool Engine::start() {
     }
     record_machine(machine_, nodes_, kernel_);
     if (nodes_.count() < 2) {
-        record::message(record::Level::note, machine_.nodes.empty()
-                                                 ? "the machine's nodes could not be found: homing stepped aside"
-                                                 : "only one node can hold pages: there is nothing to send home");
+        record::message(record::Level::note,
+                        machine_.nodes.empty()
+                            ? "the machine's nodes could not be found: homing stepped aside"
+                            : "only one node can hold pages: there is nothing to send home");
         return false;
     }
     const StatedCosts stated = find_costs(option_text(Option::costs), machine_);
     guard_.set_costs(stated.costs);
-    cache_bytes_ = stated.cache_bytes ? stated.cache_bytes
-                                      : machine_.last_level_cache_bytes *
-                                            static_cast<std::uint64_t>(std::max(1, machine_.last_level_caches_per_node));
+    cache_bytes_ = stated.cache_bytes
+                       ? stated.cache_bytes
+                       : machine_.last_level_cache_bytes *
+                             static_cast<std::uint64_t>(std::max(1, machine_.last_level_caches_per_node));
     record::fact("costs", stated.source);
 
     std::string chosen;
@@ -140,8 +143,9 @@ bool Engine::start() {
 
     if (option_is(Option::mechanism, "next-touch")) {
         if (!windows_) {
-            record::message(record::Level::not_done, "next-touch needs windows, which are not possible here (" + reasons +
-                                                         "): homing stepped aside");
+            record::message(record::Level::not_done,
+                            "next-touch needs windows, which are not possible here (" + reasons +
+                                "): homing stepped aside");
             return false;
         }
         mechanism_ = make_next_touch();
@@ -149,8 +153,8 @@ bool Engine::start() {
         mechanism_ = make_iterative(!option_is(Option::mechanism, "observe"));
     }
     if (!source_) {
-        record::message(record::Level::not_done, "no source of references works here (" + reasons +
-                                                     "): homing stepped aside");
+        record::message(record::Level::not_done,
+                        "no source of references works here (" + reasons + "): homing stepped aside");
         return false;
     }
     const int threads = call_int("omp_get_max_threads");
@@ -163,7 +167,8 @@ bool Engine::start() {
     return true;
 }
 
-/// The best source that the machine allows, in the order pmu, hint-faults, windows; or the one that was asked for.
+/// The best source that the machine allows, in the order pmu, hint-faults, windows; or the one that was asked
+/// for.
 void Engine::choose_source(std::string& chosen, std::string& reasons) {
     const bool next_touch = option_is(Option::mechanism, "next-touch");
     const bool assumed = option_number(Option::assume_nodes) > 1;
@@ -174,29 +179,23 @@ void Engine::choose_source(std::string& chosen, std::string& reasons) {
     auto try_sampled = [&](const char* name, ReferenceSource* source) {
         std::unique_ptr<ReferenceSource> candidate(source);
         const std::string reason = candidate->unavailable();
-        if (!reason.empty())
-            return refuse(name, reason);
+        if (!reason.empty()) return refuse(name, reason);
         sampled_ = std::move(candidate);
         source_ = sampled_.get();
         chosen = name;
     };
-    if (wanted == "auto" || wanted == "pmu")
-        try_sampled("pmu", make_pmu_source(kernel_));
+    if (wanted == "auto" || wanted == "pmu") try_sampled("pmu", make_pmu_source(kernel_));
     if (!source_ && (wanted == "auto" || wanted == "hint-faults"))
         try_sampled("hint-faults", make_hint_fault_source(kernel_, machine_, "/proc", &policies_));
     if (!source_ && (wanted == "auto" || wanted == "windows")) {
-        if (option_flag(Option::no_signals))
-            return refuse("windows", "--no-signals");
+        if (option_flag(Option::no_signals)) return refuse("windows", "--no-signals");
         auto windows = std::make_unique<Windows>(kernel_);
         const std::string reason = windows->unavailable();
-        if (!reason.empty())
-            return refuse("windows", reason);
+        if (!reason.empty()) return refuse("windows", reason);
         if (services_.prepare_handler)
-            if (const char* blocked = services_.prepare_handler())
-                return refuse("windows", blocked);
+            if (const char* blocked = services_.prepare_handler()) return refuse("windows", blocked);
         windows_ = std::move(windows);
-        if (services_.exclude_alternate_stacks)
-            services_.exclude_alternate_stacks(*windows_);
+        if (services_.exclude_alternate_stacks) services_.exclude_alternate_stacks(*windows_);
         source_ = windows_.get();
         chosen = "windows";
     }
@@ -204,21 +203,19 @@ void Engine::choose_source(std::string& chosen, std::string& reasons) {
         record::message(record::Level::warning, "--references " + wanted + " is not possible: " + reasons);
 }
 
-/// Where each thread of the process may run: threads bound to one node tell where their pages belong for good.
+/// Where each thread of the process may run: threads bound to one node tell where their pages belong for
+/// good.
 void Engine::say_threads() {
     DIR* tasks = ::opendir("/proc/self/task");
-    if (!tasks)
-        return;
+    if (!tasks) return;
     int bound = 0;
     int all = 0;
     for (const dirent* entry = ::readdir(tasks); entry; entry = ::readdir(tasks)) {
         const int thread = std::atoi(entry->d_name);
-        if (thread <= 0)
-            continue;
+        if (thread <= 0) continue;
         cpu_set_t cpus;
         CPU_ZERO(&cpus);
-        if (::sched_getaffinity(thread, sizeof cpus, &cpus) != 0)
-            continue;
+        if (::sched_getaffinity(thread, sizeof cpus, &cpus) != 0) continue;
         record::thread_row row;
         row.thread = static_cast<record::u32>(thread);
         row.node = -1;
@@ -232,10 +229,8 @@ void Engine::say_threads() {
                 ++count;
             }
         row.bound = nodes.count() == 1;
-        if (row.bound)
-            row.node = nodes.first();
-        if (count != 1)
-            row.cpu = -1;
+        if (row.bound) row.node = nodes.first();
+        if (count != 1) row.cpu = -1;
         row.time = record::now();
         record::append(row);
         ++all;
@@ -245,31 +240,28 @@ void Engine::say_threads() {
     record::fact("threads", std::to_string(all));
     record::fact("binding", bound == all ? "bound" : bound > 1 ? "partly bound" : "unbound");
     if (bound < all && all > 1)
-        record::message(record::Level::warning,
-                        std::to_string(all - bound) + " of " + std::to_string(all) +
-                            " threads may run on several nodes: each touch counts for the node where the thread runs "
-                            "at that time; bind them with --bind (OMP_PROC_BIND, OMP_PLACES)");
+        record::message(
+            record::Level::warning,
+            std::to_string(all - bound) + " of " + std::to_string(all) +
+                " threads may run on several nodes: each touch counts for the node where the thread runs "
+                "at that time; bind them with --bind (OMP_PROC_BIND, OMP_PLACES)");
 }
 
 /// The four initial placements of the UPMlib paper (Nikolopoulos et al. 2000, section 3.1), for experiments.
 void Engine::place_initially() {
     const std::string wanted = option_text(Option::initial);
-    if (wanted == "first-touch")
-        return;
+    if (wanted == "first-touch") return;
     const policy::NodeSet all = policy::all_nodes(nodes_.count());
     const auto seed = static_cast<std::uint64_t>(option_number(Option::seed));
     for (const auto& area : watch_.areas()) {
-        if (area->initially_placed && wanted != "random")
-            continue;
+        if (area->initially_placed && wanted != "random") continue;
         area->initially_placed = true;
         // Pages to come land by policy; random has none, and is repeated for what was populated since.
         MemoryPolicy policy;
         policy.mode = wanted == "round-robin" ? MPOL_INTERLEAVE : MPOL_PREFERRED;
         policy.nodes = machine_.targets();
-        if (wanted == "single-node")
-            policy.nodes = NodeSet{std::uint64_t{1} << nodes_.system(0)};
-        if (wanted != "random")
-            kernel_.bind(area->range, policy);
+        if (wanted == "single-node") policy.nodes = NodeSet{std::uint64_t{1} << nodes_.system(0)};
+        if (wanted != "random") kernel_.bind(area->range, policy);
         std::vector<std::vector<std::uint64_t>> lists(static_cast<std::size_t>(nodes_.count()));
         for (std::uint64_t granule = 0; granule < area->granules; ++granule) {
             policy::Node node = 0;
@@ -306,7 +298,8 @@ void Engine::plan_samples(bool check) {
         large = *nth;
     }
     const std::size_t turns = areas.size() / (most_areas / 2) + 1;
-    const std::size_t each = std::clamp<std::size_t>(all_samples / std::min(areas.size(), most_areas), 8, 384);
+    const std::size_t each =
+        std::clamp<std::size_t>(all_samples / std::min(areas.size(), most_areas), 8, 384);
     for (const auto& area : areas) {
         area->pending.clear();
         if (area->samples.empty() && area->range.bytes() <= large && area->id % turns != iteration_ % turns)
@@ -317,8 +310,7 @@ void Engine::plan_samples(bool check) {
             const auto& runs = area->ownership.runs();
             for (std::size_t r = 1; r < runs.size() && r < 16; ++r)
                 for (const std::uint64_t distance : {1, 4, 16, 64}) {
-                    if (runs[r].first >= distance)
-                        area->pending.push_back(runs[r].first - distance);
+                    if (runs[r].first >= distance) area->pending.push_back(runs[r].first - distance);
                     if (runs[r].first + distance < area->granules)
                         area->pending.push_back(runs[r].first + distance);
                 }

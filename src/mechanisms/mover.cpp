@@ -8,7 +8,8 @@
 namespace homing {
 namespace {
 
-// One system call stays well under 20 ms: batches shrink when a call took longer than the first, grow below the second.
+// One system call stays well under 20 ms: batches shrink when a call took longer than the first, grow below
+// the second.
 constexpr double long_call = 8e-3;
 constexpr double short_call = 2e-3;
 constexpr std::size_t smallest_batch = 32;
@@ -32,15 +33,13 @@ bool Mover::has_room(int position, std::uint64_t bytes, std::uint32_t round) {
         // 0: not known. The kernel itself refuses (ENOMEM) then, page by page, and we count that.
         room_[at] = free == 0 ? ~std::uint64_t{0} : free > reserve_bytes ? free - reserve_bytes : 0;
     }
-    if (room_[at] < bytes)
-        return false;
-    if (room_[at] != ~std::uint64_t{0})
-        room_[at] -= bytes;
+    if (room_[at] < bytes) return false;
+    if (room_[at] != ~std::uint64_t{0}) room_[at] -= bytes;
     return true;
 }
 
-void Mover::send_batch(WatchedArea& area, std::span<void*> pages, int position, std::uint32_t round, bool retry,
-                       MoveResult& result) {
+void Mover::send_batch(WatchedArea& area, std::span<void*> pages, int position, std::uint32_t round,
+                       bool retry, MoveResult& result) {
     const int target = nodes_.system(position);
     const std::size_t unit = area.granule > page_bytes() ? area.granule : page_bytes();
     const std::uint64_t pages_each = unit / page_bytes();
@@ -54,19 +53,15 @@ void Mover::send_batch(WatchedArea& area, std::span<void*> pages, int position, 
     std::size_t wanted = 0;
     from_.clear();
     for (std::size_t i = 0; i < pages.size(); ++i) {
-        // Not populated: EFAULT up to Linux 6.5, ENOENT later. Up to 6.5 ENOENT is a page that is armed for a hint fault:
-        // its owner's next touch shows it again, and the next iteration sends it.
-        if (status_[i] == -ENOENT || status_[i] == -EFAULT)
-            result.absent += pages_each;
-        if (status_[i] < 0 || status_[i] == target)
-            continue;
+        // Not populated: EFAULT up to Linux 6.5, ENOENT later. Up to 6.5 ENOENT is a page that is armed for a
+        // hint fault: its owner's next touch shows it again, and the next iteration sends it.
+        if (status_[i] == -ENOENT || status_[i] == -EFAULT) result.absent += pages_each;
+        if (status_[i] < 0 || status_[i] == target) continue;
         from_.push_back(status_[i]);
         pages[wanted++] = pages[i];
     }
-    if (wanted == 0)
-        return;
-    if (!retry)
-        result.wanted += wanted * pages_each;
+    if (wanted == 0) return;
+    if (!retry) result.wanted += wanted * pages_each;
     pages = pages.first(wanted);
     if (!has_room(position, wanted * unit, round)) {
         result.errors[ENOMEM] += wanted * pages_each;
@@ -84,8 +79,7 @@ void Mover::send_batch(WatchedArea& area, std::span<void*> pages, int position, 
         batch_ = std::max(smallest_batch, batch_ / 2);
     else if (seconds < short_call && pages.size() == batch_)
         batch_ = std::min(largest_batch, batch_ * 2);
-    if (error)
-        status_.assign(wanted, -error);
+    if (error) status_.assign(wanted, -error);
     const std::vector<int>& reasons = status_;
     // The second query decides. Kernels report some huge pages oddly, and a hint fault may hide a page.
     now_.assign(wanted, -ENOENT);
@@ -97,11 +91,15 @@ void Mover::send_batch(WatchedArea& area, std::span<void*> pages, int position, 
             if (area.freezer) {
                 const std::uint64_t granule = area.granule_of(reinterpret_cast<Address>(pages[i]));
                 const auto origin = static_cast<policy::Node>(nodes_.position(from_[i]));
-                area.freezer->moved({granule, granule + 1}, origin, static_cast<policy::Node>(position), round);
+                area.freezer->moved({granule, granule + 1}, origin, static_cast<policy::Node>(position),
+                                    round);
             }
             continue;
         }
-        const int reason = reasons[i] < 0 ? -reasons[i] : query_error ? query_error : now_[i] < 0 ? -now_[i] : EBUSY;
+        const int reason = reasons[i] < 0 ? -reasons[i]
+                           : query_error  ? query_error
+                           : now_[i] < 0  ? -now_[i]
+                                          : EBUSY;
         if (retry || refused_.size() >= most_refused) {
             result.errors[reason] += pages_each;
             result.refused += pages_each;
@@ -111,8 +109,8 @@ void Mover::send_batch(WatchedArea& area, std::span<void*> pages, int position, 
     }
 }
 
-/// A huge page moves whole by any one address. Whether a granule really is one shows afterwards: where its last page
-/// stayed behind, the granule's base pages are sent singly.
+/// A huge page moves whole by any one address. Whether a granule really is one shows afterwards: where its
+/// last page stayed behind, the granule's base pages are sent singly.
 void Mover::send_stragglers(WatchedArea& area, std::span<const std::uint64_t> granules, int position,
                             MoveResult& result) {
     const int target = nodes_.system(position);
@@ -120,12 +118,10 @@ void Mover::send_stragglers(WatchedArea& area, std::span<const std::uint64_t> gr
     for (const std::uint64_t granule : granules)
         pages.push_back(reinterpret_cast<void*>(area.granule_range(granule).end - page_bytes()));
     now_.assign(pages.size(), -ENOENT);
-    if (kernel_.query(pages, now_) != 0)
-        return;
+    if (kernel_.query(pages, now_) != 0) return;
     const std::vector<int> where = now_;
     for (std::size_t i = 0; i < granules.size(); ++i) {
-        if (where[i] < 0 || where[i] == target)
-            continue;
+        if (where[i] < 0 || where[i] == target) continue;
         const Range range = area.granule_range(granules[i]);
         pages.clear();
         for (Address page = range.begin; page < range.end; page += page_bytes())
@@ -137,8 +133,8 @@ void Mover::send_stragglers(WatchedArea& area, std::span<const std::uint64_t> gr
     }
 }
 
-void Mover::send(WatchedArea& area, std::span<const std::uint64_t> granules, int position, std::uint32_t round,
-                 double deadline, MoveResult& result) {
+void Mover::send(WatchedArea& area, std::span<const std::uint64_t> granules, int position,
+                 std::uint32_t round, double deadline, MoveResult& result) {
     const double begin = record::now();
     const bool huge = area.granule > page_bytes();
     while (!granules.empty()) {
@@ -146,20 +142,21 @@ void Mover::send(WatchedArea& area, std::span<const std::uint64_t> granules, int
             result.complete = false;
             break;
         }
-        const std::size_t count = std::min(granules.size(), huge ? std::max<std::size_t>(1, batch_ / 128) : batch_);
+        const std::size_t count =
+            std::min(granules.size(), huge ? std::max<std::size_t>(1, batch_ / 128) : batch_);
         const std::span<const std::uint64_t> some = granules.first(count);
         pages_.clear();
         for (const std::uint64_t granule : some)
             pages_.push_back(reinterpret_cast<void*>(area.granule_range(granule).begin));
         send_batch(area, pages_, position, round, false, result);
-        if (huge)
-            send_stragglers(area, some, position, result);
+        if (huge) send_stragglers(area, some, position, result);
         granules = granules.subspan(count);
     }
     result.seconds += record::now() - begin;
 }
 
-void Mover::homes(const WatchedArea& area, std::span<const std::uint64_t> granules, std::vector<int>& positions) {
+void Mover::homes(const WatchedArea& area, std::span<const std::uint64_t> granules,
+                  std::vector<int>& positions) {
     positions.assign(granules.size(), -1);
     constexpr std::size_t chunk = 2048;
     std::vector<void*> pages;
@@ -170,8 +167,7 @@ void Mover::homes(const WatchedArea& area, std::span<const std::uint64_t> granul
         for (std::size_t i = 0; i < count; ++i)
             pages.push_back(reinterpret_cast<void*>(area.granule_range(granules[at + i]).begin));
         status.assign(count, -ENOENT);
-        if (kernel_.query(pages, status) != 0)
-            return;
+        if (kernel_.query(pages, status) != 0) return;
         for (std::size_t i = 0; i < count; ++i)
             positions[at + i] = status[i] < 0 ? -1 : nodes_.position(status[i]);
     }
@@ -183,8 +179,7 @@ void Mover::retry_refused(WatchList& watch, std::uint32_t round, double deadline
     again.swap(refused_);
     for (const Refused& refused : again) {
         WatchedArea* area = watch.find(refused.page);
-        if (!area || record::now() > deadline)
-            continue;
+        if (!area || record::now() > deadline) continue;
         void* page = reinterpret_cast<void*>(refused.page);
         send_batch(*area, std::span<void*>(&page, 1), refused.position, round, true, result);
     }

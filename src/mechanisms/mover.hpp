@@ -14,11 +14,11 @@ struct MoveResult {
     std::uint64_t wanted = 0;     ///< of these, on another node than their owner's
     std::uint64_t moved = 0;      ///< verified
     std::uint64_t refused = 0;
-    std::uint64_t absent = 0;     ///< not populated
+    std::uint64_t absent = 0; ///< not populated
     std::uint32_t calls = 0;
     double seconds = 0;
     double longest_call = 0;
-    bool complete = true;         ///< false: the pause limit ended it; the rest is left for the next time
+    bool complete = true; ///< false: the pause limit ended it; the rest is left for the next time
     std::map<int, std::uint64_t> errors; ///< refused pages by errno
 };
 
@@ -26,8 +26,8 @@ class Mover {
   public:
     Mover(Kernel& kernel, const NodeMap& nodes);
 
-    /// Send granules (ascending) of an area to the node at `position`. Adds to `result`. Stops where `deadline`
-    /// (seconds of record::now()) has passed, and says so in result.complete.
+    /// Send granules (ascending) of an area to the node at `position`. Adds to `result`. Stops where
+    /// `deadline` (seconds of record::now()) has passed, and says so in result.complete.
     void send(WatchedArea& area, std::span<const std::uint64_t> granules, int position, std::uint32_t round,
               double deadline, MoveResult& result);
 
@@ -43,7 +43,8 @@ class Mover {
   private:
     void send_batch(WatchedArea& area, std::span<void*> pages, int position, std::uint32_t round, bool retry,
                     MoveResult& result);
-    void send_stragglers(WatchedArea& area, std::span<const std::uint64_t> granules, int position, MoveResult& result);
+    void send_stragglers(WatchedArea& area, std::span<const std::uint64_t> granules, int position,
+                         MoveResult& result);
 
     Kernel& kernel_;
     const NodeMap& nodes_;

@@ -1,9 +1,11 @@
-// Migrate on next touch (Löf, Nordén, Holmgren 2004): the pages are armed, and each goes to the node of the thread that
-// touches it next. `--arm first-iteration` arms everything once, when the outer iteration is known; `--arm every-region`
-// is their proposal for compilers, made at run time: all shared data before each parallel region.
+// Migrate on next touch (Löf, Nordén, Holmgren 2004): the pages are armed, and each goes to the node of the
+// thread that touches it next. `--arm first-iteration` arms everything once, when the outer iteration is
+// known; `--arm every-region` is their proposal for compilers, made at run time: all shared data before each
+// parallel region.
 //
-// A granule is 64 KiB unless the user says otherwise (one fault and one call for 16 pages), 2 MiB on huge pages. What no
-// thread touches within the iteration stays where it is; it is armed in parallel regions only (references/windows.hpp).
+// A granule is 64 KiB unless the user says otherwise (one fault and one call for 16 pages), 2 MiB on huge
+// pages. What no thread touches within the iteration stays where it is; it is armed in parallel regions only
+// (references/windows.hpp).
 #include "mechanisms/engine.hpp"
 
 #include "base/options.hpp"
@@ -18,23 +20,23 @@ constinit std::atomic<Kernel*> moving_kernel{nullptr};
 constinit std::atomic<std::uint64_t> target_bits{0};
 constinit std::atomic<std::uint32_t> handler_calls{0};
 
-/// [signal] Send a granule to the node that touches it. Alternate signal stacks are small: pages go in small groups.
+/// [signal] Send a granule to the node that touches it. Alternate signal stacks are small: pages go in small
+/// groups.
 void send_here(Range granule, int node) noexcept {
     Kernel* kernel = moving_kernel.load(std::memory_order_acquire);
-    if (!kernel || !NodeSet{target_bits.load(std::memory_order_relaxed)}.has(node))
-        return;
+    if (!kernel || !NodeSet{target_bits.load(std::memory_order_relaxed)}.has(node)) return;
     constexpr std::size_t group = 32;
     void* pages[group];
     int nodes[group];
     int status[group];
-    if (granule.bytes() == huge_page_bytes) { // whole, by its first address; small pages inside follow one by one
+    if (granule.bytes() ==
+        huge_page_bytes) { // whole, by its first address; small pages inside follow one by one
         pages[0] = reinterpret_cast<void*>(granule.begin);
         nodes[0] = node;
         kernel->move({pages, 1}, {nodes, 1}, {status, 1});
         handler_calls.fetch_add(1, std::memory_order_relaxed);
         pages[0] = reinterpret_cast<void*>(granule.end - page_bytes());
-        if (kernel->query({pages, 1}, {status, 1}) == 0 && (status[0] == node || status[0] < 0))
-            return;
+        if (kernel->query({pages, 1}, {status, 1}) == 0 && (status[0] == node || status[0] < 0)) return;
     }
     for (Address at = granule.begin; at < granule.end;) {
         std::size_t count = 0;
@@ -56,7 +58,9 @@ class NextTouch final : public Mechanism {
     }
     const char* name() const noexcept override { return "next-touch"; }
     bool samples() const noexcept override { return false; }
-    bool needs_windows() const noexcept override { return every_region_ || !armed_once_ || !untouched_.empty(); }
+    bool needs_windows() const noexcept override {
+        return every_region_ || !armed_once_ || !untouched_.empty();
+    }
     void iteration_begins(Engine& engine) override;
     void iteration_observed(Engine& engine, bool check) override;
     bool region_begins(Engine& engine, std::uint32_t region) override;
@@ -83,7 +87,8 @@ void NextTouch::collect(Engine& engine) {
     untouched_.clear();
     for (const auto& area : engine.watch().areas())
         for (const Range& part : area->armable) {
-            const std::size_t unit = std::max(area->granule, area->granule > page_bytes() ? area->granule : granule_);
+            const std::size_t unit =
+                std::max(area->granule, area->granule > page_bytes() ? area->granule : granule_);
             Address begin = std::max(part.begin, area->range.begin);
             Address end = std::min(part.end, area->range.end);
             if (!only_.empty()) {
@@ -104,26 +109,21 @@ void NextTouch::collect(Engine& engine) {
 }
 
 void NextTouch::iteration_begins(Engine& engine) {
-    if (armed_once_ && !only_.empty())
-        untouched_.clear(); // the one iteration that was asked for is over
-    if (every_region_ || armed_once_)
-        return;
+    if (armed_once_ && !only_.empty()) untouched_.clear(); // the one iteration that was asked for is over
+    if (every_region_ || armed_once_) return;
     armed_once_ = true;
     moving_kernel.store(&engine.kernel(), std::memory_order_release);
     target_bits.store(engine.machine().targets().bits, std::memory_order_relaxed);
     engine.own_areas();
     collect(engine);
-    if (engine.windows())
-        engine.windows()->set_touch_action(send_here);
+    if (engine.windows()) engine.windows()->set_touch_action(send_here);
 }
 
 bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
-    if (!engine.windows() || (!every_region_ && untouched_.empty()))
-        return false;
+    if (!engine.windows() || (!every_region_ && untouched_.empty())) return false;
     if (every_region_) {
         // Initialisation runs once, and places its pages by first touch anyway.
-        if (engine.regions()[region].count < 2)
-            return false;
+        if (engine.regions()[region].count < 2) return false;
         moving_kernel.store(&engine.kernel(), std::memory_order_release);
         target_bits.store(engine.machine().targets().bits, std::memory_order_relaxed);
         engine.windows()->set_touch_action(send_here);
@@ -133,11 +133,12 @@ bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
         area_changes_ = engine.area_changes();
         std::erase_if(untouched_, [&](const Range& range) { return !engine.watch().find(range.begin); });
     }
-    // More granules than a window holds: the regions arm one part after the other, round and round, so that memory that
-    // nobody touches cannot keep the rest from its turn.
+    // More granules than a window holds: the regions arm one part after the other, round and round, so that
+    // memory that nobody touches cannot keep the rest from its turn.
     if (untouched_.size() > Windows::capacity) {
-        const auto after = std::upper_bound(untouched_.begin(), untouched_.end(), turn_,
-                                            [](Address value, const Range& range) { return value < range.begin; });
+        const auto after =
+            std::upper_bound(untouched_.begin(), untouched_.end(), turn_,
+                             [](Address value, const Range& range) { return value < range.begin; });
         const auto room = static_cast<std::ptrdiff_t>(Windows::capacity);
         const auto first = after == untouched_.end() ? untouched_.begin() : after;
         const auto last = untouched_.end() - first > room ? first + room : untouched_.end();
@@ -150,18 +151,17 @@ bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
 }
 
 void NextTouch::region_ended(Engine& engine) {
-    if (open_.empty())
-        return;
+    if (open_.empty()) return;
     open_.clear();
     // What was touched is not armed again; what moved is what a query finds on the toucher's node.
     std::vector<Range> touched;
     std::vector<void*> pages;
     std::vector<int> wanted;
     for (const Reference& reference : engine.references()) {
-        const auto at = std::upper_bound(untouched_.begin(), untouched_.end(), reference.address,
-                                         [](Address value, const Range& range) { return value < range.begin; });
-        if (at == untouched_.begin())
-            continue;
+        const auto at =
+            std::upper_bound(untouched_.begin(), untouched_.end(), reference.address,
+                             [](Address value, const Range& range) { return value < range.begin; });
+        if (at == untouched_.begin()) continue;
         touched.push_back(*(at - 1));
         for (Address page = (at - 1)->begin; page < (at - 1)->end; page += page_bytes()) {
             pages.push_back(reinterpret_cast<void*>(page));
@@ -181,13 +181,14 @@ void NextTouch::region_ended(Engine& engine) {
     refused_ += refused;
     engine.statistics().moved += moved;
     engine.statistics().refused += refused;
-    std::sort(touched.begin(), touched.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    std::sort(touched.begin(), touched.end(),
+              [](const Range& a, const Range& b) { return a.begin < b.begin; });
     std::vector<Range> left;
-    std::set_difference(untouched_.begin(), untouched_.end(), touched.begin(), touched.end(), std::back_inserter(left),
+    std::set_difference(untouched_.begin(), untouched_.end(), touched.begin(), touched.end(),
+                        std::back_inserter(left),
                         [](const Range& a, const Range& b) { return a.begin < b.begin; });
     untouched_ = std::move(left);
-    if (moved + refused == 0)
-        return;
+    if (moved + refused == 0) return;
     record::move_row row;
     row.area = ~record::u32{0}; // all areas together
     row.time = record::now();

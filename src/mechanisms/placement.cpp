@@ -9,12 +9,12 @@ constexpr std::size_t batch = 1024;
 }
 
 PlacementResult place_pages(Kernel& kernel, const NodeMap& nodes, Range range,
-                            const std::function<policy::Node(std::uint64_t)>& target_of, MemoryPolicy policy) {
+                            const std::function<policy::Node(std::uint64_t)>& target_of,
+                            MemoryPolicy policy) {
     const Range whole = whole_pages(range);
     PlacementResult result;
     result.pages = whole.bytes() / page_bytes();
-    if (result.pages == 0)
-        return result;
+    if (result.pages == 0) return result;
     kernel.bind(whole, policy);
     std::vector<void*> pages;
     std::vector<int> targets;
@@ -55,8 +55,7 @@ std::uint64_t where_pages_are(Kernel& kernel, Range range, std::span<int> nodes)
         for (std::uint64_t i = first; i < until; ++i)
             pages.push_back(reinterpret_cast<void*>(whole.begin + i * page_bytes()));
         const std::span<int> part = nodes.subspan(first, pages.size());
-        if (kernel.query(pages, part) != 0)
-            std::fill(part.begin(), part.end(), -1);
+        if (kernel.query(pages, part) != 0) std::fill(part.begin(), part.end(), -1);
         for (int& node : part)
             node = std::max(node, -1);
     }

@@ -10,17 +10,19 @@
 namespace homing {
 
 struct PlacementResult {
-    std::uint64_t pages = 0;   ///< whole pages of the range
-    std::uint64_t absent = 0;  ///< not populated: their policy decides when they are touched
-    std::uint64_t there = 0;   ///< on their node afterwards (second query)
+    std::uint64_t pages = 0;  ///< whole pages of the range
+    std::uint64_t absent = 0; ///< not populated: their policy decides when they are touched
+    std::uint64_t there = 0;  ///< on their node afterwards (second query)
     std::uint64_t refused = 0;
 };
 
-/// Page i of the range's whole pages goes to target_of(i), a position of `nodes`; pages to come follow `policy`.
+/// Page i of the range's whole pages goes to target_of(i), a position of `nodes`; pages to come follow
+/// `policy`.
 PlacementResult place_pages(Kernel& kernel, const NodeMap& nodes, Range range,
                             const std::function<policy::Node(std::uint64_t)>& target_of, MemoryPolicy policy);
 
-/// The node of each whole page, -1 where it is not populated. Returns the number of pages; fills at most `nodes`.
+/// The node of each whole page, -1 where it is not populated. Returns the number of pages; fills at most
+/// `nodes`.
 std::uint64_t where_pages_are(Kernel& kernel, Range range, std::span<int> nodes);
 
 } // namespace homing

@@ -12,10 +12,10 @@ namespace homing {
 struct RegionInfo {
     Address function = 0;
     bool is_barrier = false;
-    std::uint64_t count = 0;        ///< all entries
-    std::uint64_t timed = 0;        ///< entries that were timed
-    double seconds = 0;             ///< of the timed ones
-    std::uint32_t in_iteration = 0; ///< entries in the current iteration
+    std::uint64_t count = 0;          ///< all entries
+    std::uint64_t timed = 0;          ///< entries that were timed
+    double seconds = 0;               ///< of the timed ones
+    std::uint32_t in_iteration = 0;   ///< entries in the current iteration
     std::uint32_t last_iteration = 0; ///< entries in the iteration before
 
     double mean_seconds() const noexcept { return timed ? seconds / static_cast<double>(timed) : 0; }
@@ -35,13 +35,10 @@ class RegionTable {
         std::size_t at = (function * 0x9e3779b97f4a7c15ULL) >> (64 - 13);
         for (;; at = (at + 1) % slots_.size()) {
             const std::uint32_t slot = slots_[at];
-            if (slot == 0)
-                break;
-            if (regions_[slot - 1].function == function)
-                return slot - 1;
+            if (slot == 0) break;
+            if (regions_[slot - 1].function == function) return slot - 1;
         }
-        if (regions_.size() == capacity)
-            return capacity - 1;
+        if (regions_.size() == capacity) return capacity - 1;
         RegionInfo info;
         info.function = function;
         info.is_barrier = barrier;

@@ -34,17 +34,16 @@ CodePlace code_place(Address address) {
     if (address && ::dladdr(reinterpret_cast<void*>(address), &info)) {
         place.object = info.dli_fname ? info.dli_fname : "";
         place.offset = address - reinterpret_cast<Address>(info.dli_fbase);
-        if (info.dli_sname)
-            place.symbol = info.dli_sname;
+        if (info.dli_sname) place.symbol = info.dli_sname;
     }
     return place;
 }
 
 std::string heap_name(const AreaEntry& entry) {
-    // The first frame outside the language's runtime names the block best; reports resolve it to a source line.
+    // The first frame outside the language's runtime names the block best; reports resolve it to a source
+    // line.
     for (const Address frame : entry.origin) {
-        if (!frame)
-            break;
+        if (!frame) break;
         const CodePlace place = code_place(frame);
         const char* object = base_name(place.object.c_str());
         if (std::strncmp(object, "libstdc++", 9) == 0 || std::strncmp(object, "libgfortran", 11) == 0 ||
@@ -52,7 +51,8 @@ std::string heap_name(const AreaEntry& entry) {
             continue;
         char text[256];
         if (place.symbol.empty())
-            std::snprintf(text, sizeof text, "heap@%s+0x%llx", object, static_cast<unsigned long long>(place.offset));
+            std::snprintf(text, sizeof text, "heap@%s+0x%llx", object,
+                          static_cast<unsigned long long>(place.offset));
         else
             std::snprintf(text, sizeof text, "heap@%s:%s+0x%llx", object, place.symbol.c_str(),
                           static_cast<unsigned long long>(place.offset));
@@ -66,8 +66,8 @@ int count_objects(dl_phdr_info* info, std::size_t, void* count) noexcept {
     return 1;
 }
 
-/// Areas that the program named: one that is most of a known block renames it, one within a block is that block's, any
-/// other is an area of its own.
+/// Areas that the program named: one that is most of a known block renames it, one within a block is that
+/// block's, any other is an area of its own.
 void add_named(std::vector<AreaEntry>& entries) {
     std::vector<AreaEntry> named;
     named_areas(named);
@@ -77,11 +77,9 @@ void add_named(std::vector<AreaEntry>& entries) {
         for (std::size_t i = 0; i < known && !inside; ++i) {
             const Range& block = entries[i].range;
             inside = block.begin <= entry.range.begin && entry.range.end <= block.end;
-            if (inside && entry.range.bytes() * 10 >= block.bytes() * 9)
-                entries[i].name = entry.name;
+            if (inside && entry.range.bytes() * 10 >= block.bytes() * 9) entries[i].name = entry.name;
         }
-        if (!inside)
-            entries.push_back(entry);
+        if (!inside) entries.push_back(entry);
     }
 }
 
@@ -109,8 +107,7 @@ Range WatchedArea::granule_range(std::uint64_t index) const noexcept {
 
 bool WatchedArea::is_armable(std::uint64_t index) const noexcept {
     const Range wanted = granule_range(index);
-    if (wanted.bytes() != granule)
-        return false; // a part of a huge page would split it
+    if (wanted.bytes() != granule) return false; // a part of a huge page would split it
     const auto at = std::upper_bound(armable.begin(), armable.end(), wanted.begin,
                                      [](Address value, const Range& part) { return value < part.begin; });
     return at != armable.begin() && wanted.end <= (at - 1)->end;
@@ -135,15 +132,14 @@ AreaFilter::AreaFilter(const char* text) {
 bool AreaFilter::accepts(const std::string& name) const {
     bool accepted = rules_.empty() || !rules_.front().include;
     for (const Rule& rule : rules_)
-        if (glob_match(rule.pattern.c_str(), name.c_str()))
-            accepted = rule.include;
+        if (glob_match(rule.pattern.c_str(), name.c_str())) accepted = rule.include;
     return accepted;
 }
 
 WatchList::WatchList(const NodeMap& nodes, std::uint64_t seed)
-    : nodes_(nodes), seed_(seed), filter_(option_text(Option::areas)), minimum_(option_size(Option::area_minimum)) {
-    if (!filter_.error().empty())
-        record::message(record::Level::warning, filter_.error());
+    : nodes_(nodes), seed_(seed), filter_(option_text(Option::areas)),
+      minimum_(option_size(Option::area_minimum)) {
+    if (!filter_.error().empty()) record::message(record::Level::warning, filter_.error());
 }
 
 void WatchList::record(const WatchedArea& area, double now) const {
@@ -168,11 +164,9 @@ void WatchList::adopt(const AreaEntry& entry, double now) {
     auto area = std::make_unique<WatchedArea>();
     area->entry = entry;
     area->range = whole_pages(entry.range);
-    if (area->range.empty())
-        return;
+    if (area->range.empty()) return;
     area->name = entry.name ? entry.name : heap_name(entry);
-    if (!filter_.accepts(area->name))
-        return;
+    if (!filter_.accepts(area->name)) return;
     area->id = next_id_++;
     const bool huge = area->range.bytes() >= huge_page_bytes && holds_huge_pages(area->range);
     area->granule = huge ? huge_page_bytes : page_bytes();
@@ -211,8 +205,7 @@ bool WatchList::synchronise(double now) {
     const std::uint64_t changes = area_registry().changes();
     const std::uint64_t objects = loaded_objects_version();
     const std::uint64_t names = named_areas_version();
-    if (changes == seen_changes_ && objects == seen_objects_ && names == seen_names_)
-        return false;
+    if (changes == seen_changes_ && objects == seen_objects_ && names == seen_names_) return false;
     seen_names_ = names;
     if (objects != seen_objects_) {
         // An object may have gone: its static arrays go with it. Start over, keep what is still there.
@@ -280,11 +273,10 @@ bool WatchList::synchronise(double now) {
 }
 
 WatchedArea* WatchList::find(Address address) noexcept {
-    const auto at =
-        std::upper_bound(areas_.begin(), areas_.end(), address,
-                         [](Address value, const std::unique_ptr<WatchedArea>& area) { return value < area->range.begin; });
-    if (at == areas_.begin())
-        return nullptr;
+    const auto at = std::upper_bound(
+        areas_.begin(), areas_.end(), address,
+        [](Address value, const std::unique_ptr<WatchedArea>& area) { return value < area->range.begin; });
+    if (at == areas_.begin()) return nullptr;
     WatchedArea* area = (at - 1)->get();
     return area->range.contains(address) ? area : nullptr;
 }

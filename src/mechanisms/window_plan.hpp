@@ -1,8 +1,8 @@
 // Which granules are armed in which region, and how many: windows may take a small share of the run only.
 //
-// All granules that the areas' sample plans ask for stand in one shuffled list; each region takes the next few of them
-// that it is known to touch. So a sample is of pairs (page, region): what a page's counters hold after an iteration is
-// a fair draw of who touched it first in its regions.
+// All granules that the areas' sample plans ask for stand in one shuffled list; each region takes the next
+// few of them that it is known to touch. So a sample is of pairs (page, region): what a page's counters hold
+// after an iteration is a fair draw of who touched it first in its regions.
 #pragma once
 
 #include "mechanisms/watch.hpp"
@@ -22,8 +22,8 @@ class WindowPlan {
 
     /// Collect what the areas want to have sampled (WatchedArea::pending) into the shuffled list.
     void gather(WatchList& watch);
-    /// Granules for a region about to begin, ascending. `seconds` is what the region took so far on average; `elapsed`
-    /// the time since the start of the process.
+    /// Granules for a region about to begin, ascending. `seconds` is what the region took so far on average;
+    /// `elapsed` the time since the start of the process.
     const std::vector<Range>& choose(WatchList& watch, std::uint32_t region, double seconds, double elapsed);
     /// After the region: what was touched of what was armed.
     void observed(WatchList& watch, std::uint32_t region, const std::vector<Reference>& references);

@@ -12,7 +12,8 @@ enum Standing : int { undecided, is_aside, active };
 constinit std::atomic<int> standing{undecided};
 constinit std::atomic<Listener*> listener{nullptr};
 constinit std::atomic<Starter> starter{nullptr};
-// The thread that drives the open top-level region, by the address of a variable of its own; null: none is open.
+// The thread that drives the open top-level region, by the address of a variable of its own; null: none is
+// open.
 constinit std::atomic<const void*> driver{nullptr};
 constinit thread_local int depth = 0;
 
@@ -24,8 +25,7 @@ bool decide() noexcept {
     const Starter start = starter.load(std::memory_order_acquire);
     if (!start) // a constructor that runs before ours has regions: it is too early to decide
         return false;
-    if (deciding.exchange(true))
-        return false;
+    if (deciding.exchange(true)) return false;
     const Inside inside;
     Listener* found = start();
     listener.store(found, std::memory_order_release);
@@ -40,12 +40,9 @@ void set_starter(Starter function) noexcept { starter.store(function, std::memor
 
 bool begin(Address function) noexcept {
     const int now = standing.load(std::memory_order_acquire);
-    if (now == is_aside || is_inside())
-        return false;
-    if (now == undecided && !decide())
-        return false;
-    if (depth++ != 0)
-        return true; // nested on the driving thread
+    if (now == is_aside || is_inside()) return false;
+    if (now == undecided && !decide()) return false;
+    if (depth++ != 0) return true; // nested on the driving thread
     const void* expected = nullptr;
     if (!driver.compare_exchange_strong(expected, self(), std::memory_order_acq_rel))
         return true; // nested on a team's thread, or another thread's region at the same time
@@ -55,10 +52,8 @@ bool begin(Address function) noexcept {
 }
 
 void end() noexcept {
-    if (depth == 0 || --depth != 0)
-        return;
-    if (driver.load(std::memory_order_acquire) != self())
-        return;
+    if (depth == 0 || --depth != 0) return;
+    if (driver.load(std::memory_order_acquire) != self()) return;
     if (standing.load(std::memory_order_acquire) == active) {
         const Inside inside;
         listener.load(std::memory_order_acquire)->region_end();
@@ -67,8 +62,7 @@ void end() noexcept {
 }
 
 bool begin_without_end(Address function) noexcept {
-    if (depth != 0 && driver.load(std::memory_order_acquire) == self())
-        end();
+    if (depth != 0 && driver.load(std::memory_order_acquire) == self()) end();
     return begin(function);
 }
 

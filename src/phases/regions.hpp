@@ -1,6 +1,6 @@
-// Where the program is: the begin and end of top-level parallel regions and the barriers within, as the doors (OMPT,
-// libgomp's entry points, the C API) report them, handed to one listener. Nested regions, and regions that other
-// threads open at the same time, are the program's own business and pass by.
+// Where the program is: the begin and end of top-level parallel regions and the barriers within, as the doors
+// (OMPT, libgomp's entry points, the C API) report them, handed to one listener. Nested regions, and regions
+// that other threads open at the same time, are the program's own business and pass by.
 #pragma once
 
 #include "base/pages.hpp"
@@ -19,8 +19,8 @@ class Listener {
     virtual void barrier(Address site) noexcept = 0;
 };
 
-/// How to start when the first region shows that this process uses OpenMP: returns the listener, or null to step
-/// aside for good.
+/// How to start when the first region shows that this process uses OpenMP: returns the listener, or null to
+/// step aside for good.
 using Starter = Listener* (*)() noexcept;
 void set_starter(Starter starter) noexcept;
 
@@ -29,8 +29,8 @@ bool begin(Address function) noexcept;
 void end() noexcept;
 void barrier(Address site) noexcept;
 
-/// The doors of the runtime cannot tell when a region ends (a foreign OMPT tool is in charge): the listener is told
-/// of an end right before the next begin.
+/// The doors of the runtime cannot tell when a region ends (a foreign OMPT tool is in charge): the listener
+/// is told of an end right before the next begin.
 bool begin_without_end(Address function) noexcept;
 
 /// homing does nothing (more) in this process: hooks pass straight through.

@@ -1,12 +1,13 @@
-// The record file: one header that describes itself, then rows of a fixed size, appended through a shared mapping,
-// so that a record can be read after the process was killed. No descriptor stays open.
+// The record file: one header that describes itself, then rows of a fixed size, appended through a shared
+// mapping, so that a record can be read after the process was killed. No descriptor stays open.
 //
-// Layout: 16,384 bytes of header: the line "homing-record 1\n", then JSON (terminated by a newline, padded with
-// zeros), then rows. Unused rows at the end of the file are zero (kind 0). The JSON has: format, row_bytes,
-// header_bytes, rows {name: {kind, fields: [[name, type, length, offset]...]}}, pid, rank (null outside MPI),
-// program, arguments, arguments_truncated, host, start (seconds since the epoch), homing (version), page_bytes.
-// Bytes of names that are no UTF-8 are lone surrogates U+DCxx (Python: os.fsencode gives the bytes back). A row's
-// first four bytes are its kind, written last; row fields begin at the offsets told, little end first.
+// Layout: 16,384 bytes of header: the line "homing-record 1\n", then JSON (terminated by a newline, padded
+// with zeros), then rows. Unused rows at the end of the file are zero (kind 0). The JSON has: format,
+// row_bytes, header_bytes, rows {name: {kind, fields: [[name, type, length, offset]...]}}, pid, rank (null
+// outside MPI), program, arguments, arguments_truncated, host, start (seconds since the epoch), homing
+// (version), page_bytes. Bytes of names that are no UTF-8 are lone surrogates U+DCxx (Python: os.fsencode
+// gives the bytes back). A row's first four bytes are its kind, written last; row fields begin at the offsets
+// told, little end first.
 #pragma once
 
 #include "record/rows.hpp"
@@ -16,9 +17,10 @@
 
 namespace homing::record {
 
-/// Open the record of this process at `path` (%p, %r, %% expanded; made absolute). False: not possible, said once to
-/// nobody: homing works on without a record. An empty path: no record. A file that is there already is replaced only
-/// if it is empty or a record (a new file takes its name; another process that still writes the old one goes on).
+/// Open the record of this process at `path` (%p, %r, %% expanded; made absolute). False: not possible, said
+/// once to nobody: homing works on without a record. An empty path: no record. A file that is there already
+/// is replaced only if it is empty or a record (a new file takes its name; another process that still writes
+/// the old one goes on).
 bool open(const char* path) noexcept;
 
 /// Append one row. Any row struct of rows.hpp. Driver thread only; silently nothing where no record is open.
@@ -30,7 +32,8 @@ u32 text(std::string_view value) noexcept;
 
 void fact(std::string_view key, std::string_view value) noexcept;
 
-/// Say something to the user, through the record: the launcher prints it. Equal texts are written once and counted.
+/// Say something to the user, through the record: the launcher prints it. Equal texts are written once and
+/// counted.
 enum class Level : u32 { note = 1, warning = 2, not_done = 3 };
 void message(Level level, std::string_view value) noexcept;
 

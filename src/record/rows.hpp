@@ -1,5 +1,5 @@
-// The rows of a record file. Each row is 128 bytes, begins with its kind, and is described in the file's own header,
-// so that readers need nothing but the file. Rows are only appended; the last state wins.
+// The rows of a record file. Each row is 128 bytes, begins with its kind, and is described in the file's own
+// header, so that readers need nothing but the file. Rows are only appended; the last state wins.
 //
 // HOMING_ROW_FIELDS lists every row type once: the structs, and the description in the header, come from it.
 // Text longer than a field is stored in `text` rows and referred to by its id (0: none).
@@ -14,61 +14,75 @@ inline constexpr std::size_t row_bytes = 128;
 
 // ROW(kind number, name, fields) with FIELD(type, name) and ARRAY(type, name, length)
 // Times are seconds since the start of the process's record (monotonic clock).
-#define HOMING_ROWS(ROW, FIELD, ARRAY)                                                                               \
-    /* a piece of a text: bytes of the text `id` at `offset` */                                                      \
-    ROW(1, text, FIELD(u32, id) FIELD(u32, offset) FIELD(u32, total) ARRAY(char, bytes, 112))                        \
-    /* a fact of the run: key and value are text ids, e.g. source, door, binding, mechanism, end */                  \
-    ROW(2, fact, FIELD(u32, key) FIELD(f64, time) FIELD(u32, value))                                                 \
-    /* what the user should know: level 1 note, 2 warning, 3 something was not done */                               \
-    ROW(3, message, FIELD(u32, text) FIELD(f64, time) FIELD(u32, level) FIELD(u32, repeats))                         \
-    /* a NUMA node */                                                                                                \
-    ROW(4, node, FIELD(i32, index) FIELD(u64, memory_bytes) FIELD(u64, free_bytes) FIELD(i32, cpus)                  \
-                     FIELD(i32, target) FIELD(i32, position))                                                        \
-    /* distances from node `from` to nodes first..first+7 */                                                         \
-    ROW(5, distance, FIELD(i32, from) FIELD(i32, first) FIELD(i32, count) ARRAY(f32, to, 8))                         \
-    /* a memory area: kind 1 static, 2 heap, 3 named, 4 segment; name, object, origin objects are text ids; */       \
-    /* origin[i] is a code offset in object origin_object[i] (return address) */                                     \
-    ROW(6, area, FIELD(u32, id) FIELD(u64, begin) FIELD(u64, bytes) FIELD(u32, kind) FIELD(u32, name)                \
-                     FIELD(u32, object) FIELD(u32, granule) FIELD(f64, time) ARRAY(u64, origin, 4)                   \
-                     ARRAY(u32, origin_object, 4))                                                                   \
-    ROW(7, area_end, FIELD(u32, id) FIELD(f64, time))                                                                \
-    /* pages of an area on each node, nodes first..first+7 by position; when: 1 found, 2 now, 3 at the end; */       \
-    /* absent: not populated; pages are base pages; sampled 1: scaled from a sample */                               \
-    ROW(8, placement, FIELD(u32, area) FIELD(f64, time) FIELD(u32, when) FIELD(u32, first) FIELD(u32, sampled)       \
-                          FIELD(u32, iteration) ARRAY(u64, pages, 8) FIELD(u64, absent))                             \
-    /* one outer iteration; state: 1 searching 2 observing 3 settled; */                                           \
-    /* basis: 1 period 2 anchor 3 barriers 4 time 5 call 6 guess */                                                \
-    ROW(9, iteration, FIELD(u32, number) FIELD(f64, time) FIELD(f64, seconds) FIELD(u32, regions)                    \
-                          FIELD(u32, state) FIELD(u32, basis) FIELD(u64, references) FIELD(u64, moved)               \
-                          FIELD(f64, overhead_seconds) FIELD(f64, remote_fraction))                                  \
-    /* a parallel region: its outlined function as an offset in an object */                                         \
-    ROW(10, region, FIELD(u32, id) FIELD(u64, offset) FIELD(u32, object) FIELD(u64, count) FIELD(f64, seconds)       \
-                        FIELD(u32, symbol))                                                                          \
-    /* a batch of moves of one area; errors: refused pages by errno in rows of kind refusal */                       \
-    ROW(11, move, FIELD(u32, area) FIELD(f64, time) FIELD(u64, wanted) FIELD(u64, moved) FIELD(u64, refused)         \
-                      FIELD(u64, bytes) FIELD(f64, seconds) FIELD(f64, longest_call_seconds) FIELD(u32, calls)       \
-                      FIELD(u32, iteration) FIELD(u32, reason))                                                      \
-    ROW(12, refusal, FIELD(u32, area) FIELD(i32, error) FIELD(u64, pages) FIELD(u32, iteration))                     \
-    /* sampled references of an area: node of the thread (position) x home nodes first..first+7; scaled to lines */  \
-    ROW(13, references, FIELD(u32, area) FIELD(u32, iteration) FIELD(u32, from) FIELD(u32, first)                    \
-                            ARRAY(f64, to, 8) FIELD(f64, time))                                                      \
-    /* what was inferred: kind 0 none 1 block 2 cyclic 3 shared 4 mixed; runs, period pages, confidence */           \
-    ROW(14, ownership, FIELD(u32, area) FIELD(u32, iteration) FIELD(f64, time) FIELD(u32, kind) FIELD(u32, runs)     \
-                           FIELD(f64, period_pages) FIELD(f64, confidence) FIELD(u64, samples)                       \
-                           FIELD(u64, wanted) FIELD(u64, frozen) FIELD(u64, uncertain))                              \
-    /* what the guard said: estimated ns of remote accesses so far and of the move; permitted 0 or 1 */              \
-    ROW(15, guard, FIELD(u32, area) FIELD(u32, iteration) FIELD(f64, time) FIELD(f64, remote_ns)                     \
-                       FIELD(f64, move_ns) FIELD(u32, permitted))                                                    \
-    /* a thread that was seen in a region: node -1 unbound */                                                        \
-    ROW(16, thread, FIELD(u32, thread) FIELD(i32, node) FIELD(i32, cpu) FIELD(u32, bound) FIELD(f64, time))          \
-    /* memory that cannot be watched; what: text */                                                                  \
-    ROW(17, unwatched, FIELD(u32, what) FIELD(u64, begin) FIELD(u64, bytes))                                         \
-    /* where homing's own time went, cumulative; the newest row counts */                                            \
-    ROW(18, overhead, FIELD(f64, time) FIELD(f64, observing) FIELD(f64, deciding) FIELD(f64, moving)                 \
-                          FIELD(f64, hooks) FIELD(u64, faults) FIELD(u64, region_events))                            \
-    /* the process ended in order; status not known to us */                                                         \
-    ROW(19, end, FIELD(f64, time) FIELD(f64, parallel_seconds) FIELD(u32, iterations) FIELD(u32, settled_at)         \
-                     FIELD(u32, period) FIELD(u64, live_areas) FIELD(u64, dropped_areas))
+#define HOMING_ROWS(ROW, FIELD, ARRAY)                                                                       \
+    /* a piece of a text: bytes of the text `id` at `offset` */                                              \
+    ROW(1, text, FIELD(u32, id) FIELD(u32, offset) FIELD(u32, total) ARRAY(char, bytes, 112))                \
+    /* a fact of the run: key and value are text ids, e.g. source, door, binding, mechanism, end */          \
+    ROW(2, fact, FIELD(u32, key) FIELD(f64, time) FIELD(u32, value))                                         \
+    /* what the user should know: level 1 note, 2 warning, 3 something was not done */                       \
+    ROW(3, message, FIELD(u32, text) FIELD(f64, time) FIELD(u32, level) FIELD(u32, repeats))                 \
+    /* a NUMA node */                                                                                        \
+    ROW(4, node,                                                                                             \
+        FIELD(i32, index) FIELD(u64, memory_bytes) FIELD(u64, free_bytes) FIELD(i32, cpus)                   \
+            FIELD(i32, target) FIELD(i32, position))                                                         \
+    /* distances from node `from` to nodes first..first+7 */                                                 \
+    ROW(5, distance, FIELD(i32, from) FIELD(i32, first) FIELD(i32, count) ARRAY(f32, to, 8))                 \
+    /* a memory area: kind 1 static, 2 heap, 3 named, 4 segment; name, object, origin objects are text ids;  \
+     */                                                                                                      \
+    /* origin[i] is a code offset in object origin_object[i] (return address) */                             \
+    ROW(6, area,                                                                                             \
+        FIELD(u32, id) FIELD(u64, begin) FIELD(u64, bytes) FIELD(u32, kind) FIELD(u32, name)                 \
+            FIELD(u32, object) FIELD(u32, granule) FIELD(f64, time) ARRAY(u64, origin, 4)                    \
+                ARRAY(u32, origin_object, 4))                                                                \
+    ROW(7, area_end, FIELD(u32, id) FIELD(f64, time))                                                        \
+    /* pages of an area on each node, nodes first..first+7 by position; when: 1 found, 2 now, 3 at the end;  \
+     */                                                                                                      \
+    /* absent: not populated; pages are base pages; sampled 1: scaled from a sample */                       \
+    ROW(8, placement,                                                                                        \
+        FIELD(u32, area) FIELD(f64, time) FIELD(u32, when) FIELD(u32, first) FIELD(u32, sampled)             \
+            FIELD(u32, iteration) ARRAY(u64, pages, 8) FIELD(u64, absent))                                   \
+    /* one outer iteration; state: 1 searching 2 observing 3 settled; */                                     \
+    /* basis: 1 period 2 anchor 3 barriers 4 time 5 call 6 guess */                                          \
+    ROW(9, iteration,                                                                                        \
+        FIELD(u32, number) FIELD(f64, time) FIELD(f64, seconds) FIELD(u32, regions) FIELD(u32, state)        \
+            FIELD(u32, basis) FIELD(u64, references) FIELD(u64, moved) FIELD(f64, overhead_seconds)          \
+                FIELD(f64, remote_fraction))                                                                 \
+    /* a parallel region: its outlined function as an offset in an object */                                 \
+    ROW(10, region,                                                                                          \
+        FIELD(u32, id) FIELD(u64, offset) FIELD(u32, object) FIELD(u64, count) FIELD(f64, seconds)           \
+            FIELD(u32, symbol))                                                                              \
+    /* a batch of moves of one area; errors: refused pages by errno in rows of kind refusal */               \
+    ROW(11, move,                                                                                            \
+        FIELD(u32, area) FIELD(f64, time) FIELD(u64, wanted) FIELD(u64, moved) FIELD(u64, refused)           \
+            FIELD(u64, bytes) FIELD(f64, seconds) FIELD(f64, longest_call_seconds) FIELD(u32, calls)         \
+                FIELD(u32, iteration) FIELD(u32, reason))                                                    \
+    ROW(12, refusal, FIELD(u32, area) FIELD(i32, error) FIELD(u64, pages) FIELD(u32, iteration))             \
+    /* sampled references of an area: node of the thread (position) x home nodes first..first+7; scaled to   \
+     * lines */                                                                                              \
+    ROW(13, references,                                                                                      \
+        FIELD(u32, area) FIELD(u32, iteration) FIELD(u32, from) FIELD(u32, first) ARRAY(f64, to, 8)          \
+            FIELD(f64, time))                                                                                \
+    /* what was inferred: kind 0 none 1 block 2 cyclic 3 shared 4 mixed; runs, period pages, confidence */   \
+    ROW(14, ownership,                                                                                       \
+        FIELD(u32, area) FIELD(u32, iteration) FIELD(f64, time) FIELD(u32, kind) FIELD(u32, runs)            \
+            FIELD(f64, period_pages) FIELD(f64, confidence) FIELD(u64, samples) FIELD(u64, wanted)           \
+                FIELD(u64, frozen) FIELD(u64, uncertain))                                                    \
+    /* what the guard said: estimated ns of remote accesses so far and of the move; permitted 0 or 1 */      \
+    ROW(15, guard,                                                                                           \
+        FIELD(u32, area) FIELD(u32, iteration) FIELD(f64, time) FIELD(f64, remote_ns) FIELD(f64, move_ns)    \
+            FIELD(u32, permitted))                                                                           \
+    /* a thread that was seen in a region: node -1 unbound */                                                \
+    ROW(16, thread, FIELD(u32, thread) FIELD(i32, node) FIELD(i32, cpu) FIELD(u32, bound) FIELD(f64, time))  \
+    /* memory that cannot be watched; what: text */                                                          \
+    ROW(17, unwatched, FIELD(u32, what) FIELD(u64, begin) FIELD(u64, bytes))                                 \
+    /* where homing's own time went, cumulative; the newest row counts */                                    \
+    ROW(18, overhead,                                                                                        \
+        FIELD(f64, time) FIELD(f64, observing) FIELD(f64, deciding) FIELD(f64, moving) FIELD(f64, hooks)     \
+            FIELD(u64, faults) FIELD(u64, region_events))                                                    \
+    /* the process ended in order; status not known to us */                                                 \
+    ROW(19, end,                                                                                             \
+        FIELD(f64, time) FIELD(f64, parallel_seconds) FIELD(u32, iterations) FIELD(u32, settled_at)          \
+            FIELD(u32, period) FIELD(u64, live_areas) FIELD(u64, dropped_areas))
 
 using u32 = std::uint32_t;
 using i32 = std::int32_t;
@@ -79,11 +93,11 @@ using f32 = float;
 #define HOMING_FIELD(type, name) type name = {};
 #define HOMING_ARRAY(type, name, length) type name[length] = {};
 // The row's own kind is called `row`: `kind` is a field of some rows (of an area, of an ownership).
-#define HOMING_ROW(number, label, fields)                                                                            \
-    struct label##_row {                                                                                             \
-        u32 row = number;                                                                                            \
-        fields                                                                                                       \
-    };                                                                                                               \
+#define HOMING_ROW(number, label, fields)                                                                    \
+    struct label##_row {                                                                                     \
+        u32 row = number;                                                                                    \
+        fields                                                                                               \
+    };                                                                                                       \
     static_assert(sizeof(label##_row) <= row_bytes);
 HOMING_ROWS(HOMING_ROW, HOMING_FIELD, HOMING_ARRAY)
 #undef HOMING_ROW

@@ -19,7 +19,8 @@ struct Reference {
     Address address = 0;
     std::int16_t node = -1;
     bool write = false;
-    std::uint32_t weight = 1; ///< references this sample stands for, in units of the source's unit(), at least 1
+    std::uint32_t weight =
+        1; ///< references this sample stands for, in units of the source's unit(), at least 1
 };
 
 /// What a source can watch now: the watched ranges, ascending and disjoint, with their granule.
@@ -29,8 +30,8 @@ struct WatchedRange {
     int area = -1; ///< index of the engine's area
 };
 
-/// A source of references. All calls come from the driver of the engine (one thread at a time) at points outside
-/// parallel regions, except region_begin/end, which bracket a top-level parallel region.
+/// A source of references. All calls come from the driver of the engine (one thread at a time) at points
+/// outside parallel regions, except region_begin/end, which bracket a top-level parallel region.
 class ReferenceSource {
   public:
     virtual ~ReferenceSource() = default;
@@ -39,7 +40,8 @@ class ReferenceSource {
     /// Can it work here? Empty string: yes. Otherwise the reason in a few words ("perf_event_paranoid is 3").
     virtual std::string unavailable() = 0;
 
-    /// Begin to observe these ranges (called again whenever the set changes). False: refused, reason() says why.
+    /// Begin to observe these ranges (called again whenever the set changes). False: refused, reason() says
+    /// why.
     virtual bool start(std::span<const WatchedRange> ranges) = 0;
     /// Stop observing; the machine is left as it was found.
     virtual void stop() = 0;
@@ -47,11 +49,12 @@ class ReferenceSource {
     /// Take out what was seen since the last call.
     virtual void drain(std::vector<Reference>& out) = 0;
 
-    /// References that weight 1 stands for: small weights keep 16-bit counters from saturating. PMU: the sampling period
-    /// that it began with; others: 1 (a fault that was seen).
+    /// References that weight 1 stands for: small weights keep 16-bit counters from saturating. PMU: the
+    /// sampling period that it began with; others: 1 (a fault that was seen).
     virtual std::uint64_t unit() const noexcept { return 1; }
 
-    /// In the child of a fork: forget rings and the like, which do not exist there, without giving anything back.
+    /// In the child of a fork: forget rings and the like, which do not exist there, without giving anything
+    /// back.
     virtual void abandon() noexcept {}
 
     /// Samples lost (ring overruns, refused protections) since start.
@@ -62,13 +65,13 @@ class ReferenceSource {
     virtual bool needs_plan() const noexcept { return false; }
 };
 
-/// Precise memory samples of the PMU: Intel PEBS, AMD IBS, Arm SPE. `sysfs` is the root of the sysfs tree, so that
-/// recorded trees of other machines can be tested.
+/// Precise memory samples of the PMU: Intel PEBS, AMD IBS, Arm SPE. `sysfs` is the root of the sysfs tree, so
+/// that recorded trees of other machines can be tested.
 ReferenceSource* make_pmu_source(Kernel& kernel, const char* sysfs = "/sys", const char* proc = "/proc");
 
-/// The kernel's NUMA hint faults, read as perf software page-fault events. While it observes, it lays the `observed`
-/// layer of `keeper` over the watched ranges; with the engine's own keeper the layers of both stay in order. Without
-/// one it uses its own.
+/// The kernel's NUMA hint faults, read as perf software page-fault events. While it observes, it lays the
+/// `observed` layer of `keeper` over the watched ranges; with the engine's own keeper the layers of both stay
+/// in order. Without one it uses its own.
 ReferenceSource* make_hint_fault_source(Kernel& kernel, const Machine& machine, const char* proc = "/proc",
                                         PolicyKeeper* keeper = nullptr);
 

@@ -1,10 +1,12 @@
-// References by windows: a bounded sample of pages is protected during one parallel region, and the first touch of
-// each is counted by a signal handler. Works on every kernel, without rights; guarded, because a protected page breaks
-// system calls that read or write it. (Löf et al. 2004 arm pages so to migrate at the next touch; a window only looks.)
+// References by windows: a bounded sample of pages is protected during one parallel region, and the first
+// touch of each is counted by a signal handler. Works on every kernel, without rights; guarded, because a
+// protected page breaks system calls that read or write it. (Löf et al. 2004 arm pages so to migrate at the
+// next touch; a window only looks.)
 //
 // Guards, and where each is:
 //  - a window lives in one top-level parallel region only, and is closed before serial code runs (engine);
-//  - input and output calls on watched memory close the window first, and none opens while one runs (doors/guards);
+//  - input and output calls on watched memory close the window first, and none opens while one runs
+//  (doors/guards);
 //  - memory that is freed, moved or unmapped leaves the window first (doors/heap), lock-free;
 //  - a fault that is not ours closes the window and goes to the program's own handler (doors/signals);
 //  - SIGSEGV is never blocked while homing works, and alternate stacks are never protected (doors/signals);
@@ -36,8 +38,8 @@ class Windows final : public ReferenceSource {
     std::uint64_t lost() const noexcept override { return refused_; }
     bool needs_plan() const noexcept override { return true; }
 
-    /// Arm these granules (ascending, disjoint, page-aligned, inside the watched ranges). Called by the driver before
-    /// the team starts. Returns how many are armed: 0 where a guard forbids the window.
+    /// Arm these granules (ascending, disjoint, page-aligned, inside the watched ranges). Called by the
+    /// driver before the team starts. Returns how many are armed: 0 where a guard forbids the window.
     std::size_t open(std::span<const Range> granules) noexcept;
     /// Disarm what was not touched. Called by the driver after the team has ended.
     void close() noexcept;
@@ -49,8 +51,9 @@ class Windows final : public ReferenceSource {
     enum class Verdict { counted, retry, foreign };
     Verdict fault(Address address, bool write) noexcept;
 
-    /// [signal] A fault at `address` keeps coming back: whoever claimed the granule was held up before it could open it
-    /// (mprotect waits for whoever reads /proc/self/maps). False: not a granule of ours, or in the program's own hands.
+    /// [signal] A fault at `address` keeps coming back: whoever claimed the granule was held up before it
+    /// could open it (mprotect waits for whoever reads /proc/self/maps). False: not a granule of ours, or in
+    /// the program's own hands.
     bool open_again(Address address) noexcept;
 
     /// [any thread, lock-free] Memory is about to go away, or to be used by a system call.
@@ -58,7 +61,8 @@ class Windows final : public ReferenceSource {
     /// [any thread, signal] Everything back to normal now; the window counts as cut short.
     void abandon() noexcept override;
 
-    /// [any thread] A system call will use this memory: brackets it. begin returns whether end must be called.
+    /// [any thread] A system call will use this memory: brackets it. begin returns whether end must be
+    /// called.
     bool system_call_begin(const void* buffer, std::size_t bytes) noexcept;
     /// The same for a call whose memory is not known: the window ends.
     void system_call_begin() noexcept;
@@ -94,12 +98,12 @@ class Windows final : public ReferenceSource {
     bool watches(Address begin, Address end) const noexcept;
 
     Kernel& kernel_;
-    Slot* slots_ = nullptr;                       ///< own mapping: no allocator in a handler
+    Slot* slots_ = nullptr; ///< own mapping: no allocator in a handler
     std::atomic<std::size_t> count_{0};
     std::atomic<bool> open_{false};
-    std::atomic<std::uint32_t> building_{0};      ///< odd while slots are being filled
+    std::atomic<std::uint32_t> building_{0}; ///< odd while slots are being filled
     std::atomic<int> system_calls_{0};
-    std::atomic<int> changing_{0};                ///< threads between claiming a granule and opening it
+    std::atomic<int> changing_{0}; ///< threads between claiming a granule and opening it
     std::atomic<std::uint64_t> faults_{0};
     std::atomic<const char*> forbidden_{nullptr};
     std::atomic<TouchAction> action_{nullptr};
@@ -107,7 +111,7 @@ class Windows final : public ReferenceSource {
     std::uint64_t armed_total_ = 0;
 
     static constexpr std::size_t max_watched = 16384;
-    Range* watched_ = nullptr;                    ///< ascending; own mapping, read by any thread under watched_sequence_
+    Range* watched_ = nullptr; ///< ascending; own mapping, read by any thread under watched_sequence_
     std::atomic<std::size_t> watched_count_{0};
     std::atomic<std::uint32_t> watched_sequence_{0};
 

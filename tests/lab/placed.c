@@ -1,6 +1,6 @@
 // A program that knows where its pages are: it sweeps an array in blocks, then asks the kernel where each
-// page is, and which memory policies are in force before the first parallel region, after the last one, and at the very
-// end of the process (placed_end.c).
+// page is, and which memory policies are in force before the first parallel region, after the last one, and
+// at the very end of the process (placed_end.c).
 //
 //     placed MIB ITERATIONS [own]      own: the program gives the array a policy of its own (prefer node 1)
 //

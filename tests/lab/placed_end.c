@@ -1,5 +1,5 @@
-// The very end of `placed`: a library that it links, whose destructor runs after homing's (preloaded, so loaded before
-// it) has given back what it had changed. Finishes the JSON object that the program began.
+// The very end of `placed`: a library that it links, whose destructor runs after homing's (preloaded, so
+// loaded before it) has given back what it had changed. Finishes the JSON object that the program began.
 #define _GNU_SOURCE
 #include <linux/mempolicy.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-// The whole engine over the simulated kernel: a pretended program enters regions, its threads touch pages, and the
-// engine that ships observes, decides and moves. Only the addresses are real (the engine asks /proc which parts of an
-// area may be protected); pages, nodes, policies and protections are the simulator's.
+// The whole engine over the simulated kernel: a pretended program enters regions, its threads touch pages,
+// and the engine that ships observes, decides and moves. Only the addresses are real (the engine asks /proc
+// which parts of an area may be protected); pages, nodes, policies and protections are the simulator's.
 #include "areas/areas.hpp"
 #include "base/clock.hpp"
 #include "failing.hpp"
@@ -82,12 +82,10 @@ class Program {
         simulated.set_current_node(node);
         simulated_seconds += touch_seconds;
         for (int tries = 0; tries < 4; ++tries) {
-            if (simulated.touch(address, node) != SimulatedKernel::Touch::fault)
-                return;
+            if (simulated.touch(address, node) != SimulatedKernel::Touch::fault) return;
             ++faults;
             Windows* windows = engine ? engine->windows() : nullptr;
-            if (!windows || windows->fault(address, write) == Windows::Verdict::foreign)
-                break;
+            if (!windows || windows->fault(address, write) == Windows::Verdict::foreign) break;
         }
         ++stuck; // the program would have died here
     }
@@ -163,8 +161,8 @@ TEST_F(EngineTest, LeavesAloneWhatIsAtHome) {
     EXPECT_GT(program.engine->statistics().settled_at, 0u);
 }
 
-/// A stencil code: an array is written by its owners in one region, and read with a halo in the next, where a neighbour
-/// reads the last planes of a block before their owner comes there.
+/// A stencil code: an array is written by its owners in one region, and read with a halo in the next, where a
+/// neighbour reads the last planes of a block before their owner comes there.
 void stencil(Program& program, int iterations, std::size_t halo) {
     const std::size_t block = program.pages() / nodes;
     for (int i = 0; i < iterations; ++i) {
@@ -210,7 +208,8 @@ TEST_F(EngineTest, SpreadsWhatAllNodesUse) {
     program.simulated.touch_all(program.range, 0);
     ASSERT_TRUE(program.start());
     std::size_t turn = 0;
-    program.iterate(60, [&turn](std::size_t page) { return static_cast<int>((page * 7 + turn++ / 97) % nodes); });
+    program.iterate(60,
+                    [&turn](std::size_t page) { return static_cast<int>((page * 7 + turn++ / 97) % nodes); });
     for (int node = 0; node < nodes; ++node)
         EXPECT_LT(program.simulated.pages_on(program.range, node), program.pages() / 2) << "node " << node;
 }
@@ -270,7 +269,8 @@ TEST_F(EngineTest, TheGuardLeavesAloneWhatFitsIntoTheCache) {
 }
 
 TEST_F(EngineTest, AFullNodeIsRefusedAndCounted) {
-    Program program(4096, 4096 + 8192 + 100); // node 0 holds all; the engine keeps 32 MiB (8192 pages) free everywhere
+    Program program(4096, 4096 + 8192 +
+                              100); // node 0 holds all; the engine keeps 32 MiB (8192 pages) free everywhere
     program.simulated.touch_all(program.range, 0);
     // Node 2 is full of something else.
     const Range other{program.range.end + (1u << 30), program.range.end + (1u << 30) + 12000 * page_bytes()};
@@ -338,16 +338,16 @@ TEST_F(EngineTest, OneGiantRegionIsFollowedByItsBarriers) {
     EXPECT_EQ(program.stuck, 0u);
 }
 
-/// Every call that the engine makes fails with every errno of its man page, always or at the third time: the program
-/// runs on, nothing stays protected, nothing counts as moved that is not there.
+/// Every call that the engine makes fails with every errno of its man page, always or at the third time: the
+/// program runs on, nothing stays protected, nothing counts as moved that is not there.
 TEST_F(EngineTest, SurvivesEveryErrorOfEveryCall) {
     for (const char* mechanism : {"iterative", "next-touch"}) {
         const Variable variable("HOMING_MECHANISM", mechanism);
         for (const KernelCall call : failing_calls)
             for (const int error : errnos_of(call))
                 for (const std::size_t nth : {FailingKernel::every, std::size_t{3}}) {
-                    SCOPED_TRACE(std::string(mechanism) + ": " + name_of(call) + " fails with " + std::to_string(error) +
-                                 (nth ? " once" : " always"));
+                    SCOPED_TRACE(std::string(mechanism) + ": " + name_of(call) + " fails with " +
+                                 std::to_string(error) + (nth ? " once" : " always"));
                     Program program(256);
                     program.simulated.touch_all(program.range, 0);
                     program.kernel.fail(call, error, nth);

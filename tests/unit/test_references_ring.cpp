@@ -321,7 +321,7 @@ TEST(ThreadSamplers, ThreadsThatBeginAndEndAreFollowed) {
     });
     ByThread got;
     reach(1);
-    samplers.drain(got); // notices the thread
+    samplers.drain(got);                           // notices the thread
     const std::size_t during = samplers.threads(); // a sanitizer may have started a thread of its own, too
     EXPECT_GT(during, before);
     go(2);
