@@ -41,6 +41,14 @@ const AreaEntry* find(const std::vector<AreaEntry>& areas, const void* address) 
     return found == areas.end() ? nullptr : &*found;
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool address_sanitizer = true;
+#elif defined(__has_feature)
+constexpr bool address_sanitizer = __has_feature(address_sanitizer);
+#else
+constexpr bool address_sanitizer = false;
+#endif
+
 TEST(StaticAreas, FindsTheArraysOfThisProgram) {
     std::vector<AreaEntry> areas;
     std::vector<Address> known;
