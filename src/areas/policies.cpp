@@ -95,7 +95,7 @@ PolicyKeeper::Pieces::iterator PolicyKeeper::split_at(Address address) {
     if (before->second.end <= address) return after;
     Piece right = before->second;
     before->second.end = address;
-    return pieces_.emplace_hint(after, address, std::move(right));
+    return pieces_.emplace_hint(after, address, right);
 }
 
 /// After this each piece in the range lies in one mapping or in none.
