@@ -29,8 +29,8 @@ constexpr double most_pause = 2.0;
 /// pages.
 constexpr std::size_t enough_samples = 40;
 /// Sampled first touches cannot tell the last planes of a block from a neighbour's halo: where no more than
-/// this is misplaced, the placement that the program made is as likely right, and stays (no harm to what is at home
-/// already).
+/// this is misplaced, the placement that the program made is as likely right, and stays (no harm to what is
+/// at home already).
 constexpr double least_share = 0.08;
 constexpr std::uint64_t least_granules = 4096;
 /// Observed iterations without any reference before the mechanism rests.
