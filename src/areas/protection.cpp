@@ -1,5 +1,7 @@
 #include "areas/protection.hpp"
 
+#include "areas/proc_maps.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -16,16 +18,14 @@ std::vector<Range> private_writable(std::span<const Range> ranges) {
     while (std::fgets(line, sizeof line, maps)) {
         const bool begins_line = whole_line;
         whole_line = std::strchr(line, '\n') != nullptr;
-        unsigned long begin = 0;
-        unsigned long end = 0;
-        char mode[5] = {};
-        if (!begins_line || std::sscanf(line, "%lx-%lx %4s", &begin, &end, mode) != 3) continue;
-        while (at < ranges.size() && ranges[at].end <= begin)
+        Mapping mapping;
+        if (!begins_line || !parse_mapping(line, mapping)) continue;
+        const Range there = mapping.range;
+        while (at < ranges.size() && ranges[at].end <= there.begin)
             ++at;
-        if (mode[0] != 'r' || mode[1] != 'w' || mode[3] != 'p') continue;
-        for (std::size_t i = at; i < ranges.size() && ranges[i].begin < end; ++i) {
-            const Range part{std::max<Address>(ranges[i].begin, begin),
-                             std::min<Address>(ranges[i].end, end)};
+        if (!mapping.readable || !mapping.writable || mapping.shared) continue;
+        for (std::size_t i = at; i < ranges.size() && ranges[i].begin < there.end; ++i) {
+            const Range part{std::max(ranges[i].begin, there.begin), std::min(ranges[i].end, there.end)};
             if (part.empty()) continue;
             if (!parts.empty() && parts.back().end == part.begin && parts.back().begin >= ranges[i].begin)
                 parts.back().end = part.end;
