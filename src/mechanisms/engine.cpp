@@ -257,7 +257,7 @@ void Engine::window_region_begins(std::uint32_t region) {
     const RegionInfo& info = regions_[region];
     if (info.count < 2) return;
     const std::vector<Range>& granules =
-        plan_.choose(watch_, region, info.mean_seconds(), record::now() - start_time_);
+        plan_.choose(region, info.mean_seconds(), record::now() - start_time_);
     if (!granules.empty()) window_open_ = open_window(granules) > 0;
 }
 
@@ -308,7 +308,6 @@ void Engine::take_references() {
         const std::uint64_t granule = area->granule_of(reference.address);
         area->counters.add(granule, position, reference.weight);
         if (reference.write) area->writes.add(granule, position, reference.weight);
-        area->last_observed = iteration_;
         ++area->fresh_references;
         ++round_references_;
         ++statistics_.references;

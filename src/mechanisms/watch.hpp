@@ -50,9 +50,7 @@ struct WatchedArea {
     std::unique_ptr<policy::Freezer> freezer; ///< made at the first move
     std::vector<std::uint64_t> pending;       ///< granules to be sampled in this round
     std::vector<Range> armable;               ///< parts that may be protected (private, read-write)
-    std::uint32_t last_observed = 0;          ///< iteration of the newest reference
     std::uint64_t fresh_references = 0;       ///< since the last decision
-    int idle_rounds = 0;                      ///< observed iterations without any reference
     double remote_fraction = -1;              ///< of the newest references; -1: not known
     bool found_recorded = false;
     bool initially_placed = false;

@@ -34,8 +34,7 @@ void WindowPlan::gather(WatchList& watch) {
         std::swap(entries_[i - 1], entries_[random() % i]);
 }
 
-const std::vector<Range>& WindowPlan::choose(WatchList& watch, std::uint32_t region, double seconds,
-                                             double elapsed) {
+const std::vector<Range>& WindowPlan::choose(std::uint32_t region, double seconds, double elapsed) {
     chosen_.clear();
     ranges_.clear();
     if (entries_.empty()) return ranges_;
@@ -53,7 +52,6 @@ const std::vector<Range>& WindowPlan::choose(WatchList& watch, std::uint32_t reg
         if (touch_rate(region, entry.area) == 0 && random() % 32 != 0) continue;
         chosen_.push_back(entry);
     }
-    (void)watch;
     std::sort(chosen_.begin(), chosen_.end(),
               [](const Entry& a, const Entry& b) { return a.granule.begin < b.granule.begin; });
     for (const Entry& entry : chosen_)

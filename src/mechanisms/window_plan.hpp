@@ -24,7 +24,7 @@ class WindowPlan {
     void gather(WatchList& watch);
     /// Granules for a region about to begin, ascending. `seconds` is what the region took so far on average;
     /// `elapsed` the time since the start of the process.
-    const std::vector<Range>& choose(WatchList& watch, std::uint32_t region, double seconds, double elapsed);
+    const std::vector<Range>& choose(std::uint32_t region, double seconds, double elapsed);
     /// After the region: what was touched of what was armed.
     void observed(WatchList& watch, std::uint32_t region, const std::vector<Reference>& references);
 

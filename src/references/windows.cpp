@@ -193,7 +193,6 @@ std::size_t Windows::open(std::span<const Range> granules) noexcept {
         disarm_armed();
         return 0;
     }
-    armed_total_ += armed_now;
     return armed_now;
 }
 

@@ -81,7 +81,6 @@ class Windows final : public ReferenceSource {
 
     void set_touch_action(TouchAction action) noexcept { action_.store(action, std::memory_order_release); }
     std::uint64_t faults() const noexcept { return faults_.load(std::memory_order_relaxed); }
-    std::uint64_t armed_total() const noexcept { return armed_total_; }
 
   private:
     enum State : std::uint8_t { idle, armed, seen, released };
@@ -108,7 +107,6 @@ class Windows final : public ReferenceSource {
     std::atomic<const char*> forbidden_{nullptr};
     std::atomic<TouchAction> action_{nullptr};
     std::uint64_t refused_ = 0;
-    std::uint64_t armed_total_ = 0;
 
     static constexpr std::size_t max_watched = 16384;
     Range* watched_ = nullptr; ///< ascending; own mapping, read by any thread under watched_sequence_
