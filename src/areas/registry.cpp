@@ -21,6 +21,7 @@
 #include "areas/areas.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace homing {
 namespace {
@@ -51,6 +52,10 @@ struct Table {
     // Blocks by a part of their hash: most addresses that are freed are not in the table, and one load of
     // this says so. A count that has reached its limit stays there (and always means "look").
     std::atomic<std::uint16_t> blocks[slots / 4];
+    // Slots that were ever taken, a bit each, and the words of those that are not zero: a snapshot reads a
+    // few cache lines instead of all keys.
+    std::atomic<std::uint64_t> used[slots / 64];
+    std::atomic<std::uint64_t> used_words[slots / 64 / 64];
 };
 static_assert(std::is_trivially_destructible_v<Table>);
 Table table; // zero-initialised: .bss
@@ -77,6 +82,25 @@ void count_down(std::size_t place) noexcept {
            !count.compare_exchange_weak(value, static_cast<std::uint16_t>(value - 1),
                                         std::memory_order_relaxed)) {
     }
+}
+
+void set_bit(std::atomic<std::uint64_t>* words, std::size_t bit) noexcept {
+    const std::uint64_t mask = std::uint64_t{1} << bit % 64;
+    if (!(words[bit / 64].load(std::memory_order_relaxed) & mask))
+        words[bit / 64].fetch_or(mask, std::memory_order_release);
+}
+
+template <class Visit> void for_each_bit(std::uint64_t word, std::size_t base, Visit&& visit) {
+    for (; word; word &= word - 1)
+        visit(base + static_cast<std::size_t>(std::countr_zero(word)));
+}
+
+/// Visits every slot that was ever taken, ascending.
+template <class Visit> void for_each_used_slot(Visit&& visit) {
+    for (std::size_t top = 0; top < std::size(table.used_words); ++top)
+        for_each_bit(table.used_words[top].load(std::memory_order_acquire), top * 64, [&](std::size_t word) {
+            for_each_bit(table.used[word].load(std::memory_order_acquire), word * 64, visit);
+        });
 }
 
 /// The slot whose key is `start`, or `slots`.
@@ -116,6 +140,8 @@ std::size_t claim(Address start, bool& replaced) noexcept {
         if (chosen == slots) return slots;
         if (table.keys[chosen].compare_exchange_strong(seen, changing, std::memory_order_acq_rel)) {
             replaced = seen == start;
+            set_bit(table.used, chosen);
+            set_bit(table.used_words, chosen / 64);
             return chosen;
         }
     }
@@ -172,7 +198,7 @@ bool AreaRegistry::knows(Address start) const noexcept { return start > changing
 
 void AreaRegistry::snapshot(std::vector<AreaEntry>& out) const {
     out.clear();
-    for (std::size_t slot = 0; slot < slots; ++slot) {
+    for_each_used_slot([&](std::size_t slot) {
         const Payload& payload = table.payloads[slot];
         for (int attempt = 0; attempt < 4; ++attempt) {
             const Address key = table.keys[slot].load(std::memory_order_acquire);
@@ -195,7 +221,7 @@ void AreaRegistry::snapshot(std::vector<AreaEntry>& out) const {
                 break;
             }
         }
-    }
+    });
     std::sort(out.begin(), out.end(),
               [](const AreaEntry& a, const AreaEntry& b) { return a.range.begin < b.range.begin; });
     // An entry whose end was missed (memory given back by a way that has no hook) may overlap newer ones.

@@ -130,9 +130,11 @@ class AssumedKernel final : public Kernel {
 
     std::uint64_t free_bytes(int node) noexcept override {
         if (node < 0 || node >= nodes_) return 0;
+        NodeSet real_nodes;
+        real_.allowed_nodes(real_nodes);
         std::uint64_t sum = 0;
         for (int real_node = 0; real_node < max_nodes; ++real_node)
-            sum += real_.free_bytes(real_node);
+            if (real_nodes.has(real_node)) sum += real_.free_bytes(real_node);
         return sum / static_cast<unsigned>(nodes_);
     }
 

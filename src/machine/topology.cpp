@@ -12,6 +12,7 @@
 #include <hwloc/distances.h>
 #include <optional>
 #include <sched.h>
+#include <unistd.h>
 
 namespace homing {
 namespace {
@@ -65,6 +66,29 @@ const Hwloc& hwloc() {
     return opened;
 }
 
+/// While it lives, hwloc finds no plugins: they would bring libxml2, OpenCL and X11 into the program, for
+/// devices that nobody asks for. The environment of the program stays as it is; only the table that getenv
+/// reads is another for the moment.
+class WithoutPlugins {
+  public:
+    WithoutPlugins() : before_(environ) {
+        for (char** variable = before_; variable && *variable; ++variable)
+            if (std::strncmp(*variable, "HWLOC_PLUGINS_PATH=", 19) != 0) table_.push_back(*variable);
+        table_.push_back(const_cast<char*>("HWLOC_PLUGINS_PATH=/nonexistent"));
+        table_.push_back(nullptr);
+        environ = table_.data();
+    }
+    ~WithoutPlugins() {
+        if (environ == table_.data()) environ = before_;
+    }
+    WithoutPlugins(const WithoutPlugins&) = delete;
+    WithoutPlugins& operator=(const WithoutPlugins&) = delete;
+
+  private:
+    char** before_;
+    std::vector<char*> table_;
+};
+
 enum class Origin { this_machine, synthetic, xml_file };
 
 /// A loaded topology without devices.
@@ -74,7 +98,7 @@ class Topology {
         problem_ = hwloc().problem;
         if (!problem_.empty()) return;
         const Hwloc& lib = hwloc();
-        if (lib.topology_init(&topology_) != 0) {
+        if (WithoutPlugins none; lib.topology_init(&topology_) != 0) {
             topology_ = nullptr;
             problem_ = "hwloc_topology_init failed";
             return;

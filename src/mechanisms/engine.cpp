@@ -75,7 +75,7 @@ void Engine::region_begin(Address function) noexcept {
             if (step.event == phases::PeriodEvent::iteration_boundary) {
                 iteration_boundary(basis_);
             } else {
-                stability_.wake(); // the period broke, or another was found: owners may have changed
+                stability_.look(); // the period broke, or another was found: owners may have changed
                 iteration_boundary(basis_);
             }
             if (!resting_ && source_ && source_->needs_plan()) window_region_begins(regions_.index(function));
@@ -88,6 +88,7 @@ void Engine::region_begin(Address function) noexcept {
 
 void Engine::event(Address id, bool is_barrier) {
     const double now = record::now();
+    const double elsewhere = statistics_.deciding + statistics_.moving;
     const std::uint32_t region = regions_.index(id, is_barrier);
     RegionInfo& info = regions_[region];
     ++info.count;
@@ -97,7 +98,7 @@ void Engine::event(Address id, bool is_barrier) {
     open_region_ = region;
     if (!called_) {
         const phases::Step step = finder_.push(region);
-        if (step.event == phases::PeriodEvent::broken) stability_.wake();
+        if (step.event == phases::PeriodEvent::broken) stability_.look();
         if (step.iteration_begins) {
             period_ = step.period;
             iteration_boundary(is_barrier            ? Basis::barriers
@@ -123,8 +124,9 @@ void Engine::event(Address id, bool is_barrier) {
     else if (source_ && source_->needs_plan() && activity_ != policy::Activity::rest)
         window_region_begins(region);
     region_begin_ = record::now();
-    statistics_.observing += region_begin_ - now;
-    spent_in_iteration_ += region_begin_ - now;
+    const double spent = region_begin_ - now - (statistics_.deciding + statistics_.moving - elsewhere);
+    statistics_.observing += spent;
+    spent_in_iteration_ += spent;
 }
 
 void Engine::region_end() noexcept {
@@ -253,12 +255,25 @@ void Engine::next_iteration() {
 
 void Engine::window_region_begins(std::uint32_t region) {
     if (plan_.empty()) return;
-    // Initialisation runs once; what is entered a second time is computation.
     const RegionInfo& info = regions_[region];
-    if (info.count < 2) return;
-    const std::vector<Range>& granules =
-        plan_.choose(region, info.mean_seconds(), record::now() - start_time_);
-    if (!granules.empty()) window_open_ = open_window(granules) > 0;
+    const double begin = record::now();
+    std::vector<Range> granules = plan_.choose(region, info.mean_seconds(), begin - start_time_);
+    // A region that is entered for the first time may be initialisation, whose touches say nothing of the
+    // computation to come: then its pages do not exist yet. What does exist was initialised before, and is
+    // used now.
+    if (info.count < 2 && !granules.empty()) {
+        pages_.clear();
+        for (const Range& granule : granules)
+            pages_.push_back(reinterpret_cast<void*>(granule.begin));
+        homes_.assign(pages_.size(), -1);
+        if (kernel_.query(pages_, homes_) != 0) homes_.assign(pages_.size(), -1);
+        std::size_t at = 0;
+        granules = plan_.filter([&](const Range&) { return homes_[at++] >= 0; });
+    }
+    if (granules.empty()) return;
+    const double arming = record::now();
+    window_open_ = open_window(granules) > 0;
+    plan_.armed(record::now() - arming);
 }
 
 /// Areas come and go between regions. What is gone must never be armed: plans forget it before a window
@@ -347,10 +362,8 @@ double Engine::touches_in_round(const WatchedArea& area) const {
     if (!source_ || !source_->needs_plan())
         return round_iterations_; // each page at least once an iteration: the least there can be
     double touches = 0;
-    for (std::uint32_t region = 0; region < regions_.all().size(); ++region) {
-        const double rate = plan_.touch_rate(region, area.id);
-        if (rate > 0) touches += rate * regions_.all()[region].in_iteration;
-    }
+    for (std::uint32_t region = 0; region < regions_.all().size(); ++region)
+        touches += plan_.touch_estimate(region, area.id) * regions_.all()[region].in_iteration;
     return std::max(1.0, touches) * std::max(1u, round_iterations_);
 }
 

@@ -175,6 +175,8 @@ class Engine final : public phases::Listener {
     phases::IterationFinder finder_;
     Statistics statistics_;
     std::vector<Reference> references_;
+    std::vector<void*> pages_; ///< of granules whose homes are asked for
+    std::vector<int> homes_;
 
     policy::Activity activity_ = policy::Activity::observe;
     Basis basis_ = Basis::none;

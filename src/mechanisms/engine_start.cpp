@@ -3,12 +3,14 @@
 #include "mechanisms/engine.hpp"
 
 #include "base/options.hpp"
+#include "base/raw_calls.hpp"
 #include "policy/distributions.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <functional>
@@ -68,6 +70,22 @@ int call_int(const char* name) noexcept {
     using Function = int();
     auto* function = reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
     return function ? function() : -1;
+}
+
+/// What it takes to arm one isolated page: tried on pages of our own.
+double arming_seconds(Kernel& kernel) {
+    constexpr int pages = 16;
+    const std::size_t bytes = 2 * pages * page_bytes();
+    void* memory = raw::map_memory(bytes);
+    if (!memory) return 0;
+    const auto begin = reinterpret_cast<Address>(memory);
+    std::memset(memory, 1, bytes); // what does not exist is cheap to protect
+    const double before = record::now();
+    for (int i = 0; i < pages; ++i)
+        kernel.protect({begin + 2 * i * page_bytes(), begin + (2 * i + 1) * page_bytes()}, Access::none);
+    const double seconds = (record::now() - before) / pages;
+    raw::unmap(memory, bytes);
+    return seconds;
 }
 
 constinit std::atomic<Address> requested_begin{0};
@@ -159,6 +177,7 @@ bool Engine::start() {
     }
     const int threads = call_int("omp_get_max_threads");
     threads_ = threads > 0 ? threads : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+    if (windows_) plan_.calibrate(arming_seconds(kernel_));
     watch_.synchronise(record::now());
     place_initially();
     next_tick_ = record::now() + tick_;

@@ -23,11 +23,14 @@ constexpr double uneven = 1.5;
 /// One pause for moving at the end of an iteration: this share of the iteration, or this much if that is
 /// more.
 constexpr double pause_share = 0.5;
-constexpr double least_pause = 0.05;
+constexpr double least_pause = 0.25;
 constexpr double most_pause = 2.0;
 /// Samples of an area before anything is inferred for all of it; a small area needs no more than it has
 /// pages.
 constexpr std::size_t enough_samples = 40;
+/// Samples of an area, fewer of a small one, before the mechanism rests: what is smaller than the distance
+/// between samples (the coarse grids behind a fine one) is not seen otherwise.
+constexpr std::size_t resting_samples = 192;
 /// Sampled first touches cannot tell the last planes of a block from a neighbour's halo: where no more than
 /// this is misplaced, the placement that the program made is as likely right, and stays (no harm to what is
 /// at home already).
@@ -59,6 +62,9 @@ class Iterative final : public Mechanism {
         // so that borders, where samples are dense, do not weigh more than they are.
         double considered = 0; ///< granules whose owner and home are known
         double misplaced = 0;
+        /// Granules of the node that serves most of them, now and after the moves.
+        double busiest_now = 0;
+        double busiest_then = 0;
         std::uint64_t references = 0;
         double remote = 0;
     };
@@ -82,7 +88,8 @@ class Iterative final : public Mechanism {
 bool Iterative::learn(WatchedArea& area, bool check) {
     fresh_ = take_samples(area.counters);
     const policy::Contradiction contradiction = policy::changed(area.ownership, fresh_);
-    const bool changed = contradiction.significant;
+    const bool unknown = check && area.samples.empty() && !fresh_.empty(); // it came while we rested
+    const bool changed = contradiction.significant || unknown;
     if (changed) {
         area.samples = policy::refreshed(area.ownership, area.samples, fresh_);
         area.writes.forget(0, area.granules);
@@ -147,6 +154,8 @@ Iterative::Verdict Iterative::judge(Engine& engine, WatchedArea& area) {
     }
 
     run = 0;
+    std::vector<double> now(nodes, 0);
+    std::vector<double> then(nodes, 0);
     for (std::size_t i = 0; i < pages_.size(); ++i) {
         const policy::Node owner = area.ownership.owner(pages_[i]);
         if (homes_[i] < 0 || owner == policy::unknown_node || runs.empty()) continue;
@@ -174,7 +183,11 @@ Iterative::Verdict Iterative::judge(Engine& engine, WatchedArea& area) {
         }
         if (misplaced && area.freezer && area.freezer->frozen(pages_[i])) misplaced = false;
         verdict.misplaced += misplaced ? weight : 0;
+        now[static_cast<std::size_t>(home)] += weight;
+        then[static_cast<std::size_t>(misplaced ? owner : home)] += weight;
     }
+    verdict.busiest_now = *std::max_element(now.begin(), now.end());
+    verdict.busiest_then = *std::max_element(then.begin(), then.end());
 
     // The newest references, by node of the thread and home of the page.
     std::vector<double> matrix(nodes * nodes, 0);
@@ -301,6 +314,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     std::uint64_t wanted = 0;
     std::uint64_t considered = 0;
     std::uint64_t moved = 0;
+    std::uint64_t unseen = 0; ///< granules of areas that were sampled too thinly to rest
     bool any_fresh = false;
     bool any_changed = false;
     double footprint = 0;
@@ -338,12 +352,21 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         model.cache_bytes = engine.cache_bytes();
         model.footprint_bytes = static_cast<std::uint64_t>(footprint / engine.nodes().count());
         model.threads = engine.threads();
-        const double touches = engine.touches_in_round(*area) * static_cast<double>(misplaced);
-        const double remote_ns = model.excess_ns(static_cast<std::uint64_t>(touches), engine.guard().costs(),
-                                                 1e9 * engine.region_seconds());
+        model.nodes = engine.nodes().count();
+        const double touches = engine.touches_in_round(*area);
+        const double region_ns = 1e9 * engine.region_seconds();
+        const policy::Costs& costs = engine.guard().costs();
+        double remote_ns = model.excess_ns(
+            static_cast<std::uint64_t>(touches * static_cast<double>(misplaced)), costs, region_ns);
+        if (misplaced > 0)
+            remote_ns =
+                std::max(remote_ns, model.contention_ns(touches * verdict.busiest_now,
+                                                        touches * verdict.busiest_then, costs, region_ns));
         engine.guard().accumulate(area->id, remote_ns);
         // What costs nothing where it is (it fits into the caches) need not move, and need not be waited for.
         wanted += remote_ns > 0 ? misplaced : 0;
+        if (area->samples.size() < std::min<std::uint64_t>(resting_samples, area->granules / 4))
+            unseen += area->granules;
         const std::uint64_t calls = 1 + misplaced / 512;
         const bool permitted = engine.guard().permits(area->id, misplaced * pages_each, calls);
         const bool enough =
@@ -383,7 +406,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     }
     if (any_fresh) {
         idle_ = 0;
-        engine.stability().observed(wanted, considered);
+        engine.stability().observed(std::max(wanted, unseen), considered);
     } else if (++idle_ >= idle_limit) {
         engine.stability().observed(0, 0); // nothing large is touched here: rest
     }

@@ -5,15 +5,24 @@
 namespace homing {
 namespace {
 
-/// What observation may take before the share of the run time counts (seconds): enough to place a short run's
-/// pages.
-constexpr double first_allowance = 0.02;
+/// What observation may take before the share of the run time counts, in references and in seconds: enough to
+/// place a few arrays, and less than 1 % of half a second where a fault takes 15 microseconds.
+constexpr double first_references = 300;
+constexpr double most_allowance = 0.1;
 /// A region may be slowed by at most this share while the allowance lasts, and later.
 constexpr double eager_share = 0.25;
 constexpr double steady_share = 0.05;
 constexpr std::size_t largest_window = 1024;
 constexpr std::size_t smallest_window = 4;
 constexpr std::uint32_t enough_armed = 12;
+/// Granules armed in a region whose length is not known yet, and the share of what is left of the budget that
+/// they may take.
+constexpr std::size_t first_window_each = 64; // of an area
+constexpr std::size_t first_window = 256;
+constexpr double first_share = 0.5;
+/// Arming costs are believed within these limits (seconds): a call may be held up.
+constexpr double least_arm_cost = 1e-6;
+constexpr double most_arm_cost = 2e-4;
 
 } // namespace
 
@@ -27,9 +36,13 @@ std::uint64_t WindowPlan::random() noexcept { // xorshift64*: spread, not secrec
 void WindowPlan::gather(WatchList& watch) {
     entries_.clear();
     cursor_ = 0;
-    for (const auto& area : watch.areas())
+    areas_ = 0;
+    for (const auto& area : watch.areas()) {
+        const std::size_t before = entries_.size();
         for (const std::uint64_t granule : area->pending)
             if (area->is_armable(granule)) entries_.push_back({area->id, area->granule_range(granule)});
+        areas_ += entries_.size() != before;
+    }
     for (std::size_t i = entries_.size(); i > 1; --i)
         std::swap(entries_[i - 1], entries_[random() % i]);
 }
@@ -38,12 +51,15 @@ const std::vector<Range>& WindowPlan::choose(std::uint32_t region, double second
     chosen_.clear();
     ranges_.clear();
     if (entries_.empty()) return ranges_;
-    const double left = first_allowance + share_ * elapsed - spent_;
+    const double allowance = std::min(first_references * each(), most_allowance);
+    const double left = allowance + share_ * elapsed - spent_;
     if (left <= 0) return ranges_;
-    const double share = spent_ < first_allowance ? eager_share : steady_share;
-    const double each = arm_cost + fault_cost;
-    auto count = static_cast<std::size_t>(std::min(seconds * share, left) / each);
-    count = std::clamp(count, smallest_window, std::min(largest_window, entries_.size()));
+    const double share = spent_ < allowance ? eager_share : steady_share;
+    const std::size_t unknown = std::min(first_window, first_window_each * areas_);
+    auto count = seconds > 0 ? static_cast<std::size_t>(std::min(seconds * share, left) / each())
+                             : std::min(unknown, static_cast<std::size_t>(first_share * left / each()));
+    count = std::clamp(count, smallest_window,
+                       std::max(smallest_window, std::min(largest_window, entries_.size())));
     // One pass over the list at the most: entries of areas that this region never touches are passed over,
     // though a few of them are armed now and then in case that changed.
     for (std::size_t looked = 0; looked < entries_.size() && chosen_.size() < count; ++looked) {
@@ -54,9 +70,25 @@ const std::vector<Range>& WindowPlan::choose(std::uint32_t region, double second
     }
     std::sort(chosen_.begin(), chosen_.end(),
               [](const Entry& a, const Entry& b) { return a.granule.begin < b.granule.begin; });
+    return collect();
+}
+
+const std::vector<Range>& WindowPlan::collect() {
+    ranges_.clear();
     for (const Entry& entry : chosen_)
         ranges_.push_back(entry.granule);
     return ranges_;
+}
+
+void WindowPlan::calibrate(double seconds) noexcept {
+    arm_cost_ = std::clamp(seconds, least_arm_cost, most_arm_cost);
+}
+
+void WindowPlan::armed(double seconds) noexcept {
+    if (chosen_.empty()) return;
+    const double measured =
+        std::clamp(seconds / static_cast<double>(chosen_.size()), least_arm_cost, most_arm_cost);
+    arm_cost_ += (measured - arm_cost_) / 4;
 }
 
 void WindowPlan::observed(WatchList& watch, std::uint32_t region, const std::vector<Reference>& references) {
@@ -65,14 +97,20 @@ void WindowPlan::observed(WatchList& watch, std::uint32_t region, const std::vec
     for (const Reference& reference : references)
         if (const WatchedArea* area = watch.find(reference.address))
             ++touches_[key(region, area->id)].touched;
-    spent_ +=
-        arm_cost * static_cast<double>(chosen_.size()) + fault_cost * static_cast<double>(references.size());
+    spent_ += arm_cost_ *
+              (static_cast<double>(chosen_.size()) + fault_in_arms * static_cast<double>(references.size()));
     chosen_.clear();
 }
 
 double WindowPlan::touch_rate(std::uint32_t region, std::uint32_t area) const {
     const auto found = touches_.find(key(region, area));
     if (found == touches_.end() || found->second.armed < enough_armed) return -1;
+    return touch_estimate(region, area);
+}
+
+double WindowPlan::touch_estimate(std::uint32_t region, std::uint32_t area) const {
+    const auto found = touches_.find(key(region, area));
+    if (found == touches_.end() || found->second.armed == 0) return 0;
     return std::min(1.0, static_cast<double>(found->second.touched) / found->second.armed);
 }
 

@@ -12,9 +12,9 @@
 
 namespace homing {
 
-/// What arming and a fault cost (facts measured on 4 KiB pages: arm 5, fault and unprotect 10 microseconds).
-inline constexpr double arm_cost = 5e-6;
-inline constexpr double fault_cost = 10e-6;
+/// What arming a granule costs until it was measured here, and a fault (with its unprotecting) in arms.
+inline constexpr double usual_arm_cost = 5e-6;
+inline constexpr double fault_in_arms = 2;
 
 class WindowPlan {
   public:
@@ -22,14 +22,25 @@ class WindowPlan {
 
     /// Collect what the areas want to have sampled (WatchedArea::pending) into the shuffled list.
     void gather(WatchList& watch);
-    /// Granules for a region about to begin, ascending. `seconds` is what the region took so far on average;
-    /// `elapsed` the time since the start of the process.
+    /// Granules for a region about to begin, ascending. `seconds` is what the region took so far on average,
+    /// 0 for one that is entered for the first time; `elapsed` the time since the start of the process.
     const std::vector<Range>& choose(std::uint32_t region, double seconds, double elapsed);
+    /// Of those only the granules for which `keep` holds are armed.
+    template <class Keep> const std::vector<Range>& filter(Keep&& keep) {
+        std::erase_if(chosen_, [&](const Entry& entry) { return !keep(entry.granule); });
+        return collect();
+    }
+    /// Arming one granule takes so long on this machine: before the first window.
+    void calibrate(double seconds) noexcept;
+    /// Arming all of the chosen granules took so long.
+    void armed(double seconds) noexcept;
     /// After the region: what was touched of what was armed.
     void observed(WatchList& watch, std::uint32_t region, const std::vector<Reference>& references);
 
     /// Share of an area's armed granules that a region touched; -1 while too few were armed.
     double touch_rate(std::uint32_t region, std::uint32_t area) const;
+    /// The same from however few: 0 where none was armed.
+    double touch_estimate(std::uint32_t region, std::uint32_t area) const;
     double spent() const noexcept { return spent_; }
     bool empty() const noexcept { return entries_.empty(); }
 
@@ -46,11 +57,15 @@ class WindowPlan {
         return std::uint64_t{region} << 32 | area;
     }
     std::uint64_t random() noexcept;
+    const std::vector<Range>& collect();
+    double each() const noexcept { return arm_cost_ * (1 + fault_in_arms); }
 
     double share_;
+    double arm_cost_ = usual_arm_cost;
     std::uint64_t random_;
     double spent_ = 0;
     std::size_t cursor_ = 0;
+    std::size_t areas_ = 0; ///< that have entries
     std::vector<Entry> entries_;
     std::vector<Entry> chosen_;
     std::vector<Range> ranges_;

@@ -23,4 +23,12 @@ double TouchModel::excess_ns(std::uint64_t remote_touches, const Costs& costs, d
     return std::min(excess, std::max(region_ns, 0.0));
 }
 
+double TouchModel::contention_ns(double busiest_now, double busiest_then, const Costs& costs,
+                                 double region_ns) const {
+    const double misses = std::max(busiest_now - busiest_then, 0.0) * misses_per_touch();
+    const double threads_each = std::max(1.0, static_cast<double>(threads) / std::max(nodes, 1));
+    const double excess = misses * costs.local_ns / (threads_each * std::max(overlap, 1.0));
+    return std::min(excess, std::max(region_ns, 0.0));
+}
+
 } // namespace homing::policy

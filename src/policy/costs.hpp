@@ -34,6 +34,7 @@ struct TouchModel {
     std::uint64_t cache_bytes = 32u << 20;      // last-level cache of one node
     std::uint64_t footprint_bytes = ~0ull >> 1; // bytes that one node uses in an iteration
     int threads = 1;                            // running at the same time
+    int nodes = 1;                              // that they are spread over
     double overlap = 4;                         // misses in flight per thread (prefetching, out of order)
 
     // 0..1: share of the lines of a swept page that miss.
@@ -43,6 +44,11 @@ struct TouchModel {
     // region_ns, the time that the regions in which they were seen took: stalls cannot exceed the time there
     // was.
     double excess_ns(std::uint64_t remote_touches, const Costs& costs, double region_ns) const;
+    // The same from contention: touches served by the busiest node now, and after the moves. A node's memory
+    // is taken to serve what its own threads ask for at full speed (misses in flight over the latency), as
+    // balanced machines do; pages of all threads on one node make all wait for it (Wittmann and Hager 2010,
+    // section 3: serial placement gives one locality domain's bandwidth).
+    double contention_ns(double busiest_now, double busiest_then, const Costs& costs, double region_ns) const;
 };
 
 } // namespace homing::policy

@@ -98,6 +98,16 @@ bool beyond_chance(double k, double n, double p) {
 
 enum class Verdict : std::uint8_t { untested, agrees, contradicts };
 
+// Near the ends of its run a page is as likely read by a neighbour (a halo) as by its owner, and whoever
+// comes first in a window says nothing. A write does; so do several touches.
+constexpr std::uint64_t halo_share = 8; // of a run, at each end
+constexpr std::uint32_t more_than_a_read = 3;
+
+bool in_halo(std::uint64_t page, const Run& run) {
+    const std::uint64_t reach = (run.end - run.first) / halo_share;
+    return run.pattern == Pattern::owned && (page - run.first < reach || run.end - page <= reach);
+}
+
 // Next to a border whose place is not yet known the belief is a guess, and no sample contradicts it.
 bool in_doubt(const Ownership& believed, std::uint64_t page, std::span<const Run> from) {
     const auto inside = [&](const PageRange& gap) { return page >= gap.first && page < gap.end; };
@@ -125,6 +135,8 @@ Verdict judge(const Ownership& believed, const Samples& fresh, std::size_t i, st
     const Node owner = believed.owner(fresh.page(i));
     if (owner == unknown_node || owner >= fresh.nodes()) return Verdict::untested;
     const Node dominant = fresh.dominant(i);
+    if (in_halo(fresh.page(i), run) && counts[static_cast<std::size_t>(dominant)] < more_than_a_read)
+        return Verdict::untested;
     if (dominant == owner ||
         counts[static_cast<std::size_t>(owner)] == counts[static_cast<std::size_t>(dominant)])
         return Verdict::agrees;

@@ -55,6 +55,12 @@ void Stability::cost(double check_cost, double iteration_time) {
     affordable_interval_ = static_cast<std::uint64_t>(std::clamp(iterations, 1.0, 1e15));
 }
 
+void Stability::look() {
+    if (state_ != Activity::rest) return;
+    interval_ = std::max<std::uint64_t>(options_.least_interval, 1);
+    since_check_ = std::max(interval_, affordable_interval_);
+}
+
 void Stability::wake() {
     state_ = Activity::observe;
     gave_up_ = false;

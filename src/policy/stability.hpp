@@ -4,7 +4,9 @@
 //   observing --(few wanted moves, `calm_rounds` times in a row)--> resting --(interval over)--> checking
 //       ^                                                              ^                            |
 //       |                                                              +-- unchanged: interval x2 --+
-//       +--------------- changed, period broken, owners changed: interval back to the least --------+
+//       +----------------------- owners changed: interval back to the least -----------------------+
+//
+// A period that breaks, or another that is found, brings the next check forward.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +43,11 @@ class Stability {
     // stretched so that checks stay within the budget.
     void cost(double check_cost, double iteration_time);
 
-    // The period broke, areas came or went, or the caller knows of a change: observe again.
+    // The caller knows of a change: observe again.
     void wake();
+    // Something that may come with a change (the period broke, or another was found): where it rests, the
+    // next iteration checks.
+    void look();
 
     bool settled() const { return state_ != Activity::observe; }
     bool gave_up() const { return gave_up_; }

@@ -18,6 +18,12 @@ namespace {
 /// read.
 constexpr std::uint32_t write_weight = 3;
 
+constexpr int slot_bits = 14;
+constexpr std::size_t index_capacity = 4 * Windows::capacity;
+static_assert(Windows::capacity < std::size_t{1} << slot_bits);
+
+std::size_t hash(std::uint64_t page) noexcept { return page * 0x9e3779b97f4a7c15u >> 32; }
+
 template <class T> T* map_array(std::size_t count) noexcept {
     void* memory =
         ::mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -67,6 +73,7 @@ int find_forbidding(dl_phdr_info* info, std::size_t, void* found) noexcept {
 
 Windows::~Windows() {
     stop();
+    if (index_) ::munmap(index_, index_capacity * sizeof(std::uint64_t));
     if (slots_) ::munmap(slots_, capacity * sizeof(Slot));
     if (watched_) ::munmap(watched_, max_watched * sizeof(Range));
 }
@@ -82,7 +89,8 @@ std::string Windows::unavailable() {
 bool Windows::start(std::span<const WatchedRange> ranges) {
     if (!slots_) slots_ = map_array<Slot>(capacity);
     if (!watched_) watched_ = map_array<Range>(max_watched);
-    if (!slots_ || !watched_) return false;
+    if (!index_) index_ = map_array<std::uint64_t>(index_capacity);
+    if (!slots_ || !watched_ || !index_) return false;
     watched_sequence_.fetch_add(1, std::memory_order_acq_rel); // odd: readers wait
     const std::size_t count = std::min(ranges.size(), max_watched);
     for (std::size_t i = 0; i < count; ++i)
@@ -99,8 +107,32 @@ void Windows::stop() {
     active_windows.compare_exchange_strong(self, nullptr);
 }
 
+void Windows::index(std::size_t count) noexcept {
+    index_size_ = 16;
+    while (index_size_ < 2 * count)
+        index_size_ *= 2;
+    std::fill_n(index_, index_size_, 0);
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t page = slots_[i].granule.begin / page_bytes();
+        std::size_t at = hash(page) & (index_size_ - 1);
+        while (index_[at])
+            at = (at + 1) & (index_size_ - 1);
+        index_[at] = page << slot_bits | (i + 1);
+    }
+}
+
 Windows::Slot* Windows::find(Address address) noexcept {
     const std::size_t count = count_.load(std::memory_order_acquire);
+    if (count == 0) return nullptr;
+    const std::size_t mask = index_size_ - 1;
+    const std::uint64_t page = address / page_bytes();
+    for (std::size_t at = hash(page) & mask, steps = 0; index_[at] && steps <= mask;
+         at = (at + 1) & mask, ++steps) {
+        const std::size_t slot = index_[at] & ((std::uint64_t{1} << slot_bits) - 1);
+        if (index_[at] >> slot_bits == page && slot <= count && slots_[slot - 1].granule.contains(address))
+            return &slots_[slot - 1];
+    }
+    // A page within a larger granule, or none of ours.
     Slot* end = slots_ + count;
     Slot* at = std::upper_bound(slots_, end, address,
                                 [](Address value, const Slot& slot) { return value < slot.granule.begin; });
@@ -156,6 +188,7 @@ std::size_t Windows::open(std::span<const Range> granules) noexcept {
         slots_[count].state.store(armed, std::memory_order_relaxed);
         ++count;
     }
+    index(count);
     count_.store(count, std::memory_order_release);
     // From here on a system call that uses watched memory sees an open window, or we see the call.
     open_.store(true, std::memory_order_seq_cst);

@@ -91,6 +91,7 @@ class Windows final : public ReferenceSource {
         bool write = false;
     };
     Slot* find(Address address) noexcept;
+    void index(std::size_t count) noexcept;
     void disarm_armed() noexcept;
     void wait_for_changes() noexcept;
     void unprotect(Range range) noexcept;
@@ -98,12 +99,14 @@ class Windows final : public ReferenceSource {
 
     Kernel& kernel_;
     Slot* slots_ = nullptr; ///< own mapping: no allocator in a handler
+    /// Finds most slots by the first page of their granule: page number << 14 | slot + 1, 0 where empty. A
+    /// search through slots_ would cost each thread a remote line a step, in somebody else's program.
+    std::uint64_t* index_ = nullptr;
+    std::size_t index_size_ = 0; ///< a power of two
     std::atomic<std::size_t> count_{0};
     std::atomic<bool> open_{false};
     std::atomic<std::uint32_t> building_{0}; ///< odd while slots are being filled
     std::atomic<int> system_calls_{0};
-    std::atomic<int> changing_{0}; ///< threads between claiming a granule and opening it
-    std::atomic<std::uint64_t> faults_{0};
     std::atomic<const char*> forbidden_{nullptr};
     std::atomic<TouchAction> action_{nullptr};
     std::uint64_t refused_ = 0;
@@ -116,6 +119,10 @@ class Windows final : public ReferenceSource {
     static constexpr int max_excluded = 512;
     Range excluded_[max_excluded];
     std::atomic<int> excluded_count_{0};
+
+    // What every fault writes, in one cache line of its own.
+    alignas(64) std::atomic<int> changing_{0}; ///< threads between claiming a granule and opening it
+    std::atomic<std::uint64_t> faults_{0};
 };
 
 /// The windows of this process that hooks and handlers reach; null where homing does not use any.

@@ -478,3 +478,11 @@ def test_the_demos_file(tmp_path: Path) -> None:
     data = json.loads(path.read_text())
     assert [row["name"] for row in data["rows"]] == ["serial", "homing", "parallel", "oracle"]
     assert [row["remote_fraction"] for row in data["rows"]] == [0.74, 0.048, 0.038, None]
+
+
+def test_pairs_are_taken_until_the_median_is_known() -> None:
+    def pairs(*ratios: float) -> list[dict[str, list[float]]]:
+        return [{"wall": [2.0, 2.0 * ratio]} for ratio in ratios]
+
+    assert overhead.narrow(pairs(*[1.3] * 30))
+    assert not overhead.narrow(pairs(*[0.9, 1.1] * 15))

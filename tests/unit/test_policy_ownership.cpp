@@ -211,7 +211,7 @@ TEST(Changed, RotatedOwnersAreSignificantAndTheSameOwnersAreNot) {
     for (int i = 0; i < 50; ++i) {
         const Contradiction same =
             changed(learnt.ownership, observe(before, plan.check(64), 0.05, 1, random));
-        EXPECT_EQ(same.tested, 64u);
+        EXPECT_GE(same.tested, 40u); // single touches near the borders are not believed: halos
         EXPECT_FALSE(same.significant) << same.fraction;
         const Contradiction rotated =
             changed(learnt.ownership, observe(after, plan.check(64), 0.05, 1, random));
@@ -269,7 +269,7 @@ TEST(Changed, DriftingBordersAreFollowed) {
         std::vector<std::uint64_t> sampled = plan.check(256);
         for (int round = 0; round < 3; ++round) {
             faults += sampled.size();
-            const Samples fresh = observe(truth, sampled, 0.02, 1, random);
+            const Samples fresh = observe(truth, sampled, 0.02, 3, random); // owners write
             if (round == 0)
                 learnt.samples = refreshed(learnt.ownership, learnt.samples, fresh);
             else
