@@ -297,6 +297,24 @@ void Engine::place_initially() {
     record::fact("initial", wanted);
 }
 
+namespace {
+
+/// Where owners keep moving, a larger share of the run is spent on following them: what is lost otherwise is
+/// more.
+constexpr double drifting_share = 3;
+
+/// Owners that drift show at the borders first.
+void add_border_samples(WatchedArea& area) {
+    const auto& runs = area.ownership.runs();
+    for (std::size_t r = 1; r < runs.size() && r < 16; ++r)
+        for (const std::uint64_t distance : {1, 4, 16, 64}) {
+            if (runs[r].first >= distance) area.pending.push_back(runs[r].first - distance);
+            if (runs[r].first + distance < area.granules) area.pending.push_back(runs[r].first + distance);
+        }
+}
+
+} // namespace
+
 /// Which granules the next window should sample.
 void Engine::plan_samples(bool check) {
     auto& areas = watch_.areas();
@@ -319,30 +337,26 @@ void Engine::plan_samples(bool check) {
     const std::size_t turns = areas.size() / (most_areas / 2) + 1;
     const std::size_t each =
         std::clamp<std::size_t>(all_samples / std::min(areas.size(), most_areas), 8, 384);
+    bool drifts = false;
     for (const auto& area : areas) {
         area->pending.clear();
+        drifts |= area->drifts;
         if (area->samples.empty() && area->range.bytes() <= large && area->id % turns != iteration_ % turns)
             continue;
         if (check) {
             area->pending = area->plan.check(std::min<std::size_t>(each, 48));
-            // Owners that drift show at the borders first.
-            const auto& runs = area->ownership.runs();
-            for (std::size_t r = 1; r < runs.size() && r < 16; ++r)
-                for (const std::uint64_t distance : {1, 4, 16, 64}) {
-                    if (runs[r].first >= distance) area->pending.push_back(runs[r].first - distance);
-                    if (runs[r].first + distance < area->granules)
-                        area->pending.push_back(runs[r].first + distance);
-                }
         } else if (area->samples.empty()) {
             area->pending = area->plan.first(each);
         } else {
             area->pending = area->plan.next(area->ownership, area->samples, each);
-            const auto thin = area->plan.check(std::min<std::size_t>(each, 16));
+            const auto thin = area->plan.check(std::min<std::size_t>(each, area->drifts ? 4 : 16));
             area->pending.insert(area->pending.end(), thin.begin(), thin.end());
         }
+        if (check || area->drifts) add_border_samples(*area);
         std::sort(area->pending.begin(), area->pending.end());
         area->pending.erase(std::unique(area->pending.begin(), area->pending.end()), area->pending.end());
     }
+    plan_.set_share(option_number(Option::observe_share) * (drifts ? drifting_share : 1));
     plan_.gather(watch_);
 }
 

@@ -65,9 +65,11 @@ class Iterative final : public Mechanism {
         /// Granules of the node that serves most of them, now and after the moves.
         double busiest_now = 0;
         double busiest_then = 0;
+        double squares = 0; ///< of the samples' weights: how many equal samples they are worth
         std::uint64_t references = 0;
         double remote = 0;
     };
+    static bool clearly_misplaced(const Verdict& verdict, const WatchedArea& area);
     bool learn(WatchedArea& area, bool check);
     Verdict judge(Engine& engine, WatchedArea& area);
     void add_targets(Engine& engine, WatchedArea& area, std::vector<std::vector<std::uint64_t>>& lists);
@@ -91,11 +93,16 @@ bool Iterative::learn(WatchedArea& area, bool check) {
     const bool unknown = check && area.samples.empty() && !fresh_.empty(); // it came while we rested
     const bool changed = contradiction.significant || unknown;
     if (changed) {
-        area.samples = policy::refreshed(area.ownership, area.samples, fresh_);
+        area.drifts |= area.drifted && contradiction.drift();
+        area.drifted |= contradiction.drift();
+        area.samples = contradiction.drift() ? policy::followed(area.ownership, area.samples, fresh_)
+                                             : policy::refreshed(area.ownership, area.samples, fresh_);
         area.writes.forget(0, area.granules);
         area.plan.renew();
     } else if (check) {
         return false; // as before: nothing to learn
+    } else if (area.drifts) {
+        area.samples = policy::followed(area.ownership, area.samples, fresh_);
     } else if (area.samples.size() > most_samples) {
         area.samples = fresh_;
     } else {
@@ -165,6 +172,7 @@ Iterative::Verdict Iterative::judge(Engine& engine, WatchedArea& area) {
             runs[run_at(pages_[i])].pattern == policy::Pattern::unknown; // stands for itself only
         const double weight = alone ? 1 : std::max(1.0, static_cast<double>(after - before) / 2);
         verdict.considered += weight;
+        verdict.squares += weight * weight;
         const std::size_t r = run_at(pages_[i]);
         const auto home = static_cast<policy::Node>(homes_[i]);
         bool misplaced = false;
@@ -220,6 +228,15 @@ Iterative::Verdict Iterative::judge(Engine& engine, WatchedArea& area) {
             }
     }
     return verdict;
+}
+
+/// Is more misplaced than halos and chance explain?
+bool Iterative::clearly_misplaced(const Verdict& verdict, const WatchedArea& area) {
+    if (verdict.squares <= 0) return false;
+    const double tolerated =
+        std::min(least_share, static_cast<double>(least_granules) / static_cast<double>(area.granules));
+    const double samples = verdict.considered * verdict.considered / verdict.squares;
+    return policy::significant_share(samples * verdict.misplaced / verdict.considered, samples, tolerated);
 }
 
 /// What should be where: granules by target node, frozen ones left out.
@@ -314,7 +331,8 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     std::uint64_t wanted = 0;
     std::uint64_t considered = 0;
     std::uint64_t moved = 0;
-    std::uint64_t unseen = 0; ///< granules of areas that were sampled too thinly to rest
+    std::uint64_t unseen =
+        0; ///< granules of areas that were sampled too thinly to rest, or whose owners drift
     bool any_fresh = false;
     bool any_changed = false;
     double footprint = 0;
@@ -340,9 +358,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         if (check && !changed) continue;
         const Verdict verdict = judge(engine, *area);
         auto misplaced = static_cast<std::uint64_t>(verdict.misplaced + 0.5);
-        const double at_least =
-            std::min(least_share * static_cast<double>(area->granules), static_cast<double>(least_granules));
-        if (!area->sent_home && static_cast<double>(misplaced) < at_least) misplaced = 0;
+        if (!area->sent_home && !clearly_misplaced(verdict, *area)) misplaced = 0;
         const std::uint64_t pages_each = std::max<std::uint64_t>(1, area->granule / page_bytes());
         considered += static_cast<std::uint64_t>(verdict.considered);
 
@@ -365,7 +381,8 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         engine.guard().accumulate(area->id, remote_ns);
         // What costs nothing where it is (it fits into the caches) need not move, and need not be waited for.
         wanted += remote_ns > 0 ? misplaced : 0;
-        if (area->samples.size() < std::min<std::uint64_t>(resting_samples, area->granules / 4))
+        if (area->drifts ||
+            area->samples.size() < std::min<std::uint64_t>(resting_samples, area->granules / 4))
             unseen += area->granules;
         const std::uint64_t calls = 1 + misplaced / 512;
         const bool permitted = engine.guard().permits(area->id, misplaced * pages_each, calls);

@@ -54,6 +54,8 @@ struct WatchedArea {
     double remote_fraction = -1;              ///< of the newest references; -1: not known
     bool found_recorded = false;
     bool initially_placed = false;
+    bool drifted = false;   ///< its borders were seen to move, once
+    bool drifts = false;    ///< and again
     bool sent_home = false; ///< its pages are where homing put them, no longer where the program did
     bool ended = false;
 

@@ -14,7 +14,7 @@ constexpr double eager_share = 0.25;
 constexpr double steady_share = 0.05;
 constexpr std::size_t largest_window = 1024;
 constexpr std::size_t smallest_window = 4;
-constexpr std::uint32_t enough_armed = 12;
+constexpr double least_rate = 1.0 / 32;
 /// Granules armed in a region whose length is not known yet, and the share of what is left of the budget that
 /// they may take.
 constexpr std::size_t first_window_each = 64; // of an area
@@ -40,7 +40,8 @@ void WindowPlan::gather(WatchList& watch) {
     for (const auto& area : watch.areas()) {
         const std::size_t before = entries_.size();
         for (const std::uint64_t granule : area->pending)
-            if (area->is_armable(granule)) entries_.push_back({area->id, area->granule_range(granule)});
+            if (area->is_armable(granule))
+                entries_.push_back({area->id, part_of(*area, granule), area->granule_range(granule)});
         areas_ += entries_.size() != before;
     }
     for (std::size_t i = entries_.size(); i > 1; --i)
@@ -60,12 +61,12 @@ const std::vector<Range>& WindowPlan::choose(std::uint32_t region, double second
                              : std::min(unknown, static_cast<std::size_t>(first_share * left / each()));
     count = std::clamp(count, smallest_window,
                        std::max(smallest_window, std::min(largest_window, entries_.size())));
-    // One pass over the list at the most: entries of areas that this region never touches are passed over,
-    // though a few of them are armed now and then in case that changed.
+    // One pass over the list at the most: entries where this region seldom touches anything are mostly passed
+    // over.
     for (std::size_t looked = 0; looked < entries_.size() && chosen_.size() < count; ++looked) {
         if (cursor_ == entries_.size()) cursor_ = 0;
         const Entry& entry = entries_[cursor_++];
-        if (touch_rate(region, entry.area) == 0 && random() % 32 != 0) continue;
+        if (!worthwhile(region, entry)) continue;
         chosen_.push_back(entry);
     }
     std::sort(chosen_.begin(), chosen_.end(),
@@ -92,20 +93,33 @@ void WindowPlan::armed(double seconds) noexcept {
 }
 
 void WindowPlan::observed(WatchList& watch, std::uint32_t region, const std::vector<Reference>& references) {
-    for (const Entry& entry : chosen_)
+    for (const Entry& entry : chosen_) {
         ++touches_[key(region, entry.area)].armed;
-    for (const Reference& reference : references)
-        if (const WatchedArea* area = watch.find(reference.address))
-            ++touches_[key(region, area->id)].touched;
+        ++parts_[key(region, entry.part)].armed;
+    }
+    for (const Reference& reference : references) {
+        const WatchedArea* area = watch.find(reference.address);
+        if (!area) continue;
+        ++touches_[key(region, area->id)].touched;
+        ++parts_[key(region, part_of(*area, area->granule_of(reference.address)))].touched;
+    }
     spent_ += arm_cost_ *
               (static_cast<double>(chosen_.size()) + fault_in_arms * static_cast<double>(references.size()));
     chosen_.clear();
 }
 
-double WindowPlan::touch_rate(std::uint32_t region, std::uint32_t area) const {
-    const auto found = touches_.find(key(region, area));
-    if (found == touches_.end() || found->second.armed < enough_armed) return -1;
-    return touch_estimate(region, area);
+/// Grids of several sizes may share one block, and a region work on one of them only: what is known of an
+/// area's part counts. Never hopeless: that may change.
+bool WindowPlan::worthwhile(std::uint32_t region, const Entry& entry) {
+    const auto found = parts_.find(key(region, entry.part));
+    if (found == parts_.end()) return true;
+    const Touches& seen = found->second;
+    const double rate = std::max(least_rate, (1.0 + seen.touched) / (1.0 + seen.armed));
+    return static_cast<double>(random() % 1024) < 1024 * rate;
+}
+
+std::uint32_t WindowPlan::part_of(const WatchedArea& area, std::uint64_t granule) noexcept {
+    return area.id * parts + static_cast<std::uint32_t>(granule * parts / area.granules);
 }
 
 double WindowPlan::touch_estimate(std::uint32_t region, std::uint32_t area) const {

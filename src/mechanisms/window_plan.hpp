@@ -20,6 +20,7 @@ class WindowPlan {
   public:
     WindowPlan(double share, std::uint64_t seed) : share_(share), random_(seed | 1) {}
 
+    void set_share(double share) noexcept { share_ = share; }
     /// Collect what the areas want to have sampled (WatchedArea::pending) into the shuffled list.
     void gather(WatchList& watch);
     /// Granules for a region about to begin, ascending. `seconds` is what the region took so far on average,
@@ -37,16 +38,16 @@ class WindowPlan {
     /// After the region: what was touched of what was armed.
     void observed(WatchList& watch, std::uint32_t region, const std::vector<Reference>& references);
 
-    /// Share of an area's armed granules that a region touched; -1 while too few were armed.
-    double touch_rate(std::uint32_t region, std::uint32_t area) const;
-    /// The same from however few: 0 where none was armed.
+    /// Share of an area's armed granules that a region touched; 0 where none was armed.
     double touch_estimate(std::uint32_t region, std::uint32_t area) const;
     double spent() const noexcept { return spent_; }
     bool empty() const noexcept { return entries_.empty(); }
 
   private:
+    static constexpr std::uint32_t parts = 16; ///< of an area
     struct Entry {
         std::uint32_t area;
+        std::uint32_t part;
         Range granule;
     };
     struct Touches {
@@ -56,6 +57,8 @@ class WindowPlan {
     static std::uint64_t key(std::uint32_t region, std::uint32_t area) noexcept {
         return std::uint64_t{region} << 32 | area;
     }
+    static std::uint32_t part_of(const WatchedArea& area, std::uint64_t granule) noexcept;
+    bool worthwhile(std::uint32_t region, const Entry& entry);
     std::uint64_t random() noexcept;
     const std::vector<Range>& collect();
     double each() const noexcept { return arm_cost_ * (1 + fault_in_arms); }
@@ -69,7 +72,8 @@ class WindowPlan {
     std::vector<Entry> entries_;
     std::vector<Entry> chosen_;
     std::vector<Range> ranges_;
-    std::unordered_map<std::uint64_t, Touches> touches_;
+    std::unordered_map<std::uint64_t, Touches> touches_; ///< by region and area
+    std::unordered_map<std::uint64_t, Touches> parts_;   ///< by region and part of an area
 };
 
 } // namespace homing

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace homing::policy {
 
@@ -143,11 +144,31 @@ Verdict judge(const Ownership& believed, const Samples& fresh, std::size_t i, st
     return Verdict::contradicts;
 }
 
+// The border of its run that a contradicting sample says has passed it: the run beyond is its toucher's.
+std::optional<std::uint64_t> passed_border(const Ownership& believed, const Samples& fresh, std::size_t i,
+                                           std::vector<Run>::const_iterator run) {
+    if (run->pattern != Pattern::owned) return std::nullopt;
+    const Node node = fresh.dominant(i);
+    const std::uint64_t page = fresh.page(i);
+    const bool before =
+        run != believed.runs().begin() && (run - 1)->pattern == Pattern::owned && (run - 1)->node == node;
+    const bool after =
+        run + 1 != believed.runs().end() && (run + 1)->pattern == Pattern::owned && (run + 1)->node == node;
+    if (before && (!after || page - run->first < run->end - page)) return run->first;
+    if (after) return run->end;
+    // Blocks may come in at the ends of the area, too.
+    const std::uint64_t half = (run->end - run->first) / 2;
+    if (run == believed.runs().begin() && page < half) return run->first;
+    if (run + 1 == believed.runs().end() && run->end - page <= half) return run->end;
+    return std::nullopt;
+}
+
 } // namespace
 
 Contradiction changed(const Ownership& believed, const Samples& fresh) {
     Contradiction result;
     double shared_tested = 0, shared_contradicted = 0;
+    double border_tested = 0, border_contradicted = 0;
     auto run = believed.runs().begin();
     for (std::size_t i = 0; i < fresh.size(); ++i) {
         while (run != believed.runs().end() && run->end <= fresh.page(i))
@@ -160,7 +181,12 @@ Contradiction changed(const Ownership& believed, const Samples& fresh) {
         if (run->pattern == Pattern::shared) {
             ++shared_tested;
             shared_contradicted += verdict == Verdict::contradicts;
+        } else if (in_halo(fresh.page(i), *run)) {
+            ++border_tested;
+            border_contradicted += verdict == Verdict::contradicts;
         }
+        if (verdict == Verdict::contradicts)
+            result.drifted += passed_border(believed, fresh, i, run).has_value();
     }
     if (result.tested == 0) return result;
     result.fraction = static_cast<double>(result.contradicted) / result.tested;
@@ -168,8 +194,48 @@ Contradiction changed(const Ownership& believed, const Samples& fresh) {
     const double expected = std::clamp(1.25 * believed.noise() + 0.01, 0.02, 0.4);
     result.significant =
         beyond_chance(result.contradicted - shared_contradicted, result.tested - shared_tested, expected) ||
+        beyond_chance(border_contradicted, border_tested, expected) ||
         beyond_chance(shared_contradicted, shared_tested, std::max(shared_but_clear, expected));
     return result;
+}
+
+bool significant_share(double part, double all, double expected) {
+    return beyond_chance(part, all, expected);
+}
+
+Samples followed(const Ownership& believed, const Samples& old, const Samples& fresh) {
+    if (fresh.nodes() != old.nodes()) return fresh;
+    // Pages whose old samples go, and the node that they do not contradict.
+    struct Passed {
+        PageRange pages;
+        Node node;
+    };
+    std::vector<Passed> passed;
+    auto run = believed.runs().begin();
+    for (std::size_t i = 0; i < fresh.size(); ++i) {
+        while (run != believed.runs().end() && run->end <= fresh.page(i))
+            ++run;
+        if (run == believed.runs().end()) break;
+        if (judge(believed, fresh, i, {run, believed.runs().end()}) != Verdict::contradicts) continue;
+        const auto border = passed_border(believed, fresh, i, run);
+        if (!border) continue;
+        const std::uint64_t page = fresh.page(i);
+        const bool up = page >= *border;
+        const std::uint64_t distance = up ? page - *border : *border - page;
+        passed.push_back(
+            {up ? PageRange{*border, std::min(page + distance + 1, run->end)}
+                : PageRange{page > run->first + distance ? page - distance : run->first, *border},
+             fresh.dominant(i)});
+    }
+    std::vector<std::uint64_t> stale;
+    for (const Passed& one : passed)
+        for (std::size_t k = 0; k < old.size() && old.page(k) < one.pages.end; ++k)
+            if (old.page(k) >= one.pages.first && old.dominant(k) != one.node) stale.push_back(old.page(k));
+    Samples kept = old;
+    for (const std::uint64_t page : stale)
+        kept.forget({page, page + 1});
+    kept.replace_by(fresh);
+    return kept;
 }
 
 Samples refreshed(const Ownership& believed, const Samples& old, const Samples& fresh) {

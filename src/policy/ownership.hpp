@@ -150,8 +150,11 @@ Ownership infer_ownership(std::uint64_t pages, const Samples& samples, const Inf
 struct Contradiction {
     std::uint32_t tested = 0;       // samples on pages with a believed owner (not where a border is in doubt)
     std::uint32_t contradicted = 0; // of those, touched mostly by nodes that the belief does not name
+    std::uint32_t drifted = 0;      // of those, by the owner of the run next to theirs: its border moved on
     double fraction = 0;
     bool significant = false; // more than the noise explains (one-sided binomial test, p < 0.001)
+    // Owners did not change places, their borders moved: most contradictions say so.
+    bool drift() const { return significant && 10 * drifted >= 7 * contradicted; }
 };
 Contradiction changed(const Ownership& believed, const Samples& fresh);
 
@@ -160,5 +163,14 @@ Contradiction changed(const Ownership& believed, const Samples& fresh);
 // that agree with it, the old samples are dropped. Use: infer_ownership(pages, refreshed(...)); samples of
 // the rounds that follow are merged.
 Samples refreshed(const Ownership& believed, const Samples& old, const Samples& fresh);
+
+// The same where borders drift: a fresh sample that belongs to the run next to its own says that the border
+// between them has passed it, so the old samples from the border to there, and as far beyond, that say
+// otherwise are dropped. What is left of the old samples stays.
+Samples followed(const Ownership& believed, const Samples& old, const Samples& fresh);
+
+// Do `part` of `all` samples show a share above `expected`, beyond chance (one-sided binomial test, p <
+// 0.001)?
+bool significant_share(double part, double all, double expected);
 
 } // namespace homing::policy
