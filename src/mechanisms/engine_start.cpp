@@ -349,7 +349,9 @@ void Engine::plan_samples(bool check) {
             area->pending = area->plan.first(each);
         } else {
             area->pending = area->plan.next(area->ownership, area->samples, each);
-            const auto thin = area->plan.check(std::min<std::size_t>(each, area->drifts ? 4 : 16));
+            // Where there are doubts, they come first.
+            const bool thinly = area->thinly_sampled() && area->ownership.doubtful().empty();
+            const auto thin = area->plan.check(std::min<std::size_t>(each, thinly ? 16 : 4));
             area->pending.insert(area->pending.end(), thin.begin(), thin.end());
         }
         if (check || area->drifts) add_border_samples(*area);

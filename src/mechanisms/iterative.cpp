@@ -28,9 +28,6 @@ constexpr double most_pause = 2.0;
 /// Samples of an area before anything is inferred for all of it; a small area needs no more than it has
 /// pages.
 constexpr std::size_t enough_samples = 40;
-/// Samples of an area, fewer of a small one, before the mechanism rests: what is smaller than the distance
-/// between samples (the coarse grids behind a fine one) is not seen otherwise.
-constexpr std::size_t resting_samples = 192;
 /// Sampled first touches cannot tell the last planes of a block from a neighbour's halo: where no more than
 /// this is misplaced, the placement that the program made is as likely right, and stays (no harm to what is
 /// at home already).
@@ -381,9 +378,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         engine.guard().accumulate(area->id, remote_ns);
         // What costs nothing where it is (it fits into the caches) need not move, and need not be waited for.
         wanted += remote_ns > 0 ? misplaced : 0;
-        if (area->drifts ||
-            area->samples.size() < std::min<std::uint64_t>(resting_samples, area->granules / 4))
-            unseen += area->granules;
+        if (area->drifts || area->thinly_sampled()) unseen += area->granules;
         const std::uint64_t calls = 1 + misplaced / 512;
         const bool permitted = engine.guard().permits(area->id, misplaced * pages_each, calls);
         const bool enough =

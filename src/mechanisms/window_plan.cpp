@@ -20,6 +20,9 @@ constexpr double least_rate = 1.0 / 32;
 constexpr std::size_t first_window_each = 64; // of an area
 constexpr std::size_t first_window = 256;
 constexpr double first_share = 0.5;
+/// The same for other regions: long regions must leave something to short ones, who alone use the coarse
+/// grids.
+constexpr double later_share = 0.25;
 /// Arming costs are believed within these limits (seconds): a call may be held up.
 constexpr double least_arm_cost = 1e-6;
 constexpr double most_arm_cost = 2e-4;
@@ -54,11 +57,12 @@ const std::vector<Range>& WindowPlan::choose(std::uint32_t region, double second
     if (entries_.empty()) return ranges_;
     const double allowance = std::min(first_references * each(), most_allowance);
     const double left = allowance + share_ * elapsed - spent_;
-    if (left <= 0) return ranges_;
+    if (left < each() * static_cast<double>(smallest_window)) return ranges_;
     const double share = spent_ < allowance ? eager_share : steady_share;
     const std::size_t unknown = std::min(first_window, first_window_each * areas_);
-    auto count = seconds > 0 ? static_cast<std::size_t>(std::min(seconds * share, left) / each())
-                             : std::min(unknown, static_cast<std::size_t>(first_share * left / each()));
+    auto count = seconds > 0
+                     ? static_cast<std::size_t>(std::min(seconds * share, left * later_share) / each())
+                     : std::min(unknown, static_cast<std::size_t>(first_share * left / each()));
     count = std::clamp(count, smallest_window,
                        std::max(smallest_window, std::min(largest_window, entries_.size())));
     // One pass over the list at the most: entries where this region seldom touches anything are mostly passed
