@@ -349,10 +349,14 @@ void Engine::plan_samples(bool check) {
             area->pending = area->plan.first(each);
         } else {
             area->pending = area->plan.next(area->ownership, area->samples, each);
-            // Where there are doubts, they come first.
-            const bool thinly = area->thinly_sampled() && area->ownership.doubtful().empty();
-            const auto thin = area->plan.check(std::min<std::size_t>(each, thinly ? 16 : 4));
+            const auto thin = area->plan.check(std::min<std::size_t>(each, 4));
             area->pending.insert(area->pending.end(), thin.begin(), thin.end());
+            area->thinly_sampled = false;
+            for (const policy::PageRange& part : plan_.lacking(*area)) {
+                area->thinly_sampled = true;
+                const auto more = area->plan.within(part, 4);
+                area->pending.insert(area->pending.end(), more.begin(), more.end());
+            }
         }
         if (check || area->drifts) add_border_samples(*area);
         std::sort(area->pending.begin(), area->pending.end());

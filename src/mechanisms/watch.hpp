@@ -54,14 +54,10 @@ struct WatchedArea {
     double remote_fraction = -1;              ///< of the newest references; -1: not known
     bool found_recorded = false;
     bool initially_placed = false;
-    /// Too few samples to rest on them, fewer for a small area: what is smaller than the distance between
-    /// samples (the coarse grids behind a fine one) is not seen otherwise.
-    bool thinly_sampled() const noexcept {
-        return samples.size() < std::min<std::uint64_t>(192, granules / 4);
-    }
-    bool drifted = false;   ///< its borders were seen to move, once
-    bool drifts = false;    ///< and again
-    bool sent_home = false; ///< its pages are where homing put them, no longer where the program did
+    bool thinly_sampled = true; ///< parts of it lack samples: too early to rest (WindowPlan::lacking)
+    bool drifted = false;       ///< its borders were seen to move, once
+    bool drifts = false;        ///< and again
+    bool sent_home = false;     ///< its pages are where homing put them, no longer where the program did
     bool ended = false;
 
     Range granule_range(std::uint64_t index) const noexcept;

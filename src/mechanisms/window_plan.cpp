@@ -15,6 +15,14 @@ constexpr double steady_share = 0.05;
 constexpr std::size_t largest_window = 1024;
 constexpr std::size_t smallest_window = 4;
 constexpr double least_rate = 1.0 / 32;
+/// References wanted of every part of an area; a share of its granules where it has few. Armed so often
+/// without a touch, a part is not used.
+constexpr std::uint32_t enough_of_part = 12;
+constexpr std::uint64_t share_of_part = 4;
+constexpr std::uint32_t unused_after = 64;
+constexpr std::size_t most_remembered = std::size_t{1} << 17;
+/// What else there is to arm is armed so often while parts lack samples.
+constexpr double other_rate = 0.5;
 /// Granules armed in a region whose length is not known yet, and the share of what is left of the budget that
 /// they may take.
 constexpr std::size_t first_window_each = 64; // of an area
@@ -40,11 +48,16 @@ void WindowPlan::gather(WatchList& watch) {
     entries_.clear();
     cursor_ = 0;
     areas_ = 0;
+    lacking_ = false;
     for (const auto& area : watch.areas()) {
         const std::size_t before = entries_.size();
         for (const std::uint64_t granule : area->pending)
-            if (area->is_armable(granule))
-                entries_.push_back({area->id, part_of(*area, granule), area->granule_range(granule)});
+            if (area->is_armable(granule)) {
+                const std::uint32_t part = part_of(*area, granule);
+                const bool lacking = lacks(part, area->granules / parts);
+                lacking_ |= lacking;
+                entries_.push_back({area->id, part, lacking, area->granule_range(granule)});
+            }
         areas_ += entries_.size() != before;
     }
     for (std::size_t i = entries_.size(); i > 1; --i)
@@ -97,15 +110,23 @@ void WindowPlan::armed(double seconds) noexcept {
 }
 
 void WindowPlan::observed(WatchList& watch, std::uint32_t region, const std::vector<Reference>& references) {
+    if (parts_.size() > most_remembered) { // programs that allocate in every iteration: areas without end
+        touches_.clear();
+        parts_.clear();
+        coverage_.clear();
+    }
     for (const Entry& entry : chosen_) {
         ++touches_[key(region, entry.area)].armed;
         ++parts_[key(region, entry.part)].armed;
+        ++coverage_[entry.part].armed;
     }
     for (const Reference& reference : references) {
         const WatchedArea* area = watch.find(reference.address);
         if (!area) continue;
         ++touches_[key(region, area->id)].touched;
-        ++parts_[key(region, part_of(*area, area->granule_of(reference.address)))].touched;
+        const std::uint32_t part = part_of(*area, area->granule_of(reference.address));
+        ++parts_[key(region, part)].touched;
+        ++coverage_[part].touched;
     }
     spent_ += arm_cost_ *
               (static_cast<double>(chosen_.size()) + fault_in_arms * static_cast<double>(references.size()));
@@ -115,11 +136,31 @@ void WindowPlan::observed(WatchList& watch, std::uint32_t region, const std::vec
 /// Grids of several sizes may share one block, and a region work on one of them only: what is known of an
 /// area's part counts. Never hopeless: that may change.
 bool WindowPlan::worthwhile(std::uint32_t region, const Entry& entry) {
+    double rate = lacking_ && !entry.lacking ? other_rate : 1;
     const auto found = parts_.find(key(region, entry.part));
-    if (found == parts_.end()) return true;
-    const Touches& seen = found->second;
-    const double rate = std::max(least_rate, (1.0 + seen.touched) / (1.0 + seen.armed));
+    if (found != parts_.end())
+        rate *= std::max(least_rate, (1.0 + found->second.touched) / (1.0 + found->second.armed));
     return static_cast<double>(random() % 1024) < 1024 * rate;
+}
+
+bool WindowPlan::lacks(std::uint32_t part, std::uint64_t granules) const {
+    const auto found = coverage_.find(part);
+    if (found == coverage_.end()) return true;
+    const Touches& seen = found->second;
+    if (seen.touched == 0 && seen.armed >= unused_after) return false;
+    return seen.touched < std::min<std::uint64_t>(enough_of_part, granules / share_of_part);
+}
+
+std::vector<policy::PageRange> WindowPlan::lacking(const WatchedArea& area) const {
+    std::vector<policy::PageRange> found;
+    for (std::uint32_t part = 0; part < parts; ++part) {
+        // The granules that part_of() gives this part.
+        const std::uint64_t first = (part * area.granules + parts - 1) / parts;
+        const std::uint64_t end = ((part + 1) * area.granules + parts - 1) / parts;
+        if (first < end && lacks(area.id * parts + part, area.granules / parts))
+            found.push_back({first, end});
+    }
+    return found;
 }
 
 std::uint32_t WindowPlan::part_of(const WatchedArea& area, std::uint64_t granule) noexcept {

@@ -40,6 +40,10 @@ class WindowPlan {
 
     /// Share of an area's armed granules that a region touched; 0 where none was armed.
     double touch_estimate(std::uint32_t region, std::uint32_t area) const;
+    /// The parts of an area of which too little was seen, as granules: what is smaller than the distance
+    /// between samples (the coarse grids behind a fine one) shows only where every part is sampled. Parts
+    /// that nobody touches are not asked for again and again.
+    std::vector<policy::PageRange> lacking(const WatchedArea& area) const;
     double spent() const noexcept { return spent_; }
     bool empty() const noexcept { return entries_.empty(); }
 
@@ -48,6 +52,7 @@ class WindowPlan {
     struct Entry {
         std::uint32_t area;
         std::uint32_t part;
+        bool lacking; ///< too little was seen of its part
         Range granule;
     };
     struct Touches {
@@ -57,6 +62,7 @@ class WindowPlan {
     static std::uint64_t key(std::uint32_t region, std::uint32_t area) noexcept {
         return std::uint64_t{region} << 32 | area;
     }
+    bool lacks(std::uint32_t part, std::uint64_t granules) const;
     static std::uint32_t part_of(const WatchedArea& area, std::uint64_t granule) noexcept;
     bool worthwhile(std::uint32_t region, const Entry& entry);
     std::uint64_t random() noexcept;
@@ -69,11 +75,13 @@ class WindowPlan {
     double spent_ = 0;
     std::size_t cursor_ = 0;
     std::size_t areas_ = 0; ///< that have entries
+    bool lacking_ = false;  ///< some entries are of parts that lack samples
     std::vector<Entry> entries_;
     std::vector<Entry> chosen_;
     std::vector<Range> ranges_;
-    std::unordered_map<std::uint64_t, Touches> touches_; ///< by region and area
-    std::unordered_map<std::uint64_t, Touches> parts_;   ///< by region and part of an area
+    std::unordered_map<std::uint64_t, Touches> touches_;  ///< by region and area
+    std::unordered_map<std::uint64_t, Touches> parts_;    ///< by region and part of an area
+    std::unordered_map<std::uint32_t, Touches> coverage_; ///< by part of an area, in all regions
 };
 
 } // namespace homing

@@ -165,10 +165,12 @@ void SamplePlan::repeat_pages(PageRange range, const Samples& seen, std::size_t 
         out.push_back(pages[i * pages.size() / kept]);
 }
 
-std::vector<std::uint64_t> SamplePlan::check(std::size_t most) {
+std::vector<std::uint64_t> SamplePlan::check(std::size_t most) { return within({0, pages_}, most); }
+
+std::vector<std::uint64_t> SamplePlan::within(PageRange pages, std::size_t most) {
     std::vector<std::uint64_t> out;
-    if (pages_ == 0) return out;
-    stratified({0, pages_}, most, out);
+    pages.end = std::min(pages.end, pages_);
+    if (pages.first < pages.end) stratified(pages, most, out);
     return out;
 }
 

@@ -27,6 +27,9 @@ class SamplePlan {
     // A thin check of the whole area for changed(): stratified at random, other pages at each call.
     std::vector<std::uint64_t> check(std::size_t most);
 
+    // The same of some pages only.
+    std::vector<std::uint64_t> within(PageRange pages, std::size_t most);
+
     // After owners changed: clusters may help again.
     void renew() { clusters_ = 0; }
 
