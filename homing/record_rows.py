@@ -14,8 +14,7 @@ ALL_AREAS = 0xFFFFFFFF
 AREA_KINDS = {1: "static", 2: "heap", 3: "named", 4: "segment"}
 OWNERSHIP_KINDS = {0: "none", 1: "block", 2: "cyclic", 3: "shared", 4: "mixed"}
 ITERATION_STATES = {1: "searching", 2: "observing", 3: "settled"}
-ITERATION_BASES = {0: "none", 1: "period", 2: "anchor", 3: "barriers", 4: "time", 5: "call",
-    6: "guess"}
+ITERATION_BASES = {0: "none", 1: "period", 2: "anchor", 3: "barriers", 4: "time", 5: "call", 6: "guess"}
 MESSAGE_LEVELS = {1: "note", 2: "warning", 3: "not done"}
 FOUND, NOW, AT_END = 1, 2, 3
 

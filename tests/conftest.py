@@ -10,6 +10,4 @@ import signal
 
 for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
     if signal.getsignal(_number) == signal.SIG_IGN:
-        signal.signal(
-            _number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL
-        )
+        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)

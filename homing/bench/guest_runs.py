@@ -26,6 +26,8 @@ from homing.lab.guest import CountOptions, Guest, LabOptions
 from homing.lab.steps import Step, StepResult
 from homing.records import Record, RecordError, read_record
 
+#: The share of all moves after which a run counts as settled.
+_SETTLED = 0.95
 RUN = (1, 2, 3)
 LAST_HALF = (3,)
 #: One thread a node, and it stays there: where threads wander, no page has a home.
@@ -213,8 +215,9 @@ def _oracle_remote(counts: Counts) -> int:
 def describe(record: Record) -> dict[str, Any]:
     """What a record says about the run and about settling.
 
-    `last_move_after`: iterations from the moment at which the outermost period was known and the guard had
-    permitted moves of each area that it ever permitted, to the last move of a hundredth of all pages or more.
+    `settled_after`: iterations from the moment at which the outermost period was known and the guard had
+    permitted moves of each area that it ever permitted, until 95 % of all pages that were moved had moved.
+    `last_move_after`: the same to the last move of a hundredth of all pages or more.
     """
     end = record.end
     final = end.period if end is not None else 0
@@ -231,6 +234,12 @@ def describe(record: Record) -> dict[str, Any]:
     moved = sum(move.moved for move in record.moves)
     large = [move for move in record.moves if move.moved * 100 >= moved > 0]
     last_time = max((move.time for move in large), default=math.nan)
+    settled_time, so_far = math.nan, 0
+    for move in sorted(record.moves, key=lambda one: float(one.time)):
+        so_far += move.moved
+        if moved > 0 and so_far >= _SETTLED * moved:
+            settled_time = move.time
+            break
     return {
         "source": record.facts.get("source", ""),
         "mechanism": record.facts.get("mechanism", ""),
@@ -243,6 +252,7 @@ def describe(record: Record) -> dict[str, Any]:
         "deciding": record.overhead.deciding,
         "moving": record.overhead.moving,
         "faults": record.overhead.faults,
+        "settled_after": _passed(iterations, max_known(known_time, permitted_time), settled_time),
         "last_move_after": _passed(iterations, max_known(known_time, permitted_time), last_time),
     }
 

@@ -260,7 +260,7 @@ def test_balancing_scans_what_is_asked_for(footprints: float, seconds: float) ->
 
 def program(**changed: Outcome) -> convergence.ProgramRuns:
     runs = {name: made(name, {1: 0, 2: 7500, 3: 7500}) for name in convergence.VARIANTS}
-    facts = {"last_move_after": 1, "moved": 900}
+    facts = {"settled_after": 1, "moved": 900}
     runs["homing"] = made("homing", {1: 0, 2: 900, 3: 300}, homing=facts)
     runs["parallel_init"] = made("parallel_init", {1: 0, 2: 200, 3: 200})
     runs["parallel_init_homing"] = made("parallel_init_homing", {1: 2, 2: 201, 3: 201})
@@ -288,12 +288,12 @@ def test_convergence_has_the_rows_that_were_promised() -> None:
 
 
 def test_convergence_sees_what_is_not_met() -> None:
-    facts = {"last_move_after": 3, "moved": 900}
+    facts = {"settled_after": 3, "moved": 900}
     slow = made("homing", {1: 0, 2: 900, 3: 300}, homing=facts)
     assert [name for name in failed(program(homing=slow)) if "settles" in name]
-    far = made("homing", {1: 0, 2: 300, 3: 501}, homing={"last_move_after": 0, "moved": 9})
+    far = made("homing", {1: 0, 2: 300, 3: 501}, homing={"settled_after": 0, "moved": 9})
     assert failed(program(homing=far)) == ["cg: last half within 3 points of the oracle"]
-    dear = made("homing", {1: 0, 2: 1400, 3: 300}, homing={"last_move_after": 0, "moved": 9})
+    dear = made("homing", {1: 0, 2: 1400, 3: 300}, homing={"settled_after": 0, "moved": 9})
     assert [name for name in failed(program(homing=dear)) if "tenth" in name]
     harm = made("parallel_init_homing", {1: 0, 2: 203, 3: 202})
     assert [name for name in failed(program(parallel_init_homing=harm)) if "no harm" in name]
@@ -486,3 +486,16 @@ def test_pairs_are_taken_until_the_median_is_known() -> None:
 
     assert overhead.narrow(pairs(*[1.3] * 30))
     assert not overhead.narrow(pairs(*[0.9, 1.1] * 15))
+
+
+def test_a_scan_period_is_searched_for() -> None:
+    def scanned(correction: float) -> float:  # a kernel that follows the knob unevenly
+        return 0.2 if correction > 0.5 else 3.0 if correction < 0.1 else 0.9
+
+    search = convergence.PeriodSearch()
+    for _ in range(6):
+        ratio = scanned(search.correction)
+        if 0.67 <= ratio <= 1.5:
+            break
+        assert search.next(ratio)
+    assert scanned(search.correction) == 0.9
