@@ -14,6 +14,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <ctime>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -57,6 +58,22 @@ bool is_write(const void* context) noexcept {
     const auto* user = static_cast<const ucontext_t*>(context);
 #if defined(__x86_64__)
     return (user->uc_mcontext.gregs[REG_ERR] & 2) != 0;
+#elif defined(__aarch64__)
+    // The kernel adds the fault's syndrome to the frame; bit 6 (WnR) says that it was a write.
+    const auto* at = reinterpret_cast<const char*>(user->uc_mcontext.__reserved);
+    const char* end = at + sizeof user->uc_mcontext.__reserved;
+    _aarch64_ctx head;
+    while (at + sizeof(esr_context) <= end) {
+        std::memcpy(&head, at, sizeof head);
+        if (head.magic == ESR_MAGIC) {
+            esr_context found;
+            std::memcpy(&found, at, sizeof found);
+            return (found.esr >> 6 & 1) != 0;
+        }
+        if (head.magic == 0 || head.size < sizeof head) break;
+        at += head.size;
+    }
+    return false;
 #else
     (void)user;
     return false;

@@ -224,6 +224,65 @@ TEST_F(EngineTest, FollowsOwnersThatChange) {
     EXPECT_GE(program.right(reversed), program.pages() * 95 / 100);
 }
 
+TEST_F(EngineTest, FollowsBordersThatDrift) {
+    Program program(8192);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    const std::size_t pages = program.pages();
+    std::size_t shift = 0;
+    const auto drifting = [&](std::size_t page) {
+        return static_cast<int>((page + pages - shift) % pages * nodes / pages);
+    };
+    double at_home = 0;
+    constexpr int iterations = 400;
+    constexpr int settling = 100;
+    for (int i = 0; i < iterations; ++i) {
+        program.iterate(1, drifting);
+        if (i >= settling) at_home += static_cast<double>(program.right(drifting));
+        shift += 6; // 0.3 % of a block
+    }
+    // Every page has changed its owner; one placement for the whole run would have half of them at home.
+    EXPECT_GE(at_home / (iterations - settling) / static_cast<double>(pages), 0.85);
+    EXPECT_EQ(program.stuck, 0u);
+}
+
+/// A multigrid code: a fine grid and a coarse one behind it in one block; each region works on one of them.
+TEST_F(EngineTest, FindsTheOwnersOfACoarseGridBehindAFineOne) {
+    Program program(8192);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    const std::size_t fine = program.pages() * 7 / 8;
+    const auto owner = [&](std::size_t page) {
+        return static_cast<int>(page < fine ? page * nodes / fine
+                                            : (page - fine) * nodes / (program.pages() - fine));
+    };
+    const auto run = [&](Address function, std::size_t first, std::size_t end) {
+        program.engine->region_begin(function);
+        for (std::size_t page = first; page < end; ++page)
+            program.touch(page, owner(page));
+        program.engine->region_end();
+    };
+    for (int i = 0; i < 60; ++i) {
+        run(0x1000, 0, fine);
+        run(0x2000, fine, program.pages());
+        run(0x3000, fine, program.pages());
+        run(0x4000, 0, fine);
+    }
+    EXPECT_GE(program.right(owner), program.pages() * 98 / 100);
+}
+
+TEST_F(EngineTest, TheFirstRegionTellsOnlyOfPagesThatExist) {
+    Program program(4096);
+    const auto reversed = [&](std::size_t page) { return nodes - 1 - program.block()(page); };
+    program.simulated.touch_all({program.range.begin, program.range.begin + 1024 * page_bytes()}, 0);
+    ASSERT_TRUE(program.start());
+    program.region(0x1000, reversed); // the first touch of three quarters of the array
+    EXPECT_GT(program.faults, 0u);
+    EXPECT_GT(program.engine->statistics().references, 0u);
+    for (const Reference& reference : program.engine->references())
+        EXPECT_LT(reference.address, program.range.begin + 1024 * page_bytes());
+}
+
 TEST_F(EngineTest, ObserveMovesNothing) {
     const Variable mechanism("HOMING_MECHANISM", "observe");
     Program program(2048);

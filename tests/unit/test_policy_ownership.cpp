@@ -251,6 +251,51 @@ TEST(Changed, SharedPagesThatGetOwnersAndOwnedOnesThatAreShared) {
     EXPECT_TRUE(changed(was_owned.ownership, observe(all, plan.check(100), 0.05, 4, random)).significant);
 }
 
+TEST(Changed, NeighboursThatReadAHaloAreNoChange) {
+    // A tenth of each block at its upper end is read by the next thread first, half of the time.
+    const std::uint64_t pages = 40000;
+    const Truth truth = block(pages, 4, {0, 1, 2, 3});
+    const Campaign learnt = campaign(truth, 512, 256, 4, 0.02, 1, 21);
+    SamplePlan plan(pages, 22);
+    Random random(23);
+    for (int i = 0; i < 50; ++i) {
+        Samples fresh(4);
+        for (const std::uint64_t page : plan.check(64)) {
+            const auto owner = static_cast<Node>(page / 10000);
+            const bool read_by_next = page % 10000 >= 9000 && owner < 3 && random.below(2) == 0;
+            fresh.add(page, read_by_next ? owner + 1 : owner);
+        }
+        fresh.settle();
+        EXPECT_FALSE(changed(learnt.ownership, fresh).significant);
+    }
+}
+
+TEST(Changed, BordersThatMovedAreToldFromOwnersThatChangedPlaces) {
+    const std::uint64_t pages = 40000;
+    const Campaign learnt = campaign(block(pages, 4, {0, 1, 2, 3}), 512, 256, 4, 0.02, 1, 24);
+    const auto seen = [&](auto&& owner) {
+        Samples fresh(4);
+        for (std::uint64_t page = 50; page < pages; page += 400)
+            fresh.add(page, static_cast<Node>(owner(page)), 3);
+        fresh.settle();
+        return fresh;
+    };
+    const auto shifted = [&](std::uint64_t page) { return (page + 3000) % pages / 10000; };
+    const auto reversed = [&](std::uint64_t page) { return 3 - page / 10000; };
+    EXPECT_TRUE(changed(learnt.ownership, seen(shifted)).drift());
+    EXPECT_FALSE(changed(learnt.ownership, seen(reversed)).drift());
+    EXPECT_TRUE(changed(learnt.ownership, seen(reversed)).significant);
+    // What was not passed stays known.
+    const Samples fresh = seen(shifted);
+    const Samples kept = followed(learnt.ownership, learnt.samples, fresh);
+    EXPECT_GT(kept.size(), learnt.samples.size() / 2);
+    const Ownership ownership = infer_ownership(pages, kept);
+    std::uint64_t right = 0;
+    for (std::uint64_t page = 0; page < pages; ++page)
+        right += ownership.owner(page) == static_cast<Node>(shifted(page));
+    EXPECT_GE(right, pages * 98 / 100);
+}
+
 TEST(Changed, DriftingBordersAreFollowed) {
     // The borders move by half a block, a twentieth of a block at a time; each step costs a check and a few
     // rounds.

@@ -48,6 +48,21 @@ TEST(Stability, LooksAgainAtGrowingIntervals) {
     EXPECT_EQ(checks, (std::vector<int>{4, 12, 28, 48, 68}));
 }
 
+TEST(Stability, LooksAtOnceWhereAChangeIsLikely) {
+    Stability s;
+    s.look(); // observing anyway
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_EQ(s.begin_iteration(), Activity::observe);
+        s.observed(0, 100);
+    }
+    EXPECT_EQ(s.begin_iteration(), Activity::rest);
+    s.look();
+    EXPECT_EQ(s.begin_iteration(), Activity::check);
+    s.checked(false);
+    EXPECT_TRUE(s.settled());
+    EXPECT_EQ(s.begin_iteration(), Activity::rest);
+}
+
 TEST(Stability, WakesWhenOwnersChanged) {
     StabilityOptions options;
     options.least_interval = 2;

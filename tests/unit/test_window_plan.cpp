@@ -1,0 +1,143 @@
+// Which granules a window arms: within a budget, where a region uses them, and from every part of an area.
+#include "areas/areas.hpp"
+#include "kernel/kernel.hpp"
+#include "mechanisms/window_plan.hpp"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+namespace homing {
+namespace {
+
+Machine two_nodes() {
+    Machine machine;
+    for (int i = 0; i < 2; ++i) {
+        Node node;
+        node.index = i;
+        node.cpus = 1;
+        node.memory_bytes = std::uint64_t{1} << 30;
+        machine.nodes.push_back(node);
+    }
+    return machine;
+}
+
+class WindowPlanTest : public ::testing::Test {
+  protected:
+    static constexpr std::size_t pages = 1600;
+
+    WindowPlanTest() : nodes_(two_nodes()) {
+        ::setenv("HOMING_AREAS", "include=heap*", 1);
+        memory_ = ::mmap(nullptr, pages * page_bytes(), PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        const auto begin = reinterpret_cast<Address>(memory_);
+        const Address origin[max_origin_frames] = {0x1234};
+        area_registry().note({begin, begin + pages * page_bytes()}, AreaKind::heap_block, origin, 1, nullptr);
+        watch_ = std::make_unique<WatchList>(nodes_, 1);
+        watch_->synchronise(0);
+    }
+    ~WindowPlanTest() override {
+        area_registry().end(reinterpret_cast<Address>(memory_));
+        ::munmap(memory_, pages * page_bytes());
+        ::unsetenv("HOMING_AREAS");
+    }
+    WatchedArea& area() { return *watch_->areas().front(); }
+    void want_all(WindowPlan& plan) {
+        area().pending.clear();
+        for (std::uint64_t page = 0; page < area().granules; ++page)
+            area().pending.push_back(page);
+        plan.gather(*watch_);
+    }
+    /// Runs a region in which only pages from `first` on are touched; how many were armed.
+    std::size_t run(WindowPlan& plan, std::uint32_t region, double seconds, double elapsed,
+                    std::uint64_t first = 0) {
+        const std::vector<Range> armed = plan.choose(region, seconds, elapsed);
+        std::vector<Reference> references;
+        for (const Range& granule : armed)
+            if (area().granule_of(granule.begin) >= first) references.push_back({granule.begin, 0, false, 1});
+        plan.observed(*watch_, region, references);
+        return armed.size();
+    }
+
+    NodeMap nodes_;
+    void* memory_ = nullptr;
+    std::unique_ptr<WatchList> watch_;
+};
+
+TEST_F(WindowPlanTest, ObservationStaysWithinItsShare) {
+    WindowPlan plan(0.01, 7);
+    plan.calibrate(5e-6);
+    want_all(plan);
+    double elapsed = 0;
+    for (int i = 0; i < 20000; ++i) {
+        run(plan, 1, 0.002, elapsed);
+        elapsed += 0.002;
+    }
+    EXPECT_LE(plan.spent(), 0.01 * elapsed + 300 * 15e-6 + 1e-4);
+    EXPECT_GE(plan.spent(), 0.005 * elapsed) << "what may be spent is used";
+}
+
+TEST_F(WindowPlanTest, DearMachinesArmLess) {
+    const auto armed = [&](double arm_seconds) {
+        WindowPlan plan(0.01, 7);
+        plan.calibrate(arm_seconds);
+        want_all(plan);
+        std::size_t sum = 0;
+        for (int i = 0; i < 100; ++i)
+            sum += run(plan, 1, 0.01, 1 + 0.01 * i);
+        return sum;
+    };
+    EXPECT_GT(armed(2e-6), 4 * armed(50e-6));
+}
+
+TEST_F(WindowPlanTest, ARegionIsAskedForWhatItUses) {
+    WindowPlan plan(1, 7); // no limit
+    want_all(plan);
+    const std::uint64_t tail = pages - 2 * pages / 16;
+    for (int i = 0; i < 40; ++i)
+        run(plan, 5, 1e-4, 1, tail);
+    std::size_t used = 0;
+    std::size_t all = 0;
+    for (int i = 0; i < 40; ++i) {
+        for (const Range& granule : plan.choose(5, 1e-4, 1)) {
+            ++all;
+            used += area().granule_of(granule.begin) >= tail;
+        }
+        run(plan, 5, 1e-4, 1, tail);
+    }
+    EXPECT_GT(used * 2, all) << "an eighth of the area, more than half of what is armed";
+}
+
+TEST_F(WindowPlanTest, EveryPartIsAskedForUntilItWasSeen) {
+    WindowPlan plan(1, 7);
+    EXPECT_EQ(plan.lacking(area()).size(), 16u);
+    want_all(plan);
+    const std::uint64_t half = pages / 2;
+    for (int i = 0; i < 400 && plan.lacking(area()).size() > 8; ++i)
+        run(plan, 5, 0.01, 1, half);
+    const auto lacking = plan.lacking(area());
+    for (const policy::PageRange& part : lacking)
+        EXPECT_LE(part.end, half);
+    // Nobody uses the other half: it is given up.
+    for (int i = 0; i < 2000 && !plan.lacking(area()).empty(); ++i)
+        run(plan, 6, 0.01, 1, pages);
+    EXPECT_TRUE(plan.lacking(area()).empty());
+}
+
+TEST_F(WindowPlanTest, WhatIsFilteredOutIsNotCounted) {
+    WindowPlan plan(0.01, 7);
+    want_all(plan);
+    const std::size_t all = plan.choose(1, 0, 1).size();
+    ASSERT_GT(all, 16u);
+    std::size_t kept = 0;
+    const auto& left =
+        plan.filter([&](const Range& granule) { return granule.begin / page_bytes() % 2 == 0; });
+    kept = left.size();
+    EXPECT_LT(kept, all);
+    plan.observed(*watch_, 1, {});
+    EXPECT_EQ(plan.touch_estimate(1, area().id), 0);
+    EXPECT_NEAR(plan.spent(), static_cast<double>(kept) * usual_arm_cost, 1e-9);
+}
+
+} // namespace
+} // namespace homing
