@@ -150,17 +150,15 @@ std::optional<std::uint64_t> passed_border(const Ownership& believed, const Samp
     if (run->pattern != Pattern::owned) return std::nullopt;
     const Node node = fresh.dominant(i);
     const std::uint64_t page = fresh.page(i);
-    const bool before =
-        run != believed.runs().begin() && (run - 1)->pattern == Pattern::owned && (run - 1)->node == node;
-    const bool after =
-        run + 1 != believed.runs().end() && (run + 1)->pattern == Pattern::owned && (run + 1)->node == node;
-    if (before && (!after || page - run->first < run->end - page)) return run->first;
-    if (after) return run->end;
-    // Blocks may come in at the ends of the area, too.
-    const std::uint64_t half = (run->end - run->first) / 2;
-    if (run == believed.runs().begin() && page < half) return run->first;
-    if (run + 1 == believed.runs().end() && run->end - page <= half) return run->end;
-    return std::nullopt;
+    // The nearer border. At the ends of the area a block may come in that was not there before.
+    if (page - run->first < run->end - page) {
+        const bool passed = run == believed.runs().begin() ||
+                            ((run - 1)->pattern == Pattern::owned && (run - 1)->node == node);
+        return passed ? std::optional(run->first) : std::nullopt;
+    }
+    const bool passed =
+        run + 1 == believed.runs().end() || ((run + 1)->pattern == Pattern::owned && (run + 1)->node == node);
+    return passed ? std::optional(run->end) : std::nullopt;
 }
 
 } // namespace

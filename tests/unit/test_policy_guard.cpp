@@ -134,19 +134,19 @@ TEST(TouchModel, PagesOfAllThreadsOnOneNodeWaitForItsMemory) {
     model.cache_bytes = 1;
     model.threads = 4;
     model.nodes = 4;
-    Costs costs;
-    costs.local_ns = 100;
-    costs.remote_ns = 200;
+    Costs doubled;
+    doubled.local_ns = 100;
+    doubled.remote_ns = 200;
     const double forever = 1e18;
     // A thread with 4 misses in flight takes 64 x 100 / 4 ns for a page, and so does its node for any thread:
     // 1,000 pages on one node wait 1,000 times, spread over four 250 times.
-    EXPECT_NEAR(model.contention_ns(1000, 250, costs, forever), 750 * 1600.0, 1);
-    EXPECT_GT(model.contention_ns(1000, 250, costs, forever), model.excess_ns(750, costs, forever));
-    EXPECT_EQ(model.contention_ns(250, 250, costs, forever), 0);
-    EXPECT_EQ(model.contention_ns(250, 1000, costs, forever), 0);
-    EXPECT_EQ(model.contention_ns(1000, 250, costs, 500.0), 500);
+    EXPECT_NEAR(model.contention_ns(1000, 250, doubled, forever), 750 * 1600.0, 1);
+    EXPECT_GT(model.contention_ns(1000, 250, doubled, forever), model.excess_ns(750, doubled, forever));
+    EXPECT_EQ(model.contention_ns(250, 250, doubled, forever), 0);
+    EXPECT_EQ(model.contention_ns(250, 1000, doubled, forever), 0);
+    EXPECT_EQ(model.contention_ns(1000, 250, doubled, 500.0), 500);
     model.threads = 16; // a node with four threads has memory for four
-    EXPECT_NEAR(model.contention_ns(1000, 250, costs, forever), 750 * 400.0, 1);
+    EXPECT_NEAR(model.contention_ns(1000, 250, doubled, forever), 750 * 400.0, 1);
 }
 
 TEST(TouchModel, ExcessIsBoundedByTheTimeOfTheRegions) {
