@@ -104,10 +104,10 @@ void Engine::event(Address id, bool is_barrier) {
             iteration_boundary(is_barrier            ? Basis::barriers
                                : finder_.by_anchor() ? Basis::anchor
                                                      : Basis::period);
-        } else if (!finder_.found() && region == guess_ && iteration_ < most_guesses &&
+        } else if (!finder_.found() && info.count > 1 && iteration_ < most_guesses &&
                    round_references_ >= least_guess) {
-            // No period is known yet, but the first region that came twice comes again, and windows have seen
-            // enough: likely an iteration. The guard decides whether that is worth a move.
+            // No period is known yet, but a region comes again, and windows have seen enough: this is
+            // computation, not initialisation. The guard decides whether that is worth a move.
             iteration_boundary(Basis::guess);
         } else if (!finder_.found() && events_ > patience && now > next_tick_) {
             tick_ = std::min(tick_ * tick_growth, longest_tick);
@@ -116,7 +116,6 @@ void Engine::event(Address id, bool is_barrier) {
         }
     }
     if (windows_ && (activity_ != policy::Activity::rest || mechanism_->needs_windows())) follow_changes();
-    if (guess_ == ~std::uint32_t{0} && info.count == 2 && !watch_.areas().empty()) guess_ = region;
     if (called_touch_ && called_touch_->region_begins(*this, region))
         window_open_ = true;
     else if (mechanism_->region_begins(*this, region))
@@ -324,6 +323,8 @@ void Engine::take_references() {
         area->counters.add(granule, position, reference.weight);
         if (reference.write) area->writes.add(granule, position, reference.weight);
         ++area->fresh_references;
+        ++area->references;
+        area->written += reference.write;
         ++round_references_;
         ++statistics_.references;
     }

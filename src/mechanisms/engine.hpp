@@ -192,7 +192,6 @@ class Engine final : public phases::Listener {
     std::uint64_t area_changes_ = 0;
     std::uint64_t barriers_in_region_ = 0;
     std::uint32_t open_region_ = 0;
-    std::uint32_t guess_ = ~std::uint32_t{0}; ///< region whose return ends an iteration while none is known
     double region_begin_ = 0;
     double start_time_ = 0;
     double iteration_begin_ = 0;

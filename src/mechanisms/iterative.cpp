@@ -28,6 +28,8 @@ constexpr double most_pause = 2.0;
 /// Samples of an area before anything is inferred for all of it; a small area needs no more than it has
 /// pages.
 constexpr std::size_t enough_samples = 40;
+/// From this share of writes among an area's references on, borders are told by writes alone.
+constexpr double written_share = 0.25;
 /// Sampled first touches cannot tell the last planes of a block from a neighbour's halo: where no more than
 /// this is misplaced, the placement that the program made is as likely right, and stays (no harm to what is
 /// at home already).
@@ -105,7 +107,14 @@ bool Iterative::learn(WatchedArea& area, bool check) {
     } else {
         area.samples.merge(fresh_);
     }
-    if (!fresh_.empty()) area.ownership = policy::infer_ownership(area.granules, area.samples);
+    if (fresh_.empty()) return changed;
+    area.ownership = policy::infer_ownership(area.granules, area.samples);
+    if (written_share * static_cast<double>(area.references) <= static_cast<double>(area.written)) {
+        // Writes tell where the borders are; reads near them may be a neighbour's.
+        const policy::Samples sure = policy::without_halo_reads(area.ownership, area.samples);
+        if (sure.size() >= enough_samples && sure.size() < area.samples.size())
+            area.ownership = policy::infer_ownership(area.granules, sure);
+    }
     return changed;
 }
 

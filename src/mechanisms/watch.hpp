@@ -54,6 +54,8 @@ struct WatchedArea {
     double remote_fraction = -1;              ///< of the newest references; -1: not known
     bool found_recorded = false;
     bool initially_placed = false;
+    std::uint64_t references = 0; ///< seen so far, and those of them that were writes
+    std::uint64_t written = 0;
     bool thinly_sampled = true; ///< parts of it lack samples: too early to rest (WindowPlan::lacking)
     bool drifted = false;       ///< its borders were seen to move, once
     bool drifts = false;        ///< and again

@@ -197,6 +197,27 @@ Contradiction changed(const Ownership& believed, const Samples& fresh) {
     return result;
 }
 
+Samples without_halo_reads(const Ownership& believed, const Samples& samples) {
+    Samples kept(samples.nodes());
+    kept.reserve(samples.size());
+    auto run = believed.runs().begin();
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        const std::uint64_t page = samples.page(i);
+        while (run != believed.runs().end() && run->end <= page)
+            ++run;
+        if (run == believed.runs().end()) break;
+        // The ends of the area are no borders.
+        const bool lower_half = page - run->first < run->end - page;
+        const bool at_end = lower_half ? run == believed.runs().begin() : run + 1 == believed.runs().end();
+        const auto counts = samples.counts(i);
+        const bool read_once = counts[static_cast<std::size_t>(samples.dominant(i))] < more_than_a_read;
+        if (!at_end && read_once && in_halo(page, *run)) continue;
+        kept.add(page, counts);
+    }
+    kept.settle();
+    return kept;
+}
+
 bool significant_share(double part, double all, double expected) {
     return beyond_chance(part, all, expected);
 }

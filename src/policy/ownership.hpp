@@ -169,6 +169,10 @@ Samples refreshed(const Ownership& believed, const Samples& old, const Samples& 
 // otherwise are dropped. What is left of the old samples stays.
 Samples followed(const Ownership& believed, const Samples& old, const Samples& fresh);
 
+// Without the samples near the borders of believed runs that are single reads: who reads there first may be
+// the neighbour. For areas whose owners write.
+Samples without_halo_reads(const Ownership& believed, const Samples& samples);
+
 // Do `part` of `all` samples show a share above `expected`, beyond chance (one-sided binomial test, p <
 // 0.001)?
 bool significant_share(double part, double all, double expected);

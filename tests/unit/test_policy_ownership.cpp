@@ -270,6 +270,35 @@ TEST(Changed, NeighboursThatReadAHaloAreNoChange) {
     }
 }
 
+TEST(Ownership, WritesTellTheBorderWhereNeighboursRead) {
+    const std::uint64_t pages = 4000;
+    Samples samples(4);
+    Random random(31);
+    for (std::uint64_t page = 0; page < pages; page += 5) {
+        const auto owner = static_cast<Node>(page / 1000);
+        const bool halo = page % 1000 >= 950 && owner < 3;
+        if (random.below(2))
+            samples.add(page, owner, 3);
+        else
+            samples.add(page, halo ? owner + 1 : owner);
+    }
+    samples.settle();
+    const Ownership first = infer_ownership(pages, samples);
+    const Samples sure = without_halo_reads(first, samples);
+    EXPECT_LT(sure.size(), samples.size());
+    EXPECT_GT(sure.size(), samples.size() * 3 / 4);
+    EXPECT_EQ(sure.page(0), samples.page(0));
+    const auto wrong = [&](const Ownership& ownership) {
+        std::uint64_t count = 0;
+        for (std::uint64_t page = 0; page < pages; ++page)
+            count += ownership.owner(page) != static_cast<Node>(page / 1000);
+        return count;
+    };
+    const Ownership second = infer_ownership(pages, sure);
+    EXPECT_LE(wrong(second), 60u); // between two writes the border is in the middle
+    EXPECT_LT(wrong(second), wrong(first)) << "reads alone pull the border into the halo";
+}
+
 TEST(Changed, BordersThatMovedAreToldFromOwnersThatChangedPlaces) {
     const std::uint64_t pages = 40000;
     const Campaign learnt = campaign(block(pages, 4, {0, 1, 2, 3}), 512, 256, 4, 0.02, 1, 24);
