@@ -322,9 +322,9 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
             "Serial initialisation unless the row says parallel_init; the oracle puts every page on its "
             "majority node of the whole run (its last_half: of the last half), from the counts of `none`. "
             "parallel_init and parallel_init_homing are each the middle one of three runs in turn.",
-            "Sizes: long enough that what a run costs once (start, first windows: some 10,000 misses) is less "
-            "than 1 % of what parallel initialisation leaves; drift slow enough to be followed by 3 % of the run "
-            "time (0.4 % of a block an iteration).",
+            "Sizes: long enough that what a run costs once (start, first windows: some 10,000 misses) is "
+            "less than 1 % of what parallel initialisation leaves; drift slow enough to be followed by 3 % "
+            "of the run time (0.4 % of a block an iteration).",
             "Kernel NUMA balancing depends on time, so it is shown with its scan rate set to 0.1, 1 and 10 "
             "footprints an iteration of this guest; what it really scanned is in its row.",
         ],
