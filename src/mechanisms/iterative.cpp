@@ -352,12 +352,12 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     // Where the accumulated cost is highest first: a pause that ends early has then done the most.
     std::vector<WatchedArea*> areas;
     for (const auto& area : engine.watch().areas())
-        if (area->fresh_references > 0) areas.push_back(area.get());
+        if (area->fresh_references > 0 || (area->waiting && !check)) areas.push_back(area.get());
     std::sort(areas.begin(), areas.end(),
               [](const WatchedArea* a, const WatchedArea* b) { return a->range.bytes() > b->range.bytes(); });
     if (moves_ && !areas.empty()) engine.own_areas();
     for (WatchedArea* area : areas) {
-        any_fresh = true;
+        any_fresh |= area->fresh_references > 0;
         area->fresh_references = 0;
         const bool changed = learn(*area, check);
         any_changed |= changed;
@@ -392,6 +392,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         const bool permitted = engine.guard().permits(area->id, misplaced * pages_each, calls);
         const bool enough =
             area->samples.size() >= std::min<std::uint64_t>(enough_samples, (area->granules + 1) / 2);
+        area->waiting = moves_ && misplaced > 0 && !permitted;
         const bool moves_now = moves_ && misplaced > 0 && permitted && enough;
 
         record::ownership_row row;
