@@ -354,6 +354,7 @@ void Engine::plan_samples(bool check) {
             area->thinly_sampled = false;
             for (const policy::PageRange& part : plan_.lacking(*area)) {
                 area->thinly_sampled = true;
+                if (!area->was_misplaced) break;
                 const auto more = area->plan.within(part, 4);
                 area->pending.insert(area->pending.end(), more.begin(), more.end());
             }

@@ -387,7 +387,8 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         engine.guard().accumulate(area->id, remote_ns);
         // What costs nothing where it is (it fits into the caches) need not move, and need not be waited for.
         wanted += remote_ns > 0 ? misplaced : 0;
-        if (area->drifts || area->thinly_sampled) unseen += area->granules;
+        area->was_misplaced |= misplaced > 0;
+        if (area->drifts || (area->thinly_sampled && area->was_misplaced)) unseen += area->granules;
         const std::uint64_t calls = 1 + misplaced / 512;
         const bool permitted = engine.guard().permits(area->id, misplaced * pages_each, calls);
         const bool enough =
