@@ -26,7 +26,7 @@ from homing.errors import UserError
 from homing.installation import find_library
 
 #: At least and at most so many pairs: more are taken until the median is known to _NARROW.
-PAIRS = {"small": (30, 120), "full": (60, 400)}
+PAIRS = {"small": (30, 60), "full": (60, 400)}
 REGION_PAIRS = {"small": (12, 12), "full": (30, 30)}
 #: (most allowed bound, what is aimed at)
 CASES = {"aside": 1.01, "working": 1.05}
