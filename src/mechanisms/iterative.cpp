@@ -35,6 +35,8 @@ constexpr double written_share = 0.25;
 /// at home already).
 constexpr double least_share = 0.08;
 constexpr std::uint64_t least_granules = 4096;
+/// Rounds without anything misplaced after which borders no longer drift.
+constexpr int still_enough = 8;
 /// Observed iterations without any reference before the mechanism rests.
 constexpr int idle_limit = 8;
 
@@ -92,8 +94,8 @@ bool Iterative::learn(WatchedArea& area, bool check) {
     const bool unknown = check && area.samples.empty() && !fresh_.empty(); // it came while we rested
     const bool changed = contradiction.significant || unknown;
     if (changed) {
-        area.drifts |= area.drifted && contradiction.drift();
-        area.drifted |= contradiction.drift();
+        area.drifts = contradiction.drift();
+        area.still_rounds = 0;
         area.samples = contradiction.drift() ? policy::followed(area.ownership, area.samples, fresh_)
                                              : policy::refreshed(area.ownership, area.samples, fresh_);
         area.writes.forget(0, area.granules);
@@ -109,7 +111,8 @@ bool Iterative::learn(WatchedArea& area, bool check) {
     }
     if (fresh_.empty()) return changed;
     area.ownership = policy::infer_ownership(area.granules, area.samples);
-    if (written_share * static_cast<double>(area.references) <= static_cast<double>(area.written)) {
+    if (!area.drifts &&
+        written_share * static_cast<double>(area.references) <= static_cast<double>(area.written)) {
         // Writes tell where the borders are; reads near them may be a neighbour's.
         const policy::Samples sure = policy::without_halo_reads(area.ownership, area.samples);
         if (sure.size() >= enough_samples && sure.size() < area.samples.size())
@@ -388,6 +391,9 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         // What costs nothing where it is (it fits into the caches) need not move, and need not be waited for.
         wanted += remote_ns > 0 ? misplaced : 0;
         area->was_misplaced |= misplaced > 0;
+        // A border that moves on leaves something misplaced in every few rounds.
+        area->still_rounds = misplaced > 0 ? 0 : area->still_rounds + 1;
+        area->drifts &= area->still_rounds < still_enough;
         if (area->drifts || (area->thinly_sampled && area->was_misplaced)) unseen += area->granules;
         const std::uint64_t calls = 1 + misplaced / 512;
         const bool permitted = engine.guard().permits(area->id, misplaced * pages_each, calls);

@@ -59,8 +59,8 @@ struct WatchedArea {
     bool was_misplaced = false; ///< something of it was not at home, once: the rest of it is looked at, too
     bool waiting = false;       ///< for the guard: what is misplaced costs on, seen again or not
     bool thinly_sampled = true; ///< parts of it lack samples: too early to rest (WindowPlan::lacking)
-    bool drifted = false;       ///< its borders were seen to move, once
-    bool drifts = false;        ///< and again
+    bool drifts = false;        ///< its borders were seen to move
+    int still_rounds = 0;       ///< decisions since something was misplaced
     bool sent_home = false;     ///< its pages are where homing put them, no longer where the program did
     bool ended = false;
 
