@@ -126,9 +126,11 @@ def _stop_like(number: int) -> None:
     before = signal.SIG_DFL
     if number != signal.SIGSTOP:
         before = signal.signal(number, signal.SIG_DFL)  # type: ignore[assignment]
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+    # The terminal may have sent it to us as well, and it waits: sent once more while it is blocked it still
+    # comes once. The other way round we would stop again after the shell has continued the job.
     os.kill(os.getpid(), number)
     if number != signal.SIGSTOP:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
         if number in _PASSED_ON:
             signal.pthread_sigmask(signal.SIG_BLOCK, {number})
         signal.signal(number, before)
