@@ -203,27 +203,28 @@ HOMING_BRACKETED(ssize_t, recvmsg, (int fd, msghdr* message, int flags), (fd, me
 HOMING_BRACKETED(ssize_t, sendmsg, (int fd, const msghdr* message, int flags), (fd, message, flags), message)
 HOMING_BRACKETED(ssize_t, getrandom, (void* data, size_t n, unsigned flags), (data, n, flags), data, n)
 
-// The other process reads or writes our pages from outside; only our own side can be bracketed.
-HOMING_EXPORT ssize_t process_vm_readv(pid_t process, const iovec* local, unsigned long locals,
-                                       const iovec* remote, unsigned long remotes,
-                                       unsigned long flags) noexcept {
-    static constinit Real<ssize_t(pid_t, const iovec*, unsigned long, const iovec*, unsigned long,
-                                  unsigned long)>
-        real{"process_vm_readv"};
+using ProcessCall = ssize_t(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
+
+/// The other process reads or writes our pages from outside; only our own side can be bracketed.
+static ssize_t call_process(Real<ProcessCall>& real, pid_t process, const iovec* local, unsigned long locals,
+                            const iovec* remote, unsigned long remotes, unsigned long flags) noexcept {
     const Bracket here{local, static_cast<long>(locals)};
     const Bracket there{remote, static_cast<long>(process == ::getpid() ? remotes : 0)};
     return real(process, local, locals, remote, remotes, flags);
 }
 
+HOMING_EXPORT ssize_t process_vm_readv(pid_t process, const iovec* local, unsigned long locals,
+                                       const iovec* remote, unsigned long remotes,
+                                       unsigned long flags) noexcept {
+    static constinit Real<ProcessCall> real{"process_vm_readv"};
+    return call_process(real, process, local, locals, remote, remotes, flags);
+}
+
 HOMING_EXPORT ssize_t process_vm_writev(pid_t process, const iovec* local, unsigned long locals,
                                         const iovec* remote, unsigned long remotes,
                                         unsigned long flags) noexcept {
-    static constinit Real<ssize_t(pid_t, const iovec*, unsigned long, const iovec*, unsigned long,
-                                  unsigned long)>
-        real{"process_vm_writev"};
-    const Bracket here{local, static_cast<long>(locals)};
-    const Bracket there{remote, static_cast<long>(process == ::getpid() ? remotes : 0)};
-    return real(process, local, locals, remote, remotes, flags);
+    static constinit Real<ProcessCall> real{"process_vm_writev"};
+    return call_process(real, process, local, locals, remote, remotes, flags);
 }
 
 HOMING_REPEATED(int, stat, (const char* path, struct stat* out), (path, out))

@@ -72,12 +72,9 @@ void Engine::region_begin(Address function) noexcept {
         const phases::Step step = finder_.push(regions_.index(function));
         if (__builtin_expect(step.event == phases::PeriodEvent::none, 1)) return;
         guarded([&] {
-            if (step.event == phases::PeriodEvent::iteration_boundary) {
-                iteration_boundary(basis_);
-            } else {
+            if (step.event != phases::PeriodEvent::iteration_boundary)
                 stability_.look(); // the period broke, or another was found: owners may have changed
-                iteration_boundary(basis_);
-            }
+            iteration_boundary(basis_);
             if (!resting_ && source_ && source_->needs_plan()) window_region_begins(regions_.index(function));
             region_begin_ = record::now();
         });
@@ -255,8 +252,7 @@ void Engine::next_iteration() {
 void Engine::window_region_begins(std::uint32_t region) {
     if (plan_.empty()) return;
     const RegionInfo& info = regions_[region];
-    const double begin = record::now();
-    std::vector<Range> granules = plan_.choose(region, info.mean_seconds(), begin - start_time_);
+    std::vector<Range> granules = plan_.choose(region, info.mean_seconds(), record::now() - start_time_);
     // A region that is entered for the first time may be initialisation, whose touches say nothing of the
     // computation to come: then its pages do not exist yet. What does exist was initialised before, and is
     // used now.

@@ -299,10 +299,6 @@ void Engine::place_initially() {
 
 namespace {
 
-/// Where owners keep moving, a larger share of the run is spent on following them: what is lost otherwise is
-/// more.
-constexpr double drifting_share = 3;
-
 /// Owners that drift show at the borders first.
 void add_border_samples(WatchedArea& area) {
     const auto& runs = area.ownership.runs();
@@ -337,10 +333,8 @@ void Engine::plan_samples(bool check) {
     const std::size_t turns = areas.size() / (most_areas / 2) + 1;
     const std::size_t each =
         std::clamp<std::size_t>(all_samples / std::min(areas.size(), most_areas), 8, 384);
-    bool drifts = false;
     for (const auto& area : areas) {
         area->pending.clear();
-        drifts |= area->drifts;
         if (area->samples.empty() && area->range.bytes() <= large && area->id % turns != iteration_ % turns)
             continue;
         if (check) {
@@ -363,7 +357,6 @@ void Engine::plan_samples(bool check) {
         std::sort(area->pending.begin(), area->pending.end());
         area->pending.erase(std::unique(area->pending.begin(), area->pending.end()), area->pending.end());
     }
-    plan_.set_share(option_number(Option::observe_share) * (drifts ? drifting_share : 1));
     plan_.gather(watch_);
 }
 

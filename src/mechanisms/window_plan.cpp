@@ -12,6 +12,9 @@ constexpr double most_allowance = 0.1;
 /// A region may be slowed by at most this share while the allowance lasts, and later.
 constexpr double eager_share = 0.25;
 constexpr double steady_share = 0.05;
+/// Where owners keep moving, so many times the share of the run is spent on following them: what is lost
+/// otherwise is more.
+constexpr double drifting_share = 3;
 constexpr std::size_t largest_window = 1024;
 constexpr std::size_t smallest_window = 4;
 constexpr double least_rate = 1.0 / 32;
@@ -49,8 +52,10 @@ void WindowPlan::gather(WatchList& watch) {
     cursor_ = 0;
     areas_ = 0;
     lacking_ = false;
+    drifts_ = false;
     for (const auto& area : watch.areas()) {
         const std::size_t before = entries_.size();
+        drifts_ |= area->drifts;
         for (const std::uint64_t granule : area->pending)
             if (area->is_armable(granule)) {
                 const std::uint32_t part = part_of(*area, granule);
@@ -69,7 +74,7 @@ const std::vector<Range>& WindowPlan::choose(std::uint32_t region, double second
     ranges_.clear();
     if (entries_.empty()) return ranges_;
     const double allowance = std::min(first_references * each(), most_allowance);
-    const double left = allowance + share_ * elapsed - spent_;
+    const double left = allowance + share_ * (drifts_ ? drifting_share : 1) * elapsed - spent_;
     if (left < each() * static_cast<double>(smallest_window)) return ranges_;
     const double share = spent_ < allowance ? eager_share : steady_share;
     const std::size_t unknown = std::min(first_window, first_window_each * areas_);

@@ -20,7 +20,6 @@ class WindowPlan {
   public:
     WindowPlan(double share, std::uint64_t seed) : share_(share), random_(seed | 1) {}
 
-    void set_share(double share) noexcept { share_ = share; }
     /// Collect what the areas want to have sampled (WatchedArea::pending) into the shuffled list.
     void gather(WatchList& watch);
     /// Granules for a region about to begin, ascending. `seconds` is what the region took so far on average,
@@ -76,6 +75,7 @@ class WindowPlan {
     std::size_t cursor_ = 0;
     std::size_t areas_ = 0; ///< that have entries
     bool lacking_ = false;  ///< some entries are of parts that lack samples
+    bool drifts_ = false;   ///< borders of some area drift
     std::vector<Entry> entries_;
     std::vector<Entry> chosen_;
     std::vector<Range> ranges_;

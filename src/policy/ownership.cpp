@@ -85,24 +85,24 @@ OwnershipKind Ownership::kind() const {
 
 // ---------------------------------------------------------------------------------------------------- change
 
-namespace {
-
-constexpr double shared_but_clear = 0.15; // of the pages of a shared run look like one node's by chance
-
 // Chernoff's bound on the tail of a binomial distribution: P(X >= k) <= exp(-n KL(k/n || p)).
-bool beyond_chance(double k, double n, double p) {
+bool significant_share(double k, double n, double p) {
     const double q = k / n;
     if (n < 1 || q <= p) return false;
     const double divergence = q * std::log(q / p) + (q < 1 ? (1 - q) * std::log((1 - q) / (1 - p)) : 0);
     return n * divergence > std::log(1000.0);
 }
 
+namespace {
+
+constexpr double shared_but_clear = 0.15; // of the pages of a shared run look like one node's by chance
+
 enum class Verdict : std::uint8_t { untested, agrees, contradicts };
 
 // Near the ends of its run a page is as likely read by a neighbour (a halo) as by its owner, and whoever
 // comes first in a window says nothing. A write does; so do several touches.
-constexpr std::uint64_t halo_share = 8; // of a run, at each end
-constexpr std::uint32_t more_than_a_read = 3;
+constexpr std::uint64_t halo_share = 8;       // of a run, at each end
+constexpr std::uint32_t more_than_a_read = 3; // what a write weighs (references/windows.cpp)
 
 bool in_halo(std::uint64_t page, const Run& run) {
     const std::uint64_t reach = (run.end - run.first) / halo_share;
@@ -121,7 +121,22 @@ bool in_doubt(const Ownership& believed, std::uint64_t page, std::span<const Run
     return cycle.stretch_end(page) <= page + reach || (page >= reach && cycle.owner(page - reach) != node);
 }
 
-Verdict judge(const Ownership& believed, const Samples& fresh, std::size_t i, std::span<const Run> from) {
+using RunIterator = std::vector<Run>::const_iterator;
+
+// Visits each sample (by index) with the believed run that it lies in; samples beyond the area are left out.
+template <class Visit>
+void for_each_in_runs(const Ownership& believed, const Samples& samples, Visit&& visit) {
+    RunIterator run = believed.runs().begin();
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        while (run != believed.runs().end() && run->end <= samples.page(i))
+            ++run;
+        if (run == believed.runs().end()) return;
+        visit(i, run);
+    }
+}
+
+Verdict judge(const Ownership& believed, const Samples& fresh, std::size_t i, RunIterator at) {
+    const std::span<const Run> from{at, believed.runs().end()};
     const Run& run = from[0];
     const std::uint32_t total = fresh.touches(i);
     if (total == 0 || in_doubt(believed, fresh.page(i), from)) return Verdict::untested;
@@ -146,7 +161,7 @@ Verdict judge(const Ownership& believed, const Samples& fresh, std::size_t i, st
 
 // The border of its run that a contradicting sample says has passed it: the run beyond is its toucher's.
 std::optional<std::uint64_t> passed_border(const Ownership& believed, const Samples& fresh, std::size_t i,
-                                           std::vector<Run>::const_iterator run) {
+                                           RunIterator run) {
     if (run->pattern != Pattern::owned) return std::nullopt;
     const Node node = fresh.dominant(i);
     const std::uint64_t page = fresh.page(i);
@@ -167,13 +182,9 @@ Contradiction changed(const Ownership& believed, const Samples& fresh) {
     Contradiction result;
     double shared_tested = 0, shared_contradicted = 0;
     double border_tested = 0, border_contradicted = 0;
-    auto run = believed.runs().begin();
-    for (std::size_t i = 0; i < fresh.size(); ++i) {
-        while (run != believed.runs().end() && run->end <= fresh.page(i))
-            ++run;
-        if (run == believed.runs().end()) break;
-        const Verdict verdict = judge(believed, fresh, i, {run, believed.runs().end()});
-        if (verdict == Verdict::untested) continue;
+    for_each_in_runs(believed, fresh, [&](std::size_t i, RunIterator run) {
+        const Verdict verdict = judge(believed, fresh, i, run);
+        if (verdict == Verdict::untested) return;
         ++result.tested;
         result.contradicted += verdict == Verdict::contradicts;
         if (run->pattern == Pattern::shared) {
@@ -185,41 +196,33 @@ Contradiction changed(const Ownership& believed, const Samples& fresh) {
         }
         if (verdict == Verdict::contradicts)
             result.drifted += passed_border(believed, fresh, i, run).has_value();
-    }
+    });
     if (result.tested == 0) return result;
     result.fraction = static_cast<double>(result.contradicted) / result.tested;
     // The noise was itself estimated, so a little is allowed on top.
     const double expected = std::clamp(1.25 * believed.noise() + 0.01, 0.02, 0.4);
     result.significant =
-        beyond_chance(result.contradicted - shared_contradicted, result.tested - shared_tested, expected) ||
-        beyond_chance(border_contradicted, border_tested, expected) ||
-        beyond_chance(shared_contradicted, shared_tested, std::max(shared_but_clear, expected));
+        significant_share(result.contradicted - shared_contradicted, result.tested - shared_tested,
+                          expected) ||
+        significant_share(border_contradicted, border_tested, expected) ||
+        significant_share(shared_contradicted, shared_tested, std::max(shared_but_clear, expected));
     return result;
 }
 
 Samples without_halo_reads(const Ownership& believed, const Samples& samples) {
     Samples kept(samples.nodes());
     kept.reserve(samples.size());
-    auto run = believed.runs().begin();
-    for (std::size_t i = 0; i < samples.size(); ++i) {
+    for_each_in_runs(believed, samples, [&](std::size_t i, RunIterator run) {
         const std::uint64_t page = samples.page(i);
-        while (run != believed.runs().end() && run->end <= page)
-            ++run;
-        if (run == believed.runs().end()) break;
         // The ends of the area are no borders.
         const bool lower_half = page - run->first < run->end - page;
         const bool at_end = lower_half ? run == believed.runs().begin() : run + 1 == believed.runs().end();
         const auto counts = samples.counts(i);
         const bool read_once = counts[static_cast<std::size_t>(samples.dominant(i))] < more_than_a_read;
-        if (!at_end && read_once && in_halo(page, *run)) continue;
-        kept.add(page, counts);
-    }
+        if (at_end || !read_once || !in_halo(page, *run)) kept.add(page, counts);
+    });
     kept.settle();
     return kept;
-}
-
-bool significant_share(double part, double all, double expected) {
-    return beyond_chance(part, all, expected);
 }
 
 Samples followed(const Ownership& believed, const Samples& old, const Samples& fresh) {
@@ -230,14 +233,10 @@ Samples followed(const Ownership& believed, const Samples& old, const Samples& f
         Node node;
     };
     std::vector<Passed> passed;
-    auto run = believed.runs().begin();
-    for (std::size_t i = 0; i < fresh.size(); ++i) {
-        while (run != believed.runs().end() && run->end <= fresh.page(i))
-            ++run;
-        if (run == believed.runs().end()) break;
-        if (judge(believed, fresh, i, {run, believed.runs().end()}) != Verdict::contradicts) continue;
+    for_each_in_runs(believed, fresh, [&](std::size_t i, RunIterator run) {
+        if (judge(believed, fresh, i, run) != Verdict::contradicts) return;
         const auto border = passed_border(believed, fresh, i, run);
-        if (!border) continue;
+        if (!border) return;
         const std::uint64_t page = fresh.page(i);
         const bool up = page >= *border;
         const std::uint64_t distance = up ? page - *border : *border - page;
@@ -245,14 +244,16 @@ Samples followed(const Ownership& believed, const Samples& old, const Samples& f
             {up ? PageRange{*border, std::min(page + distance + 1, run->end)}
                 : PageRange{page > run->first + distance ? page - distance : run->first, *border},
              fresh.dominant(i)});
+    });
+    Samples kept(old.nodes());
+    kept.reserve(old.size());
+    for (std::size_t i = 0; i < old.size(); ++i) {
+        const auto contradicts = [&, page = old.page(i), node = old.dominant(i)](const Passed& one) {
+            return page >= one.pages.first && page < one.pages.end && node != one.node;
+        };
+        if (std::none_of(passed.begin(), passed.end(), contradicts)) kept.add(old.page(i), old.counts(i));
     }
-    std::vector<std::uint64_t> stale;
-    for (const Passed& one : passed)
-        for (std::size_t k = 0; k < old.size() && old.page(k) < one.pages.end; ++k)
-            if (old.page(k) >= one.pages.first && old.dominant(k) != one.node) stale.push_back(old.page(k));
-    Samples kept = old;
-    for (const std::uint64_t page : stale)
-        kept.forget({page, page + 1});
+    kept.settle();
     kept.replace_by(fresh);
     return kept;
 }
@@ -271,13 +272,9 @@ Samples refreshed(const Ownership& believed, const Samples& old, const Samples& 
         kept.forget({std::max(low, first - std::min(first, reach)), std::min(next, last + reach + 1)});
         first = none;
     };
-    auto run = believed.runs().begin();
-    for (std::size_t i = 0; i < fresh.size(); ++i) {
+    for_each_in_runs(believed, fresh, [&](std::size_t i, RunIterator run) {
         const std::uint64_t page = fresh.page(i);
-        while (run != believed.runs().end() && run->end <= page)
-            ++run;
-        if (run == believed.runs().end()) break;
-        const Verdict verdict = judge(believed, fresh, i, {run, believed.runs().end()});
+        const Verdict verdict = judge(believed, fresh, i, run);
         if (verdict == Verdict::contradicts) {
             if (first == none) first = page;
             last = page;
@@ -285,7 +282,7 @@ Samples refreshed(const Ownership& believed, const Samples& old, const Samples& 
             drop(page);
             agreeing = page;
         }
-    }
+    });
     drop(none);
     kept.replace_by(fresh);
     return kept;

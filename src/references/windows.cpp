@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <link.h>
-#include <sys/mman.h>
 
 namespace homing {
 
@@ -25,9 +24,7 @@ static_assert(Windows::capacity < std::size_t{1} << slot_bits);
 std::size_t hash(std::uint64_t page) noexcept { return page * 0x9e3779b97f4a7c15u >> 32; }
 
 template <class T> T* map_array(std::size_t count) noexcept {
-    void* memory =
-        ::mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
+    return static_cast<T*>(raw::map_memory(count * sizeof(T)));
 }
 
 void relax() noexcept {
@@ -73,9 +70,9 @@ int find_forbidding(dl_phdr_info* info, std::size_t, void* found) noexcept {
 
 Windows::~Windows() {
     stop();
-    if (index_) ::munmap(index_, index_capacity * sizeof(std::uint64_t));
-    if (slots_) ::munmap(slots_, capacity * sizeof(Slot));
-    if (watched_) ::munmap(watched_, max_watched * sizeof(Range));
+    raw::unmap(index_, index_capacity * sizeof(std::uint64_t));
+    raw::unmap(slots_, capacity * sizeof(Slot));
+    raw::unmap(watched_, max_watched * sizeof(Range));
 }
 
 std::string Windows::unavailable() {
