@@ -269,7 +269,6 @@ def program(**changed: Outcome) -> convergence.ProgramRuns:
             "scan_size_mb": 1,
             "scan_period_min_ms": 100,
             "scanned_footprints_an_iteration": 0.1,
-            "scanned_footprints_an_iteration_at_first": 0.1,
         }
     runs.update(changed)
     return convergence.ProgramRuns("cg", ["cg"], runs)
