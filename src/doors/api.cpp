@@ -41,6 +41,10 @@ struct Placer {
     NodeMap nodes{machine};
 };
 
+void pause_source() {
+    if (Engine* running = engine()) running->pause_source();
+}
+
 Placer& placer() {
     static Placer* the_placer = [] {
         const int assumed = static_cast<int>(option_number(Option::assume_nodes));
@@ -54,7 +58,8 @@ int place(const void* start, size_t bytes, MemoryPolicy policy,
           const std::function<homing::policy::Node(std::uint64_t)>& target_of) {
     Placer& p = placer();
     if (whole_pages(range_of(start, bytes)).empty()) return start && bytes ? HOMING_OK : HOMING_INVALID;
-    const PlacementResult result = place_pages(p.kernel, p.nodes, range_of(start, bytes), target_of, policy);
+    const PlacementResult result =
+        place_pages(p.kernel, p.nodes, range_of(start, bytes), target_of, policy, pause_source);
     return result.refused ? HOMING_REFUSED : HOMING_OK;
 }
 
@@ -136,7 +141,8 @@ long homing_where(const void* start, size_t bytes, int* nodes, size_t count) {
     if (!start || (!nodes && count)) return HOMING_INVALID;
     const Inside inside;
     try {
-        return static_cast<long>(where_pages_are(placer().kernel, range_of(start, bytes), {nodes, count}));
+        return static_cast<long>(where_pages_are(placer().kernel, range_of(start, bytes), {nodes, count},
+                                                 !phases::in_region(), pause_source));
     } catch (...) {
         return HOMING_REFUSED;
     }

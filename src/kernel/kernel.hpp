@@ -14,6 +14,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 namespace homing {
@@ -90,6 +91,12 @@ class Kernel {
     /// So -ENOENT may be a page that is there, and is worth asking for again; -EFAULT has nothing to move.
     virtual int query(std::span<void* const> pages, std::span<int> nodes) noexcept = 0;
 
+    /// Do query() and move() fail to know pages that are armed for a hint fault? (Linux up to 6.5.)
+    virtual bool hides_pages() noexcept { return false; }
+    /// Make such pages known: they are touched on the caller's behalf, which a policy with balancing may
+    /// answer by moving them here. What does not exist stays so.
+    virtual int reveal(std::span<void* const> /*pages*/) noexcept { return 0; }
+
     /// Move each page to its target node; `status` becomes the node where it is now, or -errno. One system
     /// call. The kernel works through runs of pages with one target and gives up at the first run that it
     /// cannot move whole (a busy page: the result is still 0; no memory: ENOMEM). Then each page of that run
@@ -127,6 +134,11 @@ class Kernel {
     /// The node of a CPU (as samples name it), -1 where not known. The first call reads sysfs.
     virtual int node_of_cpu(int cpu) noexcept = 0;
 };
+
+/// query(), with a second look at pages that it did not know because they were armed. `prepare` is called
+/// before any of them is touched.
+int query_revealed(Kernel& kernel, std::span<void* const> pages, std::span<int> nodes,
+                   const std::function<void()>& prepare = {});
 
 /// The real one. Lives for the whole process.
 Kernel& linux_kernel() noexcept;

@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <linux/mempolicy.h>
 #include <linux/perf_event.h>
 #include <sched.h>
+#include <sys/uio.h>
+#include <sys/utsname.h>
 
 namespace homing {
 namespace {
@@ -40,6 +43,15 @@ struct NodeMask {
 
 constexpr int not_attempted = -EAGAIN;
 
+bool release_before(long major, long minor) noexcept {
+    utsname name{};
+    if (::uname(&name) != 0) return false;
+    char* rest = nullptr;
+    const long first = std::strtol(name.release, &rest, 10);
+    const long second = *rest == '.' ? std::strtol(rest + 1, nullptr, 10) : 0;
+    return first < major || (first == major && second < minor);
+}
+
 class LinuxKernel final : public Kernel {
   public:
     int query(std::span<void* const> pages, std::span<int> nodes) noexcept override {
@@ -47,6 +59,12 @@ class LinuxKernel final : public Kernel {
         std::fill(nodes.begin(), nodes.end(), not_attempted);
         return retried(nullptr, SYS_move_pages, 0, pages.size(), pages.data(), nullptr, nodes.data(), 0);
     }
+
+    bool hides_pages() noexcept override {
+        static const bool old = release_before(6, 6);
+        return old;
+    }
+    int reveal(std::span<void* const> pages) noexcept override;
 
     int move(std::span<void* const> pages, std::span<const int> targets,
              std::span<int> status) noexcept override {
@@ -125,6 +143,42 @@ class LinuxKernel final : public Kernel {
     std::atomic<std::uint8_t> cpu_nodes_[most_cpus] = {};
     std::atomic<bool> cpu_nodes_read_{false};
 };
+
+int LinuxKernel::reveal(std::span<void* const> pages) noexcept {
+    const int pagemap = raw::open("/proc/self/pagemap", O_RDONLY);
+    if (pagemap < 0) return -pagemap;
+    // process_vm_readv(2) takes hint faults, and answers EFAULT where a read of our own would be a signal.
+    constexpr std::size_t batch = 64;
+    iovec there[batch];
+    char bytes[batch];
+    std::size_t count = 0;
+    int error = 0;
+    const auto touch = [&] {
+        for (std::size_t at = 0; at < count && !error;) {
+            const iovec here{bytes, count - at};
+            long got = 0;
+            const int failed =
+                retried(&got, SYS_process_vm_readv, ::getpid(), &here, 1, there + at, count - at, 0);
+            if (failed && failed != EFAULT) error = failed;
+            at += failed
+                      ? 1
+                      : static_cast<std::size_t>(got); // a byte each; one that cannot be read is passed over
+        }
+        count = 0;
+    };
+    for (void* page : pages) {
+        std::uint64_t entry = 0;
+        const auto offset = reinterpret_cast<Address>(page) / page_bytes() * sizeof entry;
+        const bool there_is =
+            raw::read_at(pagemap, &entry, sizeof entry, offset) == sizeof entry && (entry >> 63) != 0;
+        if (!there_is) continue;
+        there[count++] = {page, 1};
+        if (count == batch) touch();
+    }
+    touch();
+    raw::close(pagemap);
+    return error;
+}
 
 /// move_pages(2) works through runs of pages with one target. When it cannot migrate all of a run (or has no
 /// memory), it gives up there: the run's pages and all later ones keep the status they had before the call.

@@ -266,6 +266,13 @@ int SimulatedKernel::query(std::span<void* const> pages, std::span<int> nodes) n
     return logged(entry);
 }
 
+int SimulatedKernel::reveal(std::span<void* const> pages) noexcept {
+    for (void* address : pages)
+        if (state_of(reinterpret_cast<Address>(address)) == -ENOENT)
+            page(reinterpret_cast<Address>(address)).armed = false;
+    return logged({KernelCall::reveal, {}, pages.size()});
+}
+
 int SimulatedKernel::move(std::span<void* const> pages, std::span<const int> targets,
                           std::span<int> status) noexcept {
     Logged entry{KernelCall::move, {}, pages.size()};

@@ -16,6 +16,7 @@ namespace homing {
 
 enum class KernelCall {
     query,
+    reveal,
     move,
     bind,
     policy_at,
@@ -100,6 +101,8 @@ class SimulatedKernel final : public Kernel {
     // The contract of Kernel.
 
     int query(std::span<void* const> pages, std::span<int> nodes) noexcept override;
+    bool hides_pages() noexcept override { return true; }
+    int reveal(std::span<void* const> pages) noexcept override;
     int move(std::span<void* const> pages, std::span<const int> targets,
              std::span<int> status) noexcept override;
     int bind(Range range, MemoryPolicy policy) noexcept override;

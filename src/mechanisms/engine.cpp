@@ -112,7 +112,8 @@ void Engine::event(Address id, bool is_barrier) {
             iteration_boundary(Basis::time);
         }
     }
-    if (windows_ && (activity_ != policy::Activity::rest || mechanism_->needs_windows())) follow_changes();
+    if (windows_ && (activity_ != policy::Activity::rest || mechanism_->needs_windows() || called_touch_))
+        follow_changes();
     if (called_touch_ && called_touch_->region_begins(*this, region))
         window_open_ = true;
     else if (mechanism_->region_begins(*this, region))
@@ -180,13 +181,23 @@ void Engine::iteration_called() noexcept {
 }
 
 bool Engine::next_touch_called(Range range) noexcept {
-    if (!windows_) return false;
+    bool possible = false;
     guarded([&] {
+        const std::string reason = prepare_windows();
+        // Beside another source the areas may not have been looked at for long.
+        if (reason.empty()) watch_.synchronise(record::now());
+        possible = reason.empty() && windows_->start(watch_.ranges());
+        if (!possible) {
+            record::message(record::Level::not_done,
+                            "next touch needs windows, which are not possible here: " +
+                                (reason.empty() ? "no memory" : reason));
+            return;
+        }
         called_touch_ = make_next_touch_of(range);
         called_touch_->iteration_begins(*this);
         resting_ = false;
     });
-    return true;
+    return possible;
 }
 
 void Engine::iteration_boundary(Basis basis) {
@@ -268,7 +279,7 @@ void Engine::window_region_begins(std::uint32_t region) {
     if (granules.empty()) return;
     const double arming = record::now();
     window_open_ = open_window(granules) > 0;
-    plan_.armed(record::now() - arming);
+    if (window_open_) plan_.armed(record::now() - arming);
 }
 
 /// Areas come and go between regions. What is gone must never be armed: plans forget it before a window
@@ -278,7 +289,7 @@ void Engine::follow_changes() {
     ++area_changes_;
     windows_->start(watch_.ranges());
     // Programs that allocate in every iteration: the new blocks want samples, too, before the next boundary.
-    plan_samples(activity_ == policy::Activity::check);
+    if (source_->needs_plan()) plan_samples(activity_ == policy::Activity::check);
 }
 
 std::size_t Engine::open_window(const std::vector<Range>& granules) {
@@ -302,15 +313,20 @@ void Engine::window_region_ends() {
     if (!window_open_) return;
     window_open_ = false;
     windows_->close();
-    take_references();
+    references_.clear();
+    windows_->drain(references_);
+    count_references();
     plan_.observed(watch_, open_region_, references_);
 }
 
-/// Count what the source saw into the areas' counters.
 void Engine::take_references() {
     references_.clear();
-    if (!source_) return;
     source_->drain(references_);
+    count_references();
+}
+
+/// Count what was seen into the areas' counters.
+void Engine::count_references() {
     for (const Reference& reference : references_) {
         WatchedArea* area = watch_.find(reference.address);
         const int position = nodes_.position(reference.node);
@@ -326,6 +342,12 @@ void Engine::take_references() {
     }
 }
 
+void Engine::pause_source() {
+    if (!source_running_ || source_paused_) return;
+    source_->pause();
+    source_paused_ = true;
+}
+
 void Engine::begin_observing(policy::Activity activity) {
     activity_ = activity;
     if (activity == policy::Activity::rest) {
@@ -338,8 +360,10 @@ void Engine::begin_observing(policy::Activity activity) {
     }
     const bool changed = watch_.synchronise(record::now());
     area_changes_ += changed;
-    if (source_ && (changed || !source_running_ || source_->needs_plan()))
+    if (source_ && (changed || !source_running_ || source_paused_ || source_->needs_plan())) {
         source_running_ = source_->start(watch_.ranges());
+        source_paused_ = false;
+    }
     if (source_ && source_->needs_plan()) plan_samples(activity == policy::Activity::check);
 }
 

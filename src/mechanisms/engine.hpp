@@ -131,12 +131,15 @@ class Engine final : public phases::Listener {
     std::size_t open_window(const std::vector<Range>& granules);
     /// homing owns these areas now: kernel balancing leaves them alone until the end.
     void own_areas();
+    /// The source leaves the pages alone until the next boundary (ReferenceSource::pause).
+    void pause_source();
     /// What the source saw last.
     const std::vector<Reference>& references() const noexcept { return references_; }
     void record_placements(std::uint32_t when);
 
   private:
     void choose_source(std::string& chosen, std::string& reasons);
+    std::string prepare_windows();
     void say_threads();
     void place_initially();
     void iteration_boundary(Basis basis);
@@ -146,6 +149,7 @@ class Engine final : public phases::Listener {
     void end_observing();
     void plan_samples(bool check);
     void take_references();
+    void count_references();
     void window_region_begins(std::uint32_t region);
     void window_region_ends();
     void follow_changes();
@@ -184,6 +188,7 @@ class Engine final : public phases::Listener {
     bool called_ = false;  ///< iterations are told by the program
     bool window_open_ = false;
     bool source_running_ = false;
+    bool source_paused_ = false;
     bool barriers_tell_ = false; ///< one giant region: its barriers are the events
     std::uint32_t iteration_ = 0;
     std::uint32_t period_ = 0;

@@ -178,6 +178,7 @@ bool Engine::start() {
     const int threads = call_int("omp_get_max_threads");
     threads_ = threads > 0 ? threads : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
     if (windows_) plan_.calibrate(arming_seconds(kernel_));
+    mover_.pages_may_hide([this] { pause_source(); });
     watch_.synchronise(record::now());
     place_initially();
     next_tick_ = record::now() + tick_;
@@ -207,19 +208,26 @@ void Engine::choose_source(std::string& chosen, std::string& reasons) {
     if (!source_ && (wanted == "auto" || wanted == "hint-faults"))
         try_sampled("hint-faults", make_hint_fault_source(kernel_, machine_, "/proc", &policies_));
     if (!source_ && (wanted == "auto" || wanted == "windows")) {
-        if (option_flag(Option::no_signals)) return refuse("windows", "--no-signals");
-        auto windows = std::make_unique<Windows>(kernel_);
-        const std::string reason = windows->unavailable();
-        if (!reason.empty()) return refuse("windows", reason);
-        if (services_.prepare_handler)
-            if (const char* blocked = services_.prepare_handler()) return refuse("windows", blocked);
-        windows_ = std::move(windows);
-        if (services_.exclude_alternate_stacks) services_.exclude_alternate_stacks(*windows_);
+        if (const std::string reason = prepare_windows(); !reason.empty()) return refuse("windows", reason);
         source_ = windows_.get();
         chosen = "windows";
     }
     if (wanted != "auto" && source_ == nullptr)
         record::message(record::Level::warning, "--references " + wanted + " is not possible: " + reasons);
+}
+
+/// Windows as a source, or for the touches that a program asks for beside another source. What forbids them,
+/// or empty.
+std::string Engine::prepare_windows() {
+    if (windows_) return {};
+    if (option_flag(Option::no_signals)) return "--no-signals";
+    auto windows = std::make_unique<Windows>(kernel_);
+    if (std::string reason = windows->unavailable(); !reason.empty()) return reason;
+    if (services_.prepare_handler)
+        if (const char* blocked = services_.prepare_handler()) return blocked;
+    windows_ = std::move(windows);
+    if (services_.exclude_alternate_stacks) services_.exclude_alternate_stacks(*windows_);
+    return {};
 }
 
 /// Where each thread of the process may run: threads bound to one node tell where their pages belong for

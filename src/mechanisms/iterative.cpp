@@ -433,7 +433,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         engine.stability().checked(any_changed);
         return;
     }
-    if (any_fresh) {
+    if (any_fresh && considered > 0) { // where nothing is known of any page, nothing is stable
         idle_ = 0;
         engine.stability().observed(std::max(wanted, unseen), considered);
     } else if (++idle_ >= idle_limit) {

@@ -44,7 +44,7 @@ void Mover::send_batch(WatchedArea& area, std::span<void*> pages, int position, 
     const std::size_t unit = area.granule > page_bytes() ? area.granule : page_bytes();
     const std::uint64_t pages_each = unit / page_bytes();
     status_.assign(pages.size(), -ENOENT);
-    if (const int error = kernel_.query(pages, status_)) {
+    if (const int error = query_revealed(kernel_, pages, status_, before_reveal_)) {
         result.errors[error] += pages.size();
         result.refused += pages.size();
         return;
@@ -54,7 +54,8 @@ void Mover::send_batch(WatchedArea& area, std::span<void*> pages, int position, 
     from_.clear();
     for (std::size_t i = 0; i < pages.size(); ++i) {
         // Not populated: EFAULT up to Linux 6.5, ENOENT later. Up to 6.5 ENOENT is a page that is armed for a
-        // hint fault: its owner's next touch shows it again, and the next iteration sends it.
+        // hint fault and could not be revealed: its owner's next touch shows it again, and the next iteration
+        // sends it.
         if (status_[i] == -ENOENT || status_[i] == -EFAULT) result.absent += pages_each;
         if (status_[i] < 0 || status_[i] == target) continue;
         from_.push_back(status_[i]);
@@ -167,7 +168,7 @@ void Mover::homes(const WatchedArea& area, std::span<const std::uint64_t> granul
         for (std::size_t i = 0; i < count; ++i)
             pages.push_back(reinterpret_cast<void*>(area.granule_range(granules[at + i]).begin));
         status.assign(count, -ENOENT);
-        if (kernel_.query(pages, status) != 0) return;
+        if (query_revealed(kernel_, pages, status, before_reveal_) != 0) return;
         for (std::size_t i = 0; i < count; ++i)
             positions[at + i] = status[i] < 0 ? -1 : nodes_.position(status[i]);
     }

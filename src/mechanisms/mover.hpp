@@ -5,6 +5,7 @@
 #include "mechanisms/watch.hpp"
 
 #include <array>
+#include <functional>
 #include <map>
 
 namespace homing {
@@ -40,6 +41,10 @@ class Mover {
     /// Is there room for so many bytes on a node? Remembered for one round (a sysfs read each).
     bool has_room(int position, std::uint64_t bytes, std::uint32_t round);
 
+    /// Pages may be armed for hint faults. `prepare` is called before some are touched to see where they are
+    /// (Kernel::reveal).
+    void pages_may_hide(std::function<void()> prepare) { before_reveal_ = std::move(prepare); }
+
   private:
     void send_batch(WatchedArea& area, std::span<void*> pages, int position, std::uint32_t round, bool retry,
                     MoveResult& result);
@@ -49,6 +54,7 @@ class Mover {
     Kernel& kernel_;
     const NodeMap& nodes_;
     std::size_t batch_ = 512;
+    std::function<void()> before_reveal_;
     std::vector<void*> pages_;
     std::vector<int> status_, targets_, from_, now_;
     struct Refused {

@@ -9,8 +9,8 @@ constexpr std::size_t batch = 1024;
 }
 
 PlacementResult place_pages(Kernel& kernel, const NodeMap& nodes, Range range,
-                            const std::function<policy::Node(std::uint64_t)>& target_of,
-                            MemoryPolicy policy) {
+                            const std::function<policy::Node(std::uint64_t)>& target_of, MemoryPolicy policy,
+                            const std::function<void()>& prepare) {
     const Range whole = whole_pages(range);
     PlacementResult result;
     result.pages = whole.bytes() / page_bytes();
@@ -27,6 +27,7 @@ PlacementResult place_pages(Kernel& kernel, const NodeMap& nodes, Range range,
             targets.push_back(nodes.system(target_of(i)));
         }
         status.assign(pages.size(), -EINVAL);
+        query_revealed(kernel, pages, status, prepare);
         kernel.move(pages, targets, status);
         status.assign(pages.size(), -EINVAL);
         if (kernel.query(pages, status) != 0) {
@@ -45,7 +46,8 @@ PlacementResult place_pages(Kernel& kernel, const NodeMap& nodes, Range range,
     return result;
 }
 
-std::uint64_t where_pages_are(Kernel& kernel, Range range, std::span<int> nodes) {
+std::uint64_t where_pages_are(Kernel& kernel, Range range, std::span<int> nodes, bool reveal,
+                              const std::function<void()>& prepare) {
     const Range whole = whole_pages(range);
     const std::uint64_t count = whole.bytes() / page_bytes();
     std::vector<void*> pages;
@@ -55,7 +57,8 @@ std::uint64_t where_pages_are(Kernel& kernel, Range range, std::span<int> nodes)
         for (std::uint64_t i = first; i < until; ++i)
             pages.push_back(reinterpret_cast<void*>(whole.begin + i * page_bytes()));
         const std::span<int> part = nodes.subspan(first, pages.size());
-        if (kernel.query(pages, part) != 0) std::fill(part.begin(), part.end(), -1);
+        const int error = reveal ? query_revealed(kernel, pages, part, prepare) : kernel.query(pages, part);
+        if (error) std::fill(part.begin(), part.end(), -1);
         for (int& node : part)
             node = std::max(node, -1);
     }

@@ -19,10 +19,12 @@ struct PlacementResult {
 /// Page i of the range's whole pages goes to target_of(i), a position of `nodes`; pages to come follow
 /// `policy`.
 PlacementResult place_pages(Kernel& kernel, const NodeMap& nodes, Range range,
-                            const std::function<policy::Node(std::uint64_t)>& target_of, MemoryPolicy policy);
+                            const std::function<policy::Node(std::uint64_t)>& target_of, MemoryPolicy policy,
+                            const std::function<void()>& prepare = {});
 
-/// The node of each whole page, -1 where it is not populated. Returns the number of pages; fills at most
-/// `nodes`.
-std::uint64_t where_pages_are(Kernel& kernel, Range range, std::span<int> nodes);
+/// The node of each whole page, -1 where it is not populated or the kernel hides it. Returns the number of
+/// pages; fills at most `nodes`. reveal: look twice at what is hidden, after `prepare` (query_revealed).
+std::uint64_t where_pages_are(Kernel& kernel, Range range, std::span<int> nodes, bool reveal = true,
+                              const std::function<void()>& prepare = {});
 
 } // namespace homing

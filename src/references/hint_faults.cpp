@@ -54,6 +54,7 @@ class HintFaults final : public ReferenceSource, private SampleVisitor {
     std::string unavailable() override;
     bool start(std::span<const WatchedRange> ranges) override;
     void stop() override;
+    void pause() override;
     void drain(std::vector<Reference>& out) override;
     void abandon() noexcept override;
     std::uint64_t lost() const noexcept override { return samplers_.statistics().lost; }
@@ -271,13 +272,18 @@ bool HintFaults::start(std::span<const WatchedRange> ranges) {
     return true;
 }
 
-void HintFaults::stop() {
+/// Without the policy that keeps hint faults coming: under it, what we touch would go where we run.
+void HintFaults::pause() {
     std::vector<Range> ranges;
     for (const WatchedRange& watched : watched_.all())
         ranges.push_back(watched.range);
     const auto outcome = keeper_.clear(PolicyKeeper::Layer::observed, ranges);
     if (outcome.error)
         reason_ = std::string("a memory policy could not be given back: ") + std::strerror(outcome.error);
+}
+
+void HintFaults::stop() {
+    pause();
     samplers_.close();
     watched_.clear();
     waiting_.clear();

@@ -46,6 +46,9 @@ class ReferenceSource {
     /// Stop observing; the machine is left as it was found.
     virtual void stop() = 0;
 
+    /// Leave the pages alone until the next start(): they are about to be touched and moved by ourselves.
+    virtual void pause() {}
+
     /// Take out what was seen since the last call.
     virtual void drain(std::vector<Reference>& out) = 0;
 

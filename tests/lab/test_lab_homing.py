@@ -198,6 +198,28 @@ def test_a_memory_limit_holds_and_the_program_finishes(runs: GuestRuns, placed: 
     assert sum(found["nodes"]) == sum(plain["nodes"])
 
 
+@pytest.mark.parametrize("source", SOURCES)
+def test_next_touch_by_name_beside_any_source(runs: GuestRuns, tmp_path: Path, source: str) -> None:
+    root, library = Path(__file__).resolve().parents[2], Path(find_library())
+    program = tmp_path / "touched"
+    source_file = Path(__file__).parent / "touched.c"
+    command = ["gcc", "-O2", "-fopenmp", "-o", program, source_file, f"-I{root / 'include'}", library]
+    subprocess.run([*command, f"-Wl,-rpath,{library.parent}"], check=True)
+    variables = {
+        **BINDING,
+        "HOMING_REFERENCES": source,
+        "HOMING_MECHANISM": "observe",
+        "HOMING_GRANULE": "4KiB",
+    }
+    result = runs.guest.step(Step(command=[str(program)], env=variables, timeout=120, **SOURCES[source]))
+    assert result.exit_status == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["status"] == 0
+    assert found["before"] == [1024, 0, 0, 0]
+    assert found["after"] == [256, 256, 256, 256]
+    assert found["sum"] == 3 * 1024 * 4096
+
+
 #: Large enough that their vectors are watched (128 KiB and more), long enough for the kernel's scans.
 PROGRAMS = {
     "cg_gfortran": ["--class", "W", "--iterations", "24"],

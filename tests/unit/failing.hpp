@@ -19,13 +19,15 @@ namespace homing {
 
 /// The calls that can fail.
 inline constexpr KernelCall failing_calls[] = {
-    KernelCall::query,       KernelCall::move,          KernelCall::bind,    KernelCall::policy_at,
-    KernelCall::task_policy, KernelCall::allowed_nodes, KernelCall::protect, KernelCall::open_sampler};
+    KernelCall::query,         KernelCall::reveal,    KernelCall::move,
+    KernelCall::bind,          KernelCall::policy_at, KernelCall::task_policy,
+    KernelCall::allowed_nodes, KernelCall::protect,   KernelCall::open_sampler};
 
 inline std::string name_of(KernelCall call) {
-    static constexpr const char* names[] = {"query",       "move",          "bind",          "policy_at",
-                                            "task_policy", "allowed_nodes", "protect",       "current_node",
-                                            "free_bytes",  "open_sampler",  "close_sampler", "node_of_cpu"};
+    static constexpr const char* names[] = {"query",        "reveal",      "move",          "bind",
+                                            "policy_at",    "task_policy", "allowed_nodes", "protect",
+                                            "current_node", "free_bytes",  "open_sampler",  "close_sampler",
+                                            "node_of_cpu"};
     return names[static_cast<std::size_t>(call)];
 }
 
@@ -36,6 +38,8 @@ inline std::vector<int> errnos_of(KernelCall call) {
     case KernelCall::query:
     case KernelCall::move:
         return {E2BIG, EACCES, EFAULT, EINVAL, ENODEV, ENOENT, ENOMEM, EPERM, ESRCH, ENOSYS, EINTR, EAGAIN};
+    case KernelCall::reveal: // open(2) of the page map, process_vm_readv(2)
+        return {EACCES, EMFILE, ENFILE, EFAULT, EINVAL, ENOMEM, EPERM, ESRCH, ENOSYS};
     case KernelCall::bind:
         return {EFAULT, EINVAL, EIO, ENOMEM, EPERM, ENOSYS};
     case KernelCall::policy_at:
@@ -75,6 +79,12 @@ class FailingKernel final : public Kernel {
     int query(std::span<void* const> pages, std::span<int> nodes) noexcept override {
         const int error = planned(KernelCall::query);
         return error ? error : inner_.query(pages, nodes);
+    }
+
+    bool hides_pages() noexcept override { return inner_.hides_pages(); }
+    int reveal(std::span<void* const> pages) noexcept override {
+        const int error = planned(KernelCall::reveal);
+        return error ? error : inner_.reveal(pages);
     }
 
     int move(std::span<void* const> pages, std::span<const int> targets,

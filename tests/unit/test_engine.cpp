@@ -293,6 +293,38 @@ TEST_F(EngineTest, ObserveMovesNothing) {
     EXPECT_GT(program.engine->statistics().references, 0u);
 }
 
+TEST_F(EngineTest, SendsPagesHomeThatTheKernelHides) {
+    Program program(4096);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    for (int i = 0; i < 30; ++i)
+        for (Address function : {0x1000, 0x2000, 0x3000}) {
+            program.simulated.make_armed(program.range); // the balancer's scan, between two regions
+            program.region(function, program.block());
+        }
+    EXPECT_GT(program.right(program.block()), program.pages() * 95 / 100);
+}
+
+TEST_F(EngineTest, DoesNotRestOnPagesThatStayHidden) {
+    Program program(4096);
+    program.simulated.touch_all(program.range, 0);
+    program.kernel.fail(KernelCall::reveal, EPERM);
+    ASSERT_TRUE(program.start());
+    for (int i = 0; i < 12; ++i)
+        for (Address function : {0x1000, 0x2000, 0x3000}) {
+            program.simulated.make_armed(program.range);
+            program.region(function, program.block());
+        }
+    EXPECT_EQ(program.engine->statistics().moved, 0u);
+    program.kernel.heal();
+    for (int i = 0; i < 30; ++i)
+        for (Address function : {0x1000, 0x2000, 0x3000}) {
+            program.simulated.make_armed(program.range);
+            program.region(function, program.block());
+        }
+    EXPECT_GT(program.right(program.block()), program.pages() * 95 / 100);
+}
+
 TEST_F(EngineTest, NextTouchMovesEachGranuleToItsToucher) {
     const Variable mechanism("HOMING_MECHANISM", "next-touch");
     const Variable granule("HOMING_GRANULE", "4096");

@@ -72,6 +72,19 @@ TEST(LinuxKernel, QueryTellsNodesAndWhyThereIsNone) {
     EXPECT_EQ(linux_kernel().query({}, {}), 0);
 }
 
+TEST(LinuxKernel, RevealingTouchesOnlyWhatExistsAndIsNoSignal) {
+    Memory memory(200); // more than one batch
+    for (std::size_t i = 0; i < memory.pages; i += 2)
+        memory.page(i)[0] = 1;
+    ::mprotect(memory.page(4), page_bytes(), PROT_NONE);
+    ASSERT_EQ(linux_kernel().reveal(memory.list()), 0);
+    std::vector<unsigned char> resident(memory.pages);
+    ASSERT_EQ(::mincore(memory.address, memory.bytes(), resident.data()), 0);
+    for (std::size_t i = 0; i < memory.pages; ++i)
+        EXPECT_EQ(resident[i] & 1, i % 2 == 0) << i;
+    EXPECT_EQ(linux_kernel().reveal({}), 0);
+}
+
 TEST(LinuxKernel, MovesToWhereItMay) {
     if (!may_move_pages()) GTEST_SKIP() << "move_pages is not permitted here";
     Memory memory(8);

@@ -209,6 +209,7 @@ TEST(FailingKernel, FailsTheChosenCallOnly) {
             const std::vector<int> target{0};
             const std::map<KernelCall, int> answers = {
                 {KernelCall::query, kernel.query(page, status)},
+                {KernelCall::reveal, kernel.reveal(page)},
                 {KernelCall::move, kernel.move(page, target, status)},
                 {KernelCall::bind, kernel.bind(pages_at(0, 1), {})},
                 {KernelCall::policy_at, kernel.policy_at(page_at(0), policy)},
