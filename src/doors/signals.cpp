@@ -225,6 +225,8 @@ namespace {
 /// Signals whose handler's mask holds SIGSEGV in the eyes of the program.
 constinit std::atomic<bool> masks_segv[_NSIG] = {};
 
+constexpr std::size_t kernel_mask_bytes = _NSIG / 8;
+
 /// A copy of a mask without SIGSEGV; null stays null.
 const sigset_t* without_segv(const sigset_t* mask, sigset_t& copy) noexcept {
     if (!mask || ::sigismember(mask, SIGSEGV) != 1 || homing::phases::aside()) return mask;
@@ -236,13 +238,21 @@ const sigset_t* without_segv(const sigset_t* mask, sigset_t& copy) noexcept {
 template <class Function>
 int mask_call(Function&& call, int how, const sigset_t* set, sigset_t* old) noexcept {
     const bool blocked_before = program_blocks_segv;
+    // The kernel gets masks of our own: in a watched array, the program's would be a bad address to it.
+    // Of both only what the kernel knows of a mask is read and written.
+    sigset_t asked{};
+    sigset_t before{};
+    if (set) std::memcpy(&asked, set, kernel_mask_bytes);
     sigset_t copy;
-    const sigset_t* given = how == SIG_UNBLOCK ? set : without_segv(set, copy);
-    const int result = call(how, given, old);
+    const sigset_t* given = !set ? nullptr : how == SIG_UNBLOCK ? &asked : without_segv(&asked, copy);
+    const int result = call(how, given, old ? &before : nullptr);
     if (result != 0) return result;
-    if (old && blocked_before) ::sigaddset(old, SIGSEGV);
+    if (old) {
+        if (blocked_before) ::sigaddset(&before, SIGSEGV);
+        std::memcpy(old, &before, kernel_mask_bytes);
+    }
     if (set && !homing::phases::aside()) {
-        const bool named = ::sigismember(set, SIGSEGV) == 1;
+        const bool named = ::sigismember(&asked, SIGSEGV) == 1;
         if (how == SIG_SETMASK)
             program_blocks_segv = named;
         else if (named)
@@ -331,8 +341,13 @@ HOMING_EXPORT int sigsuspend(const sigset_t* mask) {
 // An alternate stack must never be armed: the kernel could not deliver the very fault. Stacks that were
 // installed before windows are in use are asked for by the engine (current_alternate_stack).
 HOMING_EXPORT int sigaltstack(const stack_t* stack, stack_t* old) noexcept {
-    if (stack && !(stack->ss_flags & SS_DISABLE)) note_alternate_stack(stack->ss_sp, stack->ss_size);
-    return real_sigaltstack(stack, old);
+    stack_t asked{};
+    stack_t before{};
+    if (stack) asked = *stack;
+    if (stack && !(asked.ss_flags & SS_DISABLE)) note_alternate_stack(asked.ss_sp, asked.ss_size);
+    const int result = real_sigaltstack(stack ? &asked : nullptr, old ? &before : nullptr);
+    if (result == 0 && old) *old = before;
+    return result;
 }
 
 } // extern "C"
