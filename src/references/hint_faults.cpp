@@ -30,7 +30,7 @@ namespace {
 constexpr std::size_t probes_of_piece = 16;   ///< pages looked at in each piece
 constexpr std::size_t pieces_of_range = 64;   ///< at most, so that a range gets few mappings
 constexpr std::size_t pieces_of_retry = 1024; ///< probed again in one drain
-constexpr unsigned longest_retry = 64;        ///< drains
+constexpr unsigned longest_retry = 8; ///< drains: an array may be filled at any time, and is few probes
 constexpr std::uint64_t free_reserve = std::uint64_t{64}
                                        << 20; ///< a node keeps this much free, or is not bound to
 
