@@ -27,6 +27,8 @@ constexpr std::uint32_t most_round_iterations = 4;
 constexpr std::uint64_t enough_sampled = 4096;
 constexpr double longest_round = 5;    // seconds: some scans of the kernel
 constexpr double longest_silence = 15; // seconds without any reference: nothing large is used
+/// Teams come with the first regions: so long their threads are looked for at every region.
+constexpr std::uint64_t team_events = 64;
 /// A region with so many barriers is a program in itself: its barriers tell the iteration.
 constexpr std::uint64_t giant_region_barriers = 32;
 
@@ -93,6 +95,7 @@ void Engine::event(Address id, bool is_barrier) {
     ++events_;
     ++events_in_iteration_;
     open_region_ = region;
+    if (events_ <= team_events && source_running_ && !source_->needs_plan()) source_->follow_threads();
     if (!called_) {
         const phases::Step step = finder_.push(region);
         if (step.event == phases::PeriodEvent::broken) stability_.look();

@@ -123,6 +123,8 @@ class Engine final : public phases::Listener {
     /// How often an area's pages were touched since the last decision (once an iteration where that is not
     /// known).
     double touches_in_round(const WatchedArea& area) const;
+    /// References come by themselves (pmu, hint-faults), not from windows that the engine plans.
+    bool samples_itself() const noexcept { return source_ && !source_->needs_plan(); }
     /// Seconds that regions took since the last decision.
     double region_seconds() const noexcept { return round_region_seconds_; }
     double iteration_begin() const noexcept { return iteration_begin_; }

@@ -37,6 +37,9 @@ constexpr double least_share = 0.08;
 constexpr std::uint64_t least_granules = 4096;
 /// Rounds without anything misplaced after which borders no longer drift.
 constexpr int still_enough = 8;
+/// Sources that sample by themselves are waited for until so much of an area was seen, or little comes new.
+constexpr double enough_covered = 0.5;
+constexpr double still_growing = 1.05;
 /// Observed iterations without any reference before the mechanism rests.
 constexpr int idle_limit = 8;
 
@@ -362,7 +365,14 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     for (WatchedArea* area : areas) {
         any_fresh |= area->fresh_references > 0;
         area->fresh_references = 0;
+        const std::size_t known = area->samples.size();
         const bool changed = learn(*area, check);
+        // The kernel's scans and the PMU's samples come in their own time and order: what was seen of a part
+        // says nothing of the whole yet.
+        if (engine.samples_itself())
+            area->thinly_sampled =
+                area->samples.size() < enough_covered * static_cast<double>(area->granules) &&
+                static_cast<double>(area->samples.size()) > still_growing * static_cast<double>(known);
         any_changed |= changed;
         if (check && !changed) continue;
         const Verdict verdict = judge(engine, *area);
@@ -394,7 +404,8 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         // A border that moves on leaves something misplaced in every few rounds.
         area->still_rounds = misplaced > 0 ? 0 : area->still_rounds + 1;
         area->drifts &= area->still_rounds < still_enough;
-        if (area->drifts || (area->thinly_sampled && area->was_misplaced)) unseen += area->granules;
+        if (area->drifts || (area->thinly_sampled && (area->was_misplaced || engine.samples_itself())))
+            unseen += area->granules;
         const std::uint64_t calls = 1 + misplaced / 512;
         const bool permitted = engine.guard().permits(area->id, misplaced * pages_each, calls);
         const bool enough =

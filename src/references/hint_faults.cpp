@@ -54,6 +54,7 @@ class HintFaults final : public ReferenceSource, private SampleVisitor {
     std::string unavailable() override;
     bool start(std::span<const WatchedRange> ranges) override;
     void stop() override;
+    void follow_threads() override { samplers_.follow_threads(); }
     void pause() override;
     void drain(std::vector<Reference>& out) override;
     void abandon() noexcept override;

@@ -34,6 +34,7 @@ class Pmu final : public ReferenceSource, private SampleVisitor {
     std::string unavailable() override;
     bool start(std::span<const WatchedRange> ranges) override;
     void stop() override;
+    void follow_threads() override { samplers_.follow_threads(); }
     void drain(std::vector<Reference>& out) override;
     std::uint64_t lost() const noexcept override { return lost_ + samplers_.statistics().lost; }
     std::string reason() const override { return reason_; }

@@ -46,6 +46,9 @@ class ReferenceSource {
     /// Stop observing; the machine is left as it was found.
     virtual void stop() = 0;
 
+    /// Threads may have begun since: a team comes with its first region.
+    virtual void follow_threads() {}
+
     /// Leave the pages alone until the next start(): they are about to be touched and moved by ourselves.
     virtual void pause() {}
 

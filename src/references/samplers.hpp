@@ -41,6 +41,10 @@ class ThreadSamplers {
     /// Take out what was seen; threads that began or ended since are noticed where their number changed, and
     /// every sixteenth time in any case.
     void drain(SampleVisitor& visitor);
+    /// Threads that began since are followed from now on.
+    void follow_threads() {
+        if (is_open()) look_for_threads(nullptr);
+    }
     void close();
     /// In the child of a fork: the rings do not exist there; forget them.
     void abandon() noexcept;
