@@ -54,6 +54,8 @@ _Noreturn void app_error(const char* message) {
     exit(1);
 }
 
+_Noreturn void app_missing(const char* option, const char* wanted) { misuse(option, NULL, wanted); }
+
 void app_begin(const char* name, int argc, char** argv) {
     self.name = name;
     self.argc = argc;
@@ -137,6 +139,11 @@ int app_choice_option(const char* name, int otherwise, const char* choices, cons
         if (choice[length] == '\0') misuse(name, text, wanted);
         choice += length + 1;
     }
+}
+
+const char* app_text_option(const char* name, const char* choices, const char* help) {
+    note_help(name, choices, help);
+    return value_of(name, "wants a value");
 }
 
 int app_initialise_option(void) {

@@ -11,19 +11,11 @@ module cg_matrix
   use, intrinsic :: iso_fortran_env, only: int64, real64
   use app
   use nas_common
+  use sparse_rows
   implicit none
   private
 
-  public :: make_matrix, block_first, block_last
-
-  ! All loops over rows go over blocks of rows, and threads get blocks. Sums are built block by block and
-  ! then added in the order of the blocks, so results have the same digits for any number of threads.
-  integer, parameter, public :: rows_a_block = 64
-
-  ! Compressed sparse rows: row i holds elements row_start(i) to row_start(i+1)-1.
-  integer, public :: rows, blocks
-  integer, allocatable, public :: row_start(:), column(:)
-  real(real64), allocatable, public :: element(:)
+  public :: make_matrix
 
   real(real64), parameter :: condition = 0.1_real64
 
@@ -39,16 +31,6 @@ module cg_matrix
 
 contains
 
-  pure integer function block_first(block)
-    integer, intent(in) :: block
-    block_first = (block - 1)*rows_a_block + 1
-  end function
-
-  pure integer function block_last(block)
-    integer, intent(in) :: block
-    block_last = min(block*rows_a_block, rows)
-  end function
-
   ! Makes the matrix of order n. First touch of row_start, column and element happens in assemble_blocks and
   ! nowhere else.
   subroutine make_matrix(n, nonzeros_a_vector, shift, parallel_initialisation)
@@ -59,8 +41,7 @@ contains
     integer, allocatable :: start(:)
     integer :: row, status
 
-    rows = n
-    blocks = (n + rows_a_block - 1)/rows_a_block
+    call set_rows(n)
     call draw_vectors(n, nonzeros_a_vector, vectors)
     call find_reach(n, vectors)
 
