@@ -2,6 +2,7 @@
 
 #include "base/inside.hpp"
 #include "base/options.hpp"
+#include "mechanisms/simulation.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
@@ -365,7 +366,7 @@ double Engine::touches_in_round(const WatchedArea& area) const {
 }
 
 void Engine::own_areas() {
-    if (!kernel_balances()) return; // nobody moves pages behind our back
+    if (simulation() || !kernel_balances()) return; // nobody moves pages behind our back
     std::vector<Range> ranges;
     for (const WatchedRange& watched : watch_.ranges())
         ranges.push_back(watched.range);
