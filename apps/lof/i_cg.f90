@@ -1,7 +1,7 @@
 ! I-CG: conjugate gradients on a sparse matrix from a file, made for the edge-element matrix of Maxwell's
 ! equations on an unstructured tetrahedral mesh.
 !
-! Source: H. Lof, M. Norden, S. Holmgren, "Improving Geographical Locality of Data for Shared Memory
+! Source: H. Löf, M. Nordén, S. Holmgren, "Improving Geographical Locality of Data for Shared Memory
 ! Implementations of PDE Solvers", Uppsala University, 2004, section 3. The paper does not print the program; it
 ! says what its iteration does, that it runs 47 of them, and that the matrix is read by one thread.
 program i_cg

@@ -1,7 +1,7 @@
 ! I-MG: the steady, compressible Euler equations in three dimensions, by finite volumes with flux-vector splitting on
 ! a curvilinear grid, solved by a full-approximation multigrid with five levels.
 !
-! Source: H. Lof, M. Norden, S. Holmgren, "Improving Geographical Locality of Data for Shared Memory
+! Source: H. Löf, M. Nordén, S. Holmgren, "Improving Geographical Locality of Data for Shared Memory
 ! Implementations of PDE Solvers", Uppsala University, 2004, section 3. The paper does not print the program; it
 ! names its equations, discretisation, smoother and levels, 10 iterations, and 128 cells in each direction.
 program i_mg

@@ -4,7 +4,7 @@
 
 An implicit step in time of the curl-curl equation leads to (M + (c dt / 2)^2 K) e = b: M is the mass matrix,
 K the curl-curl matrix of Nedelec's lowest elements, of which each edge of the mesh carries one. The paper
-(Loef, Norden, Holmgren 2004) has 1,794,058 unknowns and a density of 0.0009 %: 16 nonzeros a row, which is
+(Löf, Nordén, Holmgren 2004) has 1,794,058 unknowns and a density of 0.0009 %: 16 nonzeros a row, which is
 what these elements have. Its mesh is not published; ours is of the same kind: a body with wings and a tail in
 a sphere, fine at the body and coarse outside.
 """
