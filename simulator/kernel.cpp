@@ -90,6 +90,7 @@ class ModelSource final : public ReferenceSource {
   public:
     const char* name() const noexcept override { return "simulator"; }
     std::string unavailable() override { return {}; }
+    bool counts_misses() const noexcept override { return true; }
 
     bool start(std::span<const WatchedRange> ranges) override {
         ranges_.assign(ranges.begin(), ranges.end());

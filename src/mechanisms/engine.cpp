@@ -325,6 +325,20 @@ void Engine::take_references() {
         ++round_references_;
         ++statistics_.references;
     }
+    if (source_->counts_misses()) count_remote_misses();
+}
+
+/// How many of the misses that were just taken went to another node.
+void Engine::count_remote_misses() {
+    pages_.clear();
+    for (const Reference& reference : references_)
+        pages_.push_back(reinterpret_cast<void*>(reference.address));
+    homes_.assign(pages_.size(), -1);
+    if (kernel_.query(pages_, homes_) != 0) return;
+    for (std::size_t i = 0; i < references_.size(); ++i)
+        if (homes_[i] >= 0 && homes_[i] != references_[i].node)
+            if (WatchedArea* area = watch_.find(references_[i].address))
+                area->remote_misses += references_[i].weight;
 }
 
 void Engine::begin_observing(policy::Activity activity) {

@@ -1,6 +1,6 @@
 // Migrate on next touch (Löf, Nordén, Holmgren 2004): the pages are armed, and each goes to the node of the
 // thread that touches it next. `--arm first-iteration` arms everything once, when the outer iteration is
-// known; `--arm every-region` is their proposal for compilers, made at run time: all shared data before each
+// known (again when a longer one is found); `--arm every-region` is their proposal for compilers, made at run time: all shared data before each
 // parallel region.
 //
 // A granule is 64 KiB unless the user says otherwise (one fault and one call for 16 pages), 2 MiB on huge
@@ -72,6 +72,7 @@ class NextTouch final : public Mechanism {
     bool every_region_;
     std::size_t granule_;
     bool armed_once_ = false;
+    std::uint64_t kind_ = 0; ///< of the iteration for which everything was armed
     std::vector<Range> untouched_;
     std::uint64_t area_changes_ = 0;
     Address turn_ = 0; ///< the last granule that was armed, where there are too many for one window
@@ -110,8 +111,11 @@ void NextTouch::collect(Engine& engine) {
 
 void NextTouch::iteration_begins(Engine& engine) {
     if (armed_once_ && !only_.empty()) untouched_.clear(); // the one iteration that was asked for is over
+    // What was armed for may have been a part of the iteration only: a smoother's loop, say.
+    if (armed_once_ && only_.empty() && engine.iteration_kind() != kind_) armed_once_ = false;
     if (every_region_ || armed_once_) return;
     armed_once_ = true;
+    kind_ = engine.iteration_kind();
     moving_kernel.store(&engine.kernel(), std::memory_order_release);
     target_bits.store(engine.machine().targets().bits, std::memory_order_relaxed);
     engine.own_areas();
