@@ -80,7 +80,8 @@ def _run(**given: Any) -> int:
             _writable(flag, path)
 
     if place in ("here", "lab") and _given(simulation):
-        raise UserError(f"{', '.join(_given(simulation))}: only with --on MACHINE (homing machine lists them)")
+        flags = ", ".join(_given(simulation))
+        raise UserError(f"{flags}: only with --on MACHINE (homing machine lists them)")
     if place == "lab":
         from homing import on_lab
 

@@ -18,7 +18,7 @@ TURN = 1000
 
 @dataclass(frozen=True)
 class Distribution:
-    """The pages of the arrays `area` (a name with * and ?): cycle pages to each node in turn, 0 for blocks."""
+    """The pages of the arrays `area` (a name with * and ?): cycle pages a node by turns, 0: blocks."""
 
     area: str
     cycle: int

@@ -157,7 +157,8 @@ class _Parser:
                 return
             raise self.fail(f"{figure or name}: must be one of {', '.join(AREA_FIGURES)}")
         raise self.fail(
-            f"{name}: there are {', '.join(FIGURES)}, moved_pages, home_share.NODE, area.NAME.FIGURE and any_area.FIGURE"
+            f"{name}: there are {', '.join(FIGURES)}, moved_pages, home_share.NODE, "
+            "area.NAME.FIGURE and any_area.FIGURE"
         )
 
 

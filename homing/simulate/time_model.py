@@ -2,8 +2,8 @@
 
 R is the ratio of remote to local latency, f the remote fraction of the misses, m how much of the time is
 waiting for memory. The eleven ratios of Löf, Nordén and Holmgren's Table 1 (2004) follow it with one m for
-each program, to a root mean square error of 0.04. m is not in the counts (misses overlap, and are prefetched):
-it comes from one measured ratio, or it is a range.
+each program, to a root mean square error of 0.04. m is not in the counts (misses overlap, and are
+prefetched): it comes from one measured ratio, or it is a range.
 """
 
 from __future__ import annotations
