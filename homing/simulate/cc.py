@@ -244,7 +244,8 @@ def _gcc(compiler: str, job: Job) -> int:
 
 
 def _runtime() -> list[str]:
-    return [os.path.join(callbacks(), "libtsan.a"), "-ldl"]
+    # Through the linker's flags: behind -x a file of its own would be taken for a source.
+    return ["-Wl," + os.path.join(callbacks(), "libtsan.a"), "-ldl"]
 
 
 def _llvm(compiler: str, kind: str, job: Job) -> int:

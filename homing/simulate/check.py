@@ -23,6 +23,8 @@ N = 1000
 #: Loops 1 and 2 read two elements and write one of each N, loop 3 reads one and writes one of N / 2.
 READS, WRITES = 4 * N + N // 2, 2 * N + N // 2
 
+MISCOUNTED = "a loop with"
+
 _C = """
 extern void homing_check_array(void*, long);
 extern void homing_check_tell(void);
@@ -125,9 +127,10 @@ def examine(compiler: str, kind: str, arguments: Sequence[str], job: Job) -> Non
             text = file.read()
     except OSError:
         text = _exam(compiler, language, flags, library)
-        with open(f"{verdict}.{os.getpid()}", "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(f"{verdict}.{os.getpid()}", verdict)
+        if text == "exact" or text.startswith(MISCOUNTED):  # a missing library may come by tomorrow
+            with open(f"{verdict}.{os.getpid()}", "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(f"{verdict}.{os.getpid()}", verdict)
     if text != "exact":
         raise UserError(f"{os.path.basename(compiler)} {' '.join(flags)}: {text}")
 
@@ -169,11 +172,10 @@ def _exam(compiler: str, language: str, flags: list[str], library: str) -> str:
             [*_self(), compiler, *command], capture_output=True, text=True, check=False, env=environment
         )
         if made.returncode != 0:
-            lines = (made.stderr or made.stdout).strip().splitlines()
-            error = next(
-                (line for line in lines if "error" in line.lower()), lines[-1] if lines else "no reason given"
-            )
-            return f"a small program cannot be compiled with the instrumentation: {error.strip()}"
+            lines = (made.stderr or made.stdout).strip().splitlines() or ["no reason given"]
+            telling = [line for line in lines if re.search(r"error:|undefined|cannot|homing cc:", line)]
+            reason = (telling or lines)[0].strip()
+            return f"a small program cannot be compiled with the instrumentation: {reason}"
         environment.pop("LD_PRELOAD", None)
         ran = subprocess.run([program], capture_output=True, text=True, check=False, env=environment)
         found = re.match(r"(\d+) (\d+)$", ran.stdout.strip())
@@ -183,7 +185,7 @@ def _exam(compiler: str, language: str, flags: list[str], library: str) -> str:
         if (reads, writes) == (READS, WRITES):
             return "exact"
         return (
-            f"a loop with {READS} reads and {WRITES} writes was seen to make {reads} and {writes}: the "
+            f"{MISCOUNTED} {READS} reads and {WRITES} writes was seen to make {reads} and {writes}: the "
             "instrumentation misses accesses with these flags (vector instructions, link-time optimisation?)"
         )
 
