@@ -1,7 +1,8 @@
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE // RTLD_DEFAULT
 #include "app.h"
 #include "mark.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -28,6 +29,7 @@ static struct {
     struct help_line help[MOST_OPTIONS];
     int options;
     int verbose;
+    int (*iteration_ended)(void); // homing's homing_iteration, or NULL
 } self;
 
 static struct {
@@ -160,6 +162,8 @@ static int flag(const char* name) {
 
 void app_options_end(void) {
     self.verbose = flag("--verbose");
+    // POSIX lets dlsym's result be a function.
+    if (flag("--mark-iterations")) *(void**)&self.iteration_ended = dlsym(RTLD_DEFAULT, "homing_iteration");
     int help = flag("--help");
     for (int i = 1; i < self.argc; i++)
         if (!self.used[i]) misuse("unknown argument", self.argv[i], "not an option of this program");
@@ -169,7 +173,8 @@ void app_options_end(void) {
     for (int i = 0; i < self.options; i++) {
         printf("  %s %s\n      %s\n", self.help[i].option, self.help[i].choices, self.help[i].text);
     }
-    printf("  --verbose\n      one line of result and one of time an iteration\n  --help\n");
+    printf("  --mark-iterations\n      tell homing, where it is loaded, what an iteration is\n"
+           "  --verbose\n      one line of result and one of time an iteration\n  --help\n");
     exit(0);
 }
 
@@ -184,6 +189,7 @@ void app_iterations_begin(long iterations) {
     if (clocks.seconds == NULL) app_error("out of memory");
     printf("iterations: %ld\n", iterations);
     printf("time initialisation: %.6f s\n", now() - clocks.program);
+    if (self.iteration_ended != NULL) self.iteration_ended();
     clocks.progress = now();
 }
 
@@ -209,6 +215,7 @@ void app_iteration_end(const char* value_name, double value) {
     double time = now();
     double seconds = time - clocks.iteration;
     clocks.seconds[clocks.done++] = seconds;
+    if (self.iteration_ended != NULL) self.iteration_ended();
     if (self.verbose) {
         if (value_name != NULL) printf("iteration %ld %s: %.17g\n", clocks.done, value_name, value);
         printf("time iteration %ld: %.6f s\n", clocks.done, seconds);
