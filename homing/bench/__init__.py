@@ -33,7 +33,7 @@ BENCHES = {
     "lof": Bench(
         "homing.bench.lof",
         "the tables and figures of Löf, Nordén, Holmgren 2004 on simulated machines",
-        ("small", "paper"),
+        ("small", "medium", "paper"),
     ),
 }
 SIZES = tuple(dict.fromkeys(size for bench in BENCHES.values() for size in bench.sizes))

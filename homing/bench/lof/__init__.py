@@ -40,15 +40,16 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     title = "Löf, Nordén, Holmgren 2004: geographical locality, on simulated machines"
     results = Results("lof", title, tell(["lof"]), notes=list(NOTES))
     steps = [(program, name, case) for program in programs for name, case in cases(program, wanted).items()]
-    progress = Progress("lof", [1.0, *(_WEIGHTS[program] for program, _, _ in steps)])
-    parts = Parts(tree() / "build" / "bench" / f"lof-{size}.json", {"size": size})
+    progress = Progress("lof", [20.0, *(_WEIGHTS[program] for program, _, _ in steps)])
+    kept = tree() / "build" / "bench"
+    parts = {program: Parts(kept / f"lof-{size}-{program}.json", {"size": size}) for program in programs}
     outcomes: dict[str, dict[str, Outcome]] = {}
     try:
         progress.step("building the programs with homing cc")
         folder = build_programs()
         progress.finished()
         for program, name, case in steps:
-            outcome = _outcome(parts, programs[program], name, case, folder, progress, redo)
+            outcome = _outcome(parts[program], programs[program], name, case, folder, progress, redo)
             outcomes.setdefault(program, {})[name] = outcome
     finally:
         progress.close()

@@ -18,6 +18,7 @@ from homing.bench.lof import paper
 from homing.bench.programs import parse_output
 from homing.bench.results import tree
 from homing.errors import UserError
+from homing.options import load_options
 
 _TIMEOUT = 3600.0
 
@@ -52,59 +53,68 @@ class Case:
 
 @dataclass(frozen=True)
 class Program:
-    """A program at a size: its file in the build, its arguments, and how many iterations are simulated."""
+    """A program at a size: its file in the build, its arguments, and how many iterations are simulated.
+
+    cache: in place of the machine's own, so that data and cache have the paper's proportion; sweep: the
+    caches of the sensitivity.
+    """
 
     file: str
     arguments: tuple[str, ...]
     iterations: int
+    cache: str = ""
+    sweep: tuple[str, ...] = ()
     unknowns: int = 0  #: I-CG: of the matrix that it needs
 
 
 @dataclass(frozen=True)
 class Size:
-    """cache: in place of the machine's own, so that data and cache have the paper's proportion; sweep: the
-    caches of the sensitivity."""
+    """The programs, and the pages of the SF15K and its large ones."""
 
     programs: Mapping[str, Program]
-    cache: str
-    sweep: tuple[str, ...]
     page: int
     large_page: int
 
 
+_PAPER_SWEEP = ("8MiB:2", "1MiB:1", "32MiB:1")
+_PAPER_PROGRAMS = {
+    "nas_cg": Program("cg_gfortran", ("--class", "B"), 2, sweep=_PAPER_SWEEP),
+    "nas_mg": Program("mg_gfortran", ("--class", "B"), 2, sweep=_PAPER_SWEEP),
+    "i_cg": Program("i_cg_gfortran", (), 6, sweep=_PAPER_SWEEP, unknowns=1_794_058),
+    "i_mg": Program("i_mg_gfortran", ("--n", "128"), 2, sweep=_PAPER_SWEEP),
+    "drift": Program("drift_gcc", ("--bytes", "256M"), 24),
+}
+_SMALL, _SMALL_SWEEP = "256KiB:1", ("64KiB:2",)
 SIZES = {
     "small": Size(
         {
-            "nas_cg": Program("cg_gfortran", ("--class", "W"), 4),
-            "nas_mg": Program("mg_gfortran", ("--class", "W"), 4),
-            "i_cg": Program("i_cg_gfortran", (), 12, unknowns=20_000),
-            "i_mg": Program("i_mg_gfortran", ("--n", "32"), 4),
-            "drift": Program("drift_gcc", ("--bytes", "16M"), 24),
+            "nas_cg": Program("cg_gfortran", ("--class", "W"), 2, _SMALL, _SMALL_SWEEP),
+            "nas_mg": Program("mg_gfortran", ("--class", "W"), 2, _SMALL, _SMALL_SWEEP),
+            "i_cg": Program("i_cg_gfortran", (), 6, _SMALL, _SMALL_SWEEP, unknowns=20_000),
+            "i_mg": Program("i_mg_gfortran", ("--n", "32"), 2, _SMALL, _SMALL_SWEEP),
+            "drift": Program("drift_gcc", ("--bytes", "16M"), 16, _SMALL),
         },
-        cache="256KiB:2",
-        sweep=("64KiB:2", "256KiB:1", "1MiB:2"),
         page=4 << 10,
         large_page=64 << 10,
     ),
-    "paper": Size(
+    # The paper's sizes but for I-MG, which takes longest: an eighth of its cells, and of the cache.
+    "medium": Size(
         {
-            "nas_cg": Program("cg_gfortran", ("--class", "B"), 4),
-            "nas_mg": Program("mg_gfortran", ("--class", "B"), 4),
-            "i_cg": Program("i_cg_gfortran", (), 12, unknowns=1_794_058),
-            "i_mg": Program("i_mg_gfortran", ("--n", "128"), 4),
-            "drift": Program("drift_gcc", ("--bytes", "512M"), 24),
+            **_PAPER_PROGRAMS,
+            "i_mg": Program(
+                "i_mg_gfortran", ("--n", "64"), 2, cache="1MiB:1", sweep=("1MiB:2", "128KiB:1", "4MiB:1")
+            ),
         },
-        cache="",
-        sweep=("1MiB:2", "8MiB:1", "8MiB:4", "32MiB:2"),
         page=paper.SMALL_PAGE,
         large_page=paper.LARGE_PAGE,
     ),
+    "paper": Size(_PAPER_PROGRAMS, page=paper.SMALL_PAGE, large_page=paper.LARGE_PAGE),
 }
 
 
 def cases(program: str, size: Size) -> dict[str, Case]:
     """The runs of a program by name, the most needed first."""
-    first = Case(program, page=size.page, cache=size.cache)
+    first = Case(program, page=size.page, cache=size.programs[program].cache)
     moving = {"mechanism": "next-touch"}
     found = {
         "si": first,
@@ -126,7 +136,7 @@ def cases(program: str, size: Size) -> dict[str, Case]:
         # What one node has fetched stays in its memory until another node writes the line: a node's replicas
         # are a shared cache that holds everything.
         found["wildfire_replicated"] = _with(wild, shared="1GiB:16", **moving)
-    for cache in size.sweep:
+    for cache in size.programs[program].sweep:
         for name in ("si", "pi", "si_mig"):
             found[f"{name}@{cache}"] = _with(found[name], cache=cache)
     return found
@@ -241,8 +251,11 @@ def run_case(case: Case, program: Program, folder: Path, tell: Callable[[str], N
     command += ["--iterations", str(program.iterations), "--initialise", case.initialise]
     # The paper's directive stands in the first iteration: the program says where that is.
     command += ["--mark-iterations"]
+    options = {option.env for option in load_options()}
     variables = {
-        name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "HOMING_"))
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("OMP_") and name not in options
     }
     variables |= {
         "OMP_NUM_THREADS": str(case.threads),
@@ -280,16 +293,24 @@ def run_case(case: Case, program: Program, folder: Path, tell: Callable[[str], N
         if done.returncode != 0:
             reason = " ".join((done.stderr or done.stdout).split())[-400:]
             raise UserError(f"{' '.join(command)} ended with {done.returncode}: {reason}", 1)
-        return read_outcome(json.loads(path.read_text()), done.stdout, case, seconds)
+        found = json.loads(path.read_text())
+        if not found["processes"] or not found["counts"]:
+            raise UserError(f"{' '.join(command)}: nothing was counted: {' '.join(done.stderr.split())}", 1)
+        return read_outcome(found, done.stdout, case, seconds)
 
 
 def read_outcome(found: Mapping[str, Any], stdout: str, case: Case, seconds: float) -> Outcome:
-    """What is kept, from the JSON of `homing run` and the program's output."""
+    """What is kept, from the JSON of `homing run` and the program's output.
+
+    Of the iterations those that the program marked: they end with the last but one, since the last mark
+    begins one more. Before the first mark homing may have found some of its own.
+    """
     counts, output = found["counts"], parse_output(stdout)
     process = found["processes"][0]
-    numbered = sorted(counts["iterations"], key=lambda one: int(one["number"]))
+    end = int(process["iterations"]["count"])
+    marked = {int(one["number"]): one["misses"] for one in counts["iterations"]}
     return Outcome(
-        iterations=[Iteration(one["misses"]) for one in numbered if one["number"] > 0],
+        iterations=[Iteration(marked[at]) for at in range(end - output.count, end) if at in marked],
         moved_bytes=int(process["moved_bytes"]),
         faults=int(process["faults"]),
         bytes=output.bytes,
