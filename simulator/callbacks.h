@@ -23,7 +23,7 @@ homing_access(uintptr_t address, int write, const void* pc) {
         return;
     }
     const uint64_t line = address >> HOMING_FILTER_SHIFT;
-    const uint64_t entry = self->filter[homing_filter_slot(line)];
+    const uint64_t entry = self->filter[homing_filter_slot(line, self->mask)];
     const uint64_t wanted = line << 1 | 1;
     if (__builtin_expect(--self->left >= 0 && (write ? entry : entry | 1) == wanted, 1)) return;
     homing_slow(self, address, write, pc);

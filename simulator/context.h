@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-#define HOMING_FILTER_BITS 9
-#define HOMING_FILTER_LINES (1 << HOMING_FILTER_BITS)
+/// The most entries of a filter; the simulator uses fewer where the modelled cache is small.
+#define HOMING_FILTER_LINES 8192
 /// The filter works on lines of 64 bytes, whatever the machine's are (they are whole multiples of it).
 #define HOMING_FILTER_SHIFT 6
 
@@ -22,8 +22,8 @@ extern "C" {
 /// for the first-level cache. What it holds is also in the thread's private cache of the model: the model
 /// takes lines out when it evicts or invalidates them.
 struct homing_context {
-    int64_t left;    ///< accesses until the slow path must be asked whatever the filter says
-    uint64_t unused; ///< room for the future
+    int64_t left;  ///< accesses until the slow path must be asked whatever the filter says
+    uint64_t mask; ///< entries of the filter in use (a power of two) - 1
     uint64_t filter[HOMING_FILTER_LINES]; ///< line << 1 | may be written without asking; ~0: empty
 };
 
@@ -42,6 +42,6 @@ typedef const struct homing_simulator* homing_simulator_enter_function(void);
 }
 #endif
 
-static inline __attribute__((always_inline)) unsigned homing_filter_slot(uint64_t line) {
-    return (unsigned)((line * 0x9e3779b97f4a7c15u) >> (64 - HOMING_FILTER_BITS));
+static inline __attribute__((always_inline)) uint64_t homing_filter_slot(uint64_t line, uint64_t mask) {
+    return ((line * 0x9e3779b97f4a7c15u) >> 40) & mask;
 }

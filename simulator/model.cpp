@@ -35,6 +35,7 @@ constexpr std::uint8_t home_mask = 0x7f;
 constexpr std::uint64_t no_line = ~std::uint64_t{0}; ///< in a filter
 // In a cache 0 is an empty place: no program has anything in its line 0.
 constexpr std::uint64_t empty = 0;
+constexpr std::uint64_t filter_part = 8;
 constexpr std::int64_t endless = std::int64_t{1} << 62;
 
 struct Bound {
@@ -176,7 +177,7 @@ void place(std::uint64_t page, int home) noexcept {
 void forget_line(Thread& one, std::uint64_t line) noexcept {
     const unsigned parts = table.line_shift - HOMING_FILTER_SHIFT;
     for (std::uint64_t part = line << parts; part < (line + 1) << parts; ++part) {
-        std::uint64_t& entry = one.context.filter[homing_filter_slot(part)];
+        std::uint64_t& entry = one.context.filter[homing_filter_slot(part, one.context.mask)];
         if (__atomic_load_n(&entry, __ATOMIC_RELAXED) >> 1 == part)
             __atomic_store_n(&entry, no_line, __ATOMIC_RELAXED);
     }
@@ -185,7 +186,7 @@ void forget_line(Thread& one, std::uint64_t line) noexcept {
 bool filter_holds(const Thread& one, std::uint64_t line) noexcept {
     const unsigned parts = table.line_shift - HOMING_FILTER_SHIFT;
     for (std::uint64_t part = line << parts; part < (line + 1) << parts; ++part)
-        if (one.context.filter[homing_filter_slot(part)] >> 1 == part) return true;
+        if (one.context.filter[homing_filter_slot(part, one.context.mask)] >> 1 == part) return true;
     return false;
 }
 
@@ -198,13 +199,22 @@ void forget_lines(Address begin, Address end) noexcept {
         if (state != 0)
             __atomic_store_n(&table.directory[line], (state + 1) & version_mask, __ATOMIC_RELAXED);
     }
+    // A few lines are looked up one by one; for many it is shorter to go through the filters.
     const std::uint64_t from = begin >> HOMING_FILTER_SHIFT;
     const std::uint64_t to = end >> HOMING_FILTER_SHIFT;
-    for (int id = 0; id < thread_count(); ++id)
-        for (std::uint64_t& entry : threads[id]->context.filter) {
+    for (int id = 0; id < thread_count(); ++id) {
+        Thread& one = *threads[id];
+        if (to - from <= one.context.mask) {
+            for (std::uint64_t line = first; line < last; ++line)
+                forget_line(one, line);
+            continue;
+        }
+        for (std::uint64_t i = 0; i <= one.context.mask; ++i) {
+            std::uint64_t& entry = one.context.filter[i];
             const std::uint64_t line = (__atomic_load_n(&entry, __ATOMIC_RELAXED) >> 1) & (address_mask >> 6);
             if (line >= from && line < to) __atomic_store_n(&entry, no_line, __ATOMIC_RELAXED);
         }
+    }
 }
 
 void count_place(Thread& one, const void* pc, int home) noexcept {
@@ -488,6 +498,9 @@ Thread* attach() noexcept {
             one->area_misses =
                 reserve<std::uint32_t>(std::uint64_t{most_areas} * static_cast<unsigned>(table.nodes));
             if (!one->tags || !one->matrix || !one->area_misses) return nullptr;
+            // Small beside the cache, whose order of age it hides a little.
+            const std::uint64_t lines = stated->own.bytes / 64 / filter_part;
+            one->context.mask = std::bit_floor(std::clamp<std::uint64_t>(lines, 64, HOMING_FILTER_LINES)) - 1;
             one->granted = stated->turn > 0 ? stated->turn : endless;
             one->context.left = one->granted;
             threads[count] = one;
@@ -523,12 +536,22 @@ void access(homing_context* context, std::uintptr_t address, int is_write, const
     if (__builtin_expect(static_cast<std::uint8_t>(entry - 1) >= home_mask, 0))
         entry = fault(one, address, page, write);
 
+    // Most often the line is where it was left, and the thread may do what it wants: nothing changes.
+    const std::uint32_t state = __atomic_load_n(&table.directory[line], __ATOMIC_RELAXED);
+    const std::uint32_t owner = state >> version_bits;
+    const std::uint32_t before = state & version_mask;
+    std::uint64_t* set = one.tags + (line & table.set_mask) * table.ways;
+    const std::uint64_t part = address >> HOMING_FILTER_SHIFT;
+    std::uint64_t& known = context->filter[homing_filter_slot(part, context->mask)];
+    const bool mine = owner == owner_first + static_cast<std::uint32_t>(one.id);
+    if (set[0] == (line << version_bits | before) && (mine || (owner == owner_several && !write))) {
+        __atomic_store_n(&known, part << 1 | (mine ? 1u : 0u), __ATOMIC_RELAXED);
+        return;
+    }
     bool exclusive = false;
     bool took_away = false;
-    const std::uint32_t before = __atomic_load_n(&table.directory[line], __ATOMIC_RELAXED) & version_mask;
     const std::uint32_t version = direct(one, line, write, exclusive, took_away);
     const std::uint64_t wanted = line << version_bits | version;
-    std::uint64_t* set = one.tags + (line & table.set_mask) * table.ways;
     unsigned way = 0;
     while (way < table.ways && set[way] >> version_bits != line)
         ++way;
@@ -552,9 +575,7 @@ void access(homing_context* context, std::uintptr_t address, int is_write, const
         take_in(one, set, way, wanted);
     }
     if (took_away && table.shared_ways != 0) shared_has(*one.shared, line, wanted);
-    const std::uint64_t part = address >> HOMING_FILTER_SHIFT;
-    __atomic_store_n(&context->filter[homing_filter_slot(part)], part << 1 | (exclusive ? 1u : 0u),
-                     __ATOMIC_RELAXED);
+    __atomic_store_n(&known, part << 1 | (exclusive ? 1u : 0u), __ATOMIC_RELAXED);
 }
 
 void access_range(const void* memory, std::size_t bytes, int write, const void* pc) noexcept {
@@ -564,7 +585,7 @@ void access_range(const void* memory, std::size_t bytes, int write, const void* 
     const Address end = begin + bytes;
     for (Address at = begin; at < end; at = (at | 63) + 1) {
         const std::uint64_t part = at >> HOMING_FILTER_SHIFT;
-        const std::uint64_t entry = one->context.filter[homing_filter_slot(part)];
+        const std::uint64_t entry = one->context.filter[homing_filter_slot(part, one->context.mask)];
         if (--one->context.left >= 0 && (write ? entry : entry | 1) == (part << 1 | 1)) continue;
         access(&one->context, at, write, pc);
     }
