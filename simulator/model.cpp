@@ -286,7 +286,8 @@ void go_to(Thread& one, int cpu) {
 
 void look_where(Thread& one) noexcept {
     one.epoch = epoch.load(std::memory_order_relaxed);
-    go_to(one, cpu_of_caller(*stated, one.main, one.ordinal));
+    one.order = static_cast<std::uint64_t>(one.ordinal);
+    go_to(one, cpu_of_caller(*stated, one.main, one.ordinal, one.order));
 }
 
 /// A miss that the shared cache does not serve either.
@@ -501,7 +502,7 @@ Thread* attach() noexcept {
             // Small beside the cache, whose order of age it hides a little.
             const std::uint64_t lines = stated->own.bytes / 64 / filter_part;
             one->context.mask = std::bit_floor(std::clamp<std::uint64_t>(lines, 64, HOMING_FILTER_LINES)) - 1;
-            one->granted = stated->turn > 0 ? stated->turn : endless;
+            one->granted = stated->turn > 0 ? 0 : endless; // its first access waits for its turn
             one->context.left = one->granted;
             threads[count] = one;
             threads_made.store(count + 1, std::memory_order_release);
@@ -523,13 +524,13 @@ Thread* attach() noexcept {
 void access(homing_context* context, std::uintptr_t address, int is_write, const void* pc) noexcept {
     Thread& one = *reinterpret_cast<Thread*>(context);
     const bool write = is_write != 0;
+    if (__builtin_expect(one.epoch != epoch.load(std::memory_order_relaxed), 0)) look_where(one);
     if (__builtin_expect(context->left < 0, 0)) {
         if (stated->turn > 0) take_turn(one);
         const std::int64_t grant = stated->turn > 0 ? stated->turn : endless;
         one.granted += grant;
         context->left += grant;
     }
-    if (__builtin_expect(one.epoch != epoch.load(std::memory_order_relaxed), 0)) look_where(one);
     const std::uint64_t page = page_of(address);
     const std::uint64_t line = line_of(address);
     std::uint8_t entry = __atomic_load_n(&table.pages[page], __ATOMIC_RELAXED);

@@ -65,6 +65,8 @@ struct Thread {
     int ordinal;         ///< of threads outside OpenMP
     bool alive;
     bool main;
+    int waits_for_turn;   ///< 1 while it does (--deterministic)
+    std::uint64_t order;  ///< of turns: by OpenMP thread numbers
     bool moved;           ///< was on several nodes: more rows than one are in use
     std::int64_t granted; ///< accesses so far + context.left
     std::uint64_t invalidations;

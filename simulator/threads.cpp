@@ -48,11 +48,12 @@ Partition place_of(Binding binding, Partition all, std::size_t number, std::size
     return {all.first + first, (number + 1) * all.count / team - first};
 }
 
-int cpu_of_caller(const Described& machine, bool main, int ordinal) {
+int cpu_of_caller(const Described& machine, bool main, int ordinal, std::uint64_t& order) {
     const OpenMp& omp = runtime();
     const int level = omp.level && omp.number && omp.size ? omp.level() : 0;
     Partition places{0, machine.places.size()};
     std::size_t turn = 0;
+    if (main) order = 0;
     if (level == 0 && !main) {
         const auto cpus = static_cast<std::size_t>(machine.cpu_count());
         return static_cast<int>(static_cast<std::size_t>(ordinal) % cpus);
@@ -62,6 +63,7 @@ int cpu_of_caller(const Described& machine, bool main, int ordinal) {
         const auto team = static_cast<std::size_t>(std::max(omp.size(outer), 1));
         if (team > places.count) // threads of one place take its CPUs in turn
             turn = number - (number * places.count / team * team + places.count - 1) / places.count;
+        order = (outer == 1 ? 0 : order << 12) + number;
         places = place_of(machine.binding, places, number, team);
     }
     const std::vector<int>& place = machine.places[std::min(places.first, machine.places.size() - 1)];

@@ -16,9 +16,10 @@ struct Partition {
 };
 Partition place_of(Binding binding, Partition all, std::size_t number, std::size_t team);
 
-/// The CPU of the calling thread: by its OpenMP thread numbers and team sizes at all levels where it is in a
-/// parallel region. Threads outside OpenMP take the CPUs in turn, the first thread the first place.
-int cpu_of_caller(const Described& machine, bool main, int ordinal);
+/// The CPU of the calling thread, and its place in the order of turns (`order` stays where the runtime knows
+/// none): by its OpenMP thread numbers and team sizes at all levels where it is in a parallel region. Threads
+/// outside OpenMP take the CPUs in turn, the first thread the first place.
+int cpu_of_caller(const Described& machine, bool main, int ordinal, std::uint64_t& order);
 
 /// When the calling thread ends, `*alive` becomes false and `*self` null.
 struct Thread;

@@ -6,11 +6,14 @@ the counts in them.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +30,9 @@ from homing.simulate.time_model import parse_calibration
 
 if TYPE_CHECKING:
     from homing.report.results import Results
+
+#: personality(2).
+_ADDR_NO_RANDOMIZE = 0x0040000
 
 LIBRARY = "libhoming_simulator.so"
 HOW_TO_BUILD = "build it with `homing cc` (homing cc gcc -fopenmp ..., or CC=homing-gcc FC=homing-gfortran)"
@@ -160,7 +166,7 @@ def simulate(
     environment.preload(variables, library, folder)
     before = {one: os.stat(one).st_ino for one in find_records(pattern)}
     begin = time.monotonic()
-    with _silenced(quiet):
+    with _silenced(quiet), _fixed_addresses(wishes.turn > 0):
         child, status = launch.run_child(path, request.command, variables)
     seconds = time.monotonic() - begin
     kept = [one for one in find_records(pattern) if os.stat(one).st_ino != before.get(one)]
@@ -170,6 +176,21 @@ def simulate(
     results.seconds = seconds
     results.notes = [*notes, *results.notes]
     return Simulated(status, child, results, kept)
+
+
+@contextmanager
+def _fixed_addresses(wanted: bool) -> Iterator[None]:
+    """Children find their memory at the same addresses at every run: which lines share a set of a cache, and
+    which data a page, depends on them."""
+    libc = ctypes.CDLL(None)
+    before = libc.personality(0xFFFFFFFF) if wanted else -1
+    if before >= 0:
+        libc.personality(before | _ADDR_NO_RANDOMIZE)
+    try:
+        yield
+    finally:
+        if before >= 0:
+            libc.personality(before)
 
 
 class _silenced:
