@@ -179,8 +179,9 @@ void app_options_end(void) {
 }
 
 void app_describe(const char* size, long bytes, int initialisation, int threads) {
+    static const char* const words[] = {"serial", "parallel", "published", "first-use"};
     printf("program: %s\nsize: %s\nbytes: %ld\ninitialise: %s\nthreads: %d\n", self.name, size, bytes,
-           initialisation == APP_PARALLEL ? "parallel" : "serial", threads);
+           words[initialisation], threads);
 }
 
 void app_iterations_begin(long iterations) {

@@ -5,7 +5,7 @@ module app
   implicit none
   private
 
-  integer(c_int), parameter, public :: app_serial = 0, app_parallel = 1
+  integer(c_int), parameter, public :: app_serial = 0, app_parallel = 1, app_published = 2, app_first_use = 3
   integer(c_int), parameter, public :: app_successful = 0, app_failed = 1, app_not_applicable = 2
 
   public :: app_begin, app_integer_option, app_choice_option, app_text_option, app_initialise_option

@@ -12,7 +12,7 @@
 
 enum app_verdict { APP_SUCCESSFUL, APP_FAILED, APP_NOT_APPLICABLE };
 
-enum app_initialisation { APP_SERIAL, APP_PARALLEL };
+enum app_initialisation { APP_SERIAL, APP_PARALLEL, APP_PUBLISHED, APP_FIRST_USE };
 
 // Starts phase 1 and keeps the arguments, which must live until app_options_end.
 void app_begin(const char* name, int argc, char** argv);

@@ -92,10 +92,10 @@ program cg
   real(real64) :: shift, zeta, norm
   integer(c_long) :: iteration
 
-  run = nas_options("cg", published_iterations)
+  run = nas_options("cg", published_iterations, "published", app_published)
   shift = shifts(run%class)
-  call make_matrix(order(run%class), nonzeros_a_vector(run%class), shift, run%parallel_initialisation)
-  call make_vectors(run%parallel_initialisation)
+  call make_matrix(order(run%class), nonzeros_a_vector(run%class), shift, run%initialisation)
+  call make_vectors(run%initialisation /= app_serial)
   call describe()
 
   ! One iteration that is not timed, as published, then from the start again.

@@ -35,6 +35,7 @@ SMALL = {
     "drift": ("--bytes", "2500K", "--iterations", "30", "--drift-pages-per-iteration", "7"),
     "i_mg": ("--n", "16"),
 }
+OTHER_INITIALISATIONS = {"cg": ("published",), "mg": ("first-use",)}
 PROGRAMS = [(name, compiler) for name, compilers in COMPILERS.items() for compiler in compilers]
 
 
@@ -100,7 +101,7 @@ def test_verifies_with_equal_results_for_any_threads_and_initialisation(name: st
     path = program(name, compiler)
     seen = set()
     for threads in (1, 2, 4):
-        for initialise in ("serial", "parallel"):
+        for initialise in ("serial", "parallel", *OTHER_INITIALISATIONS.get(name, ())):
             done = run(path, *small(name), "--initialise", initialise, threads=threads)
             assert (done.returncode, done.stderr) == (0, "")
             lines = done.stdout.splitlines()
@@ -196,7 +197,7 @@ def test_drift_verifies_at_any_speed(drift: str) -> None:
         ("mg", ["--class", ""], "--class"),
         ("cg", ["--iterations", "0"], "--iterations 0"),
         ("mg", ["--iterations", "4x"], "--iterations 4x"),
-        ("mg", ["--initialise", "random"], "--initialise random: must be one of serial|parallel"),
+        ("mg", ["--initialise", "random"], "--initialise random: must be one of serial|parallel|first-use"),
         ("cg", ["--clas", "S"], "--clas"),
         ("cg", ["S"], "S"),
         ("jacobi", ["--n"], "--n: must be an integer from 3"),

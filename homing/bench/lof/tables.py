@@ -170,6 +170,10 @@ class Tables:
                 self.rows.append(Row(name, outcome.fraction, "remote fraction", note, known))
                 beside = "-" if known is None else f"{known:.2%}"
                 line += f"{outcome.fraction:.2%} ({beside}){'*' if far else ''}".rjust(18)
+            if "pi_own" in self.outcomes[program]:
+                own = self.outcomes[program]["pi_own"].fraction
+                self.rows.append(Row(f"table2.{program}.pi_own", own, "remote fraction", _OWN))
+                line += f"   each thread its own part: {own:.2%}"
             lines.append(line)
             caches |= {name.partition("@")[2]: None for name in self.outcomes[program] if "@" in name}
         lines.append("  * more than 5 points from the paper's")
@@ -359,6 +363,7 @@ class Tables:
         )
 
 
+_OWN = "each thread initialises its own part"
 #: The run that stands for each column of Table 3.
 _TABLE3 = {"t4": "si_mig", "t12": "t12", "t12_large": "t12_large"}
 _DERIVED = "the paper's from Tables 1 and 3"
