@@ -84,15 +84,15 @@ _PAPER_PROGRAMS = {
     "i_mg": Program("i_mg_gfortran", ("--n", "128"), 2, sweep=_PAPER_SWEEP),
     "drift": Program("drift_gcc", ("--bytes", "256M"), 24),
 }
-_SMALL, _SMALL_SWEEP = "256KiB:1", ("64KiB:2",)
+_SMALL = "256KiB:1"
 _MEDIUM, _MEDIUM_SWEEP = "1MiB:1", ("1MiB:2", "256KiB:1", "4MiB:1")
 SIZES = {
     "small": Size(
         {
-            "nas_cg": Program("cg_gfortran", ("--class", "W"), 2, _SMALL, _SMALL_SWEEP),
-            "nas_mg": Program("mg_gfortran", ("--class", "W"), 2, _SMALL, _SMALL_SWEEP),
-            "i_cg": Program("i_cg_gfortran", (), 6, _SMALL, _SMALL_SWEEP, unknowns=20_000),
-            "i_mg": Program("i_mg_gfortran", ("--n", "32"), 2, _SMALL, _SMALL_SWEEP),
+            "nas_cg": Program("cg_gfortran", ("--class", "W"), 2, _SMALL),
+            "nas_mg": Program("mg_gfortran", ("--class", "W"), 2, _SMALL),
+            "i_cg": Program("i_cg_gfortran", (), 6, _SMALL, unknowns=20_000),
+            "i_mg": Program("i_mg_gfortran", ("--n", "32"), 2, _SMALL),
             "drift": Program("drift_gcc", ("--bytes", "16M"), 16, _SMALL),
         },
         page=4 << 10,
