@@ -30,6 +30,14 @@ BENCHES = {
         "homing.bench.sampling", "faults to find the owners of 1 GiB: sampled against every page"
     ),
     "overhead": Bench("homing.bench.overhead", "time that homing costs programs that gain nothing from it"),
+    "simulator_speed": Bench(
+        "homing.bench.simulator_speed",
+        "the simulator's speed and misses, beside cachegrind and lackey",
+        ("tiny", "small", "full"),
+    ),
+    "agreement": Bench(
+        "homing.bench.agreement", "remote fractions of the simulator and of the guest's counter"
+    ),
     "lof": Bench(
         "homing.bench.lof",
         "the tables and figures of Löf, Nordén, Holmgren 2004 on simulated machines",

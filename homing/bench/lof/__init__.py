@@ -45,6 +45,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     kept = tree() / "build" / "bench"
     parts = {program: Parts(kept / f"lof-{size}-{program}.json", {"size": size}) for program in programs}
     outcomes: dict[str, dict[str, Outcome]] = {}
+    folder = Path()
     try:
         progress.step("building the programs with homing cc")
         folder = build_programs()
@@ -53,6 +54,10 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
             outcome = _outcome(parts[program], programs[program], name, case, folder, progress, redo)
             outcomes.setdefault(program, {})[name] = outcome
     except KeyboardInterrupt:
+        for program, name, case in steps:
+            kept_one = parts[program].get(_key(programs[program], name, case, folder))
+            if kept_one is not None:
+                outcomes.setdefault(program, {})[name] = Outcome.from_dict(kept_one)
         made = sum(map(len, outcomes.values()))
         results.notes.append(f"**Interrupted**: {made} of {len(steps)} runs. The same command goes on.")
     finally:
@@ -68,12 +73,17 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     return results
 
 
+def _key(program: Program, name: str, case: Case, folder: Path) -> str:
+    """Under which a run's outcome is kept."""
+    binary = library_key(str(folder / program.file))[0]
+    return f"{name} {case.words()} {case.threads} {program} {binary:.0f}"
+
+
 def _outcome(
     parts: Parts, program: Program, name: str, case: Case, folder: Path, progress: Progress, redo: bool
 ) -> Outcome:
     """The run's outcome: kept from an earlier time under the same program, or made now."""
-    binary = library_key(str(folder / program.file))[0]
-    key = f"{case.program} {name} {case.words()} {case.threads} {program} {binary:.0f}"
+    key = _key(program, name, case, folder)
     progress.step(f"{case.program} {name}")
     kept = None if redo else parts.get(key)
     if kept is not None:

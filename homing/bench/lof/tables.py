@@ -175,11 +175,28 @@ class Tables:
                 self.rows.append(Row(f"table2.{program}.pi_own", own, "remote fraction", _OWN))
                 line += f"   each thread its own part: {own:.2%}"
             lines.append(line)
-            caches |= {name.partition("@")[2]: None for name in self.outcomes[program] if "@" in name}
+            named = (name.partition("@")[2] for name in self.outcomes[program])
+            caches |= dict.fromkeys(other for other in named if ":" in other)
         lines.append("  * more than 5 points from the paper's")
         self.texts.append("\n".join(lines))
+        self._numberings()
         if caches:
             self.texts.append("\n".join(self._sensitivity(list(caches))))
+
+    def _numberings(self) -> None:
+        """I-CG with its unknowns numbered otherwise."""
+        runs = self.outcomes.get("i_cg", {})
+        lines = ["Table 2, I-CG with its unknowns numbered otherwise: SI / PI / SI+MIG"]
+        for order in ("rcm", "random"):
+            names = [f"{placement}@{order}" for placement in ("si", "pi", "si_mig")]
+            if not all(name in runs for name in names):
+                continue
+            for name in names:
+                row = f"table2.i_cg.{name.partition('@')[0]}.order_{order}"
+                self.rows.append(Row(row, runs[name].fraction, "remote fraction"))
+            lines.append(f"  {order:<8}" + " / ".join(f"{runs[name].fraction:.1%}" for name in names))
+        if len(lines) > 1:
+            self.texts.append("\n".join(lines))
 
     def _sensitivity(self, caches: list[str]) -> list[str]:
         lines = ["Table 2 with other private caches (SIZE:WAYS): SI / PI / SI+MIG"]
