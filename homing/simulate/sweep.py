@@ -21,7 +21,8 @@ def caches(machine: Machine) -> list[Cache]:
     for scale in SIZES:
         for ways in sorted({*WAYS, own.ways}):
             # Sizes go with the number of sets, which must be a power of two.
-            cache = Cache(int(own.bytes * scale), ways, own.cpus)
+            near = own.bytes if ways == own.ways else 1 << (own.bytes.bit_length() - 1)
+            cache = Cache(int(near * scale), ways, own.cpus)
             if cache not in found and cache.bytes >= machine.line * ways:
                 if cache_problem(cache.bytes, ways, machine.line):
                     continue
