@@ -221,7 +221,8 @@ void Engine::choose_source(std::string& chosen, std::string& reasons) {
         try_sampled("hint-faults", make_hint_fault_source(kernel_, machine_, "/proc", &policies_));
     if (!source_ && (wanted == "auto" || wanted == "windows")) {
         if (option_flag(Option::no_signals)) return refuse("windows", "--no-signals");
-        auto windows = std::make_unique<Windows>(kernel_);
+        auto windows = std::make_unique<Windows>(kernel_, simulation() ? Windows::most_capacity
+                                                                       : Windows::usual_capacity);
         const std::string reason = windows->unavailable();
         if (!reason.empty()) return refuse("windows", reason);
         if (services_.prepare_handler)

@@ -149,11 +149,11 @@ bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
     }
     // More granules than a window holds: the regions arm one part after the other, round and round, so that
     // memory that nobody touches cannot keep the rest from its turn.
-    if (untouched_.size() > Windows::capacity) {
+    if (const std::size_t most = engine.windows()->capacity(); untouched_.size() > most) {
         const auto after =
             std::upper_bound(untouched_.begin(), untouched_.end(), turn_,
                              [](Address value, const Range& range) { return value < range.begin; });
-        const auto room = static_cast<std::ptrdiff_t>(Windows::capacity);
+        const auto room = static_cast<std::ptrdiff_t>(most);
         const auto first = after == untouched_.end() ? untouched_.begin() : after;
         const auto last = untouched_.end() - first > room ? first + room : untouched_.end();
         open_.assign(first, last);
