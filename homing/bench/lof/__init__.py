@@ -76,7 +76,8 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
 def _key(program: Program, name: str, case: Case, folder: Path) -> str:
     """Under which a run's outcome is kept."""
     binary = library_key(str(folder / program.file))[0]
-    return f"{name} {case.words()} {case.threads} {program} {binary:.0f}"
+    made = f"{program.file} {program.arguments} {program.iterations} {program.unknowns}"
+    return f"{name} {case.words()} {case.threads} {made} {binary:.0f}"
 
 
 def _outcome(
