@@ -169,7 +169,7 @@ def simulate(
     elf = read_elf(path)
     if elf is not None and any(needed.startswith(b"libtsan.so") for needed in elf.needed):
         # Linked with GCC's sanitizer: the loader finds our library of that name first.
-        drop_in = os.path.join(os.path.dirname(library), "drop-in")
+        drop_in = os.path.join(os.path.dirname(library), "homing", "drop-in")
         others = variables.get("LD_LIBRARY_PATH", "")
         variables["LD_LIBRARY_PATH"] = f"{drop_in}:{others}" if others else drop_in
     before = {one: os.stat(one).st_ino for one in find_records(pattern)}

@@ -108,8 +108,10 @@ def test_misses_of_a_known_program(tmp_path: Path, build: Callable[..., Path], c
     assert run["remote_fraction"] == pytest.approx(6 / 9, abs=0.01)
     # With every page on its owner's node, only what node 0 initialised is remote.
     assert run["oracle_remote_fraction"] == pytest.approx(0.75 / 9, abs=0.02)
-    # Two reads and one write an element and sweep, one write before.
-    assert run["accesses"] == pytest.approx((1 << 17) * (8 * 3 + 1), rel=0.06)
+    # A read and a write an element and sweep (a second read where the compiler does not forward what it wrote), one
+    # write before.
+    each = {"gcc": 2, "clang": 3}[compiler]
+    assert run["accesses"] == pytest.approx((1 << 17) * (8 * each + 1), rel=0.06)
     area = result["counts"]["areas"][0]
     assert area["variable"] == "u"
     assert area["share"] > 0.95
