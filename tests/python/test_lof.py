@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from homing.bench import lof, maxwell
 from homing.bench.lof import paper, runs
+from homing.bench.lof.differences import differences
 from homing.bench.lof.model import (
     MigrationCost,
     Transparent,
@@ -217,6 +218,15 @@ def test_what_is_far_from_the_paper_is_marked() -> None:
     assert "10.00% (48.53%)*" in tables.texts[1]
 
 
+def test_reasons_are_given_where_their_runs_are_there() -> None:
+    found = papers_outcomes()
+    assert differences(found) == []
+    found["nas_cg"]["pi_own"] = outcome(0.054, "nas_cg")
+    (text,) = differences(found)
+    assert "35.9% of the misses" in text
+    assert "5.4%" in text
+
+
 def test_tables_of_one_program_alone() -> None:
     found = {"i_cg": papers_outcomes()["i_cg"]}
     names = {row.name for row in Tables(found).fill().rows}
@@ -312,5 +322,5 @@ def test_a_matrix_that_cannot_be_written(matrix, tmp_path: Path) -> None:  # typ
 def test_a_failing_program_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs.sys, "executable", "/bin/false")
     program = runs.Program("none", (), 1)
-    with pytest.raises(UserError, match="none --iterations 1 .* ended with 1"):
+    with pytest.raises(UserError, match=r"none --iterations 1 .* ended with 1"):
         runs.run_case(Case("i_cg"), program, tmp_path, lambda text: None)

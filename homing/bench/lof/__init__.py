@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from homing.bench.lof import paper
+from homing.bench.lof.differences import differences
 from homing.bench.lof.pictures import draw
 from homing.bench.lof.runs import SIZES, Case, Outcome, Program, build_programs, cases, run_case
 from homing.bench.lof.tables import Tables
@@ -62,6 +63,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
         results.notes.append(f"**Interrupted**: {made} of {len(steps)} runs. The same command goes on.")
     finally:
         progress.close()
+    results.notes += differences(outcomes)
     tables = Tables(outcomes).fill()
     results.rows, results.texts = tables.rows, tables.texts
     results.pictures = draw(tables.curves)
