@@ -128,5 +128,5 @@ def _guest_fraction(path: Path) -> float:
     misses = sum(one["total_misses"] for one in phases)
     if not misses:
         raise UserError(f"{path}: the program marked no phases", 1)
-    remote: int = sum(one["remote_misses"] for one in phases)
-    return remote / misses
+    remote = sum(one["remote_misses"] for one in phases)
+    return float(remote / misses)
