@@ -330,56 +330,83 @@ class Tables:
     def every_region(self) -> None:
         """Their proposal (section 6): arming everything at the start of every parallel region."""
         lines = [
-            "Arming at every region: what a later iteration costs, relative to UMA (model)",
-            f"  {'':<10}{'SI':>8}{'armed once':>12}{'every region':>14}   remote: once, every; pages touched "
-            "again, moved an iteration",
+            "Arming at every region: time of a later iteration relative to UMA (model), pages touched again "
+            "and moved",
+            "in it at the paper's size, and the cost of a touched page below which it would be the best",
+            f"  {'':<10}{'SI':>8}{'armed once':>12}{'every region':>14}{'remote: once, every':>22}"
+            f"{'touched':>12}{'moved':>10}{'pays below':>14}",
         ]
         for program, runs in self.outcomes.items():
             if not {"si", "si_mig", "every_region"} <= runs.keys():
                 continue
-            every = runs["every_region"]
-            times = self._arming_times(program)
-            count = max(1, len(every.iterations))
-            moved = every.moved_bytes / every.page / count
-            for name, value in zip(("si", "once", "every"), times, strict=True):
-                self.rows.append(Row(f"every_region.{program}.{name}", value, f"time / UMA, {MODEL_NAME}"))
+            found = self._arming(program)
+            name = f"every_region.{program}"
+            for part, value in (("si", found.stay), ("once", found.once), ("every", found.every)):
+                self.rows.append(Row(f"{name}.{part}", value, f"time / UMA, {MODEL_NAME}"))
+            remote = runs["si_mig"].fraction, runs["every_region"].fraction
             self.rows += [
-                Row(f"every_region.{program}.remote", every.fraction, "remote fraction"),
-                Row(f"every_region.{program}.remote_once", runs["si_mig"].fraction, "remote fraction"),
-                Row(f"every_region.{program}.touched", every.faults / count, "pages an iteration"),
-                Row(f"every_region.{program}.moved", moved, "pages an iteration"),
+                Row(f"{name}.remote", remote[1], "remote fraction"),
+                Row(f"{name}.remote_once", remote[0], "remote fraction"),
+                Row(f"{name}.touched", found.touched, "pages an iteration"),
+                Row(f"{name}.moved", found.moved, "pages an iteration"),
+                Row(f"{name}.pays_below", found.pays_below * 1e6, "us a page touched again", _NEVER),
             ]
-            best = ("stay", "arm once", "arm every region")[int(np.argmin(times))]
+            limit = f"{found.pays_below * 1e6:.1f} us" if found.pays_below > 0 else "never"
+            both = f"{remote[0]:.1%}, {remote[1]:.1%}"
             lines.append(
                 f"  {paper.TITLES.get(program, program):<10}"
-                f"{times[0]:8.2f}{times[1]:12.2f}{times[2]:14.2f}   "
-                f"{runs['si_mig'].fraction:.1%}, {every.fraction:.1%}; "
-                f"{every.faults / count:,.0f}, {moved:,.0f}   best: {best}"
+                f"{found.stay:8.2f}{found.once:12.2f}{found.every:14.2f}{both:>22}"
+                f"{found.touched:12,.0f}{found.moved:10,.0f}{limit:>14}"
             )
-        if len(lines) > 2:
+        if len(lines) > 3:
             self.texts.append("\n".join(lines))
 
-    def _arming_times(self, program: str) -> tuple[float, float, float]:
-        """A later iteration under SI, armed once, armed at every region, relative to UMA."""
+    def _arming(self, program: str) -> Arming:
         runs = self.outcomes[program]
         known = program in paper.PROGRAMS
+        # A program of which the paper has nothing streams through its memory as NAS-MG does.
         like = program if known else "nas_mg"
-        m = self.m(like) if like in self.programs("si") else 0.84
-        cost = self.cost_without("") if self.programs(*_TABLE3.values()) else MigrationCost(30e-6, 1e-9)
+        m = self.m(like) if like in self.programs("si") else _STREAMING_M
+        cost = self.cost_without("") if self.programs(*_TABLE3.values()) else _USUAL_COST
         every = runs["every_region"]
-        count = max(1, len(every.iterations))
         bytes_ = paper.BYTES[program] if known else every.bytes
-        scale = bytes_ / every.bytes
-        # Seconds of an iteration under UMA; an unknown program streams through its memory as NAS-MG does.
-        seconds = self.uma_seconds(like) * (1 if known else bytes_ / paper.BYTES[like])
-        spent = cost.seconds(every.faults * scale / count, every.moved_bytes * scale / count)
-        return (
-            relative_time(m, paper.SF15K_RATIO, runs["si"].fraction),
-            relative_time(m, paper.SF15K_RATIO, runs["si_mig"].fraction),
-            relative_time(m, paper.SF15K_RATIO, every.fraction) + spent / seconds,
+        seconds = self.uma_seconds(like) * bytes_ / paper.BYTES[like]
+        # The NAS programs make one iteration more before the first that counts.
+        iterations = len(every.iterations) + program.startswith("nas_")
+        scale = bytes_ / every.bytes / iterations / paper.SMALL_PAGE
+        touched, moved = every.faults * every.page * scale, every.moved_bytes * scale
+        stay, once, home = (
+            relative_time(m, paper.SF15K_RATIO, runs[name].fraction)
+            for name in ("si", "si_mig", "every_region")
+        )
+        copying = cost.byte * moved * paper.SMALL_PAGE
+        gain = (min(stay, once) - home) * seconds - copying
+        return Arming(
+            stay,
+            once,
+            home + (cost.page * touched + copying) / seconds,
+            touched,
+            moved,
+            gain / touched if touched else 0.0,
         )
 
 
+@dataclass(frozen=True)
+class Arming:
+    """stay, once, every: time relative to UMA; touched, moved: pages an iteration; pays_below: seconds a
+    touched page, 0 or less where it never pays."""
+
+    stay: float
+    once: float
+    every: float
+    touched: float
+    moved: float
+    pays_below: float
+
+
+_NEVER = "0 or less: never"
+_STREAMING_M = 0.84
+_USUAL_COST = MigrationCost(30e-6, 1e-9)
 _OWN = "each thread initialises its own part"
 #: The run that stands for each column of Table 3.
 _TABLE3 = {"t4": "si_mig", "t12": "t12", "t12_large": "t12_large"}
