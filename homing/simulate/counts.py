@@ -111,12 +111,28 @@ def variable(area: AreaResult) -> str:
     name = area.area.name if area.area.kind == "static" else ""
     if name:
         return name.strip("/").split("::")[-1]
-    text = area.name.text
-    for pattern in (r"allocate\s*\(\s*([A-Za-z_]\w*)", r"([A-Za-z_]\w*)\s*(?:\[[^]]*\])?\s*=[^=]"):
-        found = re.search(pattern, text, re.IGNORECASE)
-        if found:
-            return found[1]
-    return ""
+    names = allocated_names(area.name.text)
+    # One statement may allocate several: the title numbers them in the order of the code.
+    numbered = re.search(r" \[(\d+) of (\d+)\]$", area.name.title)
+    if numbered and int(numbered[2]) == len(names):
+        return names[int(numbered[1]) - 1]
+    return names[0] if len(names) == 1 or (names and not numbered) else ""
+
+
+def allocated_names(text: str) -> list[str]:
+    """The variables that a statement allocates: of Fortran's allocate, or of C's u = malloc(...)."""
+    found = re.search(r"\ballocate\s*\(", text, re.IGNORECASE)
+    if not found:
+        return re.findall(r"([A-Za-z_]\w*)\s*(?:\[[^]]*\])?\s*=(?!=)", text)
+    names, depth, word = [], 0, ""
+    for letter in text[found.end() :]:
+        if depth == 0 and letter == "(":
+            names.append(word.strip().split("%")[-1])
+        depth += (letter == "(") - (letter == ")")
+        word = "" if letter == "," and depth == 0 else word + letter
+        if depth < 0:
+            break
+    return [name for name in names if re.fullmatch(r"[A-Za-z_]\w*", name)]
 
 
 def _areas(areas: list[AreaResult], counted: list[Counted], total: int) -> list[dict[str, Any]]:

@@ -401,3 +401,28 @@ def test_misuse(tmp_path: Path) -> None:
     assert "sf15k" in homing("machine").stdout
     drawn = homing("machine", "sf15k").stdout
     assert "node 3" in drawn and "8MiB direct-mapped" in drawn
+
+
+def test_misses_are_those_of_cachegrind() -> None:
+    """The whole comparison is `homing bench simulator_speed`."""
+    from homing.bench import simulated
+
+    if shutil.which("valgrind") is None:
+        pytest.skip("valgrind is not installed")
+    ours = simulated.run(simulated.build("lu", "gcc", True), ["220"], 1, cache="128KiB:8")
+    theirs = simulated.cachegrind(simulated.build("lu", "gcc", False), ["220"], 128 << 10, 8)
+    assert ours.counts["run"]["total_misses"] == pytest.approx(theirs.misses, rel=0.02)
+
+
+def test_agreement_reads_what_the_guest_counted(tmp_path: Path) -> None:
+    from homing.bench.agreement import _guest_fraction, _repeated_regions
+
+    phases = [{"phase": number, "total_misses": 100, "remote_misses": 10 * number} for number in (1, 2, 3)]
+    path = tmp_path / "lab.json"
+    path.write_text(json.dumps({"counts": {"phases": phases}}))
+    assert _guest_fraction(path) == 0.25
+    regions = [
+        {"count": 1, "total_misses": 50, "remote_misses": 50},
+        {"count": 9, "total_misses": 50, "remote_misses": 5},
+    ]
+    assert _repeated_regions({"regions": regions}) == 0.1
