@@ -1,5 +1,5 @@
-// Dense LU without pivoting, column by column: a matrix that is swept again and again, a little less each time.
-// lu N: prints the largest error of L U against the matrix.
+// Dense LU without pivoting, column by column: a matrix that is swept again and again, a little less each
+// time. lu N: prints the largest error of L U against the matrix.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// The compiler's exam (homing/simulate/check.py): stands in for the simulator in a small program with a known number of
-// accesses, and counts those that arrive. Its filter knows nothing, so every access comes by.
+// The compiler's exam (homing/simulate/check.py): stands in for the simulator in a small program with a known
+// number of accesses, and counts those that arrive. Its filter knows nothing, so every access comes by.
 #include "context.h"
 
 #include <stdio.h>

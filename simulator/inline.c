@@ -1,5 +1,5 @@
-// The callbacks of the most frequent accesses once more, as LLVM bitcode that `homing cc` gives to clang: they are inlined
-// into the program. Everything else stays a call to callbacks.c.
+// The callbacks of the most frequent accesses once more, as LLVM bitcode that `homing cc` gives to clang:
+// they are inlined into the program. Everything else stays a call to callbacks.c.
 #include "callbacks.h"
 
 // Within a function of the program there is no return address that names the place: the slow path's own does.

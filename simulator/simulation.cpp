@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <link.h>
 #include <map>
 
 namespace homing::simulator {
@@ -65,6 +66,8 @@ void append_counted(Scope scope, record::u32 id, const Totals& counts, std::uint
     record::append(row);
     if (!counts.misses.empty()) append_misses(scope, id, counts.misses);
 }
+
+int add_not_instrumented(dl_phdr_info* info, std::size_t, void* out);
 
 /// In front of the engine: what was missed between two events belongs to the region, and to the iteration.
 class Counting final : public phases::Listener {
@@ -266,6 +269,12 @@ class ModelSimulation final : public Simulation {
             append_counted(area, id, counts, 1);
         }
         report_places();
+        std::string others;
+        ::dl_iterate_phdr(add_not_instrumented, &others);
+        if (!others.empty())
+            record::message(record::Level::note,
+                            "not compiled by homing cc, so not counted but for memcpy and the like: " +
+                                others);
         record::simulated_row row;
         row.moved_pages = move_totals().pages.load();
         row.move_calls = move_totals().calls.load();
@@ -296,6 +305,42 @@ class ModelSimulation final : public Simulation {
     std::atomic<bool> finished_{false};
     std::atomic<Address> heap_top_{0};
 };
+
+/// Objects that were compiled by `homing cc`: their callbacks asked for the simulator.
+constexpr std::size_t most_objects = 64;
+constinit std::atomic<const void*> instrumented[most_objects] = {};
+
+void note_instrumented(const void* code) noexcept {
+    Dl_info found{};
+    if (!::dladdr(code, &found)) return;
+    for (std::atomic<const void*>& slot : instrumented) {
+        const void* expected = nullptr;
+        if (slot.compare_exchange_strong(expected, found.dli_fbase) || expected == found.dli_fbase) return;
+    }
+}
+
+/// Parts of the system whose accesses are no part of a computation.
+constexpr const char* unremarkable[] = {"ld-linux",   "libc.so",   "libdl.so",  "libpthread.so", "librt.so",
+                                        "linux-vdso", "libgcc_s.", "libgomp.",  "libomp.",       "libiomp5.",
+                                        "libhoming",  "libtsan.",  "libstdc++", "libatomic."};
+
+int add_not_instrumented(dl_phdr_info* info, std::size_t, void* out) {
+    const char* path = info->dlpi_name ? info->dlpi_name : "";
+    const char* slash = std::strrchr(path, '/');
+    const char* name = slash ? slash + 1 : path;
+    if (!*name) return 0; // the program: without it there would be no counts at all
+    for (const char* known : unremarkable)
+        if (std::strncmp(name, known, std::strlen(known)) == 0) return 0;
+    for (const std::atomic<const void*>& slot : instrumented) {
+        Dl_info found{};
+        const void* base = slot.load();
+        if (base && ::dladdr(base, &found) && found.dli_fname && std::strcmp(found.dli_fname, path) == 0)
+            return 0;
+    }
+    auto& text = *static_cast<std::string*>(out);
+    text += (text.empty() ? "" : ", ") + std::string(name);
+    return 0;
+}
 
 /// Read what `homing run --on MACHINE` wrote down. Null: nothing is simulated in this process.
 Simulation* make_simulation() noexcept {
@@ -342,7 +387,9 @@ void homing_prepare_simulation() noexcept {
 
 __attribute__((visibility("default"))) const homing_simulator* homing_simulator_enter_1() noexcept {
     homing_prepare_simulation();
-    return homing::simulation() ? &homing::simulator::doors : nullptr;
+    if (!homing::simulation()) return nullptr;
+    homing::simulator::note_instrumented(__builtin_return_address(0));
+    return &homing::simulator::doors;
 }
 
 } // extern "C"

@@ -122,10 +122,13 @@ def find(name: str) -> Machine:
         return read_hwloc(name)
     if name.endswith(".toml") or "/" in name:
         return read(name)
+    if ":" in name:
+        return synthetic(name)
     if name in names():
         return read(os.path.join(folder(), name + ".toml"))
     raise UserError(
-        f"there is no machine {name}: one of {', '.join(names())}, or a file that ends in .toml or .xml"
+        f"there is no machine {name}: one of {', '.join(names())}, or a file that ends in .toml or .xml, or "
+        "hwloc's synthetic notation (numa:4 core:8)"
     )
 
 
@@ -372,6 +375,43 @@ def read_hwloc(path: str) -> Machine:
         link_gbs=5,
         time=TimeModel(_mean_ratio(distances), (0.1, 1.0), 50, 2),
         path=path,
+    )
+
+
+def synthetic(text: str) -> Machine:
+    """A machine in hwloc's synthetic notation: "pack:2 numa:2 l3:1 core:8 pu:1". Levels above the NUMA nodes
+    and the nodes themselves make the number of nodes, those below their CPUs. Everything else is as wide as
+    for XML; --cache, --shared-cache and --page-size say more."""
+    nodes, cpus, sharing = 1, 1, 0
+    below = False
+    for word in text.split():
+        found = re.fullmatch(r"([a-z0-9]+):([0-9]{1,4})(\([^)]*\))?", word.strip("[]").lower())
+        if not found or int(found[2]) == 0:
+            raise UserError(f"--on {text!r}: {word!r} is not hwloc's synthetic notation (numa:4 core:8)")
+        kind, count = found[1], int(found[2])
+        if not below:
+            nodes *= count
+            below = kind in ("numa", "numanode", "node")
+        else:
+            cpus *= count
+            sharing = 1 if kind in ("l3", "l3cache") else sharing * count
+    if not below or not 1 <= nodes <= MOST_NODES or cpus > 4096:
+        raise UserError(f"--on {text!r}: needs a level numa, and at most {MOST_NODES} nodes of 4096 CPUs")
+    distances = tuple(tuple(10.0 if a == b else 20.0 for b in range(nodes)) for a in range(nodes))
+    return Machine(
+        name=text,
+        title="described in hwloc's synthetic notation",
+        cpus=(cpus,) * nodes,
+        memory=(16 << 30,) * nodes,
+        distances=distances,
+        page=LEAST_PAGE,
+        line=64,
+        private=Cache(1 << 20, 16),
+        shared=Cache(16 << 20, 16, sharing) if sharing else None,
+        local_ns=100,
+        bandwidth_gbs=10,
+        link_gbs=5,
+        time=TimeModel(2.0, (0.1, 1.0), 50, 2),
     )
 
 

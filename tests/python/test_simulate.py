@@ -434,3 +434,17 @@ def test_counts_of_several_processes_are_added() -> None:
 )
 def test_the_variables_that_a_statement_allocates(text: str, names: list[str]) -> None:
     assert allocated_names(text) == names
+
+
+def test_hwlocs_synthetic_notation() -> None:
+    machine = find("pack:2 numa:2 l3:2 core:4 pu:2")
+    assert (machine.nodes, machine.cpus[0]) == (4, 16)
+    assert machine.shared is not None and machine.shared.cpus == 8
+    assert find("numa:3 core:5").cpu_count == 15
+    for text, reason in (
+        ("numa:x", "'numa:x' is not"),
+        ("core:4 pu:2", "needs a level numa"),
+        ("numa:99", "at most"),
+    ):
+        with pytest.raises(UserError, match=reason):
+            find(text)

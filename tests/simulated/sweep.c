@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
     const int sweeps = argc > 1 ? atoi(argv[1]) : 4;
     const char* mode = argc > 2 ? argv[2] : "";
     double* u = fresh();
-    if (strcmp(mode, "mapped") == 0) u = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (strcmp(mode, "mapped") == 0)
+        u = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (int i = 0; i < count; ++i)
         u[i] = i;
     if (strcmp(mode, "reuse") == 0) { // given back: the next owner's first touch places it anew
