@@ -28,7 +28,7 @@ def draw(curves: Mapping[str, Curves]) -> dict[str, bytes]:
             axes.set_title(part.title, fontsize=9)
             axes.set_xlabel("iteration")
             axes.set_ylabel("model time (s)")
-            axes.set_ylim(bottom=0)
+            axes.set_ylim(0, 1.1 * max(float(seconds.max()) for seconds in part.lines.values()))
             axes.legend(fontsize=8)
         file = io.BytesIO()
         figure.savefig(file, format="png", dpi=110, metadata={"Software": None})

@@ -115,6 +115,8 @@ SIZES = {
 }
 
 
+#: Numberings of I-CG's unknowns besides its own; names of their runs end in "@" and the order.
+OTHER_ORDERS = ("rcm", "random")
 #: The paper's PI of the NAS programs is that of "the standard codes", which do not initialise each thread's
 #: own part; ours does in pi_own. What NAS-MG's code did is not known; this comes nearest.
 _STANDARD = {"nas_cg": "published", "nas_mg": "first-use"}
@@ -146,7 +148,7 @@ def cases(program: str, size: Size) -> dict[str, Case]:
     found["every_region"] = every
     if program == "i_cg":
         # The paper's numbering is not known: one of the least bandwidth, and none at all.
-        for order in ("rcm", "random"):
+        for order in OTHER_ORDERS:
             for name in ("si", "pi", "si_mig"):
                 found[f"{name}@{order}"] = _with(found[name], order=order)
     for cache in size.programs[program].sweep:

@@ -22,7 +22,7 @@ from homing.bench.lof.model import (
     rms,
     transparent_curve,
 )
-from homing.bench.lof.runs import Outcome
+from homing.bench.lof.runs import OTHER_ORDERS, Outcome
 from homing.bench.results import Row
 
 Outcomes = Mapping[str, Mapping[str, Outcome]]
@@ -187,7 +187,7 @@ class Tables:
         """I-CG with its unknowns numbered otherwise."""
         runs = self.outcomes.get("i_cg", {})
         lines = ["Table 2, I-CG with its unknowns numbered otherwise: SI / PI / SI+MIG"]
-        for order in ("rcm", "random"):
+        for order in OTHER_ORDERS:
             names = [f"{placement}@{order}" for placement in ("si", "pi", "si_mig")]
             if not all(name in runs for name in names):
                 continue
