@@ -146,7 +146,7 @@ def cases(program: str, size: Size) -> dict[str, Case]:
         # are a shared cache that holds everything.
         found["wildfire_replicated"] = _with(wild, shared="1GiB:16", **moving)
     found["every_region"] = every
-    if program == "i_cg":
+    if program == "i_cg" and size.programs[program].sweep:
         # The paper's numbering is not known: one of the least bandwidth, and none at all.
         for order in OTHER_ORDERS:
             for name in ("si", "pi", "si_mig"):
