@@ -28,6 +28,8 @@ class Command:
 
 
 _TAKES_COMMAND = {"allow_interspersed_args": False}
+#: Everything is the compiler's, --help and --version too.
+_TAKES_COMPILER = {"allow_interspersed_args": False, "ignore_unknown_options": True}
 
 COMMANDS = {
     "run": Command(
@@ -38,6 +40,10 @@ COMMANDS = {
     "lab": Command(
         "homing.lab_command", "Run a command in a Linux guest with several NUMA nodes.", _TAKES_COMMAND
     ),
+    "cc": Command(
+        "homing.simulate.cc_command", "Compile a program for simulated machines.", _TAKES_COMPILER
+    ),
+    "machine": Command("homing.simulate.machine_command", "The machines that can be simulated."),
     "bench": Command("homing.bench", "Measure, and write the results for people and programs."),
 }
 

@@ -17,6 +17,7 @@ ITERATION_STATES = {1: "searching", 2: "observing", 3: "settled"}
 ITERATION_BASES = {0: "none", 1: "period", 2: "anchor", 3: "barriers", 4: "time", 5: "call", 6: "guess"}
 MESSAGE_LEVELS = {1: "note", 2: "warning", 3: "not done"}
 FOUND, NOW, AT_END = 1, 2, 3
+COUNTED_SCOPES = {0: "run", 1: "iteration", 2: "region", 3: "area", 4: "place"}
 
 
 @dataclass(frozen=True)
@@ -223,3 +224,22 @@ class Area:
     granule: int
     time: float
     origin: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What the simulator counted in a scope. id: number of an iteration, id of an area, else an index.
+    object, offset: of regions and places in the code. misses: [node of the thread][home node]."""
+
+    scope: str
+    id: int
+    object: str
+    symbol: str
+    offset: int
+    entries: int
+    accesses: int
+    invalidation_misses: int
+    upgrades: int
+    shared_hits: int
+    oracle_remote: int
+    misses: NDArray[np.uint64]

@@ -21,11 +21,13 @@ from numpy.typing import NDArray
 from homing.errors import UserError, os_reason
 from homing.record_rows import (
     AREA_KINDS,
+    COUNTED_SCOPES,
     ITERATION_BASES,
     ITERATION_STATES,
     MESSAGE_LEVELS,
     OWNERSHIP_KINDS,
     Area,
+    Counted,
     End,
     Guard,
     Iteration,
@@ -390,6 +392,57 @@ class Record:
             for row in self._dicts("unwatched", "what", "begin", "bytes")
         }
         return list(found.values())
+
+    @cached_property
+    def counted(self) -> list[Counted]:
+        """What the simulator counted: the run, iterations, regions, areas, places in the code."""
+        count = self.node_count
+        matrices: dict[tuple[int, int], NDArray[np.uint64]] = {}
+        for row in self._dicts("misses", "scope", "id", "from", "first", "to"):
+            matrix = matrices.setdefault((row["scope"], row["id"]), np.zeros((count, count), dtype=np.uint64))
+            for at, value in enumerate(row["to"]):
+                if row["from"] < count and row["first"] + at < count:
+                    matrix[row["from"], row["first"] + at] = value
+        columns = (
+            "scope",
+            "id",
+            "object",
+            "symbol",
+            "offset",
+            "entries",
+            "accesses",
+            "invalidation_misses",
+            "upgrades",
+            "shared_hits",
+            "oracle_remote",
+        )
+        return [
+            Counted(
+                COUNTED_SCOPES[row["scope"]],
+                row["id"],
+                self.text(row["object"]),
+                self.text(row["symbol"]),
+                row["offset"],
+                row["entries"],
+                row["accesses"],
+                row["invalidation_misses"],
+                row["upgrades"],
+                row["shared_hits"],
+                row["oracle_remote"],
+                matrices.get((row["scope"], row["id"]), np.zeros((count, count), dtype=np.uint64)),
+            )
+            for row in self._dicts("counted", *columns)
+            if row["scope"] in COUNTED_SCOPES
+        ]
+
+    @cached_property
+    def simulated_moves(self) -> tuple[int, int, int]:
+        """Pages that were moved on a simulated machine, calls that moved them, bytes of a page; zeros where
+        nothing was simulated."""
+        last = (0, 0, 0)
+        for row in self._dicts("simulated", "moved_pages", "move_calls", "page_bytes"):
+            last = (row["moved_pages"], row["move_calls"], row["page_bytes"])
+        return last
 
     @cached_property
     def overhead(self) -> Overhead:

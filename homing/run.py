@@ -22,6 +22,7 @@ from homing.errors import UserError, os_reason
 from homing.installation import find_library
 from homing.lab_flags import LAB_FLAGS, flag_of, lab_parameters, parameter, with_signature
 from homing.options import Option, check_environment, load_options
+from homing.simulate.flags import SIMULATION_FLAGS, simulation_parameters
 
 if TYPE_CHECKING:
     from homing.report.results import Results
@@ -46,6 +47,7 @@ def _run(**given: Any) -> int:
     """
     table = load_options()
     lab = {name: given.pop(name) for name in LAB_FLAGS}
+    simulation = {name: given.pop(name) for name in SIMULATION_FLAGS}
     request = Request(
         command=list(given.pop("command") or []),
         summary=given.pop("summary"),
@@ -77,16 +79,27 @@ def _run(**given: Any) -> int:
         if path and not (flag == "--summary" and path in ("stderr", "none")):
             _writable(flag, path)
 
+    if place in ("here", "lab") and _given(simulation):
+        flags = ", ".join(_given(simulation))
+        raise UserError(f"{flags}: only with --on MACHINE (homing machine lists them)")
     if place == "lab":
         from homing import on_lab
 
         return on_lab.run(request, lab)
     if place != "here":
-        raise UserError(f"--on {place}: must be one of here, lab")
-    given_for_lab = [flag_of(name) for name, value in lab.items() if value is not None and value is not False]
-    if given_for_lab:
-        raise UserError(f"{', '.join(given_for_lab)}: only with --on lab")
+        from homing.simulate import on_machine
+
+        cache = lab.pop("cache")
+        if _given(lab):
+            raise UserError(f"{', '.join(_given(lab))}: only with --on lab")
+        return launch.end_like(on_machine.run(request, place, {**simulation, "cache": cache}))
+    if _given(lab):
+        raise UserError(f"{', '.join(_given(lab))}: only with --on lab")
     return launch.end_like(_run_here(request))
+
+
+def _given(flags: dict[str, Any]) -> list[str]:
+    return [flag_of(name) for name, value in flags.items() if value is not None and value is not False]
 
 
 def _run_here(request: Request) -> int:
@@ -195,7 +208,7 @@ def finish(
     results.seconds = seconds
     results.notes = notes
     results.aside = reason
-    results.counts = counts
+    results.counts = counts or results.counts
     report(request, results, process)
 
 
@@ -260,10 +273,14 @@ def _with_flags(function: Callable[..., int]) -> Callable[..., int]:
         parameter(
             "on",
             str,
-            typer.Option(help="this machine, or a guest with several nodes", metavar="here|lab"),
+            typer.Option(
+                help="this machine, a guest with several nodes, or a simulated machine (homing machine)",
+                metavar="here|lab|MACHINE",
+            ),
             "here",
         ),
         *lab_parameters(),
+        *simulation_parameters(),
     ]
     return with_signature(function, parameters)
 

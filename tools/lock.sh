@@ -5,6 +5,6 @@
 # what pyproject.toml asks for. Needs `uv` (pip install uv).
 set -eu
 cd "$(dirname "$0")/.."
-exec "${UV:-uv}" pip compile pyproject.toml --quiet --extra dev --universal --python-version 3.10 \
+exec "${UV:-uv}" pip compile pyproject.toml --quiet --extra dev --extra bench --universal --python-version 3.10 \
     --no-emit-package homing --no-emit-index-url --no-emit-find-links --no-header --no-annotate \
     --upgrade --output-file requirements.txt

@@ -1,7 +1,8 @@
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE // RTLD_DEFAULT
 #include "app.h"
 #include "mark.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -28,6 +29,7 @@ static struct {
     struct help_line help[MOST_OPTIONS];
     int options;
     int verbose;
+    int (*iteration_ended)(void); // homing's homing_iteration, or NULL
 } self;
 
 static struct {
@@ -53,6 +55,8 @@ _Noreturn void app_error(const char* message) {
     fprintf(stderr, "%s: %s\n", self.name, message);
     exit(1);
 }
+
+_Noreturn void app_missing(const char* option, const char* wanted) { misuse(option, NULL, wanted); }
 
 void app_begin(const char* name, int argc, char** argv) {
     self.name = name;
@@ -139,6 +143,11 @@ int app_choice_option(const char* name, int otherwise, const char* choices, cons
     }
 }
 
+const char* app_text_option(const char* name, const char* choices, const char* help) {
+    note_help(name, choices, help);
+    return value_of(name, "wants a value");
+}
+
 int app_initialise_option(void) {
     return app_choice_option("--initialise", APP_SERIAL, "serial|parallel",
                              "who touches the arrays first: the master thread, or each thread its part");
@@ -153,6 +162,8 @@ static int flag(const char* name) {
 
 void app_options_end(void) {
     self.verbose = flag("--verbose");
+    // POSIX lets dlsym's result be a function.
+    if (flag("--mark-iterations")) *(void**)&self.iteration_ended = dlsym(RTLD_DEFAULT, "homing_iteration");
     int help = flag("--help");
     for (int i = 1; i < self.argc; i++)
         if (!self.used[i]) misuse("unknown argument", self.argv[i], "not an option of this program");
@@ -162,13 +173,15 @@ void app_options_end(void) {
     for (int i = 0; i < self.options; i++) {
         printf("  %s %s\n      %s\n", self.help[i].option, self.help[i].choices, self.help[i].text);
     }
-    printf("  --verbose\n      one line of result and one of time an iteration\n  --help\n");
+    printf("  --mark-iterations\n      tell homing, where it is loaded, what an iteration is\n"
+           "  --verbose\n      one line of result and one of time an iteration\n  --help\n");
     exit(0);
 }
 
 void app_describe(const char* size, long bytes, int initialisation, int threads) {
+    static const char* const words[] = {"serial", "parallel", "published", "first-use"};
     printf("program: %s\nsize: %s\nbytes: %ld\ninitialise: %s\nthreads: %d\n", self.name, size, bytes,
-           initialisation == APP_PARALLEL ? "parallel" : "serial", threads);
+           words[initialisation], threads);
 }
 
 void app_iterations_begin(long iterations) {
@@ -177,6 +190,7 @@ void app_iterations_begin(long iterations) {
     if (clocks.seconds == NULL) app_error("out of memory");
     printf("iterations: %ld\n", iterations);
     printf("time initialisation: %.6f s\n", now() - clocks.program);
+    if (self.iteration_ended != NULL) self.iteration_ended();
     clocks.progress = now();
 }
 
@@ -202,6 +216,7 @@ void app_iteration_end(const char* value_name, double value) {
     double time = now();
     double seconds = time - clocks.iteration;
     clocks.seconds[clocks.done++] = seconds;
+    if (self.iteration_ended != NULL) self.iteration_ended();
     if (self.verbose) {
         if (value_name != NULL) printf("iteration %ld %s: %.17g\n", clocks.done, value_name, value);
         printf("time iteration %ld: %.6f s\n", clocks.done, seconds);

@@ -1,14 +1,15 @@
 ! The Fortran side of app.h and mark.h: see there for what each procedure does.
 module app
   use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int, c_long, c_loc, c_null_char, &
-      c_null_ptr, c_ptr
+      c_associated, c_f_pointer, c_null_ptr, c_ptr, c_size_t
   implicit none
   private
 
-  integer(c_int), parameter, public :: app_serial = 0, app_parallel = 1
+  integer(c_int), parameter, public :: app_serial = 0, app_parallel = 1, app_published = 2, app_first_use = 3
   integer(c_int), parameter, public :: app_successful = 0, app_failed = 1, app_not_applicable = 2
 
-  public :: app_begin, app_integer_option, app_choice_option, app_initialise_option, app_options_end
+  public :: app_begin, app_integer_option, app_choice_option, app_text_option, app_initialise_option
+  public :: app_options_end, app_missing
   public :: app_describe, app_iterations_begin, app_iteration_begin, app_iteration_end, app_iterations_end
   public :: app_result, app_compare, app_finish, app_error, homing_mark
 
@@ -42,6 +43,18 @@ module app
       type(c_ptr), value :: name, choices, help
       integer(c_int), value :: otherwise
       integer(c_int) :: number
+    end function
+
+    function c_text_option(name, choices, help) result(text) bind(c, name="app_text_option")
+      import
+      type(c_ptr), value :: name, choices, help
+      type(c_ptr) :: text
+    end function
+
+    function c_length(text) result(length) bind(c, name="strlen")
+      import
+      type(c_ptr), value :: text
+      integer(c_size_t) :: length
     end function
 
     function app_initialise_option() result(number) bind(c, name="app_initialise_option")
@@ -96,6 +109,11 @@ module app
     subroutine c_error(message) bind(c, name="app_error")
       import
       character(kind=c_char), intent(in) :: message(*)
+    end subroutine
+
+    subroutine c_missing(option, wanted) bind(c, name="app_missing")
+      import
+      character(kind=c_char), intent(in) :: option(*), wanted(*)
     end subroutine
 
     subroutine homing_mark(phase) bind(c, name="homing_mark")
@@ -166,6 +184,29 @@ contains
     integer(c_int), intent(in) :: otherwise
     number = c_choice_option(keep(name), otherwise, keep(choices), keep(help))
   end function
+
+  ! Empty where the option is not given.
+  function app_text_option(name, choices, help) result(text)
+    character(*), intent(in) :: name, choices, help
+    character(:), allocatable :: text
+    character(kind=c_char), pointer :: given(:)
+    type(c_ptr) :: address
+    integer :: k
+
+    text = ""
+    address = c_text_option(keep(name), keep(choices), keep(help))
+    if (.not. c_associated(address)) return
+    call c_f_pointer(address, given, [c_length(address)])
+    text = repeat(" ", size(given))
+    do k = 1, size(given)
+      text(k:k) = given(k)
+    end do
+  end function
+
+  subroutine app_missing(option, wanted)
+    character(*), intent(in) :: option, wanted
+    call c_missing(option//c_null_char, wanted//c_null_char)
+  end subroutine
 
   subroutine app_describe(problem_size, bytes, initialisation, threads)
     character(*), intent(in) :: problem_size

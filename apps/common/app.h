@@ -12,7 +12,7 @@
 
 enum app_verdict { APP_SUCCESSFUL, APP_FAILED, APP_NOT_APPLICABLE };
 
-enum app_initialisation { APP_SERIAL, APP_PARALLEL };
+enum app_initialisation { APP_SERIAL, APP_PARALLEL, APP_PUBLISHED, APP_FIRST_USE };
 
 // Starts phase 1 and keeps the arguments, which must live until app_options_end.
 void app_begin(const char* name, int argc, char** argv);
@@ -25,6 +25,8 @@ long app_integer_option(const char* name, long otherwise, long least, long most,
 long app_bytes_option(const char* name, long otherwise, long least, long most, const char* help);
 // `choices` are words separated by '|'; returns the index of the word given, from 0.
 int app_choice_option(const char* name, int otherwise, const char* choices, const char* help);
+// Any text; NULL where it is not given. `choices` is the word that stands for it in the help.
+const char* app_text_option(const char* name, const char* choices, const char* help);
 // The option --initialise, an app_initialisation; serial where it is not given.
 int app_initialise_option(void);
 
@@ -51,5 +53,7 @@ void app_finish(enum app_verdict verdict);
 
 // Ends the program with status 1 and the line "NAME: message".
 _Noreturn void app_error(const char* message);
+// Ends the program with status 2: an option that the program cannot do without was not given.
+_Noreturn void app_missing(const char* option, const char* wanted);
 
 #endif

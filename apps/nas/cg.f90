@@ -3,60 +3,18 @@
 !
 ! Source: RNR-94-007 (see common.f90), kernel CG; classes and values as published with the NAS Parallel
 ! Benchmarks 3.
-!
-! Every loop is a parallel region of its own, and all deal out blocks of rows by schedule(static): thread t
-! uses the same part of row_start, column, element, x, z, p, q and r in every loop, except for the reads of
-! p(column(k)) and z(column(k)) in the products.
-module cg_solver
+module cg_inverse_iteration
   use, intrinsic :: iso_fortran_env, only: real64
-  use app
-  use cg_matrix
+  use sparse_rows
+  use conjugate_gradients
   implicit none
   private
 
-  public :: make_vectors, conj_grad, start_vector, inverse_iteration, residual_norm
+  public :: conj_grad, start_vector, inverse_iteration
 
   integer, parameter :: conj_grad_steps = 25
 
-  real(real64), allocatable, public :: x(:), z(:), p(:), q(:), r(:)
-  real(real64), allocatable :: part(:), other_part(:) ! sums of one block each
-
 contains
-
-  subroutine make_vectors(parallel_initialisation)
-    logical, intent(in) :: parallel_initialisation
-    integer :: status
-
-    allocate (x(rows), z(rows), p(rows), q(rows), r(rows), part(blocks), other_part(blocks), stat=status)
-    if (status /= 0) call app_error("not enough memory for the vectors")
-    ! As in make_matrix: outside of a region the master thread touches everything.
-    if (parallel_initialisation) then
-      !$omp parallel
-      call zero_vectors()
-      !$omp end parallel
-    else
-      call zero_vectors()
-    end if
-  end subroutine
-
-  ! First touch of the vectors.
-  subroutine zero_vectors()
-    integer :: block, row
-
-    !$omp do schedule(static)
-    do block = 1, blocks
-      do row = block_first(block), block_last(block)
-        x(row) = 0
-        z(row) = 0
-        p(row) = 0
-        q(row) = 0
-        r(row) = 0
-      end do
-      part(block) = 0
-      other_part(block) = 0
-    end do
-    !$omp end do
-  end subroutine
 
   subroutine start_vector()
     integer :: block, row
@@ -72,84 +30,13 @@ contains
 
   ! Solves A z = x approximately.
   subroutine conj_grad()
-    real(real64) :: rho, rho_before, alpha, beta
-    integer :: block, row, step
+    integer :: step
 
-    !$omp parallel do schedule(static) private(row)
-    do block = 1, blocks
-      part(block) = 0
-      do row = block_first(block), block_last(block)
-        q(row) = 0
-        z(row) = 0
-        r(row) = x(row)
-        p(row) = r(row)
-        part(block) = part(block) + r(row)*r(row)
-      end do
-    end do
-    !$omp end parallel do
-    rho = sum_in_order(part)
-
+    call cg_begin()
     do step = 1, conj_grad_steps
-      !$omp parallel do schedule(static)
-      do block = 1, blocks
-        call multiply_block(block, p, q)
-      end do
-      !$omp end parallel do
-
-      !$omp parallel do schedule(static) private(row)
-      do block = 1, blocks
-        part(block) = 0
-        do row = block_first(block), block_last(block)
-          part(block) = part(block) + p(row)*q(row)
-        end do
-      end do
-      !$omp end parallel do
-      alpha = rho/sum_in_order(part)
-
-      !$omp parallel do schedule(static) private(row)
-      do block = 1, blocks
-        part(block) = 0
-        do row = block_first(block), block_last(block)
-          z(row) = z(row) + alpha*p(row)
-          r(row) = r(row) - alpha*q(row)
-          part(block) = part(block) + r(row)*r(row)
-        end do
-      end do
-      !$omp end parallel do
-      rho_before = rho
-      rho = sum_in_order(part)
-      beta = rho/rho_before
-
-      !$omp parallel do schedule(static) private(row)
-      do block = 1, blocks
-        do row = block_first(block), block_last(block)
-          p(row) = r(row) + beta*p(row)
-        end do
-      end do
-      !$omp end parallel do
+      call cg_step()
     end do
   end subroutine
-
-  ! || x - A z ||
-  real(real64) function residual_norm() result(norm)
-    integer :: block, row
-
-    !$omp parallel do schedule(static)
-    do block = 1, blocks
-      call multiply_block(block, z, r)
-    end do
-    !$omp end parallel do
-
-    !$omp parallel do schedule(static) private(row)
-    do block = 1, blocks
-      part(block) = 0
-      do row = block_first(block), block_last(block)
-        part(block) = part(block) + (x(row) - r(row))**2
-      end do
-    end do
-    !$omp end parallel do
-    norm = sqrt(sum_in_order(part))
-  end function
 
   ! x = z / ||z||; returns the estimate of the eigenvalue.
   real(real64) function inverse_iteration(shift) result(zeta)
@@ -178,34 +65,6 @@ contains
     end do
     !$omp end parallel do
   end function
-
-  ! One block of rows of product = A * vector.
-  pure subroutine multiply_block(block, vector, product)
-    integer, intent(in) :: block
-    real(real64), intent(in) :: vector(rows)
-    real(real64), intent(inout) :: product(rows)
-    integer :: row, k
-    real(real64) :: total
-
-    do row = block_first(block), block_last(block)
-      total = 0
-      do k = row_start(row), row_start(row + 1) - 1
-        total = total + element(k)*vector(column(k))
-      end do
-      product(row) = total
-    end do
-  end subroutine
-
-  ! A reduction clause would add in whatever order the threads arrive.
-  pure real(real64) function sum_in_order(parts) result(total)
-    real(real64), intent(in) :: parts(:)
-    integer :: i
-
-    total = 0
-    do i = 1, size(parts)
-      total = total + parts(i)
-    end do
-  end function
 end module
 
 program cg
@@ -214,8 +73,10 @@ program cg
   use omp_lib, only: omp_get_max_threads
   use app
   use nas_common
+  use sparse_rows
+  use conjugate_gradients
   use cg_matrix
-  use cg_solver
+  use cg_inverse_iteration
   implicit none
 
   ! By class: S, W, A, B, C.
@@ -231,10 +92,10 @@ program cg
   real(real64) :: shift, zeta, norm
   integer(c_long) :: iteration
 
-  run = nas_options("cg", published_iterations)
+  run = nas_options("cg", published_iterations, "published", app_published)
   shift = shifts(run%class)
-  call make_matrix(order(run%class), nonzeros_a_vector(run%class), shift, run%parallel_initialisation)
-  call make_vectors(run%parallel_initialisation)
+  call make_matrix(order(run%class), nonzeros_a_vector(run%class), shift, run%initialisation)
+  call make_vectors(run%initialisation /= app_serial)
   call describe()
 
   ! One iteration that is not timed, as published, then from the start again.

@@ -9,21 +9,14 @@
 ! that in parallel every thread can fill, and so touch first, the rows that it will use.
 module cg_matrix
   use, intrinsic :: iso_fortran_env, only: int64, real64
+  use, intrinsic :: iso_c_binding, only: c_int
   use app
   use nas_common
+  use sparse_rows
   implicit none
   private
 
-  public :: make_matrix, block_first, block_last
-
-  ! All loops over rows go over blocks of rows, and threads get blocks. Sums are built block by block and
-  ! then added in the order of the blocks, so results have the same digits for any number of threads.
-  integer, parameter, public :: rows_a_block = 64
-
-  ! Compressed sparse rows: row i holds elements row_start(i) to row_start(i+1)-1.
-  integer, public :: rows, blocks
-  integer, allocatable, public :: row_start(:), column(:)
-  real(real64), allocatable, public :: element(:)
+  public :: make_matrix
 
   real(real64), parameter :: condition = 0.1_real64
 
@@ -39,28 +32,17 @@ module cg_matrix
 
 contains
 
-  pure integer function block_first(block)
-    integer, intent(in) :: block
-    block_first = (block - 1)*rows_a_block + 1
-  end function
-
-  pure integer function block_last(block)
-    integer, intent(in) :: block
-    block_last = min(block*rows_a_block, rows)
-  end function
-
   ! Makes the matrix of order n. First touch of row_start, column and element happens in assemble_blocks and
   ! nowhere else.
-  subroutine make_matrix(n, nonzeros_a_vector, shift, parallel_initialisation)
+  subroutine make_matrix(n, nonzeros_a_vector, shift, initialisation)
     integer, intent(in) :: n, nonzeros_a_vector
     real(real64), intent(in) :: shift
-    logical, intent(in) :: parallel_initialisation
+    integer(c_int), intent(in) :: initialisation
     type(sparse_vectors) :: vectors
-    integer, allocatable :: start(:)
+    integer, allocatable :: start(:), unmerged_start(:)
     integer :: row, status
 
-    rows = n
-    blocks = (n + rows_a_block - 1)/rows_a_block
+    call set_rows(n)
     call draw_vectors(n, nonzeros_a_vector, vectors)
     call find_reach(n, vectors)
 
@@ -75,7 +57,14 @@ contains
     if (status /= 0) call app_error("not enough memory for the matrix")
     ! The worksharing loop in assemble_blocks binds to the region around it: called outside of one, the
     ! master thread runs all of it.
-    if (parallel_initialisation) then
+    if (initialisation == app_published) then
+      allocate (unmerged_start(n + 1))
+      call count_unmerged(vectors, unmerged_start)
+      !$omp parallel
+      call preload_blocks(unmerged_start)
+      !$omp end parallel
+    end if
+    if (initialisation == app_parallel) then
       !$omp parallel
       call assemble_blocks(vectors, start, shift)
       !$omp end parallel
@@ -179,6 +168,37 @@ contains
         end do
       end do
     end do
+  end subroutine
+
+  ! Where rows would begin if entries with the same column were not added up, as the published programs lay
+  ! them out at first.
+  subroutine count_unmerged(vectors, start)
+    type(sparse_vectors), intent(in) :: vectors
+    integer, intent(out) :: start(:)
+    integer :: row, k
+
+    start(1) = 1
+    do row = 1, rows
+      start(row + 1) = start(row) + 1 ! the entry of the shift
+      do k = vectors%reach(row), vectors%reach(row + 1) - 1
+        start(row + 1) = start(row + 1) + vectors%length(vectors%vector_of(k))
+      end do
+    end do
+  end subroutine
+
+  ! The loop of the published OpenMP program (NAS Parallel Benchmarks 3.0) that touches the elements, and only
+  ! them, in parallel before equal columns are added up. The rows that a thread works on later lie lower.
+  subroutine preload_blocks(start)
+    integer, intent(in) :: start(:)
+    integer :: block, k
+
+    !$omp do schedule(static)
+    do block = 1, blocks
+      do k = start(block_first(block)), min(start(block_last(block) + 1) - 1, size(element))
+        element(k) = 0
+      end do
+    end do
+    !$omp end do
   end subroutine
 
   ! First touch of the matrix: the blocks are dealt out as in all loops of conj_grad.

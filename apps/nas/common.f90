@@ -30,16 +30,20 @@ module nas_common
 contains
 
   ! Reads the command line of the benchmark `name`, whose classes have these published numbers of iterations.
-  type(nas_run) function nas_options(name, published) result(run)
-    character(*), intent(in) :: name
+  ! `third` and its number are a way of its own in which its arrays may be touched first.
+  type(nas_run) function nas_options(name, published, third, third_number) result(run)
+    character(*), intent(in) :: name, third
     integer, intent(in) :: published(:)
+    integer(c_int), intent(in) :: third_number
     integer(c_long) :: iterations
 
     call app_begin(name)
     run%class = app_choice_option("--class", 0_c_int, "S|W|A|B|C", "the problem size") + 1
     iterations = app_integer_option("--iterations", 0_c_long, 1_c_long, 1000000_c_long, &
         "instead of the published number; there is no verification then")
-    run%initialisation = app_initialise_option()
+    run%initialisation = app_choice_option("--initialise", app_serial, "serial|parallel|"//third, &
+        "who touches the arrays first: the master thread, each thread its part, or see README.md")
+    if (run%initialisation > app_parallel) run%initialisation = third_number
     call app_options_end()
 
     run%parallel_initialisation = run%initialisation == app_parallel

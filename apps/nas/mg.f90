@@ -314,10 +314,10 @@ program mg
   integer(c_long) :: iteration
   integer :: n
 
-  run = nas_options("mg", published_iterations)
+  run = nas_options("mg", published_iterations, "first-use", app_first_use)
   smoother = smoother_small
   if (run%class > 3) smoother = smoother_large
-  call make_grids(points(run%class), run%parallel_initialisation)
+  call make_grids(points(run%class), run%initialisation)
   n = side(levels)
   call describe()
   call set_charges(v, n)

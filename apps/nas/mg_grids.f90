@@ -5,6 +5,7 @@
 ! plane on each side.
 module mg_grids
   use, intrinsic :: iso_fortran_env, only: int64, real64
+  use, intrinsic :: iso_c_binding, only: c_int
   use app
   implicit none
   private
@@ -18,9 +19,9 @@ module mg_grids
 
 contains
 
-  subroutine make_grids(points, parallel_initialisation)
+  subroutine make_grids(points, initialisation)
     integer, intent(in) :: points
-    logical, intent(in) :: parallel_initialisation
+    integer(c_int), intent(in) :: initialisation
     integer(int64) :: total
     integer :: level, status
 
@@ -39,22 +40,23 @@ contains
     if (status /= 0) call app_error("not enough memory for the grids")
     ! The worksharing loop in zero_planes binds to the region around it: called outside of one, the
     ! master thread runs all of it.
-    if (parallel_initialisation) then
+    if (initialisation == app_parallel) then
       !$omp parallel
-      call zero_all()
+      call zero_all(.true.)
       !$omp end parallel
     else
-      call zero_all()
+      call zero_all(initialisation /= app_first_use)
     end if
   end subroutine
 
-  ! First touch of u, r and v.
-  subroutine zero_all()
+  ! First touch of u, v and, unless the solver is to do that, r: all of it is computed before it is read.
+  subroutine zero_all(with_r)
+    logical, intent(in) :: with_r
     integer :: level
 
     do level = levels, 1, -1
       call zero_planes(u(offset(level)), side(level))
-      call zero_planes(r(offset(level)), side(level))
+      if (with_r) call zero_planes(r(offset(level)), side(level))
     end do
     call zero_planes(v, side(levels))
   end subroutine

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +19,7 @@ class Bench:
 
     module: str
     summary: str
+    sizes: tuple[str, ...] = ("small", "full")  #: the smallest first
 
 
 BENCHES = {
@@ -28,43 +30,63 @@ BENCHES = {
         "homing.bench.sampling", "faults to find the owners of 1 GiB: sampled against every page"
     ),
     "overhead": Bench("homing.bench.overhead", "time that homing costs programs that gain nothing from it"),
+    "simulator_speed": Bench(
+        "homing.bench.simulator_speed",
+        "the simulator's speed and misses, beside cachegrind and lackey",
+        ("tiny", "small", "full"),
+    ),
+    "agreement": Bench(
+        "homing.bench.agreement", "remote fractions of the simulator and of the guest's counter"
+    ),
+    "lof": Bench(
+        "homing.bench.lof",
+        "the tables and figures of Löf, Nordén, Holmgren 2004 on simulated machines",
+        ("small", "medium", "paper"),
+    ),
 }
-SIZES = ("small", "full")
+SIZES = tuple(dict.fromkeys(size for bench in BENCHES.values() for size in bench.sizes))
 
 
 def command(
     name: Annotated[
         str | None, typer.Argument(help="which benchmark; none: list them", metavar="[NAME]")
     ] = None,
-    size: Annotated[str, typer.Option(help="how large", metavar="small|full")] = "small",
+    size: Annotated[str, typer.Option(help="how large", metavar="|".join(SIZES))] = "small",
     only: Annotated[str, typer.Option(help="only these parts", metavar="PART,...")] = "",
     redo: Annotated[
         bool, typer.Option("--redo", help="measure again what was kept of an earlier run")
     ] = False,
+    output: Annotated[
+        str, typer.Option(help="where the results go (benchmarks/results)", metavar="FOLDER")
+    ] = "",
     all_: Annotated[bool, typer.Option("--all", help="every benchmark")] = False,
 ) -> int:
     """Measure, and write benchmarks/results/NAME.md for people and NAME.json for programs.
 
     A benchmark that was interrupted goes on where it was (build/bench/).
     """
-    if size not in SIZES:
-        raise UserError(f"--size {size}: must be one of {', '.join(SIZES)}")
     if name is None and not all_:
         for each, bench in BENCHES.items():
             print(f"{each:<12} {bench.summary}")
         return 0
     if name is not None and name not in BENCHES:
         raise UserError(f"no benchmark '{name}'; there are {', '.join(BENCHES)}")
+    allowed = BENCHES[name].sizes if name is not None else SIZES
+    if size not in allowed:
+        raise UserError(f"--size {size}: must be one of {', '.join(allowed)}")
     parts = [part for part in only.split(",") if part]
-    failed = [each for each in (BENCHES if name is None else [name]) if not measure(each, size, parts, redo)]
+    chosen = list(BENCHES) if name is None else [name]
+    failed = [each for each in chosen if not measure(each, size, parts, redo, output)]
     return 1 if failed else 0
 
 
-def measure(name: str, size: str, only: list[str], redo: bool) -> bool:
+def measure(name: str, size: str, only: list[str], redo: bool, output: str = "") -> bool:
     """Run one benchmark and write its results. False where a requirement is not met."""
     from homing.bench.results import Results, format_value, tree, write
 
-    folder = tree() / "benchmarks" / "results"
+    folder = Path(output) if output else tree() / "benchmarks" / "results"
+    if size not in BENCHES[name].sizes:  # --all: the largest that it has
+        size = BENCHES[name].sizes[-1]
     module: Any = importlib.import_module(BENCHES[name].module)
 
     def tell(words: list[str]) -> str:
@@ -72,8 +94,11 @@ def measure(name: str, size: str, only: list[str], redo: bool) -> bool:
         return " ".join(["homing bench", *words, *extra, *(["--only", ",".join(only)] if only else [])])
 
     results: Results = module.run(size, only, tell, redo)
+    for text in results.texts:
+        print(f"{text}\n")
     for row in results.rows:
-        print(f"{row.name:<34} {format_value(row.value):>14} {row.unit}")
+        beside = "" if row.paper is None else f" (paper {format_value(row.paper)})"
+        print(f"{row.name:<34} {format_value(row.value):>14} {row.unit}{beside}")
     for check in results.checks:
         print(f"{'PASS' if check.passed else 'FAIL'}: {check.name}: {check.text}")
     paths = write(results, folder)

@@ -21,15 +21,18 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Row:
-    """One number. `note` is for people."""
+    """One number. `note` is for people; `paper` is the number of the paper that the bench repeats."""
 
     name: str
     value: float
     unit: str
     note: str = ""
+    paper: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         entry: dict[str, Any] = {"name": self.name, "value": self.value, "unit": self.unit}
+        if self.paper is not None:
+            entry["paper"] = self.paper
         return {**entry, "note": self.note} if self.note else entry
 
 
@@ -44,7 +47,9 @@ class Check:
 
 @dataclass
 class Results:
-    """What a benchmark found. details: whatever else programs may want."""
+    """What a benchmark found. details: whatever else programs may want. texts: tables for people, ready to
+    print; pictures: PNG files by the name that they get beside the results, in which NAME_ is put before
+    it."""
 
     name: str
     title: str
@@ -53,6 +58,8 @@ class Results:
     checks: list[Check] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     details: dict[str, Any] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
+    pictures: dict[str, bytes] = field(default_factory=dict)
 
 
 def machine() -> dict[str, Any]:
@@ -106,6 +113,8 @@ def write(results: Results, folder: Path) -> tuple[Path, Path]:
         folder.mkdir(parents=True, exist_ok=True)
         _replace(json_path, json.dumps(data, indent=1) + "\n")
         _replace(text_path, "\n".join(_markdown(results, here, now)) + "\n")
+        for name, png in results.pictures.items():
+            _replace(folder / f"{results.name}_{name}.png", png)
     except OSError as error:
         raise UserError(f"{folder}: {os_reason(error)}") from error
     return json_path, text_path
@@ -123,6 +132,10 @@ def _markdown(results: Results, here: Mapping[str, Any], now: str) -> list[str]:
     ]
     for note in results.notes:
         lines += [note, ""]
+    for text in results.texts:
+        lines += ["```", text, "```", ""]
+    for name in results.pictures:
+        lines += [f"![{name}]({results.name}_{name}.png)", ""]
     if results.checks:
         lines += ["| required | | found |", "|---|---|---|"]
         lines += [
@@ -130,14 +143,14 @@ def _markdown(results: Results, here: Mapping[str, Any], now: str) -> list[str]:
         ]
         lines.append("")
     noted = any(row.note for row in results.rows)
-    lines += (
-        ["| row | value | unit | |", "|---|---:|---|---|"]
-        if noted
-        else ["| row | value | unit |", "|---|---:|---|"]
-    )
+    compared = any(row.paper is not None for row in results.rows)
+    lines.append("| row | value |" + (" paper |" if compared else "") + " unit |" + (" |" if noted else ""))
+    lines.append("|---|---:|" + ("---:|" if compared else "") + "---|" + ("---|" if noted else ""))
     for row in results.rows:
-        line = f"| {row.name} | {format_value(row.value)} | {row.unit} |"
-        lines.append(line + f" {row.note} |" if noted else line)
+        line = f"| {row.name} | {format_value(row.value)} |"
+        if compared:
+            line += f" {'' if row.paper is None else format_value(row.paper)} |"
+        lines.append(line + f" {row.unit} |" + (f" {row.note} |" if noted else ""))
     return lines
 
 
@@ -192,7 +205,7 @@ def library_key(path: str) -> list[float]:
     return [facts.st_size, facts.st_mtime]
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, content: str | bytes) -> None:
     part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
+    part.write_bytes(content.encode() if isinstance(content, str) else content)
     os.replace(part, path)

@@ -58,6 +58,10 @@ class Namer:
         inside = area.kind == "segment" and area.object
         return AreaName(f"{what} of {os.path.basename(area.object)}" if inside else what)
 
+    def place(self, path: str, offset: int) -> Place | None:
+        """Where the instruction before a return address comes from."""
+        return self._object(path).place_at(offset - 1) if path else None
+
     def _object(self, path: str) -> ObjectInfo:
         if (
             self.program

@@ -33,6 +33,8 @@ class AreaResult:
     remote_after: float = math.nan
     references: float = 0.0
     ended: bool = False
+    #: Every area of the record that is joined here.
+    ids: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -41,6 +43,8 @@ class ProcessResult:
 
     record: Record
     areas: list[AreaResult] = field(default_factory=list)
+    #: What the simulator counted (homing/simulate/counts.py), if it did.
+    counts: dict[str, Any] | None = None
 
     @property
     def moved(self) -> int:
@@ -123,6 +127,7 @@ def read_results(
     progress: told what takes long. budget: seconds for source lines (None: as long as it takes).
     """
     from homing.report.names import Namer
+    from homing.simulate.counts import joined_counts, simulated_counts
 
     results = Results()
     namer = Namer(budget, progress)
@@ -135,11 +140,14 @@ def read_results(
             results.unreadable.append(error.message)
             continue
         namer.program = record.program
-        results.processes.append(ProcessResult(record, area_results(record, namer)))
+        process = ProcessResult(record, area_results(record, namer))
+        process.counts = simulated_counts(process, namer)
+        results.processes.append(process)
     results.processes.sort(
         key=lambda process: (process.record.rank, process.record.start, process.record.pid)
     )
     results.notes += namer.remarks()
+    results.counts = joined_counts([one.counts for one in results.processes if one.counts is not None])
     return results
 
 
@@ -179,6 +187,7 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
             moved=moved.get(area.id, 0),
             refused=refused.get(area.id, {}),
             ended=area.id in record.area_ends,
+            ids=[area.id],
         )
         seen = references.get(area.id, [])
         if seen:
@@ -219,6 +228,7 @@ def _join(into: AreaResult, other: AreaResult) -> None:
     into.remote_after = _mean(into.remote_after, weight, other.remote_after, more)
     into.references += more
     into.count += other.count
+    into.ids += other.ids
     into.bytes += other.bytes
     into.moved += other.moved
     into.before = _sum(into.before, other.before)

@@ -364,6 +364,11 @@ def _counts(results: Results) -> Iterable[Text]:
     text = f"{_percent(run['remote_fraction'])} of {_number(run['total_misses'])} cache misses remote"
     oracle = _percent(run["oracle_remote_fraction"])
     yield _head("counted", f"{text}; with every page on its majority node {oracle}")
+    if results.counts.get("source") == "simulator":
+        from homing.simulate.summary import simulated
+
+        for label, line in simulated(results.counts):
+            yield _head(label, line)
     if len(phases) > 1:
         fractions = [_percent(phase["remote_fraction"]) for phase in phases]
         shown = fractions if len(fractions) <= 8 else [*fractions[:4], "...", *fractions[-3:]]

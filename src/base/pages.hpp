@@ -12,9 +12,12 @@ using Address = std::uintptr_t;
 inline constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 inline constexpr std::size_t cache_line_bytes = 64;
 
-/// The base page size in bytes (4 KiB on x86-64; 4, 16 or 64 KiB on aarch64).
+/// The base page size in bytes: of this machine (4 KiB on x86-64; 4, 16 or 64 KiB on aarch64), or of a
+/// simulated one.
+inline constinit std::size_t stated_page_bytes = 0;
 inline std::size_t page_bytes() noexcept {
-    static const std::size_t bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    static const std::size_t bytes =
+        stated_page_bytes ? stated_page_bytes : static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     return bytes;
 }
 

@@ -7,6 +7,7 @@
 #include "base/inside.hpp"
 #include "doors/export.hpp"
 #include "doors/signals.hpp"
+#include "mechanisms/simulation.hpp"
 #include "references/windows.hpp"
 
 #include <aio.h>
@@ -53,7 +54,10 @@ Windows* windows_in_use() noexcept { return active_windows.load(std::memory_orde
 /// Brackets one call on some buffers.
 class Bracket {
   public:
-    Bracket(const void* buffer, std::size_t bytes) noexcept { add(buffer, bytes); }
+    Bracket(const void* buffer, std::size_t bytes) noexcept {
+        add(buffer, bytes);
+        if (Simulation* simulated = simulation()) simulated->touched(buffer, bytes);
+    }
     Bracket(const iovec* pieces, long count) noexcept {
         if (__builtin_expect(windows_in_use() == nullptr, 1) || !pieces) return;
         add(pieces, static_cast<std::size_t>(count > 0 ? count : 0) * sizeof *pieces);

@@ -10,6 +10,7 @@
 #include "areas/areas.hpp"
 #include "base/inside.hpp"
 #include "doors/export.hpp"
+#include "mechanisms/simulation.hpp"
 #include "references/windows.hpp"
 
 #include <cerrno>
@@ -106,10 +107,31 @@ __attribute__((noinline)) void note(void* block, std::size_t bytes) noexcept {
 }
 
 /// A block is about to end: nothing of it may be armed from here on.
-void end(void* block) noexcept {
+Range end(void* block) noexcept {
     const Range range = area_registry().end(reinterpret_cast<Address>(block));
     if (!range.empty())
         if (Windows* windows = active_windows.load(std::memory_order_acquire)) windows->release(range);
+    return range;
+}
+
+/// Does a block of glibc's allocator have a mapping of its own, which goes with it? (The second bit of the
+/// size that stands before every block.)
+bool has_own_mapping(const void* block) noexcept {
+    return (static_cast<const std::size_t*>(block)[-1] & 2) != 0;
+}
+
+/// A large block ends under a simulation: its pages lose their homes where the real kernel takes them back.
+void end_simulated(void* block) noexcept {
+    const bool own = has_own_mapping(block);
+    const Range range = end(block);
+    real_free(block);
+    if (!range.empty())
+        simulation()->freed({align_down(range.begin, page_bytes()), align_up(range.end, page_bytes())}, own);
+}
+
+Range range_of(const void* memory, std::size_t bytes) noexcept {
+    const auto begin = reinterpret_cast<Address>(memory);
+    return {begin, begin + bytes};
 }
 
 bool large(std::size_t bytes) noexcept { return bytes >= heap_threshold.load(std::memory_order_relaxed); }
@@ -148,7 +170,10 @@ HOMING_EXPORT void* calloc(std::size_t count, std::size_t bytes) {
 
 HOMING_EXPORT void free(void* block) {
     if (in_reserve(block) || !ready()) return;
-    if (__builtin_expect(maybe_known(block), 0)) end(block);
+    if (__builtin_expect(maybe_known(block), 0)) {
+        if (homing::simulation()) return end_simulated(block);
+        end(block);
+    }
     real_free(block);
 }
 
@@ -168,7 +193,11 @@ HOMING_EXPORT void* realloc(void* block, std::size_t bytes) {
             if (homing::Windows* windows = homing::active_windows.load(std::memory_order_acquire))
                 windows->release(before);
     }
+    const bool own = !before.empty() && homing::simulation() && has_own_mapping(block);
     void* fresh = real_realloc(block, bytes);
+    if (own && fresh != block)
+        homing::simulation()->remapped(
+            before, {reinterpret_cast<Address>(fresh), reinterpret_cast<Address>(fresh) + bytes});
     if (!fresh && bytes != 0 && !before.empty()) { // the old block lives on
         note(block, before.bytes());
         return nullptr;
@@ -211,7 +240,10 @@ HOMING_EXPORT void* pvalloc(std::size_t bytes) {
 HOMING_EXPORT int munmap(void* address, std::size_t bytes) noexcept {
     static constinit Real<int(void*, std::size_t)> real{"munmap"};
     homing::doors::memory_changes(address, bytes);
-    return real(address, bytes);
+    const int result = real(address, bytes);
+    if (result == 0 && homing::simulation())
+        homing::simulation()->unmapped(homing::doors::range_of(address, bytes));
+    return result;
 }
 
 HOMING_EXPORT int mprotect(void* address, std::size_t bytes, int protection) noexcept {
@@ -223,7 +255,10 @@ HOMING_EXPORT int mprotect(void* address, std::size_t bytes, int protection) noe
 HOMING_EXPORT int madvise(void* address, std::size_t bytes, int advice) noexcept {
     static constinit Real<int(void*, std::size_t, int)> real{"madvise"};
     homing::doors::memory_changes(address, bytes);
-    return real(address, bytes, advice);
+    const int result = real(address, bytes, advice);
+    if (result == 0 && advice == MADV_DONTNEED && homing::simulation())
+        homing::simulation()->unmapped(homing::doors::range_of(address, bytes));
+    return result;
 }
 
 HOMING_EXPORT void* mremap(void* address, std::size_t bytes, std::size_t new_bytes, int flags, ...) noexcept {
@@ -233,7 +268,11 @@ HOMING_EXPORT void* mremap(void* address, std::size_t bytes, std::size_t new_byt
     void* wanted = flags & MREMAP_FIXED ? va_arg(arguments, void*) : nullptr;
     va_end(arguments);
     homing::doors::memory_changes(address, bytes);
-    return real(address, bytes, new_bytes, flags, wanted);
+    void* fresh = real(address, bytes, new_bytes, flags, wanted);
+    if (fresh != MAP_FAILED && homing::simulation())
+        homing::simulation()->remapped(homing::doors::range_of(address, bytes),
+                                       homing::doors::range_of(fresh, new_bytes));
+    return fresh;
 }
 
 } // extern "C"

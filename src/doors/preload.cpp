@@ -6,6 +6,7 @@
 #include "doors/heap.hpp"
 #include "doors/signals.hpp"
 #include "mechanisms/engine.hpp"
+#include "mechanisms/simulation.hpp"
 #include "record/record.hpp"
 
 #include <cerrno>
@@ -33,6 +34,7 @@ const char* sanitizer() noexcept {
 /// A forked child is left alone: it shares neither our threads nor our rings, and its record is the parent's.
 void in_child() noexcept {
     if (Engine* running = engine()) running->abandon();
+    if (Simulation* simulated = simulation()) simulated->abandon();
     phases::step_aside();
     heap_threshold.store(SIZE_MAX, std::memory_order_relaxed);
     record::abandon();
@@ -55,8 +57,13 @@ void step_aside() noexcept {
 __attribute__((constructor)) void enter() noexcept {
     const int saved = errno;
     const Inside inside;
+    if (homing_prepare_simulation) homing_prepare_simulation();
     if (!wanted_here()) {
         step_aside();
+    } else if (simulation()) {
+        heap_threshold.store(option_size(Option::area_minimum), std::memory_order_relaxed);
+        phases::set_starter(start_engine);
+        ::pthread_atfork(nullptr, nullptr, in_child);
     } else if (const char* symbol = sanitizer()) {
         step_aside();
         record::open(option_text(Option::record));
@@ -76,7 +83,10 @@ __attribute__((constructor)) void enter() noexcept {
 }
 
 __attribute__((destructor)) void leave() noexcept {
-    if (Engine* running = engine()) running->finish();
+    if (Simulation* simulated = simulation())
+        simulated->finish(engine());
+    else if (Engine* running = engine())
+        running->finish();
 }
 
 } // namespace

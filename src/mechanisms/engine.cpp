@@ -2,6 +2,7 @@
 
 #include "base/inside.hpp"
 #include "base/options.hpp"
+#include "mechanisms/simulation.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
@@ -343,6 +344,20 @@ void Engine::count_references() {
         ++round_references_;
         ++statistics_.references;
     }
+    if (source_->counts_misses()) count_remote_misses();
+}
+
+/// How many of the misses that were just taken went to another node.
+void Engine::count_remote_misses() {
+    pages_.clear();
+    for (const Reference& reference : references_)
+        pages_.push_back(reinterpret_cast<void*>(reference.address));
+    homes_.assign(pages_.size(), -1);
+    if (kernel_.query(pages_, homes_) != 0) return;
+    for (std::size_t i = 0; i < references_.size(); ++i)
+        if (homes_[i] >= 0 && homes_[i] != references_[i].node)
+            if (WatchedArea* area = watch_.find(references_[i].address))
+                area->remote_misses += references_[i].weight;
 }
 
 void Engine::pause_source() {
@@ -392,7 +407,7 @@ double Engine::touches_in_round(const WatchedArea& area) const {
 }
 
 void Engine::own_areas() {
-    if (!kernel_balances()) return; // nobody moves pages behind our back
+    if (simulation() || !kernel_balances()) return; // nobody moves pages behind our back
     std::vector<Range> ranges;
     for (const WatchedRange& watched : watch_.ranges())
         ranges.push_back(watched.range);

@@ -125,10 +125,16 @@ class Engine final : public phases::Listener {
     double touches_in_round(const WatchedArea& area) const;
     /// References come by themselves (pmu, hint-faults), not from windows that the engine plans.
     bool samples_itself() const noexcept { return source_ && !source_->needs_plan(); }
+    /// References are all misses there are (ReferenceSource::counts_misses).
+    bool counts_misses() const noexcept { return source_ && source_->counts_misses(); }
     /// Seconds that regions took since the last decision.
     double region_seconds() const noexcept { return round_region_seconds_; }
     double iteration_begin() const noexcept { return iteration_begin_; }
     int threads() const noexcept { return threads_; }
+    /// Differs when something else than before is taken for an iteration.
+    std::uint64_t iteration_kind() const noexcept {
+        return std::uint64_t{static_cast<std::uint8_t>(basis_)} << 32 | period_;
+    }
     /// Arm granules in the region that is about to begin, all guards observed.
     std::size_t open_window(const std::vector<Range>& granules);
     /// homing owns these areas now: kernel balancing leaves them alone until the end.
@@ -152,6 +158,7 @@ class Engine final : public phases::Listener {
     void plan_samples(bool check);
     void take_references();
     void count_references();
+    void count_remote_misses();
     void window_region_begins(std::uint32_t region);
     void window_region_ends();
     void follow_changes();

@@ -3,6 +3,7 @@
 
 #include "areas/areas.hpp"
 #include "base/inside.hpp"
+#include "mechanisms/simulation.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
@@ -162,6 +163,7 @@ void Engine::finish() noexcept {
     if (busy_.load(std::memory_order_seq_cst)) {
         record::message(record::Level::note,
                         "the process ended while homing was at work: the last rows are missing");
+        if (Simulation* simulated = simulation()) simulated->report();
         record::close();
         return;
     }
@@ -175,6 +177,7 @@ void Engine::finish() noexcept {
             record::message(record::Level::not_done, "the memory policy of " +
                                                          std::to_string(policies_.stuck_bytes()) +
                                                          " bytes could not be given back");
+        if (Simulation* simulated = simulation()) simulated->report();
         record_end(record::now());
     } catch (...) {
         record::message(record::Level::not_done, "out of memory at the end: the last rows are missing");

@@ -4,6 +4,7 @@
 
 #include "base/options.hpp"
 #include "base/raw_calls.hpp"
+#include "mechanisms/simulation.hpp"
 #include "policy/distributions.hpp"
 #include "record/record.hpp"
 
@@ -107,13 +108,19 @@ phases::Listener* start_engine() noexcept {
     try {
         const int assumed = static_cast<int>(option_number(Option::assume_nodes));
         record::open(option_text(Option::record));
-        Kernel& kernel = assumed > 1 ? assumed_kernel(assumed) : linux_kernel();
-        Machine machine = assumed > 1 ? assumed_machine(assumed) : discover_machine(kernel);
-        if (assumed < 2) // assumed nodes are not those that the user bound memory to
+        Simulation* simulated = simulation();
+        Kernel& kernel = simulated     ? simulated->kernel()
+                         : assumed > 1 ? assumed_kernel(assumed)
+                                       : linux_kernel();
+        Machine machine = simulated     ? simulated->machine()
+                          : assumed > 1 ? assumed_machine(assumed)
+                                        : discover_machine(kernel);
+        if (assumed < 2 && !simulated) // assumed nodes are not those that the user bound memory to
             respect_binding(kernel, machine);
         auto* fresh = new Engine(kernel, std::move(machine), lent); // lives as long as the process
         if (!fresh->start()) {
             delete fresh;
+            if (simulated) return simulated->listen(nullptr); // there is something to count all the same
             record::fact("end", "stepped aside");
             record::close();
             return nullptr;
@@ -121,7 +128,7 @@ phases::Listener* start_engine() noexcept {
         the_engine.store(fresh, std::memory_order_release);
         if (const Address end = requested_end.exchange(0))
             fresh->next_touch_called({requested_begin.load(std::memory_order_acquire), end});
-        return fresh;
+        return simulated ? simulated->listen(fresh) : fresh;
     } catch (...) {
         record::message(record::Level::not_done, "homing could not start (out of memory): it stepped aside");
         return nullptr;
@@ -177,7 +184,7 @@ bool Engine::start() {
     }
     const int threads = call_int("omp_get_max_threads");
     threads_ = threads > 0 ? threads : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-    if (windows_) plan_.calibrate(arming_seconds(kernel_));
+    if (windows_) plan_.calibrate(simulation() ? 0 : arming_seconds(kernel_));
     mover_.pages_may_hide([this] { pause_source(); });
     watch_.synchronise(record::now());
     place_initially();
@@ -193,6 +200,12 @@ void Engine::choose_source(std::string& chosen, std::string& reasons) {
     const bool next_touch = option_is(Option::mechanism, "next-touch");
     const bool assumed = option_number(Option::assume_nodes) > 1;
     const std::string wanted = next_touch || assumed ? "windows" : option_text(Option::references);
+    if (Simulation* simulated = simulation(); simulated && !next_touch) {
+        sampled_.reset(simulated->make_source());
+        source_ = sampled_.get();
+        chosen = source_->name();
+        return;
+    }
     auto refuse = [&](const char* name, const std::string& reason) {
         reasons += (reasons.empty() ? "" : "; ") + std::string(name) + ": " + reason;
     };
@@ -208,7 +221,8 @@ void Engine::choose_source(std::string& chosen, std::string& reasons) {
     if (!source_ && (wanted == "auto" || wanted == "hint-faults"))
         try_sampled("hint-faults", make_hint_fault_source(kernel_, machine_, "/proc", &policies_));
     if (!source_ && (wanted == "auto" || wanted == "windows")) {
-        if (const std::string reason = prepare_windows(); !reason.empty()) return refuse("windows", reason);
+    if (windows_) plan_.calibrate(simulation() ? 0 : arming_seconds(kernel_));
+    mover_.pages_may_hide([this] { pause_source(); });
         source_ = windows_.get();
         chosen = "windows";
     }
@@ -233,6 +247,7 @@ std::string Engine::prepare_windows() {
 /// Where each thread of the process may run: threads bound to one node tell where their pages belong for
 /// good.
 void Engine::say_threads() {
+    if (Simulation* simulated = simulation()) return simulated->record_threads();
     DIR* tasks = ::opendir("/proc/self/task");
     if (!tasks) return;
     int bound = 0;
@@ -278,6 +293,10 @@ void Engine::say_threads() {
 void Engine::place_initially() {
     const std::string wanted = option_text(Option::initial);
     if (wanted == "first-touch") return;
+    if (simulation()) { // it places every page so when it is first touched
+        record::fact("initial", wanted);
+        return;
+    }
     const policy::NodeSet all = policy::all_nodes(nodes_.count());
     const auto seed = static_cast<std::uint64_t>(option_number(Option::seed));
     for (const auto& area : watch_.areas()) {

@@ -393,7 +393,14 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         const policy::Costs& costs = engine.guard().costs();
         double remote_ns = model.excess_ns(
             static_cast<std::uint64_t>(touches * static_cast<double>(misplaced)), costs, region_ns);
-        if (misplaced > 0)
+        if (engine.counts_misses()) {
+            // What is misplaced of the area has its part in the misses that were counted. Nothing overlaps:
+            // the least that a machine can hide.
+            const double part = verdict.considered > 0 ? verdict.misplaced / verdict.considered : 0.0;
+            remote_ns = static_cast<double>(area->remote_misses) * std::min(part, 1.0) *
+                        std::max(costs.remote_ns - costs.local_ns, 0.0) / std::max(1, engine.threads());
+            area->remote_misses = 0;
+        } else if (misplaced > 0)
             remote_ns =
                 std::max(remote_ns, model.contention_ns(touches * verdict.busiest_now,
                                                         touches * verdict.busiest_then, costs, region_ns));

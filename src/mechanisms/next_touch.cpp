@@ -1,7 +1,7 @@
 // Migrate on next touch (Löf, Nordén, Holmgren 2004): the pages are armed, and each goes to the node of the
 // thread that touches it next. `--arm first-iteration` arms everything once, when the outer iteration is
-// known; `--arm every-region` is their proposal for compilers, made at run time: all shared data before each
-// parallel region.
+// known (again when a longer one is found); `--arm every-region` is their proposal for compilers, made at run
+// time: all shared data before each parallel region.
 //
 // A granule is 64 KiB unless the user says otherwise (one fault and one call for 16 pages), 2 MiB on huge
 // pages. What no thread touches within the iteration stays where it is; it is armed in parallel regions only
@@ -19,6 +19,7 @@ namespace {
 constinit std::atomic<Kernel*> moving_kernel{nullptr};
 constinit std::atomic<std::uint64_t> target_bits{0};
 constinit std::atomic<std::uint32_t> handler_calls{0};
+constinit std::atomic<std::uint64_t> pages_sent{0}; ///< that were on another node
 
 /// [signal] Send a granule to the node that touches it. Alternate signal stacks are small: pages go in small
 /// groups.
@@ -33,19 +34,28 @@ void send_here(Range granule, int node) noexcept {
         huge_page_bytes) { // whole, by its first address; small pages inside follow one by one
         pages[0] = reinterpret_cast<void*>(granule.begin);
         nodes[0] = node;
-        kernel->move({pages, 1}, {nodes, 1}, {status, 1});
-        handler_calls.fetch_add(1, std::memory_order_relaxed);
+        if (kernel->query({pages, 1}, {status, 1}) == 0 && status[0] >= 0 && status[0] != node) {
+            kernel->move({pages, 1}, {nodes, 1}, {status, 1});
+            handler_calls.fetch_add(1, std::memory_order_relaxed);
+            pages_sent.fetch_add(granule.bytes() / page_bytes(), std::memory_order_relaxed);
+        }
         pages[0] = reinterpret_cast<void*>(granule.end - page_bytes());
         if (kernel->query({pages, 1}, {status, 1}) == 0 && (status[0] == node || status[0] < 0)) return;
     }
     for (Address at = granule.begin; at < granule.end;) {
         std::size_t count = 0;
-        for (; count < group && at < granule.end; ++count, at += page_bytes()) {
+        for (; count < group && at < granule.end; ++count, at += page_bytes())
             pages[count] = reinterpret_cast<void*>(at);
-            nodes[count] = node;
-        }
-        kernel->move({pages, count}, {nodes, count}, {status, count});
+        if (kernel->query({pages, count}, {status, count}) != 0) continue;
+        // Asking is cheap; a move drains every CPU's lists of pages even where there is nothing to move.
+        std::size_t away = 0;
+        for (std::size_t i = 0; i < count; ++i)
+            if (status[i] >= 0 && status[i] != node) pages[away++] = pages[i];
+        if (away == 0) continue;
+        std::fill_n(nodes, away, node);
+        kernel->move({pages, away}, {nodes, away}, {status, away});
         handler_calls.fetch_add(1, std::memory_order_relaxed);
+        pages_sent.fetch_add(away, std::memory_order_relaxed);
     }
 }
 
@@ -72,6 +82,7 @@ class NextTouch final : public Mechanism {
     bool every_region_;
     std::size_t granule_;
     bool armed_once_ = false;
+    std::uint64_t kind_ = 0; ///< of the iteration for which everything was armed
     std::vector<Range> untouched_;
     std::uint64_t area_changes_ = 0;
     Address turn_ = 0; ///< the last granule that was armed, where there are too many for one window
@@ -110,8 +121,11 @@ void NextTouch::collect(Engine& engine) {
 
 void NextTouch::iteration_begins(Engine& engine) {
     if (armed_once_ && !only_.empty()) untouched_.clear(); // the one iteration that was asked for is over
+    // What was armed for may have been a part of the iteration only: a smoother's loop, say.
+    if (armed_once_ && only_.empty() && engine.iteration_kind() != kind_) armed_once_ = false;
     if (every_region_ || armed_once_) return;
     armed_once_ = true;
+    kind_ = engine.iteration_kind();
     moving_kernel.store(&engine.kernel(), std::memory_order_release);
     target_bits.store(engine.machine().targets().bits, std::memory_order_relaxed);
     engine.own_areas();
@@ -135,11 +149,11 @@ bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
     }
     // More granules than a window holds: the regions arm one part after the other, round and round, so that
     // memory that nobody touches cannot keep the rest from its turn.
-    if (untouched_.size() > Windows::capacity) {
+    if (const std::size_t most = engine.windows()->capacity(); untouched_.size() > most) {
         const auto after =
             std::upper_bound(untouched_.begin(), untouched_.end(), turn_,
                              [](Address value, const Range& range) { return value < range.begin; });
-        const auto room = static_cast<std::ptrdiff_t>(Windows::capacity);
+        const auto room = static_cast<std::ptrdiff_t>(most);
         const auto first = after == untouched_.end() ? untouched_.begin() : after;
         const auto last = untouched_.end() - first > room ? first + room : untouched_.end();
         open_.assign(first, last);
@@ -170,13 +184,12 @@ void NextTouch::region_ended(Engine& engine) {
     }
     touched_ += touched.size();
     std::vector<int> where(pages.size(), -1);
-    std::uint64_t moved = 0;
     std::uint64_t refused = 0;
     if (engine.kernel().query(pages, where) == 0)
-        for (std::size_t i = 0; i < pages.size(); ++i) {
-            moved += where[i] == wanted[i];
+        for (std::size_t i = 0; i < pages.size(); ++i)
             refused += where[i] >= 0 && where[i] != wanted[i];
-        }
+    const std::uint64_t sent = pages_sent.exchange(0, std::memory_order_relaxed);
+    const std::uint64_t moved = sent - std::min(sent, refused);
     moved_ += moved;
     refused_ += refused;
     engine.statistics().moved += moved;

@@ -3,6 +3,7 @@
 #include "areas/named.hpp"
 #include "areas/protection.hpp"
 #include "base/options.hpp"
+#include "mechanisms/simulation.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
@@ -168,7 +169,8 @@ void WatchList::adopt(const AreaEntry& entry, double now) {
     area->name = entry.name ? entry.name : heap_name(entry);
     if (!filter_.accepts(area->name)) return;
     area->id = next_id_++;
-    const bool huge = area->range.bytes() >= huge_page_bytes && holds_huge_pages(area->range);
+    const bool huge =
+        !simulation() && area->range.bytes() >= huge_page_bytes && holds_huge_pages(area->range);
     area->granule = huge ? huge_page_bytes : page_bytes();
     area->origin = align_down(area->range.begin, area->granule);
     area->granules = (area->range.end - area->origin + area->granule - 1) / area->granule;
@@ -179,6 +181,8 @@ void WatchList::adopt(const AreaEntry& entry, double now) {
     area->samples = policy::Samples(nodes_.count());
     area->ownership = policy::Ownership(area->granules, nodes_.count());
     record(*area, now);
+    if (Simulation* simulated = simulation())
+        simulated->area_begins(area->id, area->range, area->name.c_str());
     areas_.push_back(std::move(area));
 }
 
@@ -239,6 +243,7 @@ bool WatchList::synchronise(double now) {
         row.id = area.id;
         row.time = now;
         record::append(row);
+        if (Simulation* simulated = simulation()) simulated->area_ends(area.id, area.range);
         changed = true;
     };
     for (const AreaEntry& entry : now_there) {

@@ -56,6 +56,7 @@ struct WatchedArea {
     bool initially_placed = false;
     std::uint64_t references = 0; ///< seen so far, and those of them that were writes
     std::uint64_t written = 0;
+    std::uint64_t remote_misses = 0; ///< since the last decision, by a source that counts misses
     bool was_misplaced = false; ///< something of it was not at home, once: the rest of it is looked at, too
     bool waiting = false;       ///< for the guard: what is misplaced costs on, seen again or not
     bool thinly_sampled = true; ///< parts of it lack samples: too early to rest (WindowPlan::lacking)

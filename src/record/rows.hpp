@@ -82,7 +82,22 @@ inline constexpr std::size_t row_bytes = 128;
     /* the process ended in order; status not known to us */                                                 \
     ROW(19, end,                                                                                             \
         FIELD(f64, time) FIELD(f64, parallel_seconds) FIELD(u32, iterations) FIELD(u32, settled_at)          \
-            FIELD(u32, period) FIELD(u64, live_areas) FIELD(u64, dropped_areas))
+            FIELD(u32, period) FIELD(u64, live_areas) FIELD(u64, dropped_areas))                             \
+    /* what the simulator counted in a scope: 0 the run, 1 an iteration, 2 a region, 3 an area, 4 a place in \
+     */                                                                                                      \
+    /* the code; id: number of the iteration, id of the area, else an index; regions and places of code have \
+     */                                                                                                      \
+    /* an offset in an object; entries: how often the scope was entered */                                   \
+    ROW(20, counted,                                                                                         \
+        FIELD(u32, scope) FIELD(u32, id) FIELD(u32, object) FIELD(u32, symbol) FIELD(u64, offset)            \
+            FIELD(u64, entries) FIELD(u64, accesses) FIELD(u64, invalidation_misses) FIELD(u64, upgrades)    \
+                FIELD(u64, shared_hits) FIELD(u64, oracle_remote))                                           \
+    /* misses in a scope by threads on node `from`, served by nodes first..first+7 (rows of zeros are left   \
+     */                                                                                                      \
+    /* out) */                                                                                               \
+    ROW(21, misses, FIELD(u32, scope) FIELD(u32, id) FIELD(u32, from) FIELD(u32, first) ARRAY(u64, to, 8))   \
+    /* the simulated machine's pages that were moved, and calls that moved them */                           \
+    ROW(22, simulated, FIELD(u64, moved_pages) FIELD(u64, move_calls) FIELD(u64, page_bytes))
 
 using u32 = std::uint32_t;
 using i32 = std::int32_t;

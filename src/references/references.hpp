@@ -67,6 +67,9 @@ class ReferenceSource {
     virtual std::uint64_t lost() const noexcept { return 0; }
     virtual std::string reason() const { return {}; }
 
+    /// Every reference is a cache miss, and none is left out: costs need no model of what a touch stands for.
+    virtual bool counts_misses() const noexcept { return false; }
+
     /// Only touches of chosen pages are seen (windows): the engine gives a sample plan before each region.
     virtual bool needs_plan() const noexcept { return false; }
 };

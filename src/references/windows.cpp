@@ -17,9 +17,8 @@ namespace {
 /// read.
 constexpr std::uint32_t write_weight = 3;
 
-constexpr int slot_bits = 14;
-constexpr std::size_t index_capacity = 4 * Windows::capacity;
-static_assert(Windows::capacity < std::size_t{1} << slot_bits);
+constexpr int slot_bits = 20;
+static_assert(Windows::most_capacity < std::size_t{1} << slot_bits);
 
 std::size_t hash(std::uint64_t page) noexcept { return page * 0x9e3779b97f4a7c15u >> 32; }
 
@@ -70,8 +69,8 @@ int find_forbidding(dl_phdr_info* info, std::size_t, void* found) noexcept {
 
 Windows::~Windows() {
     stop();
-    raw::unmap(index_, index_capacity * sizeof(std::uint64_t));
-    raw::unmap(slots_, capacity * sizeof(Slot));
+    raw::unmap(index_, 4 * capacity_ * sizeof(std::uint64_t));
+    raw::unmap(slots_, capacity_ * sizeof(Slot));
     raw::unmap(watched_, max_watched * sizeof(Range));
 }
 
@@ -84,9 +83,9 @@ std::string Windows::unavailable() {
 }
 
 bool Windows::start(std::span<const WatchedRange> ranges) {
-    if (!slots_) slots_ = map_array<Slot>(capacity);
+    if (!slots_) slots_ = map_array<Slot>(capacity_);
     if (!watched_) watched_ = map_array<Range>(max_watched);
-    if (!index_) index_ = map_array<std::uint64_t>(index_capacity);
+    if (!index_) index_ = map_array<std::uint64_t>(4 * capacity_);
     if (!slots_ || !watched_ || !index_) return false;
     watched_sequence_.fetch_add(1, std::memory_order_acq_rel); // odd: readers wait
     const std::size_t count = std::min(ranges.size(), max_watched);
@@ -175,7 +174,7 @@ std::size_t Windows::open(std::span<const Range> granules) noexcept {
     std::size_t count = 0;
     const int excluded = excluded_count_.load(std::memory_order_acquire);
     for (const Range& granule : granules) {
-        if (count == capacity) break;
+        if (count == capacity_) break;
         bool forbidden_granule = false;
         for (int i = 0; i < excluded; ++i)
             forbidden_granule |= granule.overlaps(excluded_[i]);

@@ -25,9 +25,13 @@ using TouchAction = void (*)(Range granule, int node) noexcept;
 class Windows final : public ReferenceSource {
   public:
     /// Granules armed at one time at the most: each isolated one costs two more mappings of max_map_count.
-    static constexpr std::size_t capacity = 8192;
+    static constexpr std::size_t usual_capacity = 8192;
+    /// For a described machine, whose page table is ours.
+    static constexpr std::size_t most_capacity = std::size_t{1} << 19;
 
-    explicit Windows(Kernel& kernel) noexcept : kernel_(kernel) {}
+    /// capacity: granules that are armed at one time, up to most_capacity.
+    explicit Windows(Kernel& kernel, std::size_t capacity = usual_capacity) noexcept
+        : kernel_(kernel), capacity_(capacity) {}
     ~Windows() override;
 
     const char* name() const noexcept override { return "windows"; }
@@ -36,6 +40,7 @@ class Windows final : public ReferenceSource {
     void stop() override;
     void drain(std::vector<Reference>& out) override;
     std::uint64_t lost() const noexcept override { return refused_; }
+    std::size_t capacity() const noexcept { return capacity_; }
     bool needs_plan() const noexcept override { return true; }
 
     /// Arm these granules (ascending, disjoint, page-aligned, inside the watched ranges). Called by the
@@ -98,6 +103,7 @@ class Windows final : public ReferenceSource {
     bool watches(Address begin, Address end) const noexcept;
 
     Kernel& kernel_;
+    std::size_t capacity_;
     Slot* slots_ = nullptr; ///< own mapping: no allocator in a handler
     /// Finds most slots by the first page of their granule: page number << 14 | slot + 1, 0 where empty. A
     /// search through slots_ would cost each thread a remote line a step, in somebody else's program.

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
+import random
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -20,6 +24,8 @@ COMPILERS = {
     "mg": ("gfortran", "flang"),
     "jacobi": ("gcc", "clang"),
     "drift": ("gcc", "clang"),
+    "i_cg": ("gfortran", "flang"),
+    "i_mg": ("gfortran", "flang"),
 }
 # Small sizes; those of jacobi and drift do not divide evenly among the threads.
 SMALL = {
@@ -27,8 +33,40 @@ SMALL = {
     "mg": (),
     "jacobi": ("--n", "33", "--iterations", "50"),
     "drift": ("--bytes", "2500K", "--iterations", "30", "--drift-pages-per-iteration", "7"),
+    "i_mg": ("--n", "16"),
 }
+OTHER_INITIALISATIONS = {"cg": ("published",), "mg": ("first-use",)}
 PROGRAMS = [(name, compiler) for name, compilers in COMPILERS.items() for compiler in compilers]
+
+
+#: Kept until the tests end.
+FOLDER = tempfile.TemporaryDirectory(prefix="homing-test-apps-")
+
+
+def small(name: str) -> tuple[str, ...]:
+    """The arguments of a small run."""
+    return ("--matrix", str(matrix_file(True))) if name == "i_cg" else SMALL[name]
+
+
+@functools.cache
+def matrix_file(symmetric: bool) -> Path:
+    """A Matrix Market file of 11 x 11 x 11 points, each joined to six neighbours, in any order."""
+    n = 11
+    entries = {}
+    for point in range(n**3):
+        entries[point, point] = 7.0
+        for step, place in ((1, point % n), (n, point // n % n), (n * n, point // n**2)):
+            if place > 0:
+                entries[point, point - step] = -1.0
+                if not symmetric:
+                    entries[point - step, point] = -1.0
+    lines = [f"{row + 1} {column + 1} {value!r}" for (row, column), value in entries.items()]
+    random.Random(3).shuffle(lines)
+    kind = "symmetric" if symmetric else "general"
+    path = Path(FOLDER.name) / f"{kind}.mtx"
+    head = f"%%MatrixMarket matrix coordinate real {kind}\n% a comment\n\n{n**3} {n**3} {len(lines)}\n"
+    path.write_text(head + "\n".join(lines) + "\n")
+    return path
 
 
 def program(name: str, compiler: str) -> Path:
@@ -63,8 +101,8 @@ def test_verifies_with_equal_results_for_any_threads_and_initialisation(name: st
     path = program(name, compiler)
     seen = set()
     for threads in (1, 2, 4):
-        for initialise in ("serial", "parallel"):
-            done = run(path, *SMALL[name], "--initialise", initialise, threads=threads)
+        for initialise in ("serial", "parallel", *OTHER_INITIALISATIONS.get(name, ())):
+            done = run(path, *small(name), "--initialise", initialise, threads=threads)
             assert (done.returncode, done.stderr) == (0, "")
             lines = done.stdout.splitlines()
             assert f"program: {name}" in lines
@@ -94,7 +132,7 @@ def test_only_lines_of_time_differ_between_runs(name: str, compiler: str) -> Non
     first, second = (
         [
             line
-            for line in run(path, *SMALL[name], threads=3).stdout.splitlines()
+            for line in run(path, *small(name), threads=3).stdout.splitlines()
             if not line.startswith("time")
         ]
         for _ in range(2)
@@ -126,18 +164,18 @@ def test_lists_the_time_of_each_iteration(name: str, compiler: str) -> None:
     path = program(name, compiler)
     times = [
         float(time)
-        for line in run(path, "--iterations", "13").stdout.splitlines()
+        for line in run(path, *small(name), "--iterations", "13").stdout.splitlines()
         if line.startswith("time iterations from")
         for time in line.split(":")[1].split()
     ]
     assert len(times) == 13
-    verbose = run(path, "--iterations", "13", "--verbose").stdout
+    verbose = run(path, *small(name), "--iterations", "13", "--verbose").stdout
     assert len(re.findall(r"^time iteration \d+: \d+\.\d{6} s$", verbose, re.MULTILINE)) == 13
 
 
 @pytest.mark.parametrize("name", ["jacobi", "drift"])
 def test_c_programs_agree_between_compilers(name: str) -> None:
-    done = [run(program(name, compiler), *SMALL[name]) for compiler in COMPILERS[name]]
+    done = [run(program(name, compiler), *small(name)) for compiler in COMPILERS[name]]
     assert results(done[0].stdout) == results(done[1].stdout)
 
 
@@ -159,12 +197,16 @@ def test_drift_verifies_at_any_speed(drift: str) -> None:
         ("mg", ["--class", ""], "--class"),
         ("cg", ["--iterations", "0"], "--iterations 0"),
         ("mg", ["--iterations", "4x"], "--iterations 4x"),
-        ("mg", ["--initialise", "random"], "--initialise random: must be one of serial|parallel"),
+        ("mg", ["--initialise", "random"], "--initialise random: must be one of serial|parallel|first-use"),
         ("cg", ["--clas", "S"], "--clas"),
         ("cg", ["S"], "S"),
         ("jacobi", ["--n"], "--n: must be an integer from 3"),
         ("jacobi", ["--n", "2"], "--n 2: must be an integer from 3"),
         ("jacobi", ["--iterations", "99999999999999999999"], "--iterations 99999999999999999999"),
+        ("i_cg", [], "--matrix: wants a Matrix Market file"),
+        ("i_cg", ["--matrix"], "--matrix: wants a value"),
+        ("i_mg", ["--n", "40"], "--n: must be a multiple of 16"),
+        ("i_mg", ["--n", "8"], "--n 8: must be an integer from 16"),
         ("drift", ["--bytes", "10T"], "--bytes 10T"),
         ("drift", ["--bytes", "9000000000000G"], "--bytes 9000000000000G"),
         ("drift", ["--drift-pages-per-iteration", "-1"], "--drift-pages-per-iteration -1"),
@@ -185,6 +227,61 @@ def test_help_names_the_options(name: str, compiler: str) -> None:
     done = run(program(name, compiler), "--help")
     assert done.returncode == 0
     assert {"--iterations", "--initialise", "--verbose"} <= set(re.findall(r"--[a-z-]+", done.stdout))
+
+
+@pytest.mark.parametrize("compiler", COMPILERS["i_cg"])
+def test_i_cg_reads_symmetric_and_general_files_alike(compiler: str) -> None:
+    path = program("i_cg", compiler)
+    done = [run(path, "--matrix", str(matrix_file(symmetric))) for symmetric in (True, False)]
+    assert results(done[0].stdout) == results(done[1].stdout)
+    assert "size: 1331 rows, 8591 nonzeros" in done[0].stdout.splitlines()
+    assert result(done[0].stdout, "largest error") < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("text", "names_what"),
+    [
+        ("", ":1: does not begin with %%MatrixMarket"),
+        ("%%MatrixMarket matrix array real general\n", ":1: must hold a matrix in coordinate format"),
+        ("%%MatrixMarket matrix coordinate complex general\n", ":1: must hold real or integer values"),
+        ("%%MatrixMarket matrix coordinate real hermitian\n", ":1: must be general or symmetric"),
+        ("%%MatrixMarket matrix coordinate real general\n% no more\n", ":3: ends before the line with"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 x\n", ":2: wants three positive numbers"),
+        ("%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1\n", "the matrix must be square"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n", ":4: ends before the last entry"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1\n", ":3: wants a row, a column"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 nan\n", ":3: wants a row, a column"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1.5 1 1\n", ":3: wants a row, a column"),
+        (
+            "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n1 1 1\n",
+            ":4: goes on after the last",
+        ),
+        ("%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n1 2 1\n", ":3: has an entry above"),
+    ],
+)
+def test_i_cg_says_where_a_file_is_wrong(text: str, names_what: str, tmp_path: Path) -> None:
+    file = tmp_path / "wrong.mtx"
+    file.write_text(text)
+    done = run(program("i_cg", "gfortran"), "--matrix", str(file))
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"i_cg: {file}")
+    assert done.stderr.count("\n") == 1
+    assert names_what in done.stderr
+
+
+def test_i_cg_names_a_file_that_is_not_there(tmp_path: Path) -> None:
+    done = run(program("i_cg", "gfortran"), "--matrix", str(tmp_path / "none.mtx"))
+    assert (done.returncode, done.stderr) == (1, f"i_cg: {tmp_path}/none.mtx: No such file or directory\n")
+
+
+def test_i_mg_converges_to_the_known_flow_with_order_one() -> None:
+    found = {n: run(program("i_mg", "gfortran"), "--n", str(n), "--verbose").stdout for n in (16, 32)}
+    coarse, fine = (result(stdout, "mean error of the density") for stdout in found.values())
+    assert 1.8 < coarse / fine < 2.2
+    for stdout in found.values():
+        history = [float(one) for one in re.findall(r"^iteration \d+ residual: (\S+)$", stdout, re.MULTILINE)]
+        assert len(history) == 10
+        assert all(later < 0.7 * earlier for earlier, later in itertools.pairwise(history))
 
 
 MARK_PAGE = re.compile(r"^5eed00000000-5eed00001000 rw-p", re.MULTILINE)
@@ -229,17 +326,20 @@ def preloadable(folder: Path, name: str, source: str) -> Path:
     return library
 
 
-@pytest.mark.parametrize(("name", "region"), [("cg", 1587), ("mg", 150), ("jacobi", 30), ("drift", 50)])
+@pytest.mark.parametrize(
+    ("name", "region"),
+    [("cg", 1587), ("mg", 150), ("jacobi", 30), ("drift", 50), ("i_cg", 188), ("i_mg", 1)],
+)
 def test_lost_work_fails_the_verification_and_status_is_1(name: str, region: int, tmp_path: Path) -> None:
     path = program(name, COMPILERS[name][0])
     library = preloadable(tmp_path, "lose_region", LOSE_REGION)
     environment = {**os.environ, "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
     environment |= {"LD_PRELOAD": str(library), "LOSE_REGION": str(region)}
-    done = subprocess.run([path, *SMALL[name]], capture_output=True, text=True, timeout=60, env=environment)
+    done = subprocess.run([path, *small(name)], capture_output=True, text=True, timeout=60, env=environment)
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == "verification: FAILED"
     environment["LOSE_REGION"] = "1000000"
-    done = subprocess.run([path, *SMALL[name]], capture_output=True, text=True, timeout=60, env=environment)
+    done = subprocess.run([path, *small(name)], capture_output=True, text=True, timeout=60, env=environment)
     assert done.returncode == 0
 
 
@@ -254,7 +354,7 @@ def test_marks_its_phases_in_the_lab_only(name: str, tmp_path: Path) -> None:
         "LD_PRELOAD": str(library),
     }
     environment.pop("HOMING_LAB", None)
-    command = [str(path), *SMALL[name]]
+    command = [str(path), *small(name)]
     outside = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
     assert outside.stderr == ""
     environment["HOMING_LAB"] = "1"

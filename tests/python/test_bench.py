@@ -374,8 +374,23 @@ def test_results_are_written_for_programs_and_for_people(tmp_path: Path) -> None
     assert data["checks"][0]["passed"] is False
     text = text_path.read_text()
     assert "| a.b | 0.5 | ratio | why |" in text
+    assert "paper" not in text
     assert "**no**" in text
     assert not list(tmp_path.glob("**/*.part"))
+
+
+def test_results_stand_beside_the_papers(tmp_path: Path) -> None:
+    rows = [Row("a", 0.5, "s"), Row("b", 2, "s", "", 0.25)]
+    results = Results("demo", "A title", "homing bench demo", rows)
+    results.texts.append("a table")
+    results.pictures["figure1"] = b"png"
+    json_path, text_path = write(results, tmp_path)
+    assert [row.get("paper") for row in json.loads(json_path.read_text())["rows"]] == [None, 0.25]
+    text = text_path.read_text()
+    assert "| a | 0.5 |  | s |\n| b | 2 | 0.25 | s |" in text
+    assert "```\na table\n```" in text
+    assert "![figure1](demo_figure1.png)" in text
+    assert (tmp_path / "demo_figure1.png").read_bytes() == b"png"
 
 
 def test_results_cannot_go_into_a_file(tmp_path: Path) -> None:
@@ -419,6 +434,7 @@ def test_the_list_names_every_benchmark(capsys: pytest.CaptureFixture[str]) -> N
         "convergence",
         "sampling",
         "overhead",
+        "lof",
     ]
 
 
@@ -430,6 +446,9 @@ def test_the_list_names_every_benchmark(capsys: pytest.CaptureFixture[str]) -> N
         ["sampling", "--only", "nonsense"],
         ["overhead", "--only", "nonsense"],
         ["convergence", "--only", "nonsense"],
+        ["lof", "--size", "full"],
+        ["sampling", "--size", "paper"],
+        ["lof", "--only", "nonsense"],
     ],
 )
 def test_mistakes_are_one_line(words: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

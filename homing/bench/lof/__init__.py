@@ -1,0 +1,132 @@
+"""`homing bench lof`: the tables and figures of Löf, Nordén, Holmgren 2004 on simulated machines."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from homing.bench.lof import paper
+from homing.bench.lof.differences import differences
+from homing.bench.lof.pictures import draw
+from homing.bench.lof.runs import OTHER_ORDERS, SIZES, Case, Outcome, Program, build_programs, cases, run_case
+from homing.bench.lof.tables import Tables
+from homing.bench.progress import Progress
+from homing.bench.results import Check, Parts, Results, library_key, tree
+from homing.errors import UserError
+
+#: How long the runs of a program take relative to each other, roughly.
+_WEIGHTS = {"nas_cg": 4.0, "nas_mg": 4.0, "i_cg": 2.0, "i_mg": 12.0, "drift": 1.0}
+
+NOTES = [
+    "Programs of apps/ built by `homing cc gfortran`, run by `homing run --on sf15k` (Figure 3: wildfire). "
+    "Counted are misses of each thread's private cache, by the node of the thread and the home of the page. "
+    "Fractions are those of the last iteration that was simulated; UMA: all threads on one node.",
+    "Times are a model, not measured. T = 1 + m (R - 1) f with R = 2 and one m a program, calibrated so "
+    "that SI takes as long as in the paper's Table 1: SI agrees by construction, PI and SI+MIG are "
+    "predictions. The cost of migration is so much a page that is touched again and so much a byte that "
+    "moves; each program's Table 3 is predicted from the other programs' numbers.",
+    "Figure 3: iterations take the SF15K's seconds by clock rates, R = 6 (three times the SF15K's). Replicas "
+    "that a node keeps are a shared cache that holds everything: remote remain the first read after another "
+    "node's write, and writes. The daemon handles 1,000 pages a second; the paper does not say how many.",
+]
+
+
+def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
+    """The benchmark. only: programs."""
+    wanted = SIZES[size]
+    unknown = set(only) - wanted.programs.keys()
+    if unknown:
+        raise UserError(f"--only {','.join(sorted(unknown))}: parts are {', '.join(wanted.programs)}")
+    programs = {name: program for name, program in wanted.programs.items() if not only or name in only}
+    title = "Löf, Nordén, Holmgren 2004: geographical locality, on simulated machines"
+    results = Results("lof_paper" if size == "paper" else "lof", title, tell(["lof"]), notes=list(NOTES))
+    results.notes.append(_sizes(size, programs))
+    steps = [(program, name, case) for program in programs for name, case in cases(program, wanted).items()]
+    progress = Progress("lof", [20.0, *(_WEIGHTS[program] for program, _, _ in steps)])
+    kept = tree() / "build" / "bench"
+    parts = {program: Parts(kept / f"lof-{size}-{program}.json", {"size": size}) for program in programs}
+    outcomes: dict[str, dict[str, Outcome]] = {}
+    folder = Path()
+    try:
+        progress.step("building the programs with homing cc")
+        folder = build_programs()
+        progress.finished()
+        for program, name, case in steps:
+            outcome = _outcome(parts[program], programs[program], name, case, folder, progress, redo)
+            outcomes.setdefault(program, {})[name] = outcome
+    except KeyboardInterrupt:
+        for program, name, case in steps:
+            kept_one = parts[program].get(_key(programs[program], name, case, folder))
+            if kept_one is not None:
+                outcomes.setdefault(program, {})[name] = Outcome.from_dict(kept_one)
+        made = sum(map(len, outcomes.values()))
+        results.notes.append(f"**Interrupted**: {made} of {len(steps)} runs. The same command goes on.")
+    finally:
+        progress.close()
+    results.notes += differences(outcomes)
+    tables = Tables(outcomes).fill()
+    results.rows, results.texts = tables.rows, tables.texts
+    results.pictures = draw(tables.curves)
+    results.checks = _checks(outcomes)
+    results.details = {
+        program: {name: outcome.to_dict() for name, outcome in runs.items()}
+        for program, runs in outcomes.items()
+    }
+    return results
+
+
+def _sizes(size: str, programs: Mapping[str, Program]) -> str:
+    """What was run: programs, arguments, iterations, caches."""
+    texts = []
+    for name, program in programs.items():
+        words = [*program.arguments, *([f"{program.unknowns:,} unknowns"] if program.unknowns else [])]
+        cache = program.cache or "the machine's own cache"
+        texts.append(f"{name} {' '.join(words)}, {program.iterations} iterations, {cache}")
+    page = SIZES[size].page >> 10
+    return f"Size {size}, pages of {page} KiB: {'; '.join(texts)}."
+
+
+def _key(program: Program, name: str, case: Case, folder: Path) -> str:
+    """Under which a run's outcome is kept."""
+    binary = library_key(str(folder / program.file))[0]
+    made = f"{program.file} {program.arguments} {program.iterations} {program.unknowns}"
+    return f"{name} {case.words()} {case.threads} {made} {binary:.0f}"
+
+
+def _outcome(
+    parts: Parts, program: Program, name: str, case: Case, folder: Path, progress: Progress, redo: bool
+) -> Outcome:
+    """The run's outcome: kept from an earlier time under the same program, or made now."""
+    key = _key(program, name, case, folder)
+    progress.step(f"{case.program} {name}")
+    kept = None if redo else parts.get(key)
+    if kept is not None:
+        progress.finished(skipped=True)
+        return Outcome.from_dict(kept)
+    outcome = run_case(case, program, folder, progress.note)
+    parts.put(key, outcome.to_dict())
+    progress.finished()
+    return outcome
+
+
+def _checks(outcomes: dict[str, dict[str, Outcome]]) -> list[Check]:
+    """What must hold whatever the size: the programs' answers, and the order of the placements."""
+    checks = []
+    for program, runs in outcomes.items():
+        # Another numbering is another matrix, of which the known solution has another right side.
+        alike = [one for name, one in runs.items() if name.partition("@")[2] not in OTHER_ORDERS]
+        answers = {str(sorted(outcome.results.items())) for outcome in alike}
+        right = all(outcome.verification != "FAILED" for outcome in runs.values())
+        checks.append(
+            Check(
+                f"{program}: the same answer in all runs", right and len(answers) == 1, f"{len(alike)} runs"
+            )
+        )
+        if program not in paper.PROGRAMS:
+            continue
+        found = [one for one in ("uma", "si_mig", "si") if one in runs]
+        text = ", ".join(f"{paper.PLACEMENT_TITLES[one]} {runs[one].fraction:.1%}" for one in found)
+        rising = all(runs[a].fraction < runs[b].fraction for a, b in itertools.pairwise(found))
+        checks.append(Check(f"{program}: UMA, SI+MIG, SI in this order", rising, text))
+    return checks

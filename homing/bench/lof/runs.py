@@ -1,0 +1,347 @@
+"""The simulated runs: which there are, how one is made, and what is kept of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from homing.bench.lof import paper
+from homing.bench.programs import parse_output
+from homing.bench.results import tree
+from homing.errors import UserError
+from homing.options import load_options
+
+_TIMEOUT = 3600.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run. cache, shared: "SIZE:WAYS" in place of the machine's own; page: bytes, likewise."""
+
+    program: str
+    initialise: str = "serial"
+    mechanism: str = "observe"
+    arm: str = "first-iteration"
+    machine: str = "sf15k"
+    threads: int = 4
+    close: bool = False  #: all threads on one node
+    page: int = paper.SMALL_PAGE
+    cache: str = ""
+    shared: str = ""
+    order: str = "natural"  #: of I-CG's unknowns
+
+    def words(self) -> list[str]:
+        """The options of `homing run`."""
+        words = ["--on", self.machine, "--mechanism", self.mechanism, "--page-size", f"{self.page >> 10}KiB"]
+        if self.mechanism == "next-touch":
+            # As in Solaris: a page moves by itself.
+            words += ["--arm", self.arm, "--granule", f"{self.page >> 10}KiB"]
+        if self.cache:
+            words += ["--cache", self.cache]
+        if self.shared:
+            words += ["--shared-cache", self.shared]
+        return words
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program at a size: its file in the build, its arguments, and how many iterations are simulated.
+
+    cache: in place of the machine's own, so that data and cache have the paper's proportion; sweep: the
+    caches of the sensitivity.
+    """
+
+    file: str
+    arguments: tuple[str, ...]
+    iterations: int
+    cache: str = ""
+    sweep: tuple[str, ...] = ()
+    unknowns: int = 0  #: I-CG: of the matrix that it needs
+
+
+@dataclass(frozen=True)
+class Size:
+    """The programs, and the pages of the SF15K and its large ones."""
+
+    programs: Mapping[str, Program]
+    page: int
+    large_page: int
+
+
+_PAPER_SWEEP = ("8MiB:2", "1MiB:1", "32MiB:1")
+_PAPER_PROGRAMS = {
+    "nas_cg": Program("cg_gfortran", ("--class", "B"), 2, sweep=_PAPER_SWEEP),
+    "nas_mg": Program("mg_gfortran", ("--class", "B"), 2, sweep=_PAPER_SWEEP),
+    "i_cg": Program("i_cg_gfortran", (), 6, sweep=_PAPER_SWEEP, unknowns=1_794_058),
+    "i_mg": Program("i_mg_gfortran", ("--n", "128"), 2, sweep=_PAPER_SWEEP),
+    "drift": Program("drift_gcc", ("--bytes", "256M"), 24),
+}
+_SMALL = "256KiB:1"
+_MEDIUM, _MEDIUM_SWEEP = "1MiB:1", ("1MiB:2", "256KiB:1", "4MiB:1")
+SIZES = {
+    "small": Size(
+        {
+            "nas_cg": Program("cg_gfortran", ("--class", "W"), 2, _SMALL),
+            "nas_mg": Program("mg_gfortran", ("--class", "W"), 2, _SMALL),
+            "i_cg": Program("i_cg_gfortran", (), 6, _SMALL, unknowns=20_000),
+            "i_mg": Program("i_mg_gfortran", ("--n", "32"), 2, _SMALL),
+            "drift": Program("drift_gcc", ("--bytes", "16M"), 16, _SMALL),
+        },
+        page=4 << 10,
+        large_page=64 << 10,
+    ),
+    # An eighth of the paper's data, or near to it, and of its cache.
+    "medium": Size(
+        {
+            "nas_cg": Program("cg_gfortran", ("--class", "A"), 2, _MEDIUM, _MEDIUM_SWEEP),
+            "nas_mg": Program("mg_gfortran", ("--class", "W"), 2, _MEDIUM, _MEDIUM_SWEEP),
+            "i_cg": Program("i_cg_gfortran", (), 6, _MEDIUM, _MEDIUM_SWEEP, unknowns=200_000),
+            "i_mg": Program("i_mg_gfortran", ("--n", "64"), 2, _MEDIUM, _MEDIUM_SWEEP[:1]),
+            "drift": Program("drift_gcc", ("--bytes", "64M"), 16, _MEDIUM),
+        },
+        page=4 << 10,
+        large_page=256 << 10,
+    ),
+    "paper": Size(_PAPER_PROGRAMS, page=paper.SMALL_PAGE, large_page=paper.LARGE_PAGE),
+}
+
+
+#: Numberings of I-CG's unknowns besides its own; names of their runs end in "@" and the order.
+OTHER_ORDERS = ("rcm", "random")
+#: The paper's PI of the NAS programs is that of "the standard codes", which do not initialise each thread's
+#: own part; ours does in pi_own. What NAS-MG's code did is not known; this comes nearest.
+_STANDARD = {"nas_cg": "published", "nas_mg": "first-use"}
+
+
+def cases(program: str, size: Size) -> dict[str, Case]:
+    """The runs of a program by name, the most needed first."""
+    first = Case(program, page=size.page, cache=size.programs[program].cache)
+    moving = {"mechanism": "next-touch"}
+    found = {"si": first, "si_mig": _with(first, **moving)}
+    every = _with(first, arm="every-region", **moving)
+    if program not in paper.PROGRAMS:
+        return found | {"every_region": every}
+    found |= {
+        "pi": _with(first, initialise=_STANDARD.get(program, "parallel")),
+        "uma": _with(first, close=True),
+        "t12": _with(first, threads=12, **moving),
+        "t12_large": _with(first, threads=12, page=size.large_page, **moving),
+    }
+    if program in _STANDARD:
+        found["pi_own"] = _with(first, initialise="parallel")
+    if program in ("i_cg", "i_mg"):
+        wild = _with(first, machine="wildfire", threads=8)
+        found["wildfire_si"] = wild
+        found["wildfire_mig"] = _with(wild, **moving)
+        # What one node has fetched stays in its memory until another node writes the line: a node's replicas
+        # are a shared cache that holds everything.
+        found["wildfire_replicated"] = _with(wild, shared="1GiB:16", **moving)
+    found["every_region"] = every
+    if program == "i_cg" and size.programs[program].sweep:
+        # The paper's numbering is not known: one of the least bandwidth, and none at all.
+        for order in OTHER_ORDERS:
+            for name in ("si", "pi", "si_mig"):
+                found[f"{name}@{order}"] = _with(found[name], order=order)
+    for cache in size.programs[program].sweep:
+        for name in ("si", "pi", "si_mig"):
+            found[f"{name}@{cache}"] = _with(found[name], cache=cache)
+    return found
+
+
+def _with(case: Case, **changed: Any) -> Case:
+    return Case(**{**asdict(case), **changed})
+
+
+@dataclass
+class Iteration:
+    """misses: [node of the thread][home node]."""
+
+    misses: list[list[int]]
+
+    @property
+    def total(self) -> int:
+        """All misses."""
+        return sum(map(sum, self.misses))
+
+    @property
+    def remote(self) -> int:
+        """Misses to another node's memory."""
+        return self.total - sum(row[i] for i, row in enumerate(self.misses))
+
+    @property
+    def fraction(self) -> float:
+        """The share of remote ones; 0 where nothing missed."""
+        return self.remote / self.total if self.total else 0.0
+
+
+@dataclass
+class Outcome:
+    """What is kept of a run."""
+
+    iterations: list[Iteration]  #: in the order of time; what came before the first one is not among them
+    moved_bytes: int
+    faults: int  #: pages that were touched after they had been armed
+    bytes: int  #: of the large arrays
+    page: int
+    verification: str
+    results: dict[str, str]
+    accesses: int
+    seconds: float  #: the simulation took
+    areas: dict[str, list[int]] = field(default_factory=dict)  #: by title: all misses, remote misses
+
+    @property
+    def fraction(self) -> float:
+        """Remote share of the last iteration, where nothing moves any more."""
+        return self.iterations[-1].fraction if self.iterations else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(kept: Mapping[str, Any]) -> Outcome:
+        """The inverse of to_dict."""
+        iterations = [Iteration(**one) for one in kept["iterations"]]
+        return Outcome(**{**kept, "iterations": iterations})
+
+
+def build_programs() -> Path:
+    """Build apps/ with `homing cc`; the folder of the programs. UserError where that fails.
+
+    HOMING_SIMULATED_APPS names a folder where they are already.
+    """
+    if stated := os.environ.get("HOMING_SIMULATED_APPS"):
+        return Path(stated)
+    folder = tree() / "build" / "bench" / "lof"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("gcc", "gfortran"):
+        wrapper = folder / f"homing-{name}"
+        command = f'PYTHONPATH="{tree()}" exec "{sys.executable}" -m homing cc {name}'
+        wrapper.write_text(f'#!/bin/sh\n{command} "$@"\n')
+        wrapper.chmod(0o755)
+    build = folder / "apps"
+    targets = sorted({program.file for size in SIZES.values() for program in size.programs.values()})
+    cmake = shutil.which("cmake")
+    if cmake is None:
+        raise UserError("homing bench lof: needs cmake to build the programs")
+    configure = [cmake, "-S", str(tree() / "apps"), "-B", str(build), "-G", "Ninja"]
+    configure += [
+        f"-DCMAKE_C_COMPILER={folder}/homing-gcc",
+        f"-DCMAKE_Fortran_COMPILER={folder}/homing-gfortran",
+    ]
+    configure += ["-DHOMING_CLANG=OFF", "-DHOMING_FLANG=OFF"]
+    for words in (configure, [cmake, "--build", str(build), "--target", *targets]):
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            log = folder / "build.log"
+            log.write_text(done.stdout + done.stderr)
+            raise UserError(f"homing bench lof: the programs could not be built with homing cc: see {log}", 1)
+    return build / "apps"
+
+
+def matrix_file(unknowns: int, order: str, tell: Callable[[str], None]) -> Path:
+    """I-CG's matrix; made where it is not there yet."""
+    from homing.bench import maxwell
+
+    folder = tree() / "build" / "bench" / "lof"
+    path = folder / f"maxwell_{unknowns}.mtx"
+    if not path.exists():
+        maxwell.write_matrix(maxwell.make_matrix(unknowns, tell), path)
+    if order == "natural":
+        return path
+    other = folder / f"maxwell_{unknowns}_{order}.mtx"
+    if not other.exists():
+        maxwell.write_matrix(maxwell.reordered(maxwell.read_matrix(path), order), other)
+    return other
+
+
+def run_case(case: Case, program: Program, folder: Path, tell: Callable[[str], None]) -> Outcome:
+    """Run one case. UserError where it fails or its answer is wrong."""
+    command = [str(folder / program.file), *program.arguments]
+    if program.unknowns:
+        command += ["--matrix", str(matrix_file(program.unknowns, case.order, tell))]
+    command += ["--iterations", str(program.iterations), "--initialise", case.initialise]
+    # The paper's directive stands in the first iteration: the program says where that is.
+    command += ["--mark-iterations"]
+    options = {option.env for option in load_options()}
+    variables = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("OMP_") and name not in options
+    }
+    variables |= {
+        "OMP_NUM_THREADS": str(case.threads),
+        "OMP_WAIT_POLICY": "passive",
+        "OMP_PROC_BIND": "close" if case.close else "spread",
+        "OMP_PLACES": "cores",
+        "PYTHONPATH": str(tree()),
+    }
+    with tempfile.TemporaryDirectory(prefix="homing-lof-") as temporary:
+        path = Path(temporary) / "run.json"
+        words = [
+            sys.executable,
+            "-m",
+            "homing",
+            "run",
+            *case.words(),
+            "--summary",
+            "none",
+            "--json",
+            str(path),
+        ]
+        begin = time.monotonic()
+        try:
+            done = subprocess.run(
+                [*words, "--", *command],
+                env=variables,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=_TIMEOUT,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise UserError(f"{case.program}: no end after {_TIMEOUT:.0f} s", 1) from error
+        seconds = time.monotonic() - begin
+        if done.returncode != 0:
+            reason = " ".join((done.stderr or done.stdout).split())[-400:]
+            raise UserError(f"{' '.join(command)} ended with {done.returncode}: {reason}", 1)
+        found = json.loads(path.read_text())
+        if not found["processes"] or not found["counts"]:
+            raise UserError(f"{' '.join(command)}: nothing was counted: {' '.join(done.stderr.split())}", 1)
+        return read_outcome(found, done.stdout, case, seconds)
+
+
+def read_outcome(found: Mapping[str, Any], stdout: str, case: Case, seconds: float) -> Outcome:
+    """What is kept, from the JSON of `homing run` and the program's output.
+
+    Of the iterations those that the program marked: they end with the last but one, since the last mark
+    begins one more. Before the first mark homing may have found some of its own.
+    """
+    counts, output = found["counts"], parse_output(stdout)
+    process = found["processes"][0]
+    end = int(process["iterations"]["count"])
+    marked = {int(one["number"]): one["misses"] for one in counts["iterations"]}
+    return Outcome(
+        iterations=[Iteration(marked[at]) for at in range(end - output.count, end) if at in marked],
+        moved_bytes=int(process["moved_bytes"]),
+        faults=int(process["faults"]),
+        bytes=output.bytes,
+        page=case.page,
+        verification=output.verification,
+        results=output.results,
+        accesses=int(counts["run"]["accesses"]),
+        seconds=seconds,
+        areas={
+            str(area["title"] or area["name"]): [int(area["total_misses"]), int(area["remote_misses"])]
+            for area in counts["areas"]
+        },
+    )

@@ -1,0 +1,1 @@
+"""Simulated ccNUMA machines: `homing cc`, `homing machine`, `homing run --on MACHINE`."""

@@ -1,0 +1,209 @@
+"""What the simulator counted, as the `counts` of the JSON file (docs/json.md): the same names as the lab's
+counter has."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homing.record_rows import Counted
+from homing.simulate.time_model import estimate
+
+if TYPE_CHECKING:
+    from homing.report.names import Namer
+    from homing.report.results import AreaResult, ProcessResult
+
+#: Version of the counts; the lab's counter has its own of the same number.
+VERSION = 1
+
+#: The fact in which the launcher tells the record what was simulated.
+FACT = "simulated"
+
+
+def simulated_counts(process: ProcessResult, namer: Namer) -> dict[str, Any] | None:
+    """The counts of one process; None where nothing was simulated."""
+    record = process.record
+    by_scope: dict[str, list[Counted]] = {}
+    for one in record.counted:
+        by_scope.setdefault(one.scope, []).append(one)
+    if "run" not in by_scope:
+        return None
+    stated = _stated(record.facts.get(FACT, ""))
+    run = by_scope["run"][-1]
+    total = figures([run])
+    total["oracle_remote_misses"] = run.oracle_remote
+    total["oracle_remote_fraction"] = _ratio(run.oracle_remote, total["total_misses"])
+    moved, calls, page_bytes = record.simulated_moves
+    return {
+        "version": VERSION,
+        "source": "simulator",
+        "machine": stated.get("machine", {"nodes": record.node_count}),
+        "cache": stated.get("cache", {}),
+        "run": total,
+        "phases": [],
+        "oracle": [],
+        "iterations": [{"number": one.id, **figures([one])} for one in by_scope.get("iteration", [])],
+        "regions": [
+            {
+                "object": one.object,
+                "offset": one.offset,
+                "symbol": one.symbol or _function(namer, one),
+                "count": one.entries,
+                **figures([one]),
+            }
+            for one in by_scope.get("region", [])
+        ],
+        "areas": _areas(process.areas, by_scope.get("area", []), total["total_misses"]),
+        "lines": _lines(by_scope.get("place", []), namer),
+        "moved_pages": moved,
+        "move_calls": calls,
+        "moved_bytes": moved * page_bytes,
+        "time": estimate(stated["time"], total["remote_fraction"], calls, moved)
+        if "time" in stated
+        else None,
+    }
+
+
+def _stated(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text) if text else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def figures(counted: Iterable[Counted]) -> dict[str, Any]:
+    """The figures of one scope, or of several together."""
+    parts = list(counted)
+    matrix = sum((one.misses for one in parts[1:]), parts[0].misses)
+    total = int(matrix.sum())
+    remote = total - int(np.trace(matrix))
+    return {
+        "accesses": sum(one.accesses for one in parts),
+        "misses": matrix.tolist(),
+        "total_misses": total,
+        "remote_misses": remote,
+        "remote_fraction": _ratio(remote, total),
+        "home_shares": [_ratio(int(served), total) for served in matrix.sum(axis=0)],
+        "invalidation_misses": sum(one.invalidation_misses for one in parts),
+        "upgrades": sum(one.upgrades for one in parts),
+        "shared_hits": sum(one.shared_hits for one in parts),
+    }
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+def _function(namer: Namer, one: Counted) -> str | None:
+    place = namer.place(one.object, one.offset + 1)
+    return place.function if place is not None and place.function else None
+
+
+def variable(area: AreaResult) -> str:
+    """The name that the program's author would use: the array's own, or the one that an allocation was
+    given to."""
+    name = area.area.name if area.area.kind == "static" else ""
+    if name:
+        return name.strip("/").split("::")[-1]
+    names = allocated_names(area.name.text)
+    # One statement may allocate several: the title numbers them in the order of the code.
+    numbered = re.search(r" \[(\d+) of (\d+)\]$", area.name.title)
+    if numbered and int(numbered[2]) == len(names):
+        return names[int(numbered[1]) - 1]
+    return names[0] if len(names) == 1 or (names and not numbered) else ""
+
+
+def allocated_names(text: str) -> list[str]:
+    """The variables that a statement allocates: of Fortran's allocate, or of C's u = malloc(...)."""
+    found = re.search(r"\ballocate\s*\(", text, re.IGNORECASE)
+    if not found:
+        return re.findall(r"([A-Za-z_]\w*)\s*(?:\[[^]]*\])?\s*=(?!=)", text)
+    names, depth, word = [], 0, ""
+    for letter in text[found.end() :]:
+        if depth == 0 and letter == "(":
+            names.append(word.strip().split("%")[-1])
+        depth += (letter == "(") - (letter == ")")
+        word = "" if letter == "," and depth == 0 else word + letter
+        if depth < 0:
+            break
+    return [name for name in names if re.fullmatch(r"[A-Za-z_]\w*", name)]
+
+
+def _areas(areas: list[AreaResult], counted: list[Counted], total: int) -> list[dict[str, Any]]:
+    by_id = {one.id: one for one in counted}
+    listed = []
+    for area in areas:
+        parts = [by_id[number] for number in area.ids if number in by_id]
+        if not parts:
+            continue
+        own = figures(parts)
+        own.pop("accesses")  # only misses are known array by array
+        listed.append(
+            {
+                "id": area.area.id,
+                "name": area.area.name or area.name.title,
+                "variable": variable(area) or None,
+                "title": area.name.title,
+                "bytes": area.bytes,
+                "share": _ratio(own["total_misses"], total),
+                **own,
+            }
+        )
+    return sorted(listed, key=lambda one: -one["total_misses"])
+
+
+def _lines(places: list[Counted], namer: Namer) -> list[dict[str, Any]]:
+    """Places in the code, those of one source line together, the most misses first."""
+    by_line: dict[tuple[str, int, str], list[Counted]] = {}
+    for one in places:
+        place = namer.place(one.object, one.offset)
+        if place is not None and place.line:
+            key = (place.file, place.line, place.function)
+        else:
+            key = (one.object, 0, one.symbol or f"{os.path.basename(one.object)}+{one.offset:#x}")
+        by_line.setdefault(key, []).append(one)
+    lines = []
+    for (file, line, function), parts in by_line.items():
+        own = figures(parts)
+        own.pop("accesses")
+        lines.append({"file": file, "line": line or None, "function": function or None, **own})
+    return sorted(lines, key=lambda one: -one["total_misses"])
+
+
+def joined_counts(counts: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The counts of a run: of its one process, or the sums over several, whose details stay with them."""
+    if len(counts) <= 1:
+        return counts[0] if counts else None
+    nodes = {len(one["run"]["misses"]) for one in counts}
+    if len(nodes) != 1:
+        return None
+    matrix = np.sum([one["run"]["misses"] for one in counts], axis=0)
+    total = int(matrix.sum())
+    remote = total - int(np.trace(matrix))
+    run = {
+        name: sum(one["run"][name] for one in counts)
+        for name in ("accesses", "invalidation_misses", "upgrades", "shared_hits", "oracle_remote_misses")
+    }
+    return {
+        **counts[0],
+        "run": {
+            **run,
+            "misses": matrix.tolist(),
+            "total_misses": total,
+            "remote_misses": remote,
+            "remote_fraction": _ratio(remote, total),
+            "home_shares": [_ratio(int(served), total) for served in matrix.sum(axis=0)],
+            "oracle_remote_fraction": _ratio(run["oracle_remote_misses"], total),
+        },
+        "iterations": [],
+        "regions": [],
+        "areas": [area for one in counts for area in one["areas"]],
+        "lines": [],
+        **{name: sum(one[name] for one in counts) for name in ("moved_pages", "move_calls", "moved_bytes")},
+    }

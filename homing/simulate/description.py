@@ -1,0 +1,127 @@
+"""What the simulator is told: the described machine and the user's wishes, as the TOML file that
+simulator/described.cpp reads."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from homing.errors import UserError
+from homing.simulate.machines import Cache, Machine
+from homing.simulate.time_model import Calibration
+
+#: Accesses that a thread has before the next one's turn, unless the user says otherwise.
+TURN = 1000
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """The pages of the arrays `area` (a name with * and ?): cycle pages a node by turns, 0: blocks."""
+
+    area: str
+    cycle: int
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user asked of a simulation."""
+
+    initial: str = "first-touch"
+    binding: str = "spread"
+    places: tuple[tuple[int, ...], ...] = ()
+    distributions: tuple[Distribution, ...] = ()
+    seed: int = 1
+    turn: int = 0
+    lines: bool = False
+    calibration: Calibration | None = None
+
+
+def parse_distributions(text: str | None) -> tuple[Distribution, ...]:
+    """ARRAY=block, ARRAY=cyclic, ARRAY=cyclic(K), separated by commas."""
+    found = []
+    for part in (text or "").split(","):
+        if not part:
+            continue
+        match = re.fullmatch(r"\s*([^=]+?)\s*=\s*(block|cyclic)(?:\(([1-9][0-9]{0,8})\))?\s*", part)
+        if not match or (match[2] == "block" and match[3]):
+            raise UserError(f"--distribute {part}: must be ARRAY=block, ARRAY=cyclic or ARRAY=cyclic(K)")
+        found.append(Distribution(match[1], 0 if match[2] == "block" else int(match[3] or 1)))
+    return tuple(found)
+
+
+def stated(machine: Machine, wishes: Wishes) -> dict[str, Any]:
+    """What the record keeps of the simulation, for the summary and `homing report`."""
+    shared = machine.shared
+    return {
+        "machine": {
+            "name": machine.name,
+            "title": machine.title,
+            "nodes": machine.nodes,
+            "cpus": machine.cpu_count,
+            "cpus_per_node": max(machine.cpus),
+        },
+        "cache": {
+            "kib": machine.private.bytes / 1024,
+            "ways": machine.private.ways,
+            "line": machine.line,
+            "coherent": True,
+            "indexed": "virtual",
+            "replacement": "LRU",
+            "private_to": "thread",
+            "shared_kib": shared.bytes / 1024 if shared else 0,
+            "shared_ways": shared.ways if shared else 0,
+            "shared_cpus": shared.cpus if shared else 0,
+            "page_bytes": machine.page,
+        },
+        "time": {
+            "ratio": machine.time.ratio,
+            "m": list(wishes.calibration.m(machine.time.ratio) if wishes.calibration else machine.time.m),
+            "calibrated": wishes.calibration is not None,
+            "migration_call_us": machine.time.migration_call_us,
+            "migration_page_us": machine.time.migration_page_us,
+        },
+        "initial": wishes.initial,
+        "turn": wishes.turn,
+    }
+
+
+def _cache(cache: Cache) -> str:
+    return f"{{ bytes = {cache.bytes}, ways = {cache.ways}, cpus = {cache.cpus} }}"
+
+
+def description(machine: Machine, wishes: Wishes) -> str:
+    """The file. JSON's texts, numbers and lists are TOML's as well."""
+    values: dict[str, Any] = {
+        "name": machine.name,
+        "cpus": list(machine.cpus),
+        "memory": list(machine.memory),
+        "distances": [list(row) for row in machine.distances],
+        "page": machine.page,
+        "line": machine.line,
+        "initial": wishes.initial,
+        "binding": wishes.binding,
+        "places": [list(place) for place in wishes.places],
+        "seed": wishes.seed,
+        "turn": wishes.turn,
+        "lines": wishes.lines,
+        "fact": json.dumps(stated(machine, wishes)),
+    }
+    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+    lines.append(f"private = {_cache(machine.private)}")
+    if machine.shared:
+        lines.append(f"shared = {_cache(machine.shared)}")
+    for one in wishes.distributions:
+        lines += ["[[distributions]]", f"area = {json.dumps(one.area)}", f"cycle = {one.cycle}"]
+    return "\n".join(lines) + "\n"
+
+
+def costs(machine: Machine) -> str:
+    """The stated costs by which the engine decides whether a move is worth while (--costs)."""
+    return (
+        f"local_ns = {machine.local_ns}\n"
+        f"remote_ns = {machine.local_ns * machine.time.ratio}\n"
+        f"move_call_us = {machine.time.migration_call_us}\n"
+        f"move_page_us = {machine.time.migration_page_us}\n"
+    )

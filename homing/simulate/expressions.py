@@ -1,0 +1,235 @@
+"""The conditions of --fail-if: comparisons over the figures of the JSON file.
+
+    remote_fraction > 0.1
+    area.u.remote_fraction > 0.2 and total_misses > 1000
+    any_area.remote_fraction > 0.5 or not (home_share.0 < 0.4)
+
+A figure is one of `counts.run`, `area.NAME.FIGURE` (an array by its name or the variable it was given to),
+`any_area.FIGURE` (arrays with at least 1 % of the misses), `home_share.NODE`, or `moved_pages`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from homing.errors import UserError
+
+#: The exit status where the condition is true.
+FAILED = 96
+
+#: Arrays with a smaller share of all misses are not looked at by any_area.
+LEAST_SHARE = 0.01
+
+FIGURES = (
+    "accesses",
+    "total_misses",
+    "remote_misses",
+    "remote_fraction",
+    "invalidation_misses",
+    "upgrades",
+    "shared_hits",
+    "oracle_remote_fraction",
+    "oracle_remote_misses",
+)
+AREA_FIGURES = ("total_misses", "remote_misses", "remote_fraction", "share")
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+)\s*(?P<percent>%)?|(?P<compare>[<>]=?|==|!=)"
+    r"|(?P<bracket>[()])|(?P<quoted>\"[^\"]*\")|(?P<word>[A-Za-z_][\w.*?:/@+\-\[\]]*))"
+)
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+}
+
+
+@dataclass
+class Verdict:
+    """true: the condition holds. reasons: the comparisons that made it so, with the arrays' names."""
+
+    true: bool
+    reasons: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A condition, parsed: `tree` is a nested tuple."""
+
+    text: str
+    tree: Any
+
+    @staticmethod
+    def parse(text: str) -> Expression:
+        """UserError where it is no condition."""
+        return Expression(text, _Parser(text).whole())
+
+    def judge(self, counts: dict[str, Any]) -> Verdict:
+        """Is it true for these counts (docs/json.md)? UserError where a figure is not there."""
+        return _judge(self.tree, counts, self.text)
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[tuple[str, str]] = []
+        at = 0
+        while at < len(text.rstrip()):
+            found = _TOKEN.match(text, at)
+            if not found:
+                raise self.fail(f"cannot be read at {text[at:].strip()!r}")
+            kind = next(name for name in ("number", "compare", "bracket", "quoted", "word") if found[name])
+            value = found[kind]
+            if kind == "number" and found["percent"]:
+                value = str(float(value) / 100)
+            self.tokens.append((kind, value))
+            at = found.end()
+        self.at = 0
+
+    def fail(self, reason: str) -> UserError:
+        return UserError(f"--fail-if {self.text}: {reason}")
+
+    def peek(self) -> tuple[str, str]:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ("end", "")
+
+    def take(self) -> tuple[str, str]:
+        token = self.peek()
+        self.at += 1
+        return token
+
+    def whole(self) -> Any:
+        tree = self.any_of()
+        if self.peek()[0] != "end":
+            raise self.fail(f"what is {self.peek()[1]!r}?")
+        return tree
+
+    def any_of(self) -> Any:
+        parts = [self.all_of()]
+        while self.peek() == ("word", "or"):
+            self.take()
+            parts.append(self.all_of())
+        return parts[0] if len(parts) == 1 else ("or", parts)
+
+    def all_of(self) -> Any:
+        parts = [self.one()]
+        while self.peek() == ("word", "and"):
+            self.take()
+            parts.append(self.one())
+        return parts[0] if len(parts) == 1 else ("and", parts)
+
+    def one(self) -> Any:
+        if self.peek() == ("word", "not"):
+            self.take()
+            return ("not", self.one())
+        if self.peek() == ("bracket", "("):
+            self.take()
+            inside = self.any_of()
+            if self.take() != ("bracket", ")"):
+                raise self.fail("a bracket is not closed")
+            return inside
+        kind, name = self.take()
+        if kind != "word":
+            raise self.fail(f"expects the name of a figure, not {name!r}" if name else "ends too early")
+        self.check_name(name)
+        kind, operator = self.take()
+        if kind != "compare":
+            raise self.fail(f"expects one of {' '.join(_COMPARE)} after {name}")
+        kind, number = self.take()
+        if kind != "number":
+            raise self.fail(f"expects a number after {operator}")
+        return ("compare", name, operator, float(number))
+
+    def check_name(self, name: str) -> None:
+        prefix, _, figure = name.rpartition(".")
+        if name in FIGURES or name == "moved_pages":
+            return
+        if prefix == "home_share" and figure.isdigit():
+            return
+        if prefix == "any_area" or prefix.startswith("area."):
+            if figure in AREA_FIGURES:
+                return
+            raise self.fail(f"{figure or name}: must be one of {', '.join(AREA_FIGURES)}")
+        raise self.fail(
+            f"{name}: there are {', '.join(FIGURES)}, moved_pages, home_share.NODE, "
+            "area.NAME.FIGURE and any_area.FIGURE"
+        )
+
+
+def _judge(tree: Any, counts: dict[str, Any], text: str) -> Verdict:
+    if tree[0] == "compare":
+        return _compare(tree[1], tree[2], tree[3], counts, text)
+    if tree[0] == "not":
+        inner = _judge(tree[1], counts, text)
+        return Verdict(not inner.true, [] if inner.true else ["not: the condition inside is false"])
+    verdicts = [_judge(part, counts, text) for part in tree[1]]
+    true = all(one.true for one in verdicts) if tree[0] == "and" else any(one.true for one in verdicts)
+    return Verdict(true, [reason for one in verdicts if one.true for reason in one.reasons] if true else [])
+
+
+def _compare(name: str, operator: str, limit: float, counts: dict[str, Any], text: str) -> Verdict:
+    compare = _COMPARE[operator]
+    reasons = [
+        f"{label} = {value:.6g} {operator} {limit:g}"
+        for label, value in _values(name, counts, text)
+        if compare(value, limit)
+    ]
+    if reasons and not name.startswith(("area.", "any_area.")):
+        reasons += _offenders(counts)
+    return Verdict(bool(reasons), reasons)
+
+
+def _values(name: str, counts: dict[str, Any], text: str) -> list[tuple[str, float]]:
+    prefix, _, figure = name.rpartition(".")
+    if name in FIGURES:
+        return [(name, float(counts["run"][name]))]
+    if name == "moved_pages":
+        return [(name, float(counts["moved_pages"]))]
+    if prefix == "home_share":
+        shares = counts["run"]["home_shares"]
+        if int(figure) >= len(shares):
+            raise UserError(f"--fail-if {text}: {name}: the machine has {len(shares)} nodes, from 0")
+        return [(name, float(shares[int(figure)]))]
+    areas = counts["areas"]
+    if prefix == "any_area":
+        chosen = [one for one in areas if one["share"] >= LEAST_SHARE]
+    else:
+        wanted = prefix.removeprefix("area.")
+        chosen = [one for one in areas if _is_called(one, wanted)]
+        if not chosen:
+            known = sorted({one["variable"] or one["name"] for one in areas})
+            raise UserError(
+                f"--fail-if {text}: there is no array {wanted}; there are {', '.join(known) or 'none'}"
+            )
+    return [(f"{_label(one)}: {figure}", float(one[figure])) for one in chosen]
+
+
+def _is_called(area: dict[str, Any], wanted: str) -> bool:
+    names = [area["name"], area["variable"] or "", area["name"].strip("/").split("::")[-1]]
+    return any(fnmatchcase(name.lower(), wanted.lower()) for name in names if name)
+
+
+def _label(area: dict[str, Any]) -> str:
+    return (
+        f"{area['variable']} ({area['title']})"
+        if area["variable"] not in (None, area["title"])
+        else area["title"]
+    )
+
+
+def _offenders(counts: dict[str, Any]) -> list[str]:
+    """The arrays behind the run's remote misses."""
+    areas = sorted(counts["areas"], key=lambda one: -one["remote_misses"])
+    total = counts["run"]["remote_misses"]
+    return [
+        f"{_label(one)}: {100 * one['remote_fraction']:.1f} % of its misses remote, "
+        f"{100 * one['remote_misses'] / total:.0f} % of all remote misses"
+        for one in areas[:5]
+        if total and one["remote_misses"] >= 0.01 * total
+    ]

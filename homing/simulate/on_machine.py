@@ -1,0 +1,262 @@
+"""`homing run --on MACHINE`: the same run on a described machine.
+
+The program runs here, with the simulator's library preloaded; the records come back as from any run, with
+the counts in them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from homing import environment, launch
+from homing.elf import read_elf
+from homing.errors import UserError
+from homing.installation import find_binary
+from homing.run import Request, find_records, keep_records, record_pattern, report
+from homing.simulate import machines, places
+from homing.simulate.description import TURN, Wishes, costs, description, parse_distributions
+from homing.simulate.expressions import FAILED, Expression
+from homing.simulate.machines import Machine
+from homing.simulate.time_model import parse_calibration
+
+if TYPE_CHECKING:
+    from homing.report.results import Results
+
+#: personality(2).
+_ADDR_NO_RANDOMIZE = 0x0040000
+
+LIBRARY = "libhoming_simulator.so"
+HOW_TO_BUILD = "build it with `homing cc` (homing cc gcc -fopenmp ..., or CC=homing-gcc FC=homing-gfortran)"
+
+
+@dataclass
+class Simulated:
+    """One run: the child's wait status, its process id, and what was found in its records."""
+
+    status: int
+    child: int
+    results: Results
+    kept: list[str]
+
+
+def find_simulator() -> str:
+    """The library with the simulator in it; HOMING_SIMULATOR_LIBRARY overrides."""
+    path = os.environ.get("HOMING_SIMULATOR_LIBRARY") or find_binary(LIBRARY)
+    if path is None or not os.path.isfile(path):
+        raise UserError(
+            f"{LIBRARY} was not built with this homing: build it, or set HOMING_SIMULATOR_LIBRARY"
+        )
+    return os.path.abspath(path)
+
+
+def run(request: Request, name: str, given: dict[str, Any]) -> int:
+    """Run the command on the machine; returns the exit status of `homing run` as a wait status."""
+    machine = machines.changed(machines.find(name), given["page_size"], given["cache"], given["shared_cache"])
+    expression = Expression.parse(given["fail_if"]) if given["fail_if"] is not None else None
+    if given["sweep"] not in (None, "cache"):
+        raise UserError(f"--sweep {given['sweep']}: must be cache")
+    turn = given["turn"]
+    if turn is not None and not 1 <= turn <= 1_000_000_000:
+        raise UserError(f"--turn {turn}: must be a number of accesses from 1 to 1,000,000,000")
+    wishes = Wishes(
+        initial=request.options.pop("HOMING_INITIAL", os.environ.get("HOMING_INITIAL") or "first-touch"),
+        binding=places.binding(os.environ),
+        places=tuple(tuple(place) for place in places.places(os.environ, machine)),
+        distributions=parse_distributions(given["distribute"]),
+        seed=int(float(request.options.get("HOMING_SEED", "1"))),
+        turn=(turn or TURN) if given["deterministic"] or turn is not None else 0,
+        lines=given["lines"],
+        calibration=parse_calibration(given["calibrate"]),
+    )
+    path = launch.find_command(request.command[0])
+    _check(path)
+    library = find_simulator()
+    folder = tempfile.mkdtemp(prefix="homing-")
+    try:
+        done = simulate(request, path, library, machine, wishes, folder)
+        status = done.status
+        try:
+            _say_missing(done.results, path)
+            if given["sweep"] and done.results.counts is not None:
+                from homing.simulate.sweep import sweep
+
+                done.results.counts["sweep"] = sweep(
+                    machine,
+                    lambda other, at: (
+                        simulate(
+                            replace(request, record=""),
+                            path,
+                            library,
+                            other,
+                            wishes,
+                            os.path.join(folder, str(at)),
+                            True,
+                        ).results.counts
+                    ),
+                )
+            report(request, done.results, done.child)
+            keep_records(request.record, done.kept)
+        except UserError as error:
+            # The program has run: its status is the answer, whatever becomes of the summary.
+            print(f"homing run: {error.message}", file=sys.stderr)
+        return status if expression is None else _judge(expression, done, path)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _judge(expression: Expression, done: Simulated, path: str) -> int:
+    """The wait status where a condition was given: a program that failed has the last word."""
+    if done.status != 0:
+        print("homing run: --fail-if was not looked at: the program failed", file=sys.stderr)
+        return done.status
+    try:
+        if done.results.counts is None:
+            raise UserError(f"--fail-if: nothing was counted in {path}: {HOW_TO_BUILD}")
+        verdict = expression.judge(done.results.counts)
+    except UserError as error:  # a test that cannot be made has not passed
+        print(f"homing run: {error.message}", file=sys.stderr)
+        return error.status << 8
+    if not verdict.true:
+        return 0
+    print(f"homing run: --fail-if {expression.text}: true", file=sys.stderr)
+    for line in verdict.reasons:
+        print(f"  {line}", file=sys.stderr)
+    return FAILED << 8
+
+
+def _check(path: str) -> None:
+    """What is known before the start."""
+    elf = read_elf(path)
+    if elf is not None and not elf.interpreter:
+        raise UserError(f"{path}: is statically linked, and cannot be simulated: link it dynamically")
+    try:
+        with open("/proc/sys/vm/overcommit_memory") as file:
+            if file.read().strip() == "2":
+                raise UserError(
+                    "the simulator reserves some 10 TiB of address space (not of memory), which "
+                    "vm.overcommit_memory=2 refuses: sysctl vm.overcommit_memory=0"
+                )
+    except OSError:
+        pass
+
+
+def simulate(
+    request: Request,
+    path: str,
+    library: str,
+    machine: Machine,
+    wishes: Wishes,
+    folder: str,
+    quiet: bool = False,
+) -> Simulated:
+    """One run with one machine. quiet: the program's output goes nowhere."""
+    from homing.report.results import read_results
+
+    os.makedirs(folder, exist_ok=True)
+    variables, notes = _environment(machine, wishes, folder, request.options)
+    pattern = record_pattern(request.record, folder)
+    variables["HOMING_RECORD"] = pattern
+    environment.preload(variables, library, folder)
+    elf = read_elf(path)
+    if elf is not None and any(needed.startswith(b"libtsan.so") for needed in elf.needed):
+        # Linked with GCC's sanitizer: the loader finds our library of that name first.
+        drop_in = os.path.join(os.path.dirname(library), "homing", "drop-in")
+        others = variables.get("LD_LIBRARY_PATH", "")
+        variables["LD_LIBRARY_PATH"] = f"{drop_in}:{others}" if others else drop_in
+    before = {one: os.stat(one).st_ino for one in find_records(pattern)}
+    begin = time.monotonic()
+    with _silenced(quiet), _fixed_addresses(wishes.turn > 0):
+        child, status = launch.run_child(path, request.command, variables)
+    seconds = time.monotonic() - begin
+    kept = [one for one in find_records(pattern) if os.stat(one).st_ino != before.get(one)]
+    results = read_results(kept, budget=None if wishes.lines else 5.0)
+    results.command = request.command
+    results.status = launch.exit_status(status)
+    results.seconds = seconds
+    results.notes = [*notes, *results.notes]
+    return Simulated(status, child, results, kept)
+
+
+@contextmanager
+def _fixed_addresses(wanted: bool) -> Iterator[None]:
+    """Children find their memory at the same addresses at every run: which lines share a set of a cache, and
+    which data a page, depends on them."""
+    libc = ctypes.CDLL(None)
+    before = libc.personality(0xFFFFFFFF) if wanted else -1
+    if before >= 0:
+        libc.personality(before | _ADDR_NO_RANDOMIZE)
+    try:
+        yield
+    finally:
+        if before >= 0:
+            libc.personality(before)
+
+
+class _silenced:
+    """stdout to nowhere while a child is started and waited for."""
+
+    def __init__(self, wanted: bool) -> None:
+        self.wanted = wanted
+        self.saved = -1
+
+    def __enter__(self) -> None:
+        if self.wanted:
+            sys.stdout.flush()
+            self.saved = os.dup(1)
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
+            os.close(nowhere)
+
+    def __exit__(self, *_: object) -> None:
+        if self.wanted:
+            os.dup2(self.saved, 1)
+            os.close(self.saved)
+
+
+def _environment(
+    machine: Machine, wishes: Wishes, folder: str, options: dict[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    variables = dict(os.environ)
+    for name in places.VARIABLES:
+        variables.pop(name, None)
+    variables.update(
+        {
+            # The runtime must not place threads on this computer, nor spin where threads outnumber its cores.
+            "OMP_PROC_BIND": "false",
+            "OMP_WAIT_POLICY": "passive",
+            "OMP_DYNAMIC": "false",
+            "KMP_BLOCKTIME": "0",
+            # The simulator places pages at first touch; the engine need not place them once more.
+            "HOMING_INITIAL": wishes.initial,
+        }
+    )
+    variables.setdefault("OMP_NUM_THREADS", str(machine.cpu_count))
+    variables.setdefault("HOMING_GRANULE", str(machine.page))
+    notes: list[str] = []
+    if "HOMING_COSTS" not in variables:
+        costs_path = os.path.join(folder, "costs.toml")
+        with open(costs_path, "w", encoding="utf-8") as file:
+            file.write(costs(machine))
+        variables["HOMING_COSTS"] = costs_path
+    variables.update(options)
+    stated = os.path.join(folder, "machine.toml")
+    with open(stated, "w", encoding="utf-8") as file:
+        file.write(description(machine, wishes))
+    variables["HOMING_SIMULATOR"] = stated
+    return variables, notes
+
+
+def _say_missing(results: Results, path: str) -> None:
+    """A program that was not built for this gets a line that says how."""
+    if results.counts is None:
+        results.aside = results.aside or f"nothing was counted in {os.path.basename(path)}: {HOW_TO_BUILD}"
+        print(f"homing run: {results.aside}", file=sys.stderr)

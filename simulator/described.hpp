@@ -1,0 +1,59 @@
+// The described machine and what the user wants of it, as `homing run --on MACHINE` writes it down for the
+// process: a TOML file whose name is in HOMING_SIMULATOR. It is complete and checked
+// (homing/simulate/machines.py does both), so what is wrong here is a mistake of ours.
+#pragma once
+
+#include "machine/machine.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace homing::simulator {
+
+enum class Initial : std::uint8_t { first_touch, round_robin, random, single_node };
+enum class Binding : std::uint8_t { spread, close, primary };
+
+struct Cache {
+    std::uint64_t bytes = 0; ///< 0: there is none
+    unsigned ways = 1;
+    unsigned cpus = 1; ///< that share it
+};
+
+/// Pages of the area `name` are first placed so, whoever touches them: the owner of page p of n is
+/// block: p * nodes / n, cyclic(k): (p / k) mod nodes.
+struct Distribution {
+    std::string area;
+    std::uint64_t cycle = 0; ///< pages; 0: block
+};
+
+struct Described {
+    std::string name;
+    std::vector<int> cpus;             ///< of each node
+    std::vector<std::uint64_t> memory; ///< bytes of each node
+    std::vector<std::vector<double>> distances;
+    std::uint64_t page = 4096;
+    std::uint64_t line = 64;
+    Cache own;    ///< private to a thread
+    Cache shared; ///< last level, shared by `shared.cpus` CPUs of a node
+    Initial initial = Initial::first_touch;
+    Binding binding = Binding::spread;
+    std::vector<std::vector<int>> places; ///< CPUs by number
+    std::vector<Distribution> distributions;
+    std::uint64_t seed = 1;
+    std::int64_t turn = 0; ///< accesses that a thread has before the next one's turn; 0: all run at once
+    std::string fact;      ///< for the record: what the launcher wants to find there
+    bool lines = false;    ///< count by place in the code, too
+
+    int nodes() const noexcept { return static_cast<int>(cpus.size()); }
+    int cpu_count() const noexcept;
+    int node_of_cpu(int cpu) const noexcept;
+};
+
+/// Reads the file. Empty string: done; otherwise what is wrong.
+std::string read_described(const char* path, Described& described);
+
+/// The same as the engine's machine.
+Machine machine_of(const Described& described);
+
+} // namespace homing::simulator

@@ -1,0 +1,78 @@
+// Memory functions of the C library, which no compiler instruments: their accesses are counted, a line at a
+// time, and the real function does the work. Calls of programs and of libraries (libgfortran copies array
+// sections so) come by here; those inside the C library itself do not.
+#include "base/inside.hpp"
+#include "doors/export.hpp"
+#include "model.hpp"
+
+#include <cstring>
+#include <cwchar>
+
+namespace homing::simulator {
+namespace {
+
+using doors::Real;
+
+/// Small ones come through expansion by the compiler; calls of a few bytes are not worth the look.
+bool counts() noexcept { return current_thread() != nullptr && !is_inside(); }
+
+/// Before the dynamic linker has resolved the real function (it calls memset itself), bytes go one by one.
+template <class Function> Function* known(Real<Function>& real) noexcept {
+    static constinit thread_local bool looking = false;
+    if (looking) return nullptr;
+    looking = true;
+    Function* function = real.get();
+    looking = false;
+    return function;
+}
+
+} // namespace
+} // namespace homing::simulator
+
+using homing::doors::Real;
+using namespace homing::simulator;
+
+#define HERE __builtin_return_address(0)
+
+extern "C" {
+
+HOMING_EXPORT void* memcpy(void* __restrict to, const void* __restrict from, std::size_t bytes) noexcept {
+    static constinit Real<void*(void*, const void*, std::size_t)> real{"memcpy"};
+    if (counts()) {
+        access_range(from, bytes, 0, HERE);
+        access_range(to, bytes, 1, HERE);
+    }
+    if (auto* function = known(real)) return function(to, from, bytes);
+    auto* out = static_cast<volatile char*>(to);
+    for (std::size_t i = 0; i < bytes; ++i)
+        out[i] = static_cast<const char*>(from)[i];
+    return to;
+}
+
+HOMING_EXPORT void* memmove(void* to, const void* from, std::size_t bytes) noexcept {
+    static constinit Real<void*(void*, const void*, std::size_t)> real{"memmove"};
+    if (counts()) {
+        access_range(from, bytes, 0, HERE);
+        access_range(to, bytes, 1, HERE);
+    }
+    if (auto* function = known(real)) return function(to, from, bytes);
+    auto* out = static_cast<volatile char*>(to);
+    const auto* in = static_cast<const char*>(from);
+    for (std::size_t i = 0; i < bytes; ++i) {
+        const std::size_t at = out < in ? i : bytes - 1 - i;
+        out[at] = in[at];
+    }
+    return to;
+}
+
+HOMING_EXPORT void* memset(void* to, int value, std::size_t bytes) noexcept {
+    static constinit Real<void*(void*, int, std::size_t)> real{"memset"};
+    if (counts()) access_range(to, bytes, 1, HERE);
+    if (auto* function = known(real)) return function(to, value, bytes);
+    auto* out = static_cast<volatile char*>(to);
+    for (std::size_t i = 0; i < bytes; ++i)
+        out[i] = static_cast<char>(value);
+    return to;
+}
+
+} // extern "C"

@@ -1,0 +1,787 @@
+#include "model.hpp"
+
+#include "base/inside.hpp"
+#include "base/options.hpp"
+#include "base/raw_calls.hpp"
+#include "references/windows.hpp"
+#include "threads.hpp"
+#include "turns.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <linux/mempolicy.h>
+#include <mutex>
+
+namespace homing::simulator {
+namespace {
+
+constexpr int address_bits = 47;
+constexpr std::uint64_t address_mask = (std::uint64_t{1} << address_bits) - 1;
+
+// A line's state in the directory: owner << 20 | version.
+constexpr unsigned version_bits = 20;
+constexpr std::uint32_t version_mask = (1u << version_bits) - 1;
+constexpr std::uint32_t owner_nobody = 0;
+constexpr std::uint32_t owner_several = 1;
+constexpr std::uint32_t owner_first = 2; ///< + id of the thread that has it exclusively
+static_assert(most_threads + owner_first < 1u << (32 - version_bits));
+
+// A page's entry: node + 1, or 0 where it has no home; and whether it is protected.
+constexpr std::uint8_t armed = 0x80;
+constexpr std::uint8_t home_mask = 0x7f;
+
+constexpr std::uint64_t no_line = ~std::uint64_t{0}; ///< in a filter
+// In a cache 0 is an empty place: no program has anything in its line 0.
+constexpr std::uint64_t empty = 0;
+constexpr std::uint64_t filter_part = 8;
+constexpr std::int64_t endless = std::int64_t{1} << 62;
+
+struct Bound {
+    Range range;
+    int mode;
+    std::uint64_t nodes;
+};
+
+struct Tables {
+    unsigned line_shift = 6;
+    unsigned page_shift = 12;
+    unsigned ways = 1;
+    std::uint64_t set_mask = 0;
+    unsigned shared_ways = 0;
+    std::uint64_t shared_set_mask = 0;
+    int nodes = 1;
+    bool count_places = false;
+    std::uint32_t* directory = nullptr;   ///< by line
+    std::uint8_t* pages = nullptr;        ///< by page
+    std::uint32_t* page_area = nullptr;   ///< by page: area + 1
+    std::uint32_t* page_misses = nullptr; ///< by page and node
+    std::uint32_t* page_seen = nullptr;
+};
+// Constant initialisation throughout: objects that are loaded before us may run instrumented code in their
+// constructors.
+constinit Tables table;
+constinit const Described* stated = nullptr;
+constinit std::vector<SharedCache> shared_caches;
+constinit Thread* threads[most_threads] = {};
+constinit std::atomic<int> threads_made{0};
+constinit std::atomic<std::uint32_t> epoch{1};
+constinit std::atomic<bool> abandoned{false};
+constinit std::atomic<bool> any_bound{false};
+constinit thread_local Thread* self = nullptr;
+constinit std::atomic<std::uint64_t> used_pages[64] = {};
+
+/// Seldom taken: threads that come and go, areas, policies.
+constinit std::mutex seldom;
+constinit std::vector<Bound> bound;
+constinit std::vector<std::uint64_t> area_totals; ///< (area, node, home), of threads that left their node
+
+/// Pieces of the address space in which pages ever had homes: what a look at all pages goes through.
+constexpr unsigned piece_bits = 30;
+constinit std::uint8_t pieces[std::size_t{1} << (address_bits - piece_bits)] = {};
+constinit std::atomic<std::uint64_t> oracle_gone{0}; ///< remote misses of the oracle on pages that are gone
+
+std::uint64_t sets_of(const Cache& cache) { return cache.bytes / stated->line / cache.ways; }
+
+template <class T> T* reserve(std::uint64_t count) noexcept {
+    void* memory = ::mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
+}
+
+std::uint64_t page_of(Address address) noexcept { return (address & address_mask) >> table.page_shift; }
+std::uint64_t line_of(Address address) noexcept { return (address & address_mask) >> table.line_shift; }
+
+std::uint64_t mix(std::uint64_t value) noexcept {
+    value ^= value >> 31;
+    value *= 0x7fb5d329728ea185u;
+    value ^= value >> 27;
+    value *= 0x81dadef4bc2dd44du;
+    return value ^ value >> 33;
+}
+
+bool has_room(int node) noexcept {
+    return used_pages[node].load(std::memory_order_relaxed) <
+           stated->memory[static_cast<std::size_t>(node)] >> table.page_shift;
+}
+
+/// The node, or the nearest one that has room.
+int with_room(int node) noexcept {
+    if (has_room(node)) return node;
+    int best = node;
+    double least = 1e300;
+    for (int other = 0; other < table.nodes; ++other) {
+        if (other == node || !has_room(other)) continue;
+        const auto from = static_cast<std::size_t>(node);
+        const auto to = static_cast<std::size_t>(other);
+        const double distance = from < stated->distances.size() && to < stated->distances[from].size()
+                                    ? stated->distances[from][to]
+                                    : 20;
+        if (distance < least) {
+            least = distance;
+            best = other;
+        }
+    }
+    return best;
+}
+
+/// The n-th node of a set.
+int nth_node(std::uint64_t nodes, std::uint64_t n) noexcept {
+    n %= static_cast<std::uint64_t>(std::popcount(nodes));
+    for (; n > 0; --n)
+        nodes &= nodes - 1;
+    return std::countr_zero(nodes);
+}
+
+/// Where a page goes that `node` touches first.
+int first_home(std::uint64_t page, int node) noexcept {
+    if (any_bound.load(std::memory_order_acquire)) {
+        int mode = MPOL_DEFAULT;
+        std::uint64_t nodes = 0;
+        policy_of(page << table.page_shift, mode, nodes);
+        if (nodes != 0) {
+            if (mode == MPOL_INTERLEAVE) return with_room(nth_node(nodes, page));
+            return with_room(nodes >> node & 1 ? node : std::countr_zero(nodes));
+        }
+    }
+    const auto count = static_cast<std::uint64_t>(table.nodes);
+    switch (stated->initial) {
+    case Initial::round_robin:
+        return with_room(static_cast<int>(page % count));
+    case Initial::random:
+        return with_room(static_cast<int>(mix(page + (stated->seed << 40)) % count));
+    case Initial::single_node:
+        return with_room(0);
+    case Initial::first_touch:
+        break;
+    }
+    return with_room(node);
+}
+
+/// Give a page that has none a home.
+void place(std::uint64_t page, int home) noexcept {
+    std::uint8_t entry = __atomic_load_n(&table.pages[page], __ATOMIC_RELAXED);
+    if ((entry & home_mask) != 0) return;
+    const auto wanted = static_cast<std::uint8_t>((entry & armed) | (home + 1));
+    // Of two threads that touch it first one wins, as in a kernel.
+    if (__atomic_compare_exchange_n(&table.pages[page], &entry, wanted, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_RELAXED)) {
+        used_pages[home].fetch_add(1, std::memory_order_relaxed);
+        __atomic_store_n(&pieces[(page << table.page_shift) >> piece_bits], std::uint8_t{1},
+                         __ATOMIC_RELAXED);
+    }
+}
+
+/// Take lines out of a filter.
+void forget_line(Thread& one, std::uint64_t line) noexcept {
+    const unsigned parts = table.line_shift - HOMING_FILTER_SHIFT;
+    for (std::uint64_t part = line << parts; part < (line + 1) << parts; ++part) {
+        std::uint64_t& entry = one.context.filter[homing_filter_slot(part, one.context.mask)];
+        if (__atomic_load_n(&entry, __ATOMIC_RELAXED) >> 1 == part)
+            __atomic_store_n(&entry, no_line, __ATOMIC_RELAXED);
+    }
+}
+
+bool filter_holds(const Thread& one, std::uint64_t line) noexcept {
+    const unsigned parts = table.line_shift - HOMING_FILTER_SHIFT;
+    for (std::uint64_t part = line << parts; part < (line + 1) << parts; ++part)
+        if (one.context.filter[homing_filter_slot(part, one.context.mask)] >> 1 == part) return true;
+    return false;
+}
+
+/// Lines of a range of pages become invalid everywhere: the physical pages behind them are gone.
+void forget_lines(Address begin, Address end) noexcept {
+    const std::uint64_t first = line_of(begin);
+    const std::uint64_t last = first + (end - begin) / stated->line;
+    for (std::uint64_t line = first; line < last; ++line) {
+        const std::uint32_t state = __atomic_load_n(&table.directory[line], __ATOMIC_RELAXED);
+        if (state != 0)
+            __atomic_store_n(&table.directory[line], (state + 1) & version_mask, __ATOMIC_RELAXED);
+    }
+    // A few lines are looked up one by one; for many it is shorter to go through the filters.
+    const std::uint64_t from = begin >> HOMING_FILTER_SHIFT;
+    const std::uint64_t to = end >> HOMING_FILTER_SHIFT;
+    for (int id = 0; id < thread_count(); ++id) {
+        Thread& one = *threads[id];
+        if (to - from <= one.context.mask) {
+            for (std::uint64_t line = first; line < last; ++line)
+                forget_line(one, line);
+            continue;
+        }
+        for (std::uint64_t i = 0; i <= one.context.mask; ++i) {
+            std::uint64_t& entry = one.context.filter[i];
+            const std::uint64_t line = (__atomic_load_n(&entry, __ATOMIC_RELAXED) >> 1) & (address_mask >> 6);
+            if (line >= from && line < to) __atomic_store_n(&entry, no_line, __ATOMIC_RELAXED);
+        }
+    }
+}
+
+void count_place(Thread& one, const void* pc, int home) noexcept {
+    const std::size_t bytes = place_bytes();
+    if (2 * (one.place_count + 1) > one.place_slots) {
+        const std::uint32_t slots = one.place_slots ? 2 * one.place_slots : 1024;
+        char* fresh = reserve<char>(slots * bytes);
+        if (!fresh) return;
+        for (std::uint32_t i = 0; i < one.place_slots; ++i) {
+            const auto* old = reinterpret_cast<const Place*>(one.places + i * bytes);
+            if (!old->pc) continue;
+            std::size_t at = mix(reinterpret_cast<Address>(old->pc)) & (slots - 1);
+            while (reinterpret_cast<Place*>(fresh + at * bytes)->pc)
+                at = (at + 1) & (slots - 1);
+            std::memcpy(fresh + at * bytes, old, bytes);
+        }
+        if (one.places) ::munmap(one.places, one.place_slots * bytes);
+        one.places = fresh;
+        one.place_slots = slots;
+    }
+    std::size_t at = mix(reinterpret_cast<Address>(pc)) & (one.place_slots - 1);
+    for (;; at = (at + 1) & (one.place_slots - 1)) {
+        auto* place = reinterpret_cast<Place*>(one.places + at * bytes);
+        if (place->pc && place->pc != pc) continue;
+        if (!place->pc) {
+            place->pc = pc;
+            ++one.place_count;
+        }
+        ++place->misses[home];
+        return;
+    }
+}
+
+/// What a thread counted for areas belongs to the node it was on. Called with `seldom` held.
+void fold_areas(Thread& one) {
+    const auto nodes = static_cast<std::size_t>(table.nodes);
+    const std::size_t known = area_totals.size() / (nodes * nodes);
+    for (std::size_t area = 0; area < known; ++area)
+        for (std::size_t home = 0; home < nodes; ++home) {
+            std::uint32_t& count = one.area_misses[area * nodes + home];
+            area_totals[(area * nodes + static_cast<std::size_t>(one.node)) * nodes + home] += count;
+            count = 0;
+        }
+}
+
+void go_to(Thread& one, int cpu) {
+    const int node = stated->node_of_cpu(cpu);
+    one.cpu = cpu;
+    if (stated->shared.bytes) {
+        int first = 0;
+        std::size_t index = 0;
+        for (int n = 0; n < node; ++n) {
+            first += stated->cpus[static_cast<std::size_t>(n)];
+            index += (static_cast<std::size_t>(stated->cpus[static_cast<std::size_t>(n)]) +
+                      stated->shared.cpus - 1) /
+                     stated->shared.cpus;
+        }
+        one.shared = &shared_caches[index + static_cast<std::size_t>(cpu - first) / stated->shared.cpus];
+    }
+    if (node == one.node) return;
+    if (one.node >= 0) {
+        const std::lock_guard lock(seldom);
+        fold_areas(one);
+        one.moved = true;
+    }
+    one.node = node;
+    one.row = one.matrix + static_cast<std::ptrdiff_t>(node) * table.nodes;
+}
+
+void look_where(Thread& one) noexcept {
+    one.epoch = epoch.load(std::memory_order_relaxed);
+    one.order = static_cast<std::uint64_t>(one.ordinal);
+    go_to(one, cpu_of_caller(*stated, one.main, one.ordinal, one.order));
+}
+
+/// A miss that the shared cache does not serve either.
+__attribute__((noinline)) void miss(Thread& one, std::uint64_t page, int home, const void* pc) noexcept {
+    ++one.row[home];
+    const std::uint32_t area = __atomic_load_n(&table.page_area[page], __ATOMIC_RELAXED);
+    if (area != 0)
+        ++one.area_misses[static_cast<std::size_t>(area - 1) * static_cast<std::size_t>(table.nodes) +
+                          static_cast<std::size_t>(home)];
+    __atomic_fetch_add(&table.page_misses[page * static_cast<std::uint64_t>(table.nodes) +
+                                          static_cast<std::uint64_t>(one.node)],
+                       1, __ATOMIC_RELAXED);
+    if (table.count_places) count_place(one, pc, home);
+}
+
+/// True: the shared cache has the line in this version. Afterwards it has it in any case.
+bool shared_has(const SharedCache& cache, std::uint64_t line, std::uint64_t wanted) noexcept {
+    std::uint64_t* set = cache.tags + (line & table.shared_set_mask) * table.shared_ways;
+    std::uint64_t carried = wanted;
+    for (unsigned way = 0; way < table.shared_ways; ++way) {
+        const std::uint64_t here = __atomic_load_n(&set[way], __ATOMIC_RELAXED);
+        __atomic_store_n(&set[way], carried, __ATOMIC_RELAXED);
+        if (here >> version_bits == line) return here == wanted;
+        carried = here;
+    }
+    return false;
+}
+
+/// Take a line into the private cache; `way` is where an outdated copy of it is, or `ways`.
+void take_in(Thread& one, std::uint64_t* set, unsigned way, std::uint64_t wanted) noexcept {
+    const unsigned ways = table.ways;
+    if (way == ways) {
+        way = ways - 1;
+        std::uint64_t victim = set[way];
+        // Lines of the filter are in use, though the cache has not heard of it: the oldest other one goes.
+        for (unsigned tries = 0;
+             ways > 1 && tries < 4 && victim != empty && filter_holds(one, victim >> version_bits); ++tries) {
+            for (unsigned i = way; i > 0; --i)
+                set[i] = set[i - 1];
+            set[0] = victim;
+            victim = set[way];
+        }
+        if (victim != empty) forget_line(one, victim >> version_bits);
+    }
+    for (; way > 0; --way)
+        set[way] = set[way - 1];
+    set[0] = wanted;
+}
+
+/// The directory's part of an access; returns the version that is valid now, and whether the thread may
+/// write.
+std::uint32_t direct(Thread& one, std::uint64_t line, bool write, bool& exclusive, bool& took_away) noexcept {
+    const std::uint32_t me = owner_first + static_cast<std::uint32_t>(one.id);
+    std::uint32_t state = __atomic_load_n(&table.directory[line], __ATOMIC_RELAXED);
+    std::uint32_t owner = state >> version_bits;
+    std::uint32_t version = state & version_mask;
+    exclusive = owner == me;
+    if (exclusive) return version;
+    if (owner == owner_nobody) {
+        exclusive = true;
+        owner = me;
+    } else if (write) {
+        version = (version + 1) & version_mask;
+        took_away = true;
+        if (owner >= owner_first) {
+            forget_line(*threads[owner - owner_first], line);
+        } else {
+            for (int id = 0, count = thread_count(); id < count; ++id)
+                if (id != one.id) forget_line(*threads[id], line);
+        }
+        owner = me;
+        exclusive = true;
+    } else if (owner >= owner_first) {
+        // The owner keeps its copy, but has to ask before it writes again.
+        forget_line(*threads[owner - owner_first], line);
+        owner = owner_several;
+    } else {
+        return version;
+    }
+    __atomic_store_n(&table.directory[line], owner << version_bits | version, __ATOMIC_RELAXED);
+    return version;
+}
+
+/// A page without a home, or a protected one.
+__attribute__((noinline)) std::uint8_t fault(Thread& one, std::uintptr_t address, std::uint64_t page,
+                                             bool write) noexcept {
+    const int saved = errno;
+    for (int tries = 0; tries < 1000; ++tries) {
+        const std::uint8_t entry = __atomic_load_n(&table.pages[page], __ATOMIC_ACQUIRE);
+        if (!(entry & armed)) {
+            if (entry != 0) break;
+            populate(address, one.node);
+            continue;
+        }
+        Windows* windows = active_windows.load(std::memory_order_acquire);
+        Windows::Verdict verdict = Windows::Verdict::foreign;
+        if (windows) {
+            const Inside inside;
+            verdict = windows->fault(address, write);
+        }
+        if (verdict == Windows::Verdict::foreign)
+            __atomic_fetch_and(&table.pages[page], home_mask, __ATOMIC_RELAXED);
+        if (verdict == Windows::Verdict::retry) raw::call(SYS_sched_yield);
+    }
+    errno = saved;
+    const auto entry =
+        static_cast<std::uint8_t>(__atomic_load_n(&table.pages[page], __ATOMIC_RELAXED) & home_mask);
+    return entry != 0 ? entry : std::uint8_t{1}; // taken away at this very moment (munmap by another thread)
+}
+
+/// The remote misses that are left with the page on the node that missed on it most.
+std::uint64_t oracle_of(std::uint64_t page) noexcept {
+    const std::uint32_t* counts = &table.page_misses[page * static_cast<std::uint64_t>(table.nodes)];
+    std::uint64_t sum = 0;
+    std::uint32_t most = 0;
+    for (int node = 0; node < table.nodes; ++node) {
+        sum += counts[node];
+        most = std::max(most, counts[node]);
+    }
+    return sum - most;
+}
+
+/// What the user wants of an area's pages, those that are there and those to come.
+void distribute(Range range, const char* name) noexcept {
+    const std::uint64_t first = page_of(range.begin);
+    const std::uint64_t pages = page_of(range.end) - first;
+    const auto nodes = static_cast<std::uint64_t>(table.nodes);
+    for (const Distribution& one : stated->distributions) {
+        if (!glob_match(one.area.c_str(), name)) continue;
+        for (std::uint64_t i = 0; i < pages; ++i) {
+            const auto node = static_cast<int>(one.cycle ? i / one.cycle % nodes : i * nodes / pages);
+            const Address address = (first + i) << table.page_shift;
+            if (home_of(address) < 0) place(first + i, node);
+            send(address, node);
+        }
+    }
+}
+
+} // namespace
+
+std::size_t place_bytes() noexcept {
+    return sizeof(void*) + static_cast<std::size_t>(table.nodes) * sizeof(std::uint64_t);
+}
+
+const Described& described() noexcept { return *stated; }
+
+std::string prepare_model(const Described& given) {
+    stated = &given;
+    table.line_shift = static_cast<unsigned>(std::countr_zero(stated->line));
+    table.page_shift = static_cast<unsigned>(std::countr_zero(stated->page));
+    table.nodes = stated->nodes();
+    table.ways = stated->own.ways;
+    table.set_mask = sets_of(stated->own) - 1;
+    table.count_places = stated->lines;
+    if (stated->shared.bytes) {
+        table.shared_ways = stated->shared.ways;
+        table.shared_set_mask = sets_of(stated->shared) - 1;
+        std::size_t caches = 0;
+        for (const int cpus : stated->cpus)
+            caches += (static_cast<std::size_t>(cpus) + stated->shared.cpus - 1) / stated->shared.cpus;
+        shared_caches.resize(caches);
+        for (SharedCache& cache : shared_caches) {
+            cache.tags = reserve<std::uint64_t>(stated->shared.bytes / stated->line);
+            if (!cache.tags) return "no memory for the shared caches";
+        }
+    }
+    const std::uint64_t lines = std::uint64_t{1} << (address_bits - table.line_shift);
+    const std::uint64_t pages = std::uint64_t{1} << (address_bits - table.page_shift);
+    const auto nodes = static_cast<std::uint64_t>(table.nodes);
+    table.directory = reserve<std::uint32_t>(lines);
+    table.pages = reserve<std::uint8_t>(pages);
+    table.page_area = reserve<std::uint32_t>(pages);
+    table.page_misses = reserve<std::uint32_t>(pages * nodes);
+    table.page_seen = reserve<std::uint32_t>(pages * nodes);
+    if (!table.directory || !table.pages || !table.page_area || !table.page_misses || !table.page_seen)
+        return "the simulator reserves some 10 TiB of address space (not of memory), which is refused here: "
+               "vm.overcommit_memory must not be 2, and ulimit -v must be unlimited";
+    return {};
+}
+
+Thread* current_thread() noexcept { return self; }
+int thread_count() noexcept { return threads_made.load(std::memory_order_acquire); }
+Thread& thread(int id) noexcept { return *threads[id]; }
+void next_epoch() noexcept { epoch.fetch_add(1, std::memory_order_relaxed); }
+void abandon_model() noexcept { abandoned.store(true, std::memory_order_release); }
+
+/// Not through malloc: the program's allocator may be the one that is being instrumented.
+Thread* attach() noexcept {
+    if (self) return self;
+    if (abandoned.load(std::memory_order_acquire)) return nullptr;
+    const int saved = errno;
+    const Inside inside;
+    Thread* one = nullptr;
+    {
+        const std::lock_guard lock(seldom);
+        const int count = thread_count();
+        for (int id = 0; id < count && !one; ++id)
+            if (!threads[id]->alive) {
+                one = threads[id]; // its number, with a cold cache
+                ::madvise(one->tags, stated->own.bytes / stated->line * sizeof(std::uint64_t), MADV_DONTNEED);
+            }
+        if (!one && count < most_threads) {
+            one = reserve<Thread>(1);
+            if (!one) return nullptr;
+            one->id = count;
+            one->node = nowhere;
+            one->tags = reserve<std::uint64_t>(stated->own.bytes / stated->line);
+            one->matrix = reserve<std::uint64_t>(static_cast<std::uint64_t>(table.nodes * table.nodes));
+            one->area_misses =
+                reserve<std::uint32_t>(std::uint64_t{most_areas} * static_cast<unsigned>(table.nodes));
+            if (!one->tags || !one->matrix || !one->area_misses) return nullptr;
+            // Small beside the cache, whose order of age it hides a little.
+            const std::uint64_t lines = stated->own.bytes / 64 / filter_part;
+            one->context.mask = std::bit_floor(std::clamp<std::uint64_t>(lines, 64, HOMING_FILTER_LINES)) - 1;
+            one->granted = stated->turn > 0 ? 0 : endless; // its first access waits for its turn
+            one->context.left = one->granted;
+            threads[count] = one;
+            threads_made.store(count + 1, std::memory_order_release);
+        }
+        if (!one) return nullptr;
+        one->alive = true;
+        std::memset(one->context.filter, 0xff, sizeof one->context.filter);
+        one->system_id = static_cast<int>(raw::call(SYS_gettid));
+        one->main = one->system_id == ::getpid();
+        one->ordinal = one->id;
+    }
+    self = one;
+    watch_thread_end(&one->alive, &self);
+    look_where(*one);
+    errno = saved;
+    return one;
+}
+
+void access(homing_context* context, std::uintptr_t address, int is_write, const void* pc) noexcept {
+    Thread& one = *reinterpret_cast<Thread*>(context);
+    const bool write = is_write != 0;
+    if (__builtin_expect(one.epoch != epoch.load(std::memory_order_relaxed), 0)) look_where(one);
+    if (__builtin_expect(context->left < 0, 0)) {
+        if (stated->turn > 0) take_turn(one);
+        const std::int64_t grant = stated->turn > 0 ? stated->turn : endless;
+        one.granted += grant;
+        context->left += grant;
+    }
+    const std::uint64_t page = page_of(address);
+    const std::uint64_t line = line_of(address);
+    std::uint8_t entry = __atomic_load_n(&table.pages[page], __ATOMIC_RELAXED);
+    if (__builtin_expect(static_cast<std::uint8_t>(entry - 1) >= home_mask, 0))
+        entry = fault(one, address, page, write);
+
+    // Most often the line is where it was left, and the thread may do what it wants: nothing changes.
+    const std::uint32_t state = __atomic_load_n(&table.directory[line], __ATOMIC_RELAXED);
+    const std::uint32_t owner = state >> version_bits;
+    const std::uint32_t before = state & version_mask;
+    std::uint64_t* set = one.tags + (line & table.set_mask) * table.ways;
+    const std::uint64_t part = address >> HOMING_FILTER_SHIFT;
+    std::uint64_t& known = context->filter[homing_filter_slot(part, context->mask)];
+    const bool mine = owner == owner_first + static_cast<std::uint32_t>(one.id);
+    if (set[0] == (line << version_bits | before) && (mine || (owner == owner_several && !write))) {
+        __atomic_store_n(&known, part << 1 | (mine ? 1u : 0u), __ATOMIC_RELAXED);
+        return;
+    }
+    bool exclusive = false;
+    bool took_away = false;
+    const std::uint32_t version = direct(one, line, write, exclusive, took_away);
+    const std::uint64_t wanted = line << version_bits | version;
+    unsigned way = 0;
+    while (way < table.ways && set[way] >> version_bits != line)
+        ++way;
+    const bool there = way < table.ways;
+    const bool hit = there && (set[way] & version_mask) == before;
+    if (hit) {
+        one.upgrades += took_away;
+        for (; way > 0; --way)
+            set[way] = set[way - 1];
+        set[0] = wanted;
+    } else {
+        one.invalidations += there;
+        // A copy that the shared cache has from before this write serves it, too.
+        const bool shared_hit = table.shared_ways != 0 &&
+                                (took_away ? shared_has(*one.shared, line, line << version_bits | before)
+                                           : shared_has(*one.shared, line, wanted));
+        if (shared_hit)
+            ++one.shared_hits;
+        else
+            miss(one, page, entry - 1, pc);
+        take_in(one, set, way, wanted);
+    }
+    if (took_away && table.shared_ways != 0) shared_has(*one.shared, line, wanted);
+    __atomic_store_n(&known, part << 1 | (exclusive ? 1u : 0u), __ATOMIC_RELAXED);
+}
+
+void access_range(const void* memory, std::size_t bytes, int write, const void* pc) noexcept {
+    Thread* one = self;
+    if (!one || bytes == 0) return;
+    const auto begin = reinterpret_cast<Address>(memory);
+    const Address end = begin + bytes;
+    for (Address at = begin; at < end; at = (at | 63) + 1) {
+        const std::uint64_t part = at >> HOMING_FILTER_SHIFT;
+        const std::uint64_t entry = one->context.filter[homing_filter_slot(part, one->context.mask)];
+        if (--one->context.left >= 0 && (write ? entry : entry | 1) == (part << 1 | 1)) continue;
+        access(&one->context, at, write, pc);
+    }
+}
+
+void Totals::add_difference(const Totals& later, const Totals& earlier) {
+    accesses += later.accesses - earlier.accesses;
+    invalidations += later.invalidations - earlier.invalidations;
+    upgrades += later.upgrades - earlier.upgrades;
+    shared_hits += later.shared_hits - earlier.shared_hits;
+    misses.resize(later.misses.size());
+    for (std::size_t i = 0; i < misses.size(); ++i)
+        misses[i] += later.misses[i] - (i < earlier.misses.size() ? earlier.misses[i] : 0);
+}
+
+Totals totals() {
+    Totals sum;
+    const auto nodes = static_cast<std::size_t>(table.nodes);
+    sum.misses.resize(nodes * nodes);
+    for (int id = 0; id < thread_count(); ++id) {
+        const Thread& one = *threads[id];
+        sum.accesses += static_cast<std::uint64_t>(one.granted - one.context.left);
+        sum.invalidations += one.invalidations;
+        sum.upgrades += one.upgrades;
+        sum.shared_hits += one.shared_hits;
+        if (one.node < 0) continue;
+        const std::size_t first = one.moved ? 0 : static_cast<std::size_t>(one.node);
+        const std::size_t last = one.moved ? nodes : first + 1;
+        for (std::size_t i = first * nodes; i < last * nodes; ++i)
+            sum.misses[i] += one.matrix[i];
+    }
+    return sum;
+}
+
+void begin_area(std::uint32_t area, Range range, const char* name) {
+    if (area >= most_areas) return;
+    const std::lock_guard lock(seldom);
+    const auto nodes = static_cast<std::size_t>(table.nodes);
+    if (area_totals.size() < (area + 1) * nodes * nodes) area_totals.resize((area + 1) * nodes * nodes);
+    for (std::uint64_t page = page_of(range.begin); page < page_of(range.end); ++page) {
+        // What was missed on it before anybody knew of the area.
+        const int home = (table.pages[page] & home_mask) - 1;
+        if (home >= 0 && table.page_area[page] == 0)
+            for (std::size_t node = 0; node < nodes; ++node)
+                area_totals[(area * nodes + node) * nodes + static_cast<std::size_t>(home)] +=
+                    table.page_misses[page * nodes + node];
+        __atomic_store_n(&table.page_area[page], area + 1, __ATOMIC_RELAXED);
+    }
+    distribute(range, name);
+}
+
+void end_area(std::uint32_t area, Range range) {
+    for (std::uint64_t page = page_of(range.begin); page < page_of(range.end); ++page)
+        if (table.page_area[page] == area + 1) __atomic_store_n(&table.page_area[page], 0u, __ATOMIC_RELAXED);
+}
+
+void add_area_misses(std::uint32_t area, std::vector<std::uint64_t>& out) {
+    const std::lock_guard lock(seldom);
+    const auto nodes = static_cast<std::size_t>(table.nodes);
+    out.resize(nodes * nodes);
+    if (area_totals.size() < (area + 1) * nodes * nodes) return;
+    for (std::size_t i = 0; i < nodes * nodes; ++i)
+        out[i] += area_totals[area * nodes * nodes + i];
+    for (int id = 0; id < thread_count(); ++id)
+        for (std::size_t home = 0; home < nodes && threads[id]->node >= 0; ++home)
+            out[static_cast<std::size_t>(threads[id]->node) * nodes + home] +=
+                threads[id]->area_misses[area * nodes + home];
+}
+
+int home_of(Address address) noexcept {
+    return (__atomic_load_n(&table.pages[page_of(address)], __ATOMIC_RELAXED) & home_mask) - 1;
+}
+
+bool is_protected(Address address) noexcept {
+    return (__atomic_load_n(&table.pages[page_of(address)], __ATOMIC_RELAXED) & armed) != 0;
+}
+
+void populate(Address address, int node) noexcept {
+    const std::uint64_t page = page_of(address);
+    if ((__atomic_load_n(&table.pages[page], __ATOMIC_RELAXED) & home_mask) == 0)
+        place(page, first_home(page, node));
+}
+int send(Address address, int node) noexcept {
+    if (node < 0 || node >= table.nodes) return ENODEV;
+    const std::uint64_t page = page_of(address);
+    std::uint8_t entry = __atomic_load_n(&table.pages[page], __ATOMIC_RELAXED);
+    const int home = (entry & home_mask) - 1;
+    if (home < 0) return EFAULT;
+    if (home == node) return 0;
+    if (!has_room(node)) return ENOMEM;
+    const auto wanted = static_cast<std::uint8_t>((entry & armed) | (node + 1));
+    if (!__atomic_compare_exchange_n(&table.pages[page], &entry, wanted, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+        return EBUSY;
+    used_pages[home].fetch_sub(1, std::memory_order_relaxed);
+    used_pages[node].fetch_add(1, std::memory_order_relaxed);
+    const Address begin = page << table.page_shift;
+    forget_lines(begin, begin + stated->page);
+    return 0;
+}
+
+void forget(Range range) noexcept {
+    const Address begin = align_up(range.begin & address_mask, stated->page);
+    const Address end = align_down(range.end & address_mask, stated->page);
+    if (begin >= end) return;
+    const auto nodes = static_cast<std::uint64_t>(table.nodes);
+    bool any = false;
+    for (std::uint64_t page = page_of(begin); page < page_of(end); ++page) {
+        const std::uint8_t entry = __atomic_exchange_n(&table.pages[page], std::uint8_t{0}, __ATOMIC_ACQ_REL);
+        if (entry == 0) continue;
+        any = true;
+        oracle_gone.fetch_add(oracle_of(page), std::memory_order_relaxed);
+        if ((entry & home_mask) != 0)
+            used_pages[(entry & home_mask) - 1].fetch_sub(1, std::memory_order_relaxed);
+        __atomic_store_n(&table.page_area[page], 0u, __ATOMIC_RELAXED);
+        std::fill_n(&table.page_misses[page * nodes], nodes, 0u);
+        std::fill_n(&table.page_seen[page * nodes], nodes, 0u);
+    }
+    if (any) forget_lines(begin, end);
+}
+
+void move_pages_of(Range from, Range to) noexcept {
+    const std::uint64_t pages = std::min(from.bytes(), to.bytes()) >> table.page_shift;
+    if (pages == 0 || from.begin == to.begin) return;
+    const auto nodes = static_cast<std::uint64_t>(table.nodes);
+    const std::uint64_t source = page_of(from.begin);
+    const std::uint64_t target = page_of(to.begin);
+    for (std::uint64_t i = 0; i < pages; ++i) {
+        __atomic_store_n(&table.pages[target + i], table.pages[source + i], __ATOMIC_RELAXED);
+        table.pages[source + i] = 0;
+        table.page_area[target + i] = table.page_area[source + i];
+        table.page_area[source + i] = 0;
+        std::copy_n(&table.page_misses[(source + i) * nodes], nodes,
+                    &table.page_misses[(target + i) * nodes]);
+        std::copy_n(&table.page_seen[(source + i) * nodes], nodes, &table.page_seen[(target + i) * nodes]);
+        std::fill_n(&table.page_misses[(source + i) * nodes], nodes, 0u);
+        std::fill_n(&table.page_seen[(source + i) * nodes], nodes, 0u);
+    }
+    forget_lines(source << table.page_shift, (source + pages) << table.page_shift);
+}
+
+void set_protection(Range range, bool protect) noexcept {
+    for (std::uint64_t page = page_of(range.begin); page < page_of(range.end); ++page)
+        if (protect)
+            __atomic_fetch_or(&table.pages[page], armed, __ATOMIC_RELAXED);
+        else
+            __atomic_fetch_and(&table.pages[page], home_mask, __ATOMIC_RELAXED);
+}
+
+void forget_filters() noexcept {
+    for (int id = 0; id < thread_count(); ++id)
+        std::memset(threads[id]->context.filter, 0xff, sizeof threads[id]->context.filter);
+}
+
+std::uint64_t free_bytes_of(int node) noexcept {
+    if (node < 0 || node >= table.nodes) return 0;
+    const std::uint64_t used = used_pages[node].load(std::memory_order_relaxed) << table.page_shift;
+    const std::uint64_t all = stated->memory[static_cast<std::size_t>(node)];
+    return all > used ? all - used : 0;
+}
+
+const std::uint32_t* page_misses(Address address) noexcept {
+    return &table.page_misses[page_of(address) * static_cast<std::uint64_t>(table.nodes)];
+}
+std::uint32_t* page_misses_seen(Address address) noexcept {
+    return &table.page_seen[page_of(address) * static_cast<std::uint64_t>(table.nodes)];
+}
+
+std::uint64_t oracle_remote() noexcept {
+    std::uint64_t remote = oracle_gone.load(std::memory_order_relaxed);
+    const std::uint64_t pages = std::uint64_t{1} << (piece_bits - table.page_shift);
+    for (std::uint64_t piece = 0; piece < std::size(pieces); ++piece)
+        for (std::uint64_t page = piece * pages; pieces[piece] && page < (piece + 1) * pages; ++page)
+            if (table.pages[page] != 0) remote += oracle_of(page);
+    return remote;
+}
+
+void bind_range(Range range, int mode, std::uint64_t nodes) {
+    const std::lock_guard lock(seldom);
+    std::erase_if(bound, [&](const Bound& one) {
+        return range.begin <= one.range.begin && one.range.end <= range.end;
+    });
+    if (nodes != 0) bound.push_back({range, mode, nodes});
+    any_bound.store(!bound.empty(), std::memory_order_release);
+}
+
+void policy_of(Address address, int& mode, std::uint64_t& nodes) {
+    const std::lock_guard lock(seldom);
+    mode = MPOL_DEFAULT;
+    nodes = 0;
+    for (const Bound& one : bound) // the newest one counts
+        if (one.range.contains(address)) {
+            mode = one.mode & ~(MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | MPOL_F_NUMA_BALANCING);
+            nodes = one.nodes;
+        }
+}
+
+} // namespace homing::simulator

@@ -1,0 +1,166 @@
+#include "turns.hpp"
+
+#include "base/inside.hpp"
+#include "base/raw_calls.hpp"
+#include "doors/export.hpp"
+#include "mechanisms/simulation.hpp"
+#include "model.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <dirent.h>
+#include <linux/futex.h>
+#include <mutex>
+#include <sys/stat.h>
+
+namespace homing::simulator {
+namespace {
+
+constinit std::mutex turning;
+constinit Thread* holder = nullptr; ///< whose turn it is; under `turning`
+
+/// Does a thread of this process sleep in the kernel? One that is gone does.
+bool sleeps(int system_id) noexcept {
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", system_id);
+    char text[256];
+    const int descriptor = raw::open(path, O_RDONLY);
+    if (descriptor < 0) return true;
+    const long got = raw::read_at(descriptor, text, sizeof text - 1, 0);
+    raw::close(descriptor);
+    if (got <= 0) return true;
+    text[got] = 0;
+    const char* end = std::strrchr(text, ')'); // the name may hold anything
+    return end && (end[2] == 'S' || end[2] == 'Z' || end[2] == 'X');
+}
+
+/// Threads of this process that never made an access; counted in `asleep`.
+bool strangers_sleep(int& asleep) noexcept {
+    struct stat tasks{};
+    if (::stat("/proc/self/task", &tasks) != 0) return true;
+    int known = 0;
+    for (int id = 0; id < thread_count(); ++id)
+        known += thread(id).alive;
+    if (static_cast<int>(tasks.st_nlink) - 2 <= known) return true;
+    bool all = true;
+    DIR* folder = ::opendir("/proc/self/task");
+    if (!folder) return true;
+    for (const dirent* entry = ::readdir(folder); entry && all; entry = ::readdir(folder)) {
+        const int system_id = std::atoi(entry->d_name);
+        bool stranger = system_id > 0;
+        for (int id = 0; id < thread_count() && stranger; ++id)
+            stranger = thread(id).system_id != system_id || !thread(id).alive;
+        if (!stranger) continue;
+        ++asleep;
+        all = sleeps(system_id);
+    }
+    ::closedir(folder);
+    return all;
+}
+
+bool waits(const Thread& one) noexcept { return __atomic_load_n(&one.waits_for_turn, __ATOMIC_ACQUIRE) != 0; }
+
+/// Every thread is where it will stay until somebody acts. A thread that sleeps must sleep twice: on its way
+/// through a contended lock of a library it does so for a moment.
+bool all_quiet() noexcept {
+    for (int look = 0; look < 2; ++look) {
+        int asleep = 0;
+        for (int id = 0; id < thread_count(); ++id) {
+            const Thread& one = thread(id);
+            if (!one.alive || waits(one)) continue;
+            ++asleep;
+            if (!sleeps(one.system_id)) return false;
+        }
+        if (!strangers_sleep(asleep)) return false;
+        if (asleep == 0) return true;
+        const timespec moment{0, 30'000};
+        raw::call(SYS_nanosleep, &moment, nullptr);
+    }
+    return true;
+}
+
+/// The waiting thread whose number follows. Called with `turning` held.
+Thread* next_after(const Thread* last) noexcept {
+    Thread* best = nullptr;
+    const auto behind = [&](const Thread& one) { // how far it stands behind the last one, round and round
+        const std::uint64_t at = one.order;
+        const std::uint64_t from = last ? last->order : ~std::uint64_t{0};
+        return at - from - 1;
+    };
+    for (int id = 0; id < thread_count(); ++id) {
+        Thread& one = thread(id);
+        if (one.alive && waits(one) && (!best || behind(one) < behind(*best))) best = &one;
+    }
+    return best;
+}
+
+void wake(Thread& one) noexcept {
+    __atomic_store_n(&one.waits_for_turn, 0, __ATOMIC_RELEASE);
+    raw::call(SYS_futex, &one.waits_for_turn, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+/// Give the turn on, if the one who has it is done with it.
+void pass_on() noexcept {
+    // Never sleep for it: a thread that is given the turn meanwhile would seem to be done with it.
+    const std::unique_lock lock(turning, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    if (holder && holder->alive && !waits(*holder) && !sleeps(holder->system_id)) return;
+    if (!all_quiet()) return;
+    Thread* next = next_after(holder);
+    if (!next) return;
+    if (holder && !waits(*holder) && holder->context.left > 0) {
+        // It sleeps in the middle of its turn: what it did not use is gone, or it would run beside others
+        // later.
+        holder->granted -= holder->context.left;
+        holder->context.left = 0;
+    }
+    holder = next;
+    wake(*next);
+}
+
+} // namespace
+
+void take_turn(Thread& one) noexcept {
+    __atomic_store_n(&one.waits_for_turn, 1, __ATOMIC_RELEASE);
+    for (int tries = 0; waits(one); ++tries) {
+        pass_on();
+        if (!waits(one)) break;
+        const timespec soon{0, tries < 100 ? 50'000 : 1'000'000};
+        raw::call(SYS_futex, &one.waits_for_turn, FUTEX_WAIT_PRIVATE, 1, &soon, nullptr, 0);
+    }
+}
+
+void turn_before_work() noexcept {
+    if (!simulation() || described().turn == 0 || is_inside()) return;
+    Thread* one = attach(); // it may come for work before its first access
+    if (one && __atomic_load_n(&holder, __ATOMIC_ACQUIRE) != one) take_turn(*one);
+}
+
+} // namespace homing::simulator
+
+// Work that libgomp gives to whoever comes first.
+#define HOMING_FIRST_COME(result, name, parameters, arguments)                                               \
+    HOMING_EXPORT result name parameters {                                                                   \
+        static constinit homing::doors::Real<result parameters> real{#name};                                 \
+        homing::simulator::turn_before_work();                                                               \
+        return real arguments;                                                                               \
+    }
+#define HOMING_LOOP(kind)                                                                                    \
+    HOMING_FIRST_COME(bool, GOMP_loop_##kind##_start, (long a, long b, long c, long d, long* e, long* f),    \
+                      (a, b, c, d, e, f))                                                                    \
+    HOMING_FIRST_COME(bool, GOMP_loop_##kind##_next, (long* a, long* b), (a, b))
+
+extern "C" {
+HOMING_LOOP(dynamic)
+HOMING_LOOP(guided)
+HOMING_LOOP(nonmonotonic_dynamic)
+HOMING_LOOP(nonmonotonic_guided)
+HOMING_FIRST_COME(bool, GOMP_single_start, (), ())
+HOMING_FIRST_COME(unsigned, GOMP_sections_start, (unsigned count), (count))
+HOMING_FIRST_COME(unsigned, GOMP_sections_next, (), ())
+HOMING_FIRST_COME(void, GOMP_critical_start, (), ())
+HOMING_FIRST_COME(void, GOMP_atomic_start, (), ())
+} // extern "C"

@@ -1,0 +1,68 @@
+"""`homing bench lof --size small`: programs built by `homing cc`, simulated, and laid beside the paper."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from homing.bench.lof import paper
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
+    folder = tmp_path_factory.mktemp("lof")
+    words = ["-m", "homing", "bench", "lof", "--size", "small", "--redo", "--output", str(folder)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HOMING")}
+    done = subprocess.run(
+        [sys.executable, *words], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900
+    )
+    return done, folder
+
+
+def test_the_three_tables_are_printed(bench: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    done, _ = bench
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "FAIL" not in done.stdout
+    for title in (
+        "Table 1: ",
+        "Table 2: ",
+        "Table 3: ",
+        "Figures 1 and 2: ",
+        "Figure 3: ",
+        "Arming at every",
+    ):
+        assert f"\n{title}" in f"\n{done.stdout}"
+    assert "left" in done.stderr  # progress says how long it still takes
+
+
+def test_rows_stand_beside_the_papers(bench: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    _, folder = bench
+    rows = {row["name"]: row for row in json.loads((folder / "lof.json").read_text())["rows"]}
+    for program in paper.PROGRAMS:
+        for placement, known in paper.REMOTE[program].items():
+            assert rows[f"table2.{program}.{placement}"]["paper"] == known
+            assert rows[f"table1.{program}.{placement}"]["paper"] == paper.RELATIVE[program][placement]
+        for column, known in paper.MIGRATION[program].items():
+            assert rows[f"table3.{program}.{column}"]["paper"] == known
+        assert rows[f"table2.{program}.uma"]["value"] < 0.01
+        # Three of four threads are not where the data is; migration brings most of it to them.
+        assert 0.6 < rows[f"table2.{program}.si"]["value"] < 0.9
+        assert rows[f"table2.{program}.si_mig"]["value"] < 0.3
+        assert f"every_region.{program}.every" in rows
+    # The pattern of drift moves on: what was armed once is remote again.
+    assert rows["every_region.drift.remote"]["value"] < 0.1 < rows["every_region.drift.remote_once"]["value"]
+
+
+def test_figures_are_drawn(bench: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    _, folder = bench
+    text = (folder / "lof.md").read_text()
+    for number in (1, 2, 3):
+        assert (folder / f"lof_figure{number}.png").read_bytes().startswith(b"\x89PNG")
+        assert f"(lof_figure{number}.png)" in text

@@ -1,0 +1,450 @@
+"""Simulated machines, the parts without a program: machine files, places, conditions, the model of time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from homing.errors import UserError
+from homing.simulate import cc, machines, places
+from homing.simulate.check import relevant
+from homing.simulate.counts import allocated_names, joined_counts
+from homing.simulate.description import Wishes, costs, description, parse_distributions
+from homing.simulate.expressions import Expression
+from homing.simulate.machine_command import draw
+from homing.simulate.machines import (
+    Cache,
+    Machine,
+    TimeModel,
+    cache_problem,
+    changed,
+    find,
+    names,
+    read,
+    size,
+)
+from homing.simulate.sweep import caches
+from homing.simulate.time_model import Calibration, estimate, parse_calibration, relative_time
+
+TREE = Path(__file__).resolve().parents[2]
+tomllib = machines.tomllib
+
+GOOD = {
+    "nodes": 4,
+    "cpus_per_node": 2,
+    "memory_per_node": "1GiB",
+    "page": "8KiB",
+    "line": 64,
+    "private": {"size": "1MiB", "ways": 2},
+}
+
+
+def write(folder: Path, **more: Any) -> str:
+    """A machine file; None takes a key out."""
+    values = {key: value for key, value in {**GOOD, **more}.items() if value is not None}
+    tables = [key for key, value in values.items() if isinstance(value, dict)]
+    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items() if key not in tables]
+    for key in tables:
+        lines += [f"[{key}]", *(f"{name} = {json.dumps(value)}" for name, value in values[key].items())]
+    path = folder / "mine.toml"
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+# --- machines -----------------------------------------------------
+
+
+def test_the_machines_that_come_with_homing() -> None:
+    shapes = {name: (find(name).nodes, find(name).cpu_count) for name in names()}
+    assert shapes == {
+        "sf15k": (4, 16),
+        "wildfire": (2, 32),
+        "origin2000-16": (8, 16),
+        "origin2000-128": (64, 128),
+        "istanbul": (4, 24),
+        "nehalem-ep": (2, 8),
+        "nehalem-ex": (4, 32),
+        "epyc-nps4": (8, 128),
+        "xeon-snc2": (4, 72),
+        "grace-2": (2, 144),
+    }
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_machine_can_be_drawn_and_told(name: str) -> None:
+    machine = find(name)
+    assert any(name in line for line in draw(machine))
+    told = tomllib.loads(description(machine, Wishes(places=((0,),))))
+    assert sum(told["cpus"]) == machine.cpu_count
+    assert len(told["distances"]) == machine.nodes
+    assert tomllib.loads(costs(machine))["remote_ns"] >= machine.local_ns
+    for a in range(machine.nodes):
+        assert machine.distances[a][a] == 10
+        for b in range(machine.nodes):
+            assert machine.distances[a][b] == machine.distances[b][a]
+
+
+def test_a_hypercube_has_a_hop_for_each_bit() -> None:
+    distances = find("origin2000-16").distances
+    assert distances[0][1] == 17  # the same router
+    assert distances[0][2] == 22 and distances[0][6] == 27
+
+
+@pytest.mark.parametrize(
+    ("more", "line", "reason"),
+    [
+        ({"nodes": 0}, ":1", "nodes: must be a whole number from 1 to 64, not 0"),
+        ({"nodes": None}, "", "nodes: is missing"),
+        ({"page": "5KiB"}, ":4", "page: must be a power of two"),
+        ({"page": "4MiB"}, ":4", "page: must be from 4KiB to 2MiB"),
+        ({"line": 32}, ":5", "line: must be a whole number from 64"),
+        ({"memory_per_node": "much"}, ":3", "memory_per_node: 'much' is no size"),
+        ({"nosuch": 1}, ":6", "nosuch: is not a key"),
+        ({"private": {"size": "1MiB", "ways": 3}}, ":7", "private.size: 1MiB in 3 ways"),
+        ({"private": {"ways": 2}}, ":6", "private.size: is missing"),
+        ({"distances": [[10, 20], [20, 10]]}, ":6", "distances: must be 4 rows of 4"),
+        ({"time": {"ratio": 2, "m": [0.9, 0.1]}}, ":11", "time.m: must be [least, most]"),
+        ({"topology": "ring"}, ":6", "topology: must be hypercube"),
+    ],
+)
+def test_a_bad_machine_file_gets_line_key_and_reason(
+    tmp_path: Path, more: dict[str, Any], line: str, reason: str
+) -> None:
+    path = write(tmp_path, **more)
+    with pytest.raises(UserError) as error:
+        read(path)
+    assert error.value.message.startswith(f"{path}{line}: {reason}")
+
+
+def test_what_is_no_toml_and_what_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text("nodes = = 3\n")
+    with pytest.raises(UserError, match=r"bad\.toml: not TOML: .*line 1"):
+        read(str(tmp_path / "bad.toml"))
+    with pytest.raises(UserError, match="No such file"):
+        read(str(tmp_path / "none.toml"))
+    with pytest.raises(UserError, match="there is no machine sf16k: one of epyc-nps4"):
+        find("sf16k")
+
+
+def test_a_machine_of_hwloc() -> None:
+    machine = find(str(TREE / "tests" / "unit" / "machines" / "two_sockets_four_nodes.xml"))
+    assert machine.nodes == 4
+    assert machine.cpu_count >= 4
+    assert not cache_problem(machine.private.bytes, machine.private.ways, machine.line)
+    told = tomllib.loads(description(machine, Wishes(places=((0,),))))
+    assert len(told["cpus"]) == 4
+
+
+@given(st.integers(0, 2**40), st.sampled_from(["", "K", "M", "KiB", "MiB", "GiB", "kB"]))
+def test_sizes(value: int, unit: str) -> None:
+    scale = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}[unit[:1].upper()]
+    assert size(f"{value}{unit}") == value * scale
+
+
+def test_the_users_own_caches_and_pages() -> None:
+    machine = find("sf15k")
+    assert changed(machine, "2MiB", "1MiB:16", "8MiB:16").shared == Cache(8 << 20, 16, 4)
+    assert changed(machine, None, "1024:16", None).private == Cache(1 << 20, 16)
+    assert changed(find("istanbul"), None, None, "0").shared is None
+    for page, cache, reason in (
+        ("3KiB", None, "--page-size 3KiB"),
+        ("4MiB", None, "--page-size 4MiB"),
+        (None, "8MiB", "must be SIZE:WAYS"),
+        (None, "8MiB:3", "must be a power of two"),
+        (None, "8MiB:0", "there are no ways"),
+    ):
+        with pytest.raises(UserError, match=reason):
+            changed(machine, page, cache, None)
+
+
+def test_the_sweep_has_the_machines_own_cache() -> None:
+    for name in names():
+        machine = find(name)
+        found = caches(machine)
+        assert machine.private in found and len(found) >= 6
+        assert all(not cache_problem(one.bytes, one.ways, machine.line) for one in found)
+
+
+# --- places -----------------------------------------------------
+
+
+def test_places_by_name_and_by_list() -> None:
+    machine = find("epyc-nps4")
+    assert len(places.places({}, machine)) == 128
+    assert len(places.places({"OMP_PLACES": "numa_domains"}, machine)) == 8
+    assert places.places({"OMP_PLACES": "ll_caches(2)"}, machine) == [list(range(8)), list(range(8, 16))]
+    assert places.places({"OMP_PLACES": "{0:4:2},{16}:2:16"}, machine) == [[0, 2, 4, 6], [16], [32]]
+    assert places.places({"OMP_PLACES": "{0,!1,1}"}, machine) == [[0, 1]]
+    assert places.places({"OMP_PLACES": "{0}:3:1,!{1}"}, machine) == [[0], [2]]
+    for text, reason in (
+        ("{0:200}", "has no CPU 128"),
+        ("{0", "cannot be read"),
+        ("boards", "must be threads"),
+        ("!{0}", "names no place"),
+    ):
+        with pytest.raises(UserError, match=reason):
+            places.places({"OMP_PLACES": text}, machine)
+
+
+@given(st.integers(1, 64), st.integers(1, 4), st.integers(0, 60))
+def test_listed_places_hold_the_cpus_of_their_interval(count: int, stride: int, first: int) -> None:
+    time = TimeModel(1, (0, 1), 0, 0)
+    machine = Machine("m", "", (512,), (1 << 30,), ((10.0,),), 4096, 64, Cache(4096, 1), None, 1, 1, 1, time)
+    found = places.places({"OMP_PLACES": f"{{{first}:{count}:{stride}}}"}, machine)
+    assert found == [[first + stride * at for at in range(count)]]
+
+
+def test_binding() -> None:
+    assert places.binding({}) == "spread"
+    assert places.binding({"OMP_PROC_BIND": "close,spread"}) == "close"
+    assert places.binding({"OMP_PROC_BIND": "MASTER"}) == "primary"
+    with pytest.raises(UserError, match="OMP_PROC_BIND=near"):
+        places.binding({"OMP_PROC_BIND": "near"})
+
+
+# --- conditions -----------------------------------------------------
+
+
+def counts(remote: int = 20, total: int = 100) -> dict[str, Any]:
+    area = {"name": "m::u", "variable": "u", "title": "u", "remote_misses": remote, "total_misses": total}
+    return {
+        "run": {
+            "remote_fraction": remote / total,
+            "remote_misses": remote,
+            "total_misses": total,
+            "home_shares": [0.75, 0.25],
+        },
+        "moved_pages": 3,
+        "areas": [
+            {**area, "remote_fraction": remote / total, "share": 0.9},
+            {
+                **area,
+                "name": "heap@x",
+                "variable": "v",
+                "title": "x.c:3",
+                "remote_fraction": 0.0,
+                "share": 0.1,
+            },
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "true"),
+    [
+        ("remote_fraction > 0.1", True),
+        ("remote_fraction > 20 %", False),
+        ("remote_fraction >= 20%", True),
+        ("area.u.remote_fraction > 0.1", True),
+        ("area.m::u.remote_fraction > 0.1 and total_misses > 1000", False),
+        ("area.v.remote_fraction > 0.1 or moved_pages == 3", True),
+        ("any_area.remote_fraction > 0.5", False),
+        ("not (home_share.0 < 0.5)", True),
+        ("remote_misses < 1 or (total_misses == 100 and not moved_pages > 3)", True),
+    ],
+)
+def test_conditions(text: str, true: bool) -> None:
+    verdict = Expression.parse(text).judge(counts())
+    assert verdict.true is true
+    assert bool(verdict.reasons) is true
+
+
+def test_a_condition_names_the_arrays_behind_it() -> None:
+    verdict = Expression.parse("remote_fraction > 0.1").judge(counts())
+    assert verdict.reasons[0] == "remote_fraction = 0.2 > 0.1"
+    assert any(line.startswith("u: 20.0 % of its misses remote, 100 % of all") for line in verdict.reasons)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "ends too early"),
+        ("remote_fraction", "expects one of"),
+        ("remote_fraction > much", "expects a number"),
+        ("speed > 1", "speed: there are accesses"),
+        ("area.u.speed > 1", "speed: must be one of"),
+        ("(remote_fraction > 1", "not closed"),
+        ("remote_fraction > 1 remote_fraction > 2", "what is 'remote_fraction'"),
+        ("remote_fraction > 1 & 2", "cannot be read at '& 2'"),
+    ],
+)
+def test_bad_conditions(text: str, reason: str) -> None:
+    with pytest.raises(UserError) as error:
+        Expression.parse(text)
+    assert reason in error.value.message
+
+
+def test_a_condition_about_what_is_not_there() -> None:
+    with pytest.raises(UserError, match="there is no array w; there are u, v"):
+        Expression.parse("area.w.share > 0").judge(counts())
+    with pytest.raises(UserError, match="the machine has 2 nodes"):
+        Expression.parse("home_share.2 > 0").judge(counts())
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.sampled_from(["<", "<=", ">", ">=", "==", "!="]))
+def test_conditions_compare_as_python_does(value: float, limit: float, operator: str) -> None:
+    found = counts()
+    found["run"]["remote_fraction"] = value
+    wanted = eval(f"{value!r} {operator} {limit!r}")
+    assert Expression.parse(f"remote_fraction {operator} {limit!r}").judge(found).true is wanted
+    assert Expression.parse(f"not remote_fraction {operator} {limit!r}").judge(found).true is not wanted
+
+
+# --- time -----------------------------------------------------
+
+
+@given(st.floats(0, 1), st.floats(1.01, 10), st.floats(0.01, 1))
+def test_calibration_gives_back_what_was_measured(m: float, ratio: float, fraction: float) -> None:
+    time = relative_time(m, ratio, fraction)
+    least, most = Calibration(time, fraction).m(ratio)
+    assert least == most
+    assert relative_time(least, ratio, fraction) == pytest.approx(time, rel=1e-6)
+
+
+def test_the_ratios_of_table_1() -> None:
+    """Facts: one m a program explains the paper's eleven ratios to 0.04 rms."""
+    table = {
+        0.17: [(1.12, 0.751), (1.08, 0.359), (1.04, 0.062)],
+        0.84: [(1.58, 0.724), (1.43, 0.485), (1.15, 0.110)],
+        0.79: [(1.58, 0.679), (1.15, 0.314)],
+        0.23: [(1.18, 0.771), (1.00, 0.043), (1.01, 0.036)],
+    }
+    errors = [relative_time(m, 2, fraction) - time for m, pairs in table.items() for time, fraction in pairs]
+    assert len(errors) == 11
+    assert (sum(one * one for one in errors) / len(errors)) ** 0.5 < 0.045
+
+
+def test_time_is_a_range_with_its_model_and_error() -> None:
+    stated = {"ratio": 2.0, "m": [0.1, 0.5], "migration_call_us": 50, "migration_page_us": 2}
+    time = estimate(stated, 0.5, 10, 1000)
+    assert time["model"] == "T = 1 + m (R - 1) f"
+    assert time["relative"] == [1.05, 1.25]
+    assert time["migration_seconds"] == pytest.approx(10 * 50e-6 + 1000 * 2e-6)
+    assert time["error"] == 0.04
+    for text in ("1.5", "0.5:0.5", "1.5:0", "1.5:1.5", "x:y"):
+        with pytest.raises(UserError, match="must be TIME:FRACTION"):
+            parse_calibration(text)
+
+
+# --- the compiler's front -----------------------------------------------------
+
+
+def test_sources_and_output_are_found() -> None:
+    job = cc.parse(["-O2", "-o", "a.f90", "-I", "x.c", "a.c", "b.o", "-lm", "-x", "c", "data"])
+    assert [job.arguments[at] for at in job.sources] == ["a.c", "data"]
+    assert job.output_name == "a.f90"
+    assert job.links and job.compiles
+    assert not cc.parse(["-c", "a.c"]).links
+    assert not cc.parse(["-E", "a.c"]).compiles
+    assert cc.parse(["-MMD", "-MF", "d", "a.c"]).links
+    assert cc.parse(["-oprogram", "a.c"]).output_name == "program"
+
+
+def test_families() -> None:
+    names = {
+        "gcc": "gcc",
+        "/usr/bin/g++-12": "gcc",
+        "x86_64-linux-gnu-gfortran-12": "gcc",
+        "clang-19": "clang",
+        "clang++": "clang",
+        "flang-new-19": "flang",
+    }
+    assert {name: cc.family(name) for name in names} == names
+    with pytest.raises(UserError, match="neither GCC"):
+        cc.family("tcc")
+
+
+@pytest.mark.parametrize(
+    "flag", ["-flto", "-flto=auto", "-static", "-fsanitize=address", "-fprofile-generate"]
+)
+def test_what_drops_accesses_is_refused(flag: str) -> None:
+    with pytest.raises(UserError) as error:
+        cc.refuse(["-O2", flag, "a.c"])
+    assert error.value.message.startswith(f"{flag}: ")
+    cc.refuse(["-O2", "-fsanitize=thread", "-shared"])
+
+
+def test_the_exam_is_about_flags_that_matter() -> None:
+    words = [
+        "-O3",
+        "-fopenmp",
+        "-DX",
+        "-I",
+        "-O1",
+        "-march=native",
+        "--param",
+        "a=1",
+        "-ffast-math",
+        "a.c",
+        "-lm",
+    ]
+    assert relevant(words) == ["-O3", "-march=native", "--param", "a=1", "-ffast-math"]
+
+
+def test_distributions() -> None:
+    assert [(one.area, one.cycle) for one in parse_distributions("u=block,v*=cyclic,w=cyclic(4)")] == [
+        ("u", 0),
+        ("v*", 1),
+        ("w", 4),
+    ]
+    assert parse_distributions(None) == ()
+    for text in ("u", "u=diagonal", "u=block(2)", "u=cyclic(0)"):
+        with pytest.raises(UserError, match="--distribute"):
+            parse_distributions(text)
+
+
+def test_counts_of_several_processes_are_added() -> None:
+    one = {
+        "run": {
+            "accesses": 10,
+            "misses": [[1, 2], [0, 1]],
+            "invalidation_misses": 1,
+            "upgrades": 0,
+            "shared_hits": 0,
+            "oracle_remote_misses": 1,
+        },
+        "areas": [{"name": "a"}],
+        "moved_pages": 1,
+        "move_calls": 1,
+        "moved_bytes": 4096,
+    }
+    joined = joined_counts([one, one])
+    assert joined is not None
+    assert joined["run"]["misses"] == [[2, 4], [0, 2]]
+    assert joined["run"]["remote_fraction"] == 0.5
+    assert len(joined["areas"]) == 2 and joined["moved_pages"] == 2
+    assert joined_counts([]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("double* u = malloc(n * sizeof *u);", ["u"]),
+        ("double *u = malloc(8 * n), *v = malloc(8 * n);", ["u", "v"]),
+        ("grid->cells[k] = calloc(n, 8);", ["cells"]),
+        ("allocate (u(total), r(max(n, 2), m), v(n))", ["u", "r", "v"]),
+        ("allocate(level%x(0:n), stat=error)", ["x"]),
+        ("if (a == b) run(n);", []),
+    ],
+)
+def test_the_variables_that_a_statement_allocates(text: str, names: list[str]) -> None:
+    assert allocated_names(text) == names
+
+
+def test_hwlocs_synthetic_notation() -> None:
+    machine = find("pack:2 numa:2 l3:2 core:4 pu:2")
+    assert (machine.nodes, machine.cpus[0]) == (4, 16)
+    assert machine.shared is not None and machine.shared.cpus == 8
+    assert find("numa:3 core:5").cpu_count == 15
+    for text, reason in (
+        ("numa:x", "'numa:x' is not"),
+        ("core:4 pu:2", "needs a level numa"),
+        ("numa:99", "at most"),
+    ):
+        with pytest.raises(UserError, match=reason):
+            find(text)
