@@ -9,6 +9,7 @@
 #include "phases/regions.hpp"
 #include "policy/distributions.hpp"
 #include "record/record.hpp"
+#include "tasks/domains.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -55,6 +56,7 @@ int place(const void* start, size_t bytes, MemoryPolicy policy,
     Placer& p = placer();
     if (whole_pages(range_of(start, bytes)).empty()) return start && bytes ? HOMING_OK : HOMING_INVALID;
     const PlacementResult result = place_pages(p.kernel, p.nodes, range_of(start, bytes), target_of, policy);
+    forget_homes();
     return result.refused ? HOMING_REFUSED : HOMING_OK;
 }
 
