@@ -82,7 +82,13 @@ inline constexpr std::size_t row_bytes = 128;
     /* the process ended in order; status not known to us */                                                 \
     ROW(19, end,                                                                                             \
         FIELD(f64, time) FIELD(f64, parallel_seconds) FIELD(u32, iterations) FIELD(u32, settled_at)          \
-            FIELD(u32, period) FIELD(u64, live_areas) FIELD(u64, dropped_areas))
+            FIELD(u32, period) FIELD(u64, live_areas) FIELD(u64, dropped_areas))                             \
+    /* affinity clauses: hints given, honoured (they decided the queue), of these taken by a thread of the   \
+     * data's domain or by another one */                                                                    \
+    ROW(24, tasks,                                                                                           \
+        FIELD(f64, time) FIELD(u64, given) FIELD(u64, honoured) FIELD(u64, at_home) FIELD(u64, elsewhere))   \
+    /* hints that were left to the runtime, by reason (text) */                                              \
+    ROW(25, task_left, FIELD(u32, reason) FIELD(u64, count))
 
 using u32 = std::uint32_t;
 using i32 = std::int32_t;
