@@ -38,6 +38,7 @@ from homing.record_rows import (
     References,
     Refusal,
     Region,
+    TaskHints,
     Thread,
     Unwatched,
 )
@@ -390,6 +391,18 @@ class Record:
             for row in self._dicts("unwatched", "what", "begin", "bytes")
         }
         return list(found.values())
+
+    @cached_property
+    def task_hints(self) -> TaskHints | None:
+        """What became of affinity clauses; None without `--tasks affinity`."""
+        left = {
+            self.text(row["reason"]): row["count"] for row in self._dicts("task_left", "reason", "count")
+        }
+        last = None
+        columns = ("given", "honoured", "at_home", "elsewhere")
+        for row in self._dicts("tasks", *columns):
+            last = TaskHints(row["given"], row["honoured"], row["at_home"], row["elsewhere"], left)
+        return last
 
     @cached_property
     def overhead(self) -> Overhead:
