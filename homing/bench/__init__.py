@@ -28,6 +28,8 @@ BENCHES = {
         "homing.bench.sampling", "faults to find the owners of 1 GiB: sampled against every page"
     ),
     "overhead": Bench("homing.bench.overhead", "time that homing costs programs that gain nothing from it"),
+    "tasks": Bench("homing.bench.tasks", "locality queues: cost a task, throughput, share of tasks at home"),
+    "wittmann": Bench("homing.bench.wittmann", "blocked Jacobi by every way of Wittmann and Hager 2010"),
 }
 SIZES = ("small", "full")
 

@@ -21,15 +21,18 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Row:
-    """One number. `note` is for people."""
+    """One number. `note` is for people; `paper`: the same number of the paper, where it prints one."""
 
     name: str
     value: float
     unit: str
     note: str = ""
+    paper: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         entry: dict[str, Any] = {"name": self.name, "value": self.value, "unit": self.unit}
+        if self.paper is not None:
+            entry["paper"] = self.paper
         return {**entry, "note": self.note} if self.note else entry
 
 
@@ -129,7 +132,7 @@ def _markdown(results: Results, here: Mapping[str, Any], now: str) -> list[str]:
             f"| {one.name} | {'yes' if one.passed else '**no**'} | {one.text} |" for one in results.checks
         ]
         lines.append("")
-    noted = any(row.note for row in results.rows)
+    noted = any(row.note or row.paper is not None for row in results.rows)
     lines += (
         ["| row | value | unit | |", "|---|---:|---|---|"]
         if noted
@@ -137,7 +140,8 @@ def _markdown(results: Results, here: Mapping[str, Any], now: str) -> list[str]:
     )
     for row in results.rows:
         line = f"| {row.name} | {format_value(row.value)} | {row.unit} |"
-        lines.append(line + f" {row.note} |" if noted else line)
+        note = row.note if row.paper is None else f"paper: {format_value(row.paper)}. {row.note}".strip()
+        lines.append(line + f" {note} |" if noted else line)
     return lines
 
 
