@@ -4,8 +4,8 @@
 //   tasks cost MICROSECONDS TASKS ROUNDS    nanoseconds a task: plain OpenMP tasks, queues, the clause, TBB,
 //   TBB with queues tasks throughput THREADS ROUNDS         million blocks a second put and taken tasks
 //   imbalance MICROSECONDS TASKS ROUNDS   finishing time where one domain has twice the blocks of each other
-//   one tasks home BLOCKS KIB SWEEPS WEIGHT     share of tasks at home, domain 0 having WEIGHT times the
-//   blocks of the others
+//   one tasks home BLOCKS KIB PASSES SWEEPS WEIGHT     share of tasks at home, domain 0 having WEIGHT times
+//   the blocks of the others
 //
 // Prints lines "name: value value ..."; values of one round stand at the same place in every line.
 #include <algorithm>
@@ -268,7 +268,7 @@ int imbalance(double microseconds, long tasks, int rounds) {
     return 0;
 }
 
-int home(long blocks, long kib, int sweeps, double weight) {
+int home(long blocks, long kib, int passes, int sweeps, double weight) {
     const Load load = load_of(blocks, weight, 0);
     const std::size_t words = static_cast<std::size_t>(kib) * 128;
     const std::size_t bytes = words * sizeof(double);
@@ -286,8 +286,9 @@ int home(long blocks, long kib, int sweeps, double weight) {
     std::atomic<long> at_home{0}, ran{0};
     const auto work = [&](long n) {
         const std::size_t block = static_cast<std::size_t>(n);
-        for (std::size_t k = 0; k < words; ++k)
-            data[block * words + k] += 1;
+        for (int pass = 0; pass < passes; ++pass)
+            for (std::size_t k = 0; k < words; ++k)
+                data[block * words + k] += 1;
         ran.fetch_add(1);
         if (homing_domain_here(HOMING_BY_NODE) == homes[block]) at_home.fetch_add(1);
     };
@@ -332,8 +333,9 @@ int home(long blocks, long kib, int sweeps, double weight) {
     for (std::size_t k = 0; k < static_cast<std::size_t>(blocks) * words; ++k)
         sum += data[k];
     std::printf("verification: %s\n",
-                sum == 3.0 * sweeps * static_cast<double>(blocks) * static_cast<double>(words) ? "successful"
-                                                                                               : "failed");
+                sum == 3.0 * passes * sweeps * static_cast<double>(blocks) * static_cast<double>(words)
+                    ? "successful"
+                    : "failed");
     std::free(data);
     return 0;
 }
@@ -346,10 +348,11 @@ int main(int argc, char** argv) {
     if (mode == "cost" && argc == 5) return cost(number(2), std::atol(argv[3]), std::atoi(argv[4]));
     if (mode == "throughput" && argc == 4) return throughput(std::atoi(argv[2]), std::atoi(argv[3]));
     if (mode == "imbalance" && argc == 5) return imbalance(number(2), std::atol(argv[3]), std::atoi(argv[4]));
-    if (mode == "home" && argc == 6)
-        return home(std::atol(argv[2]), std::atol(argv[3]), std::atoi(argv[4]), number(5));
+    if (mode == "home" && argc == 7)
+        return home(std::atol(argv[2]), std::atol(argv[3]), std::atoi(argv[4]), std::atoi(argv[5]),
+                    number(6));
     std::fprintf(
         stderr, "usage: tasks cost US TASKS ROUNDS | throughput THREADS ROUNDS | imbalance US TASKS ROUNDS | "
-                "home BLOCKS KIB SWEEPS WEIGHT\n");
+                "home BLOCKS KIB PASSES SWEEPS WEIGHT\n");
     return 2;
 }

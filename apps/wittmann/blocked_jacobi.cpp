@@ -67,6 +67,8 @@ int run(int argc, char** argv) {
     const long block_i = app_integer_option("--block-i", 10, 1, 1L << 20,
                                             "sites of a block; 10 gives the 14,400 tasks of section 2.1");
     const long samples = app_integer_option("--samples", 100, 1, 1000000, "sweeps");
+    choice.work = app_integer_option("--work", 1, 1, 1000000,
+                                     "each block is updated so many times, to the same values");
     app_options_end();
 
     size.i = layers ? layers : layers_that_fit(size.k, size.j, 2400);

@@ -54,7 +54,8 @@ class Omp : public Variant {
     }
     void run(long n) {
         const Block& block = grid_.block(n);
-        grid_.sweep(block);
+        for (long time = 0; time < choice_.work; ++time)
+            grid_.sweep(block);
         count_.ran(block);
     }
     long in_order(long n) const { return grid_.in_order(n, choice_.kji); }

@@ -80,7 +80,8 @@ class Tbb : public Variant {
     }
     void run(long n) {
         const Block& block = grid_.block(n);
-        grid_.sweep(block);
+        for (long time = 0; time < choice_.work; ++time)
+            grid_.sweep(block);
         count_.ran(block);
     }
 

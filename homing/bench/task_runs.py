@@ -30,15 +30,19 @@ def numbers(output: Output, name: str) -> list[float]:
         raise UserError(f"the program printed no numbers under '{name}'", 1) from error
 
 
-def variables(clause: bool, nodes: int, folder: str, inherited: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a run. clause: with homing, for the clause only; else homing's library, which the
-    programs call, does nothing by itself. nodes: to pretend, 0 for those of the machine."""
+def variables(
+    clause: bool, nodes: int, bound: bool, folder: str, inherited: Mapping[str, str]
+) -> dict[str, str]:
+    """The environment of a run. bound: OpenMP binds its threads.
+
+    clause: with homing, for the clause only; else homing's library, which the programs call, does nothing by
+    itself. nodes: to pretend, 0 for those of the machine."""
     chosen = {
         name: value
         for name, value in inherited.items()
         if not name.startswith(("HOMING", "OMP_", "GOMP_", "KMP_"))
     }
-    chosen.update(BINDING, OMP_WAIT_POLICY="passive")
+    chosen.update(BINDING if bound else {}, OMP_WAIT_POLICY="passive")
     if nodes:
         chosen["HOMING_ASSUME_NODES"] = str(nodes)
     if clause:
@@ -50,16 +54,11 @@ def variables(clause: bool, nodes: int, folder: str, inherited: Mapping[str, str
 
 
 def run_here(
-    command: Sequence[str],
-    *,
-    threads: int,
-    nodes: int = 0,
-    clause: bool = False,
-    more: Mapping[str, str] = {},
+    command: Sequence[str], *, threads: int, nodes: int = 0, clause: bool = False, bound: bool = True
 ) -> Output:
     """Run on this machine. UserError where the program fails."""
     with tempfile.TemporaryDirectory(prefix="homing-tasks-") as folder:
-        chosen = {**variables(clause, nodes, folder, os.environ), "OMP_NUM_THREADS": str(threads), **more}
+        chosen = {**variables(clause, nodes, bound, folder, os.environ), "OMP_NUM_THREADS": str(threads)}
         done = subprocess.run(command, env=chosen, capture_output=True, text=True, check=False)
     output = parse_output(done.stdout)
     if done.returncode != 0 or output.verification == "failed":
@@ -91,9 +90,9 @@ class TaskGuest:
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def run(self, command: Sequence[str], *, clause: bool = False) -> Output:
+    def run(self, command: Sequence[str], *, clause: bool = False, bound: bool = True) -> Output:
         """One command. LabError where it fails."""
-        chosen = variables(clause, 0, self._folder, {})
+        chosen = variables(clause, 0, bound, self._folder, {})
         result = self._guest.step(Step(command=list(command), env=chosen, timeout=300))
         output = parse_output(result.stdout.decode(errors="replace"))
         if result.exit_status != 0 or output.verification == "failed":

@@ -27,8 +27,8 @@ MICROSECONDS = (1, 10, 100)
 #: Seconds of one kind of tasking in one round, all threads together.
 _ROUND_SECONDS = {"small": 0.02, "full": 0.06}
 _ROUNDS = {"small": 15, "full": 60}
-#: Blocks, KiB a block, sweeps in the guest.
-_HOME = {"small": (600, 128, 2), "full": (600, 512, 5)}
+#: Blocks, KiB a block, passes over a block, sweeps in the guest: sweeps of a second or more.
+_HOME = {"small": (1200, 64, 16, 1), "full": (1200, 128, 32, 3)}
 PARTS = (
     *(f"cost.{us}us.{runtime}" for us in MICROSECONDS for runtime in RUNTIMES),
     *(f"throughput.{threads}" for threads in (1, 2)),
@@ -75,11 +75,10 @@ def _measure(name: str, size: str) -> dict[str, Any]:
 
 def _count_homes(size: str, progress: Progress) -> dict[str, Any]:
     """At home in the guest: by load, [kind -> shares of the sweeps]."""
-    blocks, kib, sweeps = (str(number) for number in _HOME[size])
     found = {}
     with TaskGuest(progress.note) as guest:
         for load, weight in (("balanced", "1"), ("imbalanced", "2")):
-            command = [find_bench_program("tasks_clang"), "home", blocks, kib, sweeps, weight]
+            command = [find_bench_program("tasks_clang"), "home", *map(str, _HOME[size]), weight]
             output = guest.run(command, clause=True)
             found[load] = {
                 kind: {"shares": numbers(output, kind), "seconds": numbers(output, f"time {kind}")}
@@ -94,7 +93,9 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     if not chosen:
         raise UserError(f"--only {','.join(only)}: no such parts; there are {', '.join(PARTS)}")
     library = find_library()
-    parts = Parts(tree() / "build" / "bench" / f"tasks-{size}.json", {"library": library_key(library)})
+    programs = [library, *(find_bench_program(f"tasks_{runtime}") for runtime in RUNTIMES)]
+    key = {"built": [library_key(path) for path in programs]}
+    parts = Parts(tree() / "build" / "bench" / f"tasks-{size}.json", key)
     if redo:
         parts.drop(parts.names())
     progress = Progress("tasks", [15.0 if name == "home" else 2.0 for name in chosen])
@@ -126,9 +127,9 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
         f"{THREADS} threads, bound, on {THREADS} pretended domains of one CPU each. Ratios are medians of "
         "rounds in which all kinds took turns within one process. `vs_omp`: locality queues over plain tasks "
         "of the same runtime, which submit the same number of tasks; `vs_tbb`: queues in parallel_for over "
-        "parallel_for, both with the affinity partitioner; `clause`: tasks with the affinity clause, followed "
-        "by homing, over plain tasks. Shares at home were counted by the program in the guest with 4 nodes of "
-        f"one CPU. The load was up to {load:.1f} on {os.cpu_count()} CPUs."
+        "parallel_for, both with the affinity partitioner; `clause`: tasks with the affinity clause, "
+        "followed by homing, over plain tasks. Shares at home were counted by the program in the guest with "
+        f"4 nodes of one CPU. The load was up to {load:.1f} on {os.cpu_count()} CPUs."
     )
     results.details = {name: parts.get(name) for name in chosen}
     return results

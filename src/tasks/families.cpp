@@ -97,10 +97,12 @@ void Families::add_courier(Family& family, void* location, std::int32_t gtid) no
     family.users.fetch_add(1, std::memory_order_relaxed);
     {
         const Hold hold(family.lock);
-        if (family.under_way >= family.most_under_way &&
-            family.couriers.size() < family.couriers.capacity()) {
-            family.couriers.push_back(courier);
-            return;
+        if (family.under_way >= family.most_under_way) {
+            try {
+                family.couriers.push_back(courier);
+                return;
+            } catch (...) { // no memory to keep it back: under way at once
+            }
         }
         ++family.under_way;
     }
