@@ -307,7 +307,7 @@ template <class Block> class LocalityQueues {
 
   private:
     detail::Queue<Block>& queue(int domain) const noexcept {
-        return queues_[static_cast<std::size_t>(domain + 1)];
+        return queues_[static_cast<std::size_t>(domain) + 1];
     }
 
     std::optional<Block> take_beyond(std::size_t keep) noexcept {
@@ -365,7 +365,7 @@ template <class Block> class LocalityQueues {
     std::size_t keep_;
     int exceptions_ = std::uncaught_exceptions();
     std::unique_ptr<detail::Queue<Block>[]> queues_; ///< the first one: blocks without a home
-    alignas(64) std::atomic<std::size_t> owed_{0};
+    std::atomic<std::size_t> owed_{0};               ///< used with `keep` only
 };
 
 namespace detail {

@@ -173,9 +173,9 @@ bool Engine::start() {
     if (!source_) {
         // Tasks find their homes without any reference.
         const bool tasks_only = option_is(Option::tasks, "affinity");
-        record::message(record::Level::not_done, "no source of references works here (" + reasons + "): " +
-                                                     (tasks_only ? "pages stay where they are"
-                                                                 : "homing stepped aside"));
+        record::message(record::Level::not_done,
+                        "no source of references works here (" + reasons +
+                            "): " + (tasks_only ? "pages stay where they are" : "homing stepped aside"));
         if (!tasks_only) return false;
         mechanism_ = make_iterative(false);
     }

@@ -19,6 +19,16 @@ struct CourierTask {
 };
 constexpr std::int32_t tied = 1;
 
+/// False: no memory; the courier is under way at once.
+bool keep_back(std::vector<void*>& couriers, void* courier) noexcept {
+    try {
+        couriers.push_back(courier);
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
 } // namespace
 
 Families::Families(TaskRuntime runtime, Domains domains) : runtime_(runtime), domains_(domains) {}
@@ -97,13 +107,7 @@ void Families::add_courier(Family& family, void* location, std::int32_t gtid) no
     family.users.fetch_add(1, std::memory_order_relaxed);
     {
         const Hold hold(family.lock);
-        if (family.under_way >= family.most_under_way) {
-            try {
-                family.couriers.push_back(courier);
-                return;
-            } catch (...) { // no memory to keep it back: under way at once
-            }
-        }
+        if (family.under_way >= family.most_under_way && keep_back(family.couriers, courier)) return;
         ++family.under_way;
     }
     runtime_.submit(location, gtid, courier);
