@@ -1,8 +1,8 @@
 !> The Fortran interface of homing, over its C interface (homing/homing.h): arrays of any type and rank.
 !> Sizes are bytes: storage_size(a)/8*size(a), or use the default, the whole of a contiguous array is not known here.
 module homing
-  use, intrinsic :: iso_c_binding, only: c_int, c_int32_t, c_int64_t, c_size_t, c_long, c_ptr, c_loc, c_double, c_char, &
-      & c_null_char
+  use, intrinsic :: iso_c_binding, only: c_int, c_int32_t, c_int64_t, c_intptr_t, c_size_t, c_long, c_ptr, c_loc, c_double, &
+      & c_char, c_null_char
   implicit none
   private
   public :: homing_watch, homing_unwatch, homing_iteration, homing_next_touch
@@ -10,8 +10,14 @@ module homing
   public :: homing_statistics_t, homing_statistics
   public :: upmlib_init, upmlib_memrefcnt, upmlib_migrate_memory, upmlib_record, upmlib_replay, upmlib_undo
 
+  public :: homing_domains, homing_domain_here, homing_domain_of_node, homing_domain_of
+  public :: homing_queues_create, homing_queues_destroy, homing_queues_discard, homing_queues_put, homing_queues_put_at
+  public :: homing_queues_take, homing_queues_waiting, homing_queues_waiting_all, homing_queues_taken
+
   integer, parameter, public :: homing_ok = 0, homing_in_region = -1, homing_invalid = -2, homing_aside = -3, &
-      & homing_refused = -4, homing_full = -5
+      & homing_refused = -4, homing_full = -5, homing_not_empty = -6
+  !> Kinds of locality domains, and the domain of a block without a home.
+  integer(c_int), parameter, public :: homing_by_node = 0, homing_by_cache = 1, homing_anywhere = -1
 
   !> What homing has done so far; see homing/homing.h for the meaning of each component.
   type, bind(c) :: homing_statistics_t
@@ -84,6 +90,83 @@ module homing
       type(homing_statistics_t), intent(inout) :: out
       integer(c_int) :: status
     end function
+    ! Locality queues. A block is an integer(c_intptr_t) of the program's own meaning; a set of queues a type(c_ptr).
+    function homing_domains(by) bind(c, name='homing_domains') result(count)
+      import :: c_int
+      integer(c_int), value :: by
+      integer(c_int) :: count
+    end function
+    function homing_domain_here(by) bind(c, name='homing_domain_here') result(domain)
+      import :: c_int
+      integer(c_int), value :: by
+      integer(c_int) :: domain
+    end function
+    function homing_domain_of_node(node) bind(c, name='homing_domain_of_node') result(domain)
+      import :: c_int
+      integer(c_int), value :: node
+      integer(c_int) :: domain
+    end function
+    function homing_domain_of(start, bytes) bind(c, name='homing_domain_of') result(domain)
+      import :: c_int, c_size_t
+      type(*), dimension(*), intent(in) :: start
+      integer(c_size_t), value :: bytes
+      integer(c_int) :: domain
+    end function
+    function c_queues_create(name, by, keep) bind(c, name='homing_queues_create') result(queues)
+      import :: c_ptr, c_char, c_int, c_size_t
+      character(kind=c_char), dimension(*), intent(in) :: name
+      integer(c_int), value :: by
+      integer(c_size_t), value :: keep
+      type(c_ptr) :: queues
+    end function
+    function homing_queues_destroy(queues) bind(c, name='homing_queues_destroy') result(status)
+      import :: c_ptr, c_int
+      type(c_ptr), value :: queues
+      integer(c_int) :: status
+    end function
+    function homing_queues_discard(queues) bind(c, name='homing_queues_discard') result(blocks)
+      import :: c_ptr, c_size_t
+      type(c_ptr), value :: queues
+      integer(c_size_t) :: blocks
+    end function
+    function homing_queues_put(queues, block, domain) bind(c, name='homing_queues_put') result(status)
+      import :: c_ptr, c_intptr_t, c_int
+      type(c_ptr), value :: queues
+      integer(c_intptr_t), value :: block
+      integer(c_int), value :: domain
+      integer(c_int) :: status
+    end function
+    function homing_queues_put_at(queues, block, start, bytes) bind(c, name='homing_queues_put_at') result(status)
+      import :: c_ptr, c_intptr_t, c_int, c_size_t
+      type(c_ptr), value :: queues
+      integer(c_intptr_t), value :: block
+      type(*), dimension(*), intent(in) :: start
+      integer(c_size_t), value :: bytes
+      integer(c_int) :: status
+    end function
+    !> 1: `block` is the caller's to work on; 0: there is none.
+    function homing_queues_take(queues, block) bind(c, name='homing_queues_take') result(taken)
+      import :: c_ptr, c_intptr_t, c_int
+      type(c_ptr), value :: queues
+      integer(c_intptr_t), intent(inout) :: block
+      integer(c_int) :: taken
+    end function
+    function homing_queues_waiting(queues, domain) bind(c, name='homing_queues_waiting') result(blocks)
+      import :: c_ptr, c_int, c_size_t
+      type(c_ptr), value :: queues
+      integer(c_int), value :: domain
+      integer(c_size_t) :: blocks
+    end function
+    function homing_queues_waiting_all(queues) bind(c, name='homing_queues_waiting_all') result(blocks)
+      import :: c_ptr, c_size_t
+      type(c_ptr), value :: queues
+      integer(c_size_t) :: blocks
+    end function
+    subroutine homing_queues_taken(queues, at_home, elsewhere) bind(c, name='homing_queues_taken')
+      import :: c_ptr, c_int64_t
+      type(c_ptr), value :: queues
+      integer(c_int64_t), intent(out) :: at_home, elsewhere
+    end subroutine
     subroutine upmlib_init() bind(c, name='upmlib_init')
     end subroutine
     subroutine c_memrefcnt(start, bytes) bind(c, name='upmlib_memrefcnt')
@@ -116,6 +199,19 @@ contains
     character(*), intent(in) :: name
     integer(c_int) :: status
     status = c_watch(start, bytes, trim(name)//c_null_char)
+  end function
+
+  !> Locality queues under a name (for messages). `keep`, if given: a thread of another domain takes a block only where
+  !> more than so many wait.
+  function homing_queues_create(name, by, keep) result(queues)
+    character(*), intent(in) :: name
+    integer(c_int), intent(in) :: by
+    integer(c_size_t), intent(in), optional :: keep
+    type(c_ptr) :: queues
+    integer(c_size_t) :: kept
+    kept = 0
+    if (present(keep)) kept = keep
+    queues = c_queues_create(trim(name)//c_null_char, by, kept)
   end function
 
   function homing_statistics(out) result(status)

@@ -182,6 +182,19 @@ class Unwatched:
 
 
 @dataclass(frozen=True)
+class TaskHints:
+    """Affinity clauses of OpenMP tasks. given: hints of tasks; honoured: those that decided a task's queue;
+    at_home, elsewhere: of these, taken by a thread of the data's domain or by another one; left: the others,
+    by reason."""
+
+    given: int
+    honoured: int
+    at_home: int
+    elsewhere: int
+    left: dict[str, int]
+
+
+@dataclass(frozen=True)
 class Overhead:
     """Where homing's own time went, in seconds since the start."""
 

@@ -40,6 +40,7 @@ from homing.record_rows import (
     References,
     Refusal,
     Region,
+    TaskHints,
     Thread,
     Unwatched,
 )
@@ -442,6 +443,18 @@ class Record:
         last = (0, 0, 0)
         for row in self._dicts("simulated", "moved_pages", "move_calls", "page_bytes"):
             last = (row["moved_pages"], row["move_calls"], row["page_bytes"])
+        return last
+
+    @cached_property
+    def task_hints(self) -> TaskHints | None:
+        """What became of affinity clauses; None without `--tasks affinity`."""
+        left = {
+            self.text(row["reason"]): row["count"] for row in self._dicts("task_left", "reason", "count")
+        }
+        last = None
+        columns = ("given", "honoured", "at_home", "elsewhere")
+        for row in self._dicts("tasks", *columns):
+            last = TaskHints(row["given"], row["honoured"], row["at_home"], row["elsewhere"], left)
         return last
 
     @cached_property

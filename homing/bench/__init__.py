@@ -43,6 +43,8 @@ BENCHES = {
         "the tables and figures of Löf, Nordén, Holmgren 2004 on simulated machines",
         ("small", "medium", "paper"),
     ),
+    "tasks": Bench("homing.bench.tasks", "locality queues: cost a task, throughput, share of tasks at home"),
+    "wittmann": Bench("homing.bench.wittmann", "blocked Jacobi by every way of Wittmann and Hager 2010"),
 }
 SIZES = tuple(dict.fromkeys(size for bench in BENCHES.values() for size in bench.sizes))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from homing import __version__
 from homing.errors import UserError, os_reason
-from homing.record_rows import ALL_AREAS, Ownership, Placement
+from homing.record_rows import ALL_AREAS, Ownership, Placement, TaskHints
 from homing.records import Record
 from homing.report.results import AreaResult, ProcessResult, Results
 
@@ -122,6 +122,7 @@ def _process(process: ProcessResult) -> dict[str, Any]:
             for one in record.moves
         ],
         "remote_fraction": {"before": number(before), "after": number(after)},
+        "tasks": _tasks(record.task_hints),
         "unwatched": [{"what": one.what, "bytes": one.bytes} for one in record.unwatched],
         "seconds": {
             "run": number(record.seconds),
@@ -133,6 +134,18 @@ def _process(process: ProcessResult) -> dict[str, Any]:
         },
         "faults": overhead.faults,
         "region_events": overhead.region_events,
+    }
+
+
+def _tasks(hints: TaskHints | None) -> dict[str, Any] | None:
+    if hints is None:
+        return None
+    return {
+        "given": hints.given,
+        "honoured": hints.honoured,
+        "at_home": hints.at_home,
+        "elsewhere": hints.elsewhere,
+        "left": hints.left,
     }
 
 

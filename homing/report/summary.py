@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from homing.errors import UserError, os_reason
-from homing.record_rows import Ownership, Placement, Unwatched
+from homing.record_rows import Ownership, Placement, TaskHints, Unwatched
 from homing.records import Record
 from homing.report.results import AreaResult, ProcessResult, Results
 
@@ -300,7 +300,27 @@ def _totals(processes: list[ProcessResult], results: Results) -> Iterable[Text]:
         )
         text += f"; refused: {words}"
     yield _head("moved", text)
+    hints = [one for process in processes if (one := process.record.task_hints) is not None and one.given]
+    if hints:
+        yield _head("tasks", _tasks(hints))
     yield _head("time", _overhead(processes))
+
+
+def _tasks(hints: Sequence[TaskHints]) -> str:
+    """What became of affinity clauses, of all processes."""
+    given, honoured = sum(one.given for one in hints), sum(one.honoured for one in hints)
+    at_home, elsewhere = sum(one.at_home for one in hints), sum(one.elsewhere for one in hints)
+    text = f"{_number(given)} affinity hints, {_number(honoured)} honoured ({_percent(honoured / given)})"
+    if at_home + elsewhere:
+        text += f"; {_percent(at_home / (at_home + elsewhere))} of these tasks began at home"
+    left: dict[str, int] = {}
+    for one in hints:
+        for reason, count in one.left.items():
+            left[reason] = left.get(reason, 0) + count
+    if left:
+        words = ", ".join(f"{reason} {_number(count)}" for reason, count in sorted(left.items()))
+        text += f"; left to the runtime: {words}"
+    return text
 
 
 def error_words(error: int) -> str:

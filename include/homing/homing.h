@@ -30,7 +30,8 @@ enum {
     HOMING_INVALID = -2,   /* no such memory, node or name */
     HOMING_ASIDE = -3,     /* homing stepped aside in this process (one node, switched off) */
     HOMING_REFUSED = -4,   /* the kernel, or a full node, refused some pages; statistics tell */
-    HOMING_FULL = -5       /* too many watched areas */
+    HOMING_FULL = -5,      /* too many watched areas */
+    HOMING_NOT_EMPTY = -6  /* locality queues in which blocks still wait */
 };
 
 /* Watch memory under a name of your own (copied): for memory that homing cannot find itself, such as a direct
@@ -73,6 +74,60 @@ typedef struct homing_statistics_data {
     double seconds_moving;
 } homing_statistics_t;
 HOMING_API int homing_statistics(homing_statistics_t* out);
+
+/* Locality queues (Wittmann and Hager 2010, section 2.2): tasks run on the node where their data lies. C++
+ * programs use homing/tasks.hpp, which these functions are made of. They may be called from any thread,
+ * inside and outside of parallel regions and tasks.
+ *
+ * A locality domain is a NUMA node that has CPUs, or a group of CPUs that share a last-level cache. Domains
+ * are numbered 0, 1, ... in the order of the nodes (of each group's first CPU). */
+enum {
+    HOMING_BY_NODE = 0,
+    HOMING_BY_CACHE = 1,
+    HOMING_ANYWHERE = -1 /* the domain of a block without a home */
+};
+/* How many locality domains there are: 1 or more. */
+HOMING_API int homing_domains(int by);
+/* The domain of the CPU that runs the caller now; HOMING_ANYWHERE for a CPU that belongs to none. */
+HOMING_API int homing_domain_here(int by);
+/* The domain of a NUMA node: for a node without CPUs the nearest one; HOMING_ANYWHERE for a node that is not
+ * there. */
+HOMING_API int homing_domain_of_node(int node);
+/* The domain (by node) that holds most of this memory: up to eight of its pages are looked up, and remembered
+ * for a second or two. HOMING_ANYWHERE where none of them is mapped and touched. */
+HOMING_API int homing_domain_of(const void* start, size_t bytes);
+
+/* A set of queues, one a domain, and one for blocks without a home. A block is whatever number tells the
+ * program what to do: an index, or a pointer converted to intptr_t. */
+typedef struct homing_queues homing_queues_t;
+/* `name` (copied, may be null) is for messages. `keep`: a thread of another domain may take a block only
+ * where more than so many wait: 0 for balance before locality, SIZE_MAX for locality at any price. Null: no
+ * memory. */
+HOMING_API homing_queues_t* homing_queues_create(const char* name, int by, size_t keep);
+/* HOMING_NOT_EMPTY, one line on stderr that tells which blocks are left, and nothing done, where blocks wait.
+ */
+HOMING_API int homing_queues_destroy(homing_queues_t* queues);
+/* Take all blocks away; returns how many there were. */
+HOMING_API size_t homing_queues_discard(homing_queues_t* queues);
+/* Append a block to a domain's queue: of a domain that was given, or of the domain that holds most of the
+ * block's memory. HOMING_INVALID: no such domain; HOMING_REFUSED: no memory. */
+HOMING_API int homing_queues_put(homing_queues_t* queues, intptr_t block, int domain);
+HOMING_API int homing_queues_put_at(homing_queues_t* queues, intptr_t block, const void* start, size_t bytes);
+/* The oldest block for the caller: of its domain, else one without a home, else of the fullest queue. 1:
+ * taken; 0: there is none that it may take. */
+HOMING_API int homing_queues_take(homing_queues_t* queues, intptr_t* block);
+/* One task's share: take a block and call work(block, data). Submit as many tasks as there are blocks. 1: a
+ * block was worked on; 0: `keep` reserved those that wait for other domains' tasks, which will run one more
+ * each. */
+typedef void (*homing_work_t)(intptr_t block, void* data);
+HOMING_API int homing_queues_run(homing_queues_t* queues, homing_work_t work, void* data);
+/* After the tasks: work on what `keep` left over; returns how many blocks that were. */
+HOMING_API size_t homing_queues_drain(homing_queues_t* queues, homing_work_t work, void* data);
+/* Blocks that wait: of one domain (HOMING_ANYWHERE: those without a home), and all. */
+HOMING_API size_t homing_queues_waiting(const homing_queues_t* queues, int domain);
+HOMING_API size_t homing_queues_waiting_all(const homing_queues_t* queues);
+/* Blocks with a home that were taken at home and elsewhere, so far. */
+HOMING_API void homing_queues_taken(const homing_queues_t* queues, uint64_t* at_home, uint64_t* elsewhere);
 
 /* The names of UPMlib (Nikolopoulos et al. 2000, Figures 1 and 2). Fortran programs call them without any
  * interface: the size is a default integer there. record, replay and undo link, move nothing yet, and say so.

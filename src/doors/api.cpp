@@ -9,6 +9,7 @@
 #include "phases/regions.hpp"
 #include "policy/distributions.hpp"
 #include "record/record.hpp"
+#include "tasks/domains.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -60,6 +61,7 @@ int place(const void* start, size_t bytes, MemoryPolicy policy,
     if (whole_pages(range_of(start, bytes)).empty()) return start && bytes ? HOMING_OK : HOMING_INVALID;
     const PlacementResult result =
         place_pages(p.kernel, p.nodes, range_of(start, bytes), target_of, policy, pause_source);
+    forget_homes();
     return result.refused ? HOMING_REFUSED : HOMING_OK;
 }
 

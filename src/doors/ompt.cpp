@@ -6,6 +6,7 @@
 // The few declarations of the OMPT interface (OpenMP API 5.0, chapter 4) that are used stand here, because no
 // package that every build machine has ships omp-tools.h.
 #include "doors/export.hpp"
+#include "doors/kmpc.hpp"
 #include "phases/regions.hpp"
 #include "record/record.hpp"
 
@@ -30,6 +31,7 @@ constexpr int callback_parallel_begin = 3; // ompt_callbacks_t of the standard
 constexpr int callback_parallel_end = 4;
 
 constinit std::atomic<bool> asked{false};
+constinit std::atomic<homing::doors::GetTaskInfo*> task_info{nullptr};
 
 } // namespace
 
@@ -56,10 +58,18 @@ int initialize(ompt_function_lookup_t look_up, int, ompt_data_t*) {
     if (!set_callback) return 0;
     set_callback(callback_parallel_begin, reinterpret_cast<ompt_callback_t>(parallel_begin));
     set_callback(callback_parallel_end, reinterpret_cast<ompt_callback_t>(parallel_end));
+    task_info.store(reinterpret_cast<homing::doors::GetTaskInfo*>(look_up("ompt_get_task_info")),
+                    std::memory_order_release);
     return 1;
 }
 
 void finalize(ompt_data_t*) {}
+
+} // namespace
+
+namespace homing::doors {
+
+GetTaskInfo* get_task_info() noexcept { return task_info.load(std::memory_order_acquire); }
 
 void* next_or_callers(const char* name, void* caller) noexcept {
     if (void* function = ::dlsym(RTLD_NEXT, name)) return function;
@@ -74,7 +84,9 @@ void* next_or_callers(const char* name, void* caller) noexcept {
     return function;
 }
 
-} // namespace
+} // namespace homing::doors
+
+using homing::doors::next_or_callers;
 
 void* homing_kmpc_resolve(int index, void* caller) noexcept {
     static constexpr const char* names[3] = {"__kmpc_fork_call", "__kmpc_fork_call_if", "__kmpc_fork_teams"};

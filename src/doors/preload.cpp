@@ -2,6 +2,7 @@
 // process uses OpenMP shows at its first parallel region; until then only large blocks of memory are noted.
 #include "base/inside.hpp"
 #include "base/options.hpp"
+#include "doors/affinity.hpp"
 #include "doors/export.hpp"
 #include "doors/heap.hpp"
 #include "doors/signals.hpp"
@@ -75,7 +76,7 @@ __attribute__((constructor)) void enter() noexcept {
         step_aside();
     } else {
         heap_threshold.store(option_size(Option::area_minimum), std::memory_order_relaxed);
-        lend_services({prepare_handler, exclude_alternate_stacks});
+        lend_services({prepare_handler, exclude_alternate_stacks, record_affinity});
         phases::set_starter(start_engine);
         ::pthread_atfork(before_fork, after_fork, in_child);
     }

@@ -71,6 +71,7 @@ Machine assumed_machine(int count) {
     }
     machine.last_level_cache_bytes = real.last_level_cache_bytes;
     machine.last_level_caches_per_node = 1;
+    machine.cpu_caches = machine.cpu_nodes; // a cache a node
     machine.remarks.push_back(
         std::to_string(count) + " nodes are assumed: " + std::to_string(online) +
         " CPUs play them, pages only pretend to move, distances of 10 and 20 are assumed");

@@ -31,6 +31,7 @@ struct Machine {
     NodeSet targets() const noexcept;
     int cpu_to_node(int cpu) const noexcept; ///< -1 where not known
     std::vector<int> cpu_nodes;              ///< by operating system CPU index
+    std::vector<int> cpu_caches; ///< the same for last-level caches, numbered by their first CPU; -1: none
 };
 
 /// Number of nodes that have CPUs, read from sysfs without hwloc: cheap enough for the start of every

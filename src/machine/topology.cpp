@@ -217,6 +217,21 @@ std::vector<int> nodes_of_cpus(const Topology& topology, Kernel* kernel) {
     return nodes;
 }
 
+/// The last-level cache of every CPU; where none is known, all CPUs share one.
+std::vector<int> caches_of_cpus(const Topology& topology, std::size_t cpus) {
+    const std::vector<hwloc_obj_t> caches = topology.last_level_caches();
+    std::vector<int> found(cpus, caches.empty() ? 0 : -1);
+    for (const hwloc_obj_t cache : caches) {
+        int first = -1;
+        for (std::size_t cpu = 0; cpu < cpus; ++cpu) {
+            if (!cache->cpuset || !hwloc().bitmap_isset(cache->cpuset, static_cast<unsigned>(cpu))) continue;
+            if (first < 0) first = static_cast<int>(cpu);
+            found[cpu] = first;
+        }
+    }
+    return found;
+}
+
 /// The size of the part of a last-level cache that one node can have, and how many of them.
 void describe_caches(const Topology& topology, Machine& machine) {
     const std::vector<hwloc_obj_t> caches = topology.last_level_caches();
@@ -272,6 +287,7 @@ Machine machine_of(const Topology& topology, Kernel* kernel, const std::optional
         machine.nodes.push_back(node);
     }
     machine.cpu_nodes = nodes_of_cpus(topology, kernel);
+    machine.cpu_caches = caches_of_cpus(topology, machine.cpu_nodes.size());
     std::vector<int> cpus_of_all(machine.nodes.size(), 0);
     for (std::size_t cpu = 0; cpu < machine.cpu_nodes.size(); ++cpu) {
         for (std::size_t i = 0; i < machine.nodes.size(); ++i) {

@@ -30,6 +30,7 @@ namespace homing {
 struct DoorServices {
     const char* (*prepare_handler)() noexcept = nullptr;
     bool (*exclude_alternate_stacks)(Windows&) noexcept = nullptr;
+    void (*record_tasks)() noexcept = nullptr; ///< rows of the affinity clause, at the end
 };
 
 /// How the outer iteration is known.

@@ -178,6 +178,7 @@ void Engine::finish() noexcept {
                                                          std::to_string(policies_.stuck_bytes()) +
                                                          " bytes could not be given back");
         if (Simulation* simulated = simulation()) simulated->report();
+        if (services_.record_tasks) services_.record_tasks();
         record_end(record::now());
     } catch (...) {
         record::message(record::Level::not_done, "out of memory at the end: the last rows are missing");

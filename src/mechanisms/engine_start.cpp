@@ -178,9 +178,13 @@ bool Engine::start() {
         mechanism_ = make_iterative(!option_is(Option::mechanism, "observe"));
     }
     if (!source_) {
+        // Tasks find their homes without any reference.
+        const bool tasks_only = option_is(Option::tasks, "affinity");
         record::message(record::Level::not_done,
-                        "no source of references works here (" + reasons + "): homing stepped aside");
-        return false;
+                        "no source of references works here (" + reasons +
+                            "): " + (tasks_only ? "pages stay where they are" : "homing stepped aside"));
+        if (!tasks_only) return false;
+        mechanism_ = make_iterative(false);
     }
     const int threads = call_int("omp_get_max_threads");
     threads_ = threads > 0 ? threads : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));

@@ -97,7 +97,13 @@ inline constexpr std::size_t row_bytes = 128;
     /* out) */                                                                                               \
     ROW(21, misses, FIELD(u32, scope) FIELD(u32, id) FIELD(u32, from) FIELD(u32, first) ARRAY(u64, to, 8))   \
     /* the simulated machine's pages that were moved, and calls that moved them */                           \
-    ROW(22, simulated, FIELD(u64, moved_pages) FIELD(u64, move_calls) FIELD(u64, page_bytes))
+    ROW(22, simulated, FIELD(u64, moved_pages) FIELD(u64, move_calls) FIELD(u64, page_bytes))                \
+    /* affinity clauses: hints given, honoured (they decided the queue), of these taken by a thread of the   \
+     * data's domain or by another one */                                                                    \
+    ROW(24, tasks,                                                                                           \
+        FIELD(f64, time) FIELD(u64, given) FIELD(u64, honoured) FIELD(u64, at_home) FIELD(u64, elsewhere))   \
+    /* hints that were left to the runtime, by reason (text) */                                              \
+    ROW(25, task_left, FIELD(u32, reason) FIELD(u64, count))
 
 using u32 = std::uint32_t;
 using i32 = std::int32_t;

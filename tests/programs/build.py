@@ -93,6 +93,9 @@ class Program:
 
 
 PROGRAMS: dict[str, Program] = {
+    # gcc drops the affinity clause, and with it the only use of some variables
+    "affinity": Program(flags=("-Wno-unused-variable",)),
+    "affinity_objects": Program(flags=("-std=c++20", "-Wno-unused-variable")),
     "constructs": Program(clang_flags=("-Wno-pass-failed",)),
     "cxx_replaced": Program(source="cxx_new.cpp", flags=("-DREPLACE",)),
     "fortran_io_trap": Program(source="fortran_io.f90"),

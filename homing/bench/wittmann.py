@@ -1,0 +1,318 @@
+"""`homing bench wittmann`: Table 1, Figures 3 and 4 of Wittmann and Hager 2010, and what they have come to.
+
+Here, where there is one domain, all placements are alike: what differs is what the ways of tasking cost.
+Where tasks run is counted in the guest with four nodes, whose time means nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from homing.bench.programs import find_program
+from homing.bench.progress import Progress
+from homing.bench.results import Check, Parts, Results, Row, library_key, tree
+from homing.bench.task_runs import TaskGuest, numbers, run_here
+from homing.errors import UserError
+from homing.installation import find_library
+from homing.lab.errors import LabError
+
+
+@dataclass(frozen=True)
+class Way:
+    """One column of Figure 3, or a way of today: the program's arguments, and its name in the rows."""
+
+    name: str
+    arguments: tuple[str, ...]
+    compiler: str = "clang"
+    clause: bool = False
+
+    @property
+    def bound(self) -> bool:
+        """Does OpenMP bind the threads? It would bind the main thread, and TBB would see one CPU."""
+        return not self.name.startswith("tbb")
+
+    def command(self, size: Sequence[str]) -> list[str]:
+        return [find_program(f"blocked_jacobi_{self.compiler}"), *self.arguments, *size]
+
+
+def _ways() -> list[Way]:
+    ways = [
+        Way(f"static.{initialise}", ("--variant", "static", "--initialise", initialise))
+        for initialise in ("serial", "round-robin", "s")
+    ]
+    ways += [Way(f"dynamic.{one}", ("--variant", "dynamic", "--initialise", one)) for one in ("s", "s1")]
+    for variant in ("tasks", "paper", "queues", "clause"):
+        for initialise in ("s", "s1"):
+            for order in ("ijk", "kji"):
+                arguments = ("--variant", variant, "--initialise", initialise, "--order", order)
+                name = f"{variant}.{initialise}.{order}"
+                ways.append(Way(name, arguments, clause=variant == "clause"))
+    for pin in ("no", "yes"):
+        for partitioner in ("auto", "affinity"):
+            pinned = "p" if pin == "yes" else "n-p"
+            kind = "a" if partitioner == "affinity" else "n-a"
+            more = ("--pin", pin, "--partitioner", partitioner)
+            ways.append(Way(f"tbb.{pinned}.{kind}", ("--variant", "tbb", *more), "gcc"))
+    for variant in ("tbb-paper", "tbb-queues", "tbb-for-each", "tbb-arena"):
+        ways.append(Way(f"{variant}.p", ("--variant", variant, "--pin", "yes"), "gcc"))
+    ways.append(Way("nested.s", ("--variant", "nested", "--initialise", "s"), "gcc"))
+    ways += [
+        Way(f"{variant}.s.kji.gcc", ("--variant", variant, "--order", "kji"), "gcc")
+        for variant in ("tasks", "queues")
+    ]
+    return ways
+
+
+WAYS = {way.name: way for way in _ways()}
+
+#: Figure 4 shows these two.
+FIGURE_4 = ("tasks.s.kji", "tbb.p.n-a")
+
+#: Grids. The paper's blocks are of 600 x 10 x 10 sites, 14,400 of them; here fewer of them.
+_HERE = {
+    "small": ("--sites-k", "300", "--sites-j", "122", "--sites-i", "122", "--samples", "10"),
+    "full": ("--sites-k", "600", "--sites-j", "302", "--sites-i", "102", "--samples", "100"),
+}
+#: Lines of whole pages; 640 and 1,280 blocks, more than the 256 tasks that a runtime lets wait.
+_GUEST = {
+    "small": ("--sites-k", "512", "--sites-j", "102", "--sites-i", "66", "--block-j", "5", "--block-i", "2"),
+    "full": ("--sites-k", "512", "--sites-j", "102", "--sites-i", "130", "--block-j", "5", "--block-i", "2"),
+}
+#: Enough work for sweeps of a second and more: four virtual CPUs share what the machine has.
+_GUEST_SAMPLES = {"small": ("--samples", "1", "--work", "6"), "full": ("--samples", "2", "--work", "5")}
+#: In the guest: what the statements are about. The small size leaves out the rest.
+_GUEST_SMALL = (
+    "static.s",
+    "tasks.s.ijk",
+    "tasks.s.kji",
+    "paper.s.ijk",
+    "paper.s.kji",
+    "paper.s1.ijk",
+    "queues.s.ijk",
+    "queues.s.kji",
+    "clause.s.ijk",
+    "tbb.p.n-a",
+    "tbb.p.a",
+    "tbb-queues.p",
+    "tbb-arena.p",
+)
+PARTS = ("stream", "figure3", "guest", "temporal", "lanczos")
+THREADS = 2
+
+
+def _quantiles(
+    command: list[str], line: str, clause: bool = False, threads: int = THREADS, bound: bool = True
+) -> list[float]:
+    """5, 25, 50, 75 and 95 % of the samples. Here one domain is all there is: two are pretended only where
+    homing must work at all."""
+    output = run_here(command, threads=threads, nodes=2 if clause else 0, clause=clause, bound=bound)
+    return numbers(output, f"time {line} 5 25 50 75 95 %")
+
+
+def _stream(size: str) -> dict[str, Any]:
+    mib = {"small": "256M", "full": "1G"}[size]
+    found = {}
+    for stores in ("nontemporal", "normal"):
+        for threads in (1, THREADS):
+            command = [find_program("copy_gcc"), "--stores", stores, "--bytes", mib]
+            found[f"{stores}.{threads}_threads"] = _quantiles(command, "gbytes_per_second", threads=threads)
+    return found
+
+
+def _figure3(size: str, tell: Callable[[str], None]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    checksums = set()
+    for way in WAYS.values():
+        tell(way.name)
+        found[way.name] = _quantiles(way.command(_HERE[size]), "mlups", way.clause, bound=way.bound)
+    for name in ("static.s", "queues.s.ijk"):
+        output = run_here(WAYS[name].command(_HERE[size]), threads=THREADS)
+        checksums.add(output.fields["result checksum"])
+    if len(checksums) != 1:
+        raise UserError("the variants' checksums differ", 1)
+    return found
+
+
+def _guest(size: str, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Share of tasks at home, by way; and the checksum, the same for all."""
+    names = _GUEST_SMALL if size == "small" else tuple(WAYS)
+    found: dict[str, Any] = {}
+    checksums = set()
+    with TaskGuest(tell) as guest:
+        for name in names:
+            way = WAYS[name]
+            tell(name)
+            try:
+                command = way.command([*_GUEST[size], *_GUEST_SAMPLES[size]])
+                output = guest.run(command, clause=way.clause, bound=way.bound)
+            except LabError as error:
+                raise LabError(f"{name}: {error.message}", 1) from error
+            checksums.add(output.fields["result checksum"])
+            words = output.fields["time home"].split()
+            remark = output.fields.get("time remark", "")
+            found[name] = {"home": int(words[0]) / max(int(words[2]), 1), "remark": remark}
+    if len(checksums) != 1:
+        raise UserError(f"the variants' checksums differ in the guest: {checksums}", 1)
+    return found
+
+
+def _temporal(size: str) -> dict[str, Any]:
+    layers = {"small": "600", "full": "2400"}[size]
+    found = {}
+    for depth in ("1", "2", "4", "8"):
+        command = [find_program("temporal_gcc"), "--depth", depth, "--sites-i", layers]
+        command += ["--samples", str(16 // int(depth))]
+        found[depth] = numbers(run_here(command, threads=THREADS), "time mlups")[0]
+    return found
+
+
+def _lanczos(size: str) -> dict[str, Any]:
+    side = {"small": "100", "full": "300"}[size]
+    found: dict[str, Any] = {}
+    for variant in ("static", "tasks", "queues"):
+        command = [find_program("lanczos_gcc"), "--laplace", side, "--variant", variant]
+        output = run_here(command, threads=THREADS)
+        found[variant] = {"seconds": output.total, "results": output.results}
+    if len({str(one["results"]) for one in found.values()}) != 1:
+        raise UserError("Lanczos: the variants' digits differ", 1)
+    return found
+
+
+def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
+    """The benchmark. only: names of parts."""
+    unknown = [name for name in only if name not in PARTS]
+    if unknown:
+        raise UserError(f"--only {','.join(unknown)}: no such part; there are {', '.join(PARTS)}")
+    chosen = [name for name in PARTS if not only or name in only]
+    library = find_library()
+    programs = ("blocked_jacobi_gcc", "blocked_jacobi_clang", "copy_gcc", "temporal_gcc", "lanczos_gcc")
+    key = {"built": [library_key(path) for path in (library, *map(find_program, programs))]}
+    parts = Parts(tree() / "build" / "bench" / f"wittmann-{size}.json", key)
+    if redo:
+        parts.drop(parts.names())
+    weights = {"stream": 2.0, "figure3": 8.0, "guest": 15.0, "temporal": 2.0, "lanczos": 1.0}
+    progress = Progress("wittmann", [weights[name] for name in chosen])
+    load = os.getloadavg()[0]
+    try:
+        for name in chosen:
+            if parts.get(name) is not None:
+                progress.finished(skipped=True)
+                continue
+            progress.step(name)
+            measured: dict[str, Callable[[], dict[str, Any]]] = {
+                "stream": lambda: _stream(size),
+                "figure3": lambda: _figure3(size, progress.note),
+                "guest": lambda: _guest(size, progress.note),
+                "temporal": lambda: _temporal(size),
+                "lanczos": lambda: _lanczos(size),
+            }
+            parts.put(name, measured[name]())
+            progress.finished()
+    finally:
+        progress.close()
+    results = Results(
+        "wittmann", "Locality queues: the programs of Wittmann and Hager 2010", tell(["wittmann"])
+    )
+    for name in chosen:
+        found: dict[str, Any] = parts.get(name) or {}
+        {
+            "stream": _stream_rows,
+            "figure3": _figure3_rows,
+            "guest": _guest_rows,
+            "temporal": _temporal_rows,
+            "lanczos": _lanczos_rows,
+        }[name](results, found)
+    load = max(load, os.getloadavg()[0])
+    results.notes += [
+        f"Here: {THREADS} threads on one domain, so all placements are alike and Figure 3's bars show what "
+        "each way of tasking costs; mlups: million lattice-site updates a second, the median of all samples, "
+        "with its distance to static first touch. The load was up to "
+        f"{load:.1f} on {os.cpu_count()} CPUs.",
+        "Guest: the share of blocks that ran on the node of their pages, counted by the program, 4 nodes of "
+        "one CPU. The three machines of the paper (Istanbul, Nehalem EP and EX) need the simulator: their "
+        "bandwidths are not predicted here.",
+    ]
+    results.details = {name: parts.get(name) for name in chosen}
+    return results
+
+
+def _stream_rows(results: Results, found: dict[str, Any]) -> None:
+    for name, quantiles in found.items():
+        note = "the full system is one domain here" if name.endswith(f"{THREADS}_threads") else ""
+        results.rows.append(Row(f"stream.copy.{name}", quantiles[2], "GB/s", note))
+
+
+def _figure3_rows(results: Results, found: dict[str, Any]) -> None:
+    best = found["static.s"][2]
+    for name, quantiles in found.items():
+        note = (
+            f"{100 * (quantiles[2] / best - 1):+.0f} %; 5 to 95 %: {quantiles[0]:.0f} to {quantiles[4]:.0f}"
+        )
+        results.rows.append(Row(f"mlups.{name}", quantiles[2], "MLUP/s", note))
+    for name in FIGURE_4:
+        low, quarter, median, three, high = found[name]
+        note = f"quantiles 5 25 50 75 95 %: {low:.0f} {quarter:.0f} {median:.0f} {three:.0f} {high:.0f}"
+        results.rows.append(Row(f"spread.{name}", (high - low) / median, "fraction", note))
+    queues = found["queues.s.kji"][2]
+    results.checks.append(
+        Check(
+            "queues within 10 % of static first touch (one domain: their cost)",
+            queues >= 0.9 * best,
+            f"{queues:.0f} against {best:.0f} MLUP/s",
+        )
+    )
+
+
+def _guest_rows(results: Results, found: dict[str, Any]) -> None:
+    for name, one in found.items():
+        results.rows.append(Row(f"home.{name}", one["home"], "fraction", one["remark"]))
+
+    def home(name: str) -> float:
+        return float(found[name]["home"])
+
+    plain = max(home(name) for name in found if name.startswith(("tasks.", "tbb.p.n-a")))
+    checks = [
+        (
+            "plain tasking never beats round robin: no more at home than dealt-out pages, a quarter (+ 0.15)",
+            plain <= 0.40,
+            f"at most {100 * plain:.0f} %",
+        ),
+        (
+            "queues with kji order are at home as static first touch is (within 10 %)",
+            home("queues.s.kji") >= 0.9,
+            f"{100 * home('queues.s.kji'):.1f} %",
+        ),
+        (
+            "with all blocks queued before, ijk is as good",
+            home("queues.s.ijk") >= 0.9,
+            f"{100 * home('queues.s.ijk'):.1f} %",
+        ),
+        (
+            "the paper's variant: ijk with static initialisation is the unfortunate one",
+            home("paper.s.ijk") < min(home("paper.s.kji"), home("paper.s1.ijk")),
+            f"{100 * home('paper.s.ijk'):.0f} % at home, with kji {100 * home('paper.s.kji'):.0f} %, with "
+            f"static,1 {100 * home('paper.s1.ijk'):.0f} %",
+        ),
+        (
+            "the affinity clause: at least 90 % at home",
+            home("clause.s.ijk") >= 0.9,
+            f"{100 * home('clause.s.ijk'):.1f} %",
+        ),
+    ]
+    results.checks += [Check(*check) for check in checks]
+
+
+def _temporal_rows(results: Results, found: dict[str, Any]) -> None:
+    for depth, rate in found.items():
+        note = f"{rate / found['1']:.2f} times plain sweeps"
+        results.rows.append(Row(f"temporal.depth_{depth}", rate, "MLUP/s", note))
+
+
+def _lanczos_rows(results: Results, found: dict[str, Any]) -> None:
+    for variant, one in found.items():
+        value = one["results"]["result largest eigenvalue"]
+        note = f"largest eigenvalue {value}, the same digits in all variants"
+        results.rows.append(Row(f"lanczos.{variant}", one["seconds"], "s", note))
