@@ -36,9 +36,9 @@ class Dialect(Enum):
 class Source:
     """Where a directive stands: from `position` (its sentinel) up to, not including, (end_line, end_column).
 
-    text: as the user wrote it, line ends included. whole_lines: nothing else stands on those lines, so that
-    they can be taken out; otherwise it is a clause on somebody else's line (SGI's AFFINITY in an OpenMP
-    directive) and only these characters are its own.
+    text: as the user wrote it, line ends included. whole_lines: nothing else stands on those lines (but
+    comments), so that they can be taken out; otherwise it is a clause on somebody else's line (SGI's AFFINITY
+    in an OpenMP directive) and only these characters are its own, with the comma before it if there is one.
     """
 
     position: Position
