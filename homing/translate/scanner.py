@@ -173,7 +173,7 @@ def _scan_fortran(lines: list[str], form: Form, line_length: int, found: _Found)
         line = lines[number].rstrip("\r\n")
         at = _comment_start(line, form)
         if at is None:
-            _look_behind_code(line, number + 1, found)
+            _look_behind_code(line, form, number + 1, found)
             number += 1
         elif start := _directive_line(line, form, at, None):
             number = _read_directive(lines, number, start, form, line_length, found)
@@ -187,8 +187,8 @@ def _scan_fortran(lines: list[str], form: Form, line_length: int, found: _Found)
             number += 1
 
 
-def _look_behind_code(line: str, number: int, found: _Found) -> None:
-    if "$" not in line:
+def _look_behind_code(line: str, form: Form, number: int, found: _Found) -> None:
+    if "$" not in line or (form is Form.FIXED and line[:5].isspace() and line[5:6] == "!"):
         return
     at = _trailing_comment(line)
     if at is not None and _directive_line(line, Form.FREE, at, None):
@@ -315,7 +315,7 @@ _C_SENTINELS = (
 )
 _C_OMP = re.compile(r"omp(?!\w)")
 _C_OTHER = re.compile(r"(?:page_place|pfor)(?!\w)")
-_C_MISSPELT = re.compile(r"homing_?\w*|HOMING(?!\w)|(?:omp\s+)?homing(?!\w)", re.I)
+_C_MISSPELT = re.compile(r"homing|omp\s+homing(?!\w)", re.I)
 _OPERATOR = re.compile(rf'_Pragma\s*\(\s*(?:u8|[LuU])?"\s*(?:homing|{_SGI_KEYWORDS})(?!\w)')
 
 
@@ -344,14 +344,14 @@ def _scan_c(text: str, form: Form, found: _Found) -> None:
                 found.parse(located.after(start.end() + name.end()), source)
                 break
         else:
-            if _C_OMP.match(rest):
-                _openmp_clauses(located, lines, first - 1, last, form, found)
-            elif _C_OTHER.match(rest):
-                found.notes.append(Problem(begin, located.text.strip(), "SGI's, not used by homing"))
-            elif _C_MISSPELT.match(rest):
+            if _C_MISSPELT.match(rest):
                 found.notes.append(
                     Problem(begin, located.text.strip(), "unknown: a directive begins with #pragma homing")
                 )
+            elif _C_OMP.match(rest):
+                _openmp_clauses(located, lines, first - 1, last, form, found)
+            elif _C_OTHER.match(rest):
+                found.notes.append(Problem(begin, located.text.strip(), "SGI's, not used by homing"))
 
 
 def _logical_lines(text: str, path: str) -> Iterator[tuple[Located, int, int]]:
