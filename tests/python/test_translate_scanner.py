@@ -225,7 +225,7 @@ def test_places_in_c() -> None:
     assert found.source.position == Position("x", 2, 4)
     assert (found.source.last_line, found.home.name.position) == (4, Position("x", 3, 19))
     assert found.home.subscripts[0] == Text("i+1", Position("x", 3, 21))
-    assert found.home.subscripts[1].position == Position("x", 4, 5)
+    assert found.home.subscripts[1].position == Position("x", 4, 6)
 
 
 # --- what is wrong ------------------------------------------------------------------------------------------
@@ -488,7 +488,8 @@ PIECES = st.sampled_from(
      "#pragma distribute", "#pragma omp for", "!$omp do", " distribute", " reshape", " redistribute",
      " align", " with", " template", " processors", " shadow", " on home", " affinity", " nest",
      " data", " thread", " numa", " onto", " extent", "(", ")", "[", "]", ",", ":", "::", "*", "&",
-     "+", "=", "a", "b1", "block", "cyclic", "gen_block", "12", "\n", "\\\n", "\r\n", " ", "\t", "!", "'", '"', "/*", "*/", "//", "\\", ";", "{", "%",
+     "+", "=", "a", "b1", "block", "cyclic", "gen_block", "12",
+     "\n", "\\\n", "\r\n", " ", "\t", "!", "'", '"', "/*", "*/", "//", "\\", ";", "{", "%",
      "é", "\0", "\x85"]
 )  # fmt: skip
 ANYTHING = st.one_of(st.text(), st.lists(PIECES, max_size=30).map("".join))
