@@ -1,7 +1,6 @@
 """Which part owns which index: the distributions as numbers, for plans, checks and reports.
 
 The same definitions and names as src/policy/distributions.hpp: indices, parts and positions count from 0.
-homing/translate/index_text.py writes the same functions as Fortran and C text for the emitters.
 """
 
 from __future__ import annotations
