@@ -14,7 +14,8 @@ int main(int argc, char** argv) {
     app_begin("chapman_jacobi", argc, argv);
     long n = app_integer_option("--n", 1024, 1, 30000, "interior points a side, default 1024");
     long iterations = app_integer_option("--iterations", 10, 1, 1000000, "default 10");
-    long steps = app_integer_option("--steps", 10, 1, 1000000, "steps of the method an iteration, default 10");
+    long steps =
+        app_integer_option("--steps", 10, 1, 1000000, "steps of the method an iteration, default 10");
     int initialisation = app_initialise_option();
     app_options_end();
 
@@ -38,7 +39,7 @@ int main(int argc, char** argv) {
     }
 
 #pragma omp parallel for schedule(static) if (initialisation == APP_PARALLEL)
-#pragma homing on home(b[j][:])
+#pragma homing on home(b[j][ : ])
     for (long j = 0; j < n + 2; j++) {
         double y = (double)j * d;
         for (long i = 0; i < n + 2; i++) {
@@ -56,12 +57,12 @@ int main(int argc, char** argv) {
         app_iteration_begin();
         for (long k = 0; k < steps; k++) {
 #pragma omp parallel for schedule(static)
-#pragma homing on home(a[j][:])
+#pragma homing on home(a[j][ : ])
             for (long j = 1; j <= n; j++)
                 for (long i = 1; i <= n; i++)
                     a[j][i] = (b[j][i - 1] + b[j][i + 1] + b[j - 1][i] + b[j + 1][i]) * 0.25;
 #pragma omp parallel for schedule(static)
-#pragma homing on home(b[j][:])
+#pragma homing on home(b[j][ : ])
             for (long j = 1; j <= n; j++)
                 for (long i = 1; i <= n; i++)
                     b[j][i] = a[j][i];
@@ -74,7 +75,7 @@ int main(int argc, char** argv) {
     double shrunk = pow(lambda, (double)(iterations * steps));
     // Per row, added up in the order of the rows, so that the digits are those of one thread.
 #pragma omp parallel for schedule(static)
-#pragma homing on home(b[j][:])
+#pragma homing on home(b[j][ : ])
     for (long j = 0; j < n + 2; j++) {
         double y = (double)j * d, sum = 0, error = 0;
         for (long i = 0; i < n + 2; i++) {

@@ -1,5 +1,5 @@
-// A nine-velocity lattice Boltzmann code: the C twin of lbe.f90, which see. f[j][q][i]: population q of point i
-// of row j; rows are distributed.
+// A nine-velocity lattice Boltzmann code: the C twin of lbe.f90, which see. f[j][q][i]: population q of point
+// i of row j; rows are distributed.
 #include "app.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ static const double TOLERANCE = 0.002, TOLERANCE_FIRST_STEP = 0.1, TOLERANCE_MAS
 static void start(long nx, long ny, double f[ny + 2][9][nx + 2], double fold[ny + 2][9][nx + 2],
                   double ux[ny][nx], double uy[ny][nx], double p[ny][nx], double wave) {
 #pragma omp for schedule(static)
-#pragma homing on home(f[j][:][:])
+#pragma homing on home(f[j][ : ][ : ])
     for (long j = 0; j < ny + 2; j++)
         for (long q = 0; q < 9; q++) {
             double w = q == 0 ? W0 : q <= 4 ? W1 : W2;
@@ -31,7 +31,7 @@ static void start(long nx, long ny, double f[ny + 2][9][nx + 2], double fold[ny 
             }
         }
 #pragma omp for schedule(static)
-#pragma homing on home(p[j][:])
+#pragma homing on home(p[j][ : ])
     for (long j = 0; j < ny; j++)
         for (long i = 0; i < nx; i++) {
             ux[j][i] = 0;
@@ -44,7 +44,7 @@ static void start(long nx, long ny, double f[ny + 2][9][nx + 2], double fold[ny 
 static void calculate_ux_uy_p(long nx, long ny, double force, double fold[ny + 2][9][nx + 2],
                               double ux[ny][nx], double uy[ny][nx], double p[ny][nx]) {
 #pragma omp for schedule(static)
-#pragma homing on home(p[j][:])
+#pragma homing on home(p[j][ : ])
     for (long j = 0; j < ny; j++)
         for (long i = 0; i < nx; i++) {
             double rho = fold[j + 1][0][i + 1] + fold[j + 1][1][i + 1] + fold[j + 1][2][i + 1] +
@@ -61,11 +61,11 @@ static void calculate_ux_uy_p(long nx, long ny, double force, double fold[ny + 2
 }
 
 static void collision_advection_interior(long nx, long ny, double force, double f[ny + 2][9][nx + 2],
-                                         double fold[ny + 2][9][nx + 2], double ux[ny][nx],
-                                         double uy[ny][nx], double p[ny][nx]) {
+                                         double fold[ny + 2][9][nx + 2], double ux[ny][nx], double uy[ny][nx],
+                                         double p[ny][nx]) {
     double omega = 1 / TAU, push = 3 * (1 - 0.5 * omega) * force;
 #pragma omp for schedule(static)
-#pragma homing on home(f[j][:][:])
+#pragma homing on home(f[j][ : ][ : ])
     for (long j = 1; j <= ny; j++)
         for (long i = 1; i <= nx; i++) {
             double rho = 3 * p[j - 1][i - 1], u = ux[j - 1][i - 1], v = uy[j - 1][i - 1];
@@ -101,7 +101,7 @@ static void collision_advection_interior(long nx, long ny, double force, double 
 // What left at a side comes in at the other; what hit a wall goes back to where it came from.
 static void collision_advection_boundary(long nx, long ny, double f[ny + 2][9][nx + 2]) {
 #pragma omp for schedule(static)
-#pragma homing on home(f[j][:][:])
+#pragma homing on home(f[j][ : ][ : ])
     for (long j = 1; j <= ny; j++) {
         f[j][1][1] = f[j][1][nx + 1];
         f[j][3][nx] = f[j][3][0];
@@ -124,11 +124,13 @@ static void collision_advection_boundary(long nx, long ny, double f[ny + 2][9][n
     }
 }
 
-// The start-up flow at time `time` and height y of the distance of the walls, in units of its largest velocity.
+// The start-up flow at time `time` and height y of the distance of the walls, in units of its largest
+// velocity.
 static double series(double viscosity, double time, long ny, double y) {
     double result = 0.2 * y * (1 - y);
     for (int k = 1; k < 200; k += 2)
-        result -= 1.6 / pow(PI * k, 3) * sin(k * PI * y) * exp(-viscosity * time * pow(PI * k / (double)ny, 2));
+        result -=
+            1.6 / pow(PI * k, 3) * sin(k * PI * y) * exp(-viscosity * time * pow(PI * k / (double)ny, 2));
     return result;
 }
 
@@ -180,7 +182,7 @@ int main(int argc, char** argv) {
             collision_advection_interior(nx, ny, force, f, fold, ux, uy, p);
             collision_advection_boundary(nx, ny, f);
 #pragma omp for schedule(static)
-#pragma homing on home(f[j][:][:])
+#pragma homing on home(f[j][ : ][ : ])
             for (long j = 1; j <= ny; j++)
                 for (long q = 0; q < 9; q++)
                     for (long i = 1; i <= nx; i++)
@@ -194,7 +196,7 @@ int main(int argc, char** argv) {
     calculate_ux_uy_p(nx, ny, force, fold, ux, uy, p);
     // Per row, added up in the order of the rows, so that the digits are those of one thread.
 #pragma omp parallel for schedule(static)
-#pragma homing on home(p[j][:])
+#pragma homing on home(p[j][ : ])
     for (long j = 0; j < ny; j++) {
         double mass = 0, velocity = 0, momentum = 0;
         for (long i = 0; i < nx; i++) {
