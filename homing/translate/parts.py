@@ -714,11 +714,12 @@ class Parts:
         before += self._broadcast(broadcasts, varying, region)
         for inner in nest:
             if inner.variable in follows:
-                wanted = [
-                    (name, own, dimension, offset)
+                positions = {
+                    name: (name, own, dimension, offset)
                     for (variable, own, dimension, offset), name in locals_.items()
                     if variable == inner.variable
-                ]
+                }
+                wanted = list(positions.values())
                 self.writer.own_loop(region, inner, follows[inner.variable], wanted, before if inner is loop else None)
         self.fresh.wrote(wrote)
         behind = self._push(pushes)

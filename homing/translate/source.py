@@ -168,7 +168,7 @@ def _rewrap(text: str, source: SourceFile) -> str:
     return "".join(lines)
 
 
-_BREAK = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[A-Za-z0-9_.%]+|\s+|.""")
+_BREAK = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[A-Za-z0-9_.%]+|::|=>|\*\*|//|==|/=|<=|>=|\s+|.""")
 
 
 def wrap(line: str, source: SourceFile) -> list[str]:
