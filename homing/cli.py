@@ -38,6 +38,9 @@ COMMANDS = {
     "lab": Command(
         "homing.lab_command", "Run a command in a Linux guest with several NUMA nodes.", _TAKES_COMMAND
     ),
+    "translate": Command(
+        "homing.translate.command", "Rewrite programs with data-distribution directives: SPMD, MPI or placement."
+    ),
     "bench": Command("homing.bench", "Measure, and write the results for people and programs."),
 }
 

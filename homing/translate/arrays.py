@@ -318,6 +318,8 @@ class Distributions:
         if scope is not routine:
             self._wrong(origin, f"'{origin.name}' is declared in '{scope.name}': distribute it there")
             return
+        if isinstance(origin, d.Align) and routine.source.form is d.Form.C:
+            declaration = self._extents_by_alignment(declaration, dimensions)
         rank = len(declaration.bounds) or len(extents)
         if rank == 0:
             if declaration.storage == "pointer":
@@ -343,12 +345,16 @@ class Distributions:
         if "target" in declaration.attributes:
             self._wrong(origin, f"'{origin.name}' is a TARGET, which pointers may have other names for")
             return
+        if extents and len(extents) == rank:
+            declaration = replace(
+                declaration, bounds=[Bound(self._first(routine), self._last(routine, e.text)) for e in extents]
+            )
         complete = []
         for index, dimension in enumerate(dimensions):
             if dimension.distributed and not dimension.template:
                 # Arrays of the same bounds lie together without being told to.
                 bound = declaration.bounds[index] if index < len(declaration.bounds) else None
-                if bound is None or bound.deferred or bound.upper is None:
+                if bound is None or bound.upper is None:
                     key = f"{routine.name}/{name}/{index}"
                 else:
                     low, high = affine(_fold(bound.lower, routine)), affine(_fold(bound.upper or "", routine))
@@ -357,12 +363,35 @@ class Distributions:
             complete.append(dimension)
         made = Array(name, routine, declaration, complete, reshape, origin)
         made.shadow = [[0, 0] for _ in complete]
-        if extents and not declaration.bounds:
-            made.declaration = replace(
-                declaration, bounds=[Bound("0", shifted(extent.text, -1)) for extent in extents]
-            )
+        if extents:
+            if len(extents) != rank:
+                self._wrong(origin, f"EXTENT has {len(extents)} dimensions, '{origin.name}' has {rank}")
+                return
+        for index, bound in enumerate(made.declaration.bounds):
+            if bound.upper is None and routine.source.form is d.Form.C and declaration.storage == "pointer":
+                self._wrong(origin, f"'{origin.name}', dimension {index + 1}, has no extent: add EXTENT(...)")
+                return
         made.extents = tuple(extent.text for extent in extents)
         self.of(routine)[name] = made
+
+    @staticmethod
+    def _first(routine: Routine) -> str:
+        return "0" if routine.source.form is d.Form.C else "1"
+
+    @staticmethod
+    def _last(routine: Routine, extent: str) -> str:
+        return shifted(extent, -1) if routine.source.form is d.Form.C else extent.lower()
+
+    @staticmethod
+    def _extents_by_alignment(declaration: Declaration, dimensions: list[Dimension]) -> Declaration:
+        """C pointers have no extent; an aligned one reaches as far as the template does."""
+        bounds = list(declaration.bounds)
+        if not bounds and declaration.storage == "pointer" and len(dimensions) == 1:
+            bounds = [Bound("0", None, deferred=True)]
+        for index, bound in enumerate(bounds):
+            if index < len(dimensions) and bound.upper is None and dimensions[index].upper is not None:
+                bounds[index] = Bound("0", shifted(dimensions[index].upper or "", -dimensions[index].offset))
+        return replace(declaration, bounds=bounds)
 
     def _align(
         self,
@@ -411,8 +440,10 @@ class Distributions:
                 at, offset = dummies.index(using[0]), value.constant
             if wanted.distributed:
                 base_name, base_dimension = wanted.base, wanted.base_dimension
+                upper = wanted.upper
                 if base is not None and not base_name:
                     base_name, base_dimension = target, index
+                    upper = base.declaration.bounds[index].upper
                 if text == ":" and base is not None and found and index < len(base.declaration.bounds):
                     # `:` aligns first with first.
                     own, other = found[1].bounds[at], base.declaration.bounds[index]
@@ -420,7 +451,7 @@ class Distributions:
                         step = affine(_fold(other.lower, routine)).minus(affine(_fold(own.lower, routine)))
                         offset = step or 0
                 dimensions[at] = replace(
-                    wanted, offset=wanted.offset + offset, base=base_name, base_dimension=base_dimension
+                    wanted, upper=upper, offset=wanted.offset + offset, base=base_name, base_dimension=base_dimension
                 )
         space[align.name.key] = dimensions
         if align.name.key in self.of(routine):

@@ -76,8 +76,9 @@ class Fresh:
 class Explained:
     """A line of --explain: where, and what happens there."""
 
-    routine: str
+    file: str
     line: int
+    routine: str
     text: str
 
 
@@ -107,7 +108,7 @@ class Parts:
             self.problems.append(problem)
 
     def explain(self, offset: int, text: str) -> None:
-        self.notes.append(Explained(self.routine.name, self.source.line_of(offset), text))
+        self.notes.append(Explained(self.source.path, self.source.line_of(offset), self.routine.name, text))
 
     def touched(self, nodes: Sequence[Node]) -> list[Reference]:
         return [r for r in references(list(nodes)) if r.name in self.arrays]
@@ -138,7 +139,8 @@ class Parts:
             region.private = {
                 name
                 for name, declaration in self.routine.declarations.items()
-                if name not in self.routine.arguments and "save" not in declaration.attributes
+                if (name not in self.routine.arguments or (self.source.form is d.Form.C and not declaration.bounds))
+                and "save" not in declaration.attributes
             }
             region.arrays = [a for a in self.arrays.values() if a.routine is self.routine]
             for name, array in self.arrays.items():
@@ -363,6 +365,11 @@ class Parts:
             self.wrong(clause.begin, clause.end, f"{clause.name.upper()} with distributed arrays is not supported")
         region.private = directive.listed("private", "firstprivate", "reduction")
         region.private |= _loop_variables(construct.body, self.routine)
+        region.private |= {
+            name
+            for name, places in self.routine.places.items()
+            if any(construct.begin <= place < construct.end for place in places)
+        }
         region.reductions = _reductions(construct)
         if name == "parallel do":
             loop = construct.body[0]

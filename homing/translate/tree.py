@@ -92,12 +92,11 @@ class Loop:
     first: Subscript | None = None
     last: Subscript | None = None  # inclusive
     step: str = "1"
-    strict: bool = False  # C: `last` is written as i < last.text + 1
     label: str | None = None
-    declared: str | None = None  # C: the type of a variable that the loop declares
-    braces: bool = True  # C: the body is a block
     body_begin: int = 0  # offset where a statement can be put at the beginning of the body
     unrolled_reason: str | None = None  # why a loop is not counted
+    condition: tuple[int, int] = (0, 0)  # C: where the condition and the step stand
+    increment: tuple[int, int] = (0, 0)
 
     @property
     def begin(self) -> int:
@@ -237,7 +236,8 @@ class Routine:
     arguments_end: int = 0  # offset of the bracket that closes the list of arguments
     equivalence: frozenset[str] = frozenset()
     private: frozenset[str] = frozenset()  # THREADPRIVATE
-    formal_types: dict[str, str] = field(default_factory=dict)
+    places: dict[str, list[int]] = field(default_factory=dict)  # C: where the name is declared, in any block
+    prototypes: list[tuple[str, int, int]] = field(default_factory=list)  # C file: name, begin, end
     implicit_none: bool = False
 
     def lookup(self, name: str) -> tuple[Routine, Declaration] | None:

@@ -23,7 +23,9 @@ struct homing_layout {
     homing_dimension dimension[HOMING_RANK_MAX];
     long* bounds[HOMING_RANK_MAX]; /* GEN_BLOCK: parts + 1 ascending template indices */
     int grid_stride[HOMING_RANK_MAX];
-    int parts; /* of the grid; a part beyond has nothing */
+    int parts;     /* of the grid; a part beyond has nothing */
+    void** memory; /* C: of each part; Fortran keeps it itself */
+    void* whole;   /* C: gathered inside a region */
 };
 
 /* Half-open ranges would need an exception for nothing; these are inclusive, empty when low > high. */
@@ -43,6 +45,8 @@ typedef struct part_state {
     exchange_buffer buffer[2];
     unsigned long exchanges;
     long bytes;
+    exchange_buffer* copies; /* C: of homing_broadcast_copy, by slot */
+    int slots;
     char padding[64];
 } part_state;
 
@@ -86,9 +90,14 @@ static void at_end(void) {
     if (wish && strcmp(wish, "statistics") == 0 && process.rank == 0)
         fprintf(stderr, "homing_parts parts %d exchanges %ld bytes %ld messages %ld message_bytes %ld\n",
                 process.parts, exchanges, bytes, messages, message_bytes);
-    for (int part = 0; part < process.parts; part++)
+    for (int part = 0; part < process.parts; part++) {
+        part_state* state = &process.state[part];
         for (int turn = 0; turn < 2; turn++)
-            free(process.state[part].buffer[turn].data);
+            free(state->buffer[turn].data);
+        for (int slot = 0; slot < state->slots; slot++)
+            free(state->copies[slot].data);
+        free(state->copies);
+    }
     free(process.state);
     process.state = NULL;
     process.parts = 0;
@@ -258,14 +267,19 @@ homing_layout* homing_layout_create(const char* name, int language, int rank, si
         layout->bounds[i] = bounds;
         sizes += d->argument;
     }
+    if (language == HOMING_C) layout->memory = need(calloc((size_t)process.parts, sizeof(void*)));
     return layout;
 }
 
-void homing_layout_free(homing_layout* layout) {
-    if (!layout) return;
+homing_layout* homing_layout_free(homing_layout* layout) {
+    if (!layout) return NULL;
     for (int i = 0; i < layout->rank; i++)
         free(layout->bounds[i]);
+    for (int part = 0; layout->memory && part < process.parts; part++)
+        free(layout->memory[part]);
+    free(layout->memory);
     free(layout);
+    return NULL;
 }
 
 static long coordinate(const homing_layout* layout, int part, int i) {
@@ -610,6 +624,115 @@ void homing_scatter(const homing_layout* layout, int part, void* memory, const v
     if (owns_nothing(layout, part)) return;
     whole_box(layout, box);
     copy_array(layout, part, memory, box, box, (char*)(uintptr_t)whole, NULL, ARRAY_TO_PART);
+}
+
+/* --- C's parts ----------------------------------------------------------------------------------------- */
+
+void homing_allocate(homing_layout* layout, int part) {
+    const size_t bytes = homing_part_bytes(layout, part);
+    layout->memory[part] = need(malloc(bytes ? bytes : 1));
+    homing_clear(layout, part, layout->memory[part]);
+}
+
+void* homing_memory(const homing_layout* layout, int part) { return layout->memory[part]; }
+
+size_t homing_width(const homing_layout* layout, int part, int i) {
+    const range stored = stored_range(layout, part, i);
+    return homing_at_least_one(stored.high - stored.low + 1);
+}
+
+/* Where index 0 (in all dimensions) would be, for memory of the shape low..low + width - 1. The address may
+ * lie outside of all memory: it is a number until an index brings it back. */
+static void* moved(const homing_layout* layout, void* memory, const long* low, const size_t* width) {
+    uintptr_t address = (uintptr_t)memory;
+    size_t stride = layout->element;
+    for (int i = layout->rank - 1; i >= 0; i--) {
+        address -= (uintptr_t)low[i] * stride;
+        stride *= width[i];
+    }
+    return (void*)address;
+}
+
+void* homing_base(const homing_layout* layout, int part) {
+    long low[HOMING_RANK_MAX];
+    size_t width[HOMING_RANK_MAX];
+    for (int i = 0; i < layout->rank; i++) {
+        low[i] = stored_range(layout, part, i).low;
+        width[i] = homing_width(layout, part, i);
+    }
+    return moved(layout, layout->memory[part], low, width);
+}
+
+void* homing_nowhere(void) {
+    static char nowhere;
+    return &nowhere;
+}
+
+static size_t whole_bytes(const homing_layout* layout) {
+    size_t bytes = layout->element;
+    for (int i = 0; i < layout->rank; i++) {
+        const long count = layout->dimension[i].upper - layout->dimension[i].lower + 1;
+        bytes *= count < 0 ? 0 : (size_t)count;
+    }
+    return bytes ? bytes : 1;
+}
+
+void* homing_gather(homing_layout* layout) {
+    void* whole = need(malloc(whole_bytes(layout)));
+    for (int part = homing_first_part(); part <= homing_last_part(); part++)
+        homing_collect(layout, part, layout->memory[part], whole);
+    homing_share(layout, whole);
+    return whole;
+}
+
+void* homing_release(homing_layout* layout, void* whole, int changed) {
+    for (int part = homing_first_part(); changed && part <= homing_last_part(); part++)
+        homing_scatter(layout, part, layout->memory[part], whole);
+    free(whole);
+    return homing_nowhere();
+}
+
+void* homing_gather_inside(homing_layout* layout, int part) {
+    if (part == homing_first_part()) layout->whole = need(malloc(whole_bytes(layout)));
+    barrier();
+    homing_collect(layout, part, layout->memory[part], layout->whole);
+    barrier();
+    if (part == homing_first_part()) homing_share(layout, layout->whole);
+    barrier();
+    return layout->whole;
+}
+
+void homing_scatter_inside(homing_layout* layout, int part) {
+    barrier();
+    homing_scatter(layout, part, layout->memory[part], layout->whole);
+}
+
+void homing_release_inside(homing_layout* layout, int part) {
+    barrier();
+    if (part == homing_first_part()) free(layout->whole);
+}
+
+void* homing_broadcast_copy(homing_layout* layout, int part, const void* memory, const long* low,
+                            const long* high, int slot) {
+    part_state* state = &process.state[part];
+    if (slot > state->slots) {
+        state->copies = need(realloc(state->copies, (size_t)slot * sizeof *state->copies));
+        memset(state->copies + state->slots, 0, (size_t)(slot - state->slots) * sizeof *state->copies);
+        state->slots = slot;
+    }
+    exchange_buffer* copy = &state->copies[slot - 1];
+    size_t bytes = layout->element, width[HOMING_RANK_MAX];
+    for (int i = 0; i < layout->rank; i++) {
+        width[i] = homing_at_least_one(high[i] - low[i] + 1);
+        bytes *= width[i];
+    }
+    if (copy->bytes < bytes) {
+        free(copy->data);
+        copy->data = need(malloc(bytes));
+        copy->bytes = bytes;
+    }
+    homing_broadcast(layout, part, memory, low, high, copy->data);
+    return moved(layout, copy->data, low, width);
 }
 
 /* --- exchange ----------------------------------------------------------------------------------------- */

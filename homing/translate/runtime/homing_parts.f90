@@ -45,10 +45,10 @@ module homing_parts
       integer(c_size_t), value :: element
       integer(homing_long), intent(in) :: dimensions(*), sizes(*)
     end function
-    subroutine homing_layout_free(layout) bind(c)
+    type(homing_handle) function c_layout_free(layout) bind(c, name='homing_layout_free')
       import :: homing_handle
       type(homing_handle), value :: layout
-    end subroutine
+    end function
     pure integer(homing_long) function c_low(layout, part, dimension) bind(c, name='homing_low')
       import :: homing_handle, c_int, homing_long
       type(homing_handle), intent(in), value :: layout
@@ -202,6 +202,11 @@ contains
     type(homing_handle) :: layout
     layout = c_layout_create(name//c_null_char, 0_c_int, int(rank, c_int), int(element_bits/8, c_size_t), dimensions, sizes)
   end function
+
+  subroutine homing_layout_free(layout)
+    type(homing_handle), intent(inout) :: layout
+    layout = c_layout_free(layout)
+  end subroutine
 
   !> Default integers, which is what array bounds are made of.
   pure integer function homing_low(layout, part, dimension)

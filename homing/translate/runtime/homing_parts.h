@@ -44,7 +44,7 @@ typedef struct homing_extent {
 void homing_start(void);
 int homing_rank(void);       /* 0 without MPI */
 int homing_threads(void);    /* parts of this rank: omp_get_max_threads() at the first call */
-int homing_part_count(void);      /* parts of all ranks */
+int homing_part_count(void); /* parts of all ranks */
 int homing_first_part(void); /* of this rank */
 int homing_last_part(void);
 /* The calling thread's part. Ends the program when the team is smaller than homing_threads(). */
@@ -55,7 +55,8 @@ int homing_part(void);
  * messages. */
 homing_layout* homing_layout_create(const char* name, int language, int rank, size_t element,
                                     const homing_dimension* dimensions, const long* sizes);
-void homing_layout_free(homing_layout* layout);
+/* Frees the parts that homing_allocate made, too. Returns NULL. */
+homing_layout* homing_layout_free(homing_layout* layout);
 
 /* Bounds of the array, and of the template that it is aligned with. */
 long homing_lower(const homing_layout* layout, int dimension);
@@ -98,6 +99,31 @@ void homing_push(homing_layout* layout, const homing_layout* home, int part, voi
 /* All: every part gets the elements low..high (one a dimension) into `target`, contiguous. */
 void homing_broadcast(homing_layout* layout, int part, const void* memory, const long* low, const long* high,
                       void* target);
+
+/* C: the runtime keeps the parts' memory. */
+void homing_allocate(homing_layout* layout, int part); /* by the part's own thread, which touches it first */
+void* homing_memory(const homing_layout* layout, int part);
+/* The memory, moved so that the program's own indices (local ones where CYCLIC) reach the elements. */
+void* homing_base(const homing_layout* layout, int part);
+/* Elements of a part in a dimension, at least 1, so that it can be an array's extent. */
+size_t homing_width(const homing_layout* layout, int part, int dimension);
+/* The whole array, gathered in serial code; homing_release scatters it if `changed`, frees it and returns
+ * homing_nowhere(): not NULL, and nothing to be read or written. */
+void* homing_gather(homing_layout* layout);
+void* homing_release(homing_layout* layout, void* whole, int changed);
+void* homing_nowhere(void);
+/* All: the same inside a region; the whole array is shared, and belongs to the layout. */
+void* homing_gather_inside(homing_layout* layout, int part);
+void homing_scatter_inside(homing_layout* layout, int part);
+void homing_release_inside(homing_layout* layout, int part);
+/* All: homing_broadcast into memory of the part's own, moved so that low..high are its indices. It stays
+ * until the same part asks for the same slot (1 and up) again. */
+void* homing_broadcast_copy(homing_layout* layout, int part, const void* memory, const long* low,
+                            const long* high, int slot);
+
+static inline long homing_larger(long a, long b) { return a > b ? a : b; }
+static inline long homing_smaller(long a, long b) { return a < b ? a : b; }
+static inline size_t homing_at_least_one(long count) { return count < 1 ? 1 : (size_t)count; }
 
 /* One part's own elements into the whole array, and back. */
 void homing_collect(const homing_layout* layout, int part, const void* memory, void* whole);
