@@ -78,7 +78,7 @@ class CWriter:
         return f"homing_lower({layout}, {dimension})", f"homing_upper({layout}, {dimension})"
 
     def memory(self, array: Array) -> str:
-        return f"homing_memory({self.layout(array)}, {PART})"
+        return array.name
 
     # --- communication ----------------------------------------------------------------------------------
 
@@ -278,10 +278,10 @@ class CWriter:
             return "needs more than its owner's elements: not supported in a function that is called inside a region"
         before, inside, behind = ["{"], [], []
         for array in arrays:
-            before.append(f"void *hm_whole_{array.name} = homing_gather_inside({self.layout(array)}, {PART});")
+            before.append(f"void *hm_whole_{array.name} = homing_gather_inside({self.layout(array)}, {PART}, {array.name});")
             inside.append(self._pointer(array, f"hm_whole_{array.name}", whole=True))
         for array in changed:
-            behind.append(f"homing_scatter_inside({self.layout(array)}, {PART});")
+            behind.append(f"homing_scatter_inside({self.layout(array)}, {PART}, {array.name});")
         behind += [f"homing_release_inside({self.layout(array)}, {PART});" for array in arrays]
         like = node.body[0].begin if node.body else node.begin
         self._put(self.source.line_start(node.directive.begin), before, like)
@@ -352,14 +352,15 @@ class CWriter:
         lines = ["{", *self._prologue(region), *before]
         at = self.source.next_line(directive.end)
         self._put(at, lines, like, first=True)
-        self._put(self.source.next_line(construct.end - 1), [*behind, "}"], like, first=True)
+        leave = [f"homing_leave({self.layout(a)}, {PART}, {a.name});" for a in region.arrays]
+        self._put(self.source.next_line(construct.end - 1), [*behind, *leave, "}"], like, first=True)
 
     def _prologue(self, region: Region) -> list[str]:
         lines = [f"const int {PART} = homing_part();", f"(void){PART};"]
         if region.construct is None:
             lines += [f"(void){self.layout(array)};" for array in region.arrays]
         if region.construct is not None:
-            lines += [self._pointer(a, f"homing_base({self.layout(a)}, {PART})") for a in region.arrays]
+            lines += [self._pointer(a, f"homing_enter({self.layout(a)}, {PART})") for a in region.arrays]
         for name, (array, dimension, which, _) in region.bounds.items():
             lines.append(f"const long {name} = homing_own_{which}({self.layout(array)}, {PART}, {dimension});")
         for one, i, two, j in sorted(region.together):
@@ -531,13 +532,14 @@ class CWriter:
         if len(sizes) > 1:
             self.problems.append((array.declaration.begin, array.declaration.end, "GEN_BLOCK in two dimensions in C"))
         layout = self.layout(array)
+        zero = int(array.declaration.storage != "pointer" or "calloc" in (array.declaration.initial or "calloc"))
         start = f"{'homing_layout *' if declare else ''}{layout} = "
         lines = [
             f'{start}homing_layout_create("{array.name}", HOMING_C, {array.rank}, sizeof({array.declaration.type}),',
             "    (const homing_dimension[]){" + (",\n" + "        ").join(rows) + "},",
             f"    {sizes[0][0] if sizes else 'NULL'});",
             f"#pragma omp parallel num_threads(homing_threads())",
-            f"homing_allocate({layout}, homing_part());",
+            f"homing_allocate({layout}, homing_part(), {zero});",
         ]
         return [piece for line in lines for piece in line.split("\n")]
 

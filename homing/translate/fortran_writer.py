@@ -518,6 +518,7 @@ class FortranWriter:
         self.locals.setdefault(PART, Local(PART))
         layout, container = self.layout(array), self.container(array)
         numbers, sizes = self._dimensions(array, bounds)
+        zero = int(array.declaration.storage != "allocatable")
         own = ", ".join(
             f"homing_low({layout}, {PART}, {i}):homing_high({layout}, {PART}, {i})" for i in range(array.rank)
         )
@@ -528,7 +529,7 @@ class FortranWriter:
             f"!$omp parallel private({PART}) num_threads(homing_threads())",
             f"{PART} = homing_part()",
             f"allocate({container}({PART})%part({own}))",
-            f"call homing_clear({layout}, {PART}, {container}({PART})%part)",
+            f"call homing_clear({layout}, {PART}, {container}({PART})%part, {zero})",
             "!$omp end parallel",
         ]
 

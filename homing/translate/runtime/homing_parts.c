@@ -449,7 +449,8 @@ typedef enum copy_mode {
     PART_TO_ARRAY,
     ARRAY_TO_PART,
     PACKED_TO_ARRAY,
-    ARRAY_TO_PACKED
+    ARRAY_TO_PACKED,
+    ONES_TO_PART
 } copy_mode;
 typedef struct walk {
     const homing_layout* layout;
@@ -495,6 +496,9 @@ static void copy_run(walk* w, char* part_at, char* array_at, size_t bytes) {
     case PACKED_TO_ARRAY:
         memcpy(array_at, w->packed, bytes);
         break;
+    case ONES_TO_PART:
+        memset(part_at, 0xff, bytes);
+        return;
     case ARRAY_TO_PACKED:
         memcpy(w->packed, array_at, bytes);
         break;
@@ -536,7 +540,8 @@ static void walk_dimension(walk* w, int depth, char* part_at, char* array_at) {
                 walk_dimension(w, depth - 1, part_run ? part_run + (size_t)step * w->stride[i] : NULL,
                                array_run ? array_run + (size_t)step * w->array_stride[i] : NULL);
         }
-        index = cyclic ? homing_next(layout, w->part, i, index + run) : index + run;
+        index += run;
+        if (cyclic && index <= upper) index = homing_next(layout, w->part, i, index);
     }
 }
 
@@ -585,31 +590,26 @@ static int owns_nothing(const homing_layout* layout, int part) {
     return part >= layout->parts || homing_part_bytes(layout, part) == 0;
 }
 
-void homing_clear(const homing_layout* layout, int part, void* memory) {
+void homing_clear(const homing_layout* layout, int part, void* memory, int zero) {
     const size_t bytes = homing_part_bytes(layout, part);
-    int shadow = 0;
+    if (bytes == 0) return;
+    if (zero) {
+        memset(memory, 0, bytes);
+    } else {
+        for (size_t at = 0; at < bytes; at += 4096) /* a page is the smallest that any machine has */
+            ((volatile char*)memory)[at] = 0;
+    }
     for (int i = 0; i < layout->rank; i++) {
         if (layout->dimension[i].kind == HOMING_CYCLIC) continue;
         const range own = own_range(layout, part, i), stored = stored_range(layout, part, i);
-        shadow |= own.low != stored.low || own.high != stored.high;
+        const range sides[] = {{stored.low, own.low - 1}, {own.high + 1, stored.high}};
+        for (int side = 0; side < 2; side++) {
+            range box[HOMING_RANK_MAX];
+            whole_box(layout, box);
+            box[i] = sides[side];
+            if (box[i].low <= box[i].high) copy_packed(layout, part, memory, box, NULL, ONES_TO_PART, 0);
+        }
     }
-    if (bytes == 0) return;
-    if (!shadow) {
-        memset(memory, 0, bytes);
-        return;
-    }
-    memset(memory, 0xff, bytes);
-    /* Zero the inside; the widest possible source of zeros is one line of the contiguous dimension. */
-    range box[HOMING_RANK_MAX];
-    whole_box(layout, box);
-    size_t own_bytes = layout->element;
-    for (int i = 0; i < layout->rank; i++) {
-        const range stored = stored_range(layout, part, i);
-        own_bytes *= (size_t)(stored.high - stored.low + 1);
-    }
-    char* zeros = need(calloc(1, own_bytes));
-    copy_packed(layout, part, memory, box, zeros, PACKED_TO_PART, 1);
-    free(zeros);
 }
 
 void homing_collect(const homing_layout* layout, int part, const void* memory, void* whole) {
@@ -628,13 +628,11 @@ void homing_scatter(const homing_layout* layout, int part, void* memory, const v
 
 /* --- C's parts ----------------------------------------------------------------------------------------- */
 
-void homing_allocate(homing_layout* layout, int part) {
+void homing_allocate(homing_layout* layout, int part, int zero) {
     const size_t bytes = homing_part_bytes(layout, part);
     layout->memory[part] = need(malloc(bytes ? bytes : 1));
-    homing_clear(layout, part, layout->memory[part]);
+    homing_clear(layout, part, layout->memory[part], zero);
 }
-
-void* homing_memory(const homing_layout* layout, int part) { return layout->memory[part]; }
 
 size_t homing_width(const homing_layout* layout, int part, int i) {
     const range stored = stored_range(layout, part, i);
@@ -653,7 +651,13 @@ static void* moved(const homing_layout* layout, void* memory, const long* low, c
     return (void*)address;
 }
 
-void* homing_base(const homing_layout* layout, int part) {
+void homing_leave(homing_layout* layout, int part, void* base) {
+    (void)layout;
+    (void)part;
+    (void)base;
+}
+
+void* homing_enter(homing_layout* layout, int part) {
     long low[HOMING_RANK_MAX];
     size_t width[HOMING_RANK_MAX];
     for (int i = 0; i < layout->rank; i++) {
@@ -692,7 +696,8 @@ void* homing_release(homing_layout* layout, void* whole, int changed) {
     return homing_nowhere();
 }
 
-void* homing_gather_inside(homing_layout* layout, int part) {
+void* homing_gather_inside(homing_layout* layout, int part, const void* base) {
+    (void)base;
     if (part == homing_first_part()) layout->whole = need(malloc(whole_bytes(layout)));
     barrier();
     homing_collect(layout, part, layout->memory[part], layout->whole);
@@ -702,7 +707,8 @@ void* homing_gather_inside(homing_layout* layout, int part) {
     return layout->whole;
 }
 
-void homing_scatter_inside(homing_layout* layout, int part) {
+void homing_scatter_inside(homing_layout* layout, int part, void* base) {
+    (void)base;
     barrier();
     homing_scatter(layout, part, layout->memory[part], layout->whole);
 }
@@ -780,10 +786,13 @@ static int owned_inside(const homing_layout* layout, int owner, range* box, size
     size_t count = layout->element;
     for (int i = 0; i < layout->rank; i++) {
         if (layout->dimension[i].kind == HOMING_CYCLIC) {
-            long index = homing_next(layout, owner, i, box[i].low);
             size_t inside = 0;
-            for (; index <= box[i].high; index = homing_next(layout, owner, i, index + 1))
+            long index = homing_next(layout, owner, i, box[i].low);
+            while (index <= box[i].high) {
                 inside++;
+                if (index == box[i].high) break;
+                index = homing_next(layout, owner, i, index + 1);
+            }
             count *= inside;
         } else {
             box[i] = overlap(box[i], own_range(layout, owner, i));
@@ -961,15 +970,22 @@ static void receive(const exchange* x, int part, int turn, void* memory, char* t
     }
 }
 
+/* C passes homing_enter's pointer, so that compilers see it used; the memory itself is known here. */
+static void* memory_of(const homing_layout* layout, int part, const void* given) {
+    return layout->memory ? layout->memory[part] : (void*)(uintptr_t)given;
+}
+
 void homing_fetch(homing_layout* layout, const homing_layout* home, int part, void* memory, int count,
                   const homing_extent* boxes) {
     const exchange x = {layout, home, count, boxes, NULL, 0};
+    memory = memory_of(layout, part, memory);
     receive(&x, part, publish(&x, part, memory), memory, NULL);
 }
 
 void homing_push(homing_layout* layout, const homing_layout* home, int part, void* memory, int count,
                  const homing_extent* boxes) {
     const exchange x = {layout, home, count, boxes, NULL, 1};
+    memory = memory_of(layout, part, memory);
     receive(&x, part, publish(&x, part, memory), memory, NULL);
 }
 
@@ -985,7 +1001,7 @@ void homing_broadcast(homing_layout* layout, int part, const void* memory, const
         box[i].high = high[i];
     }
     const exchange x = {layout, layout, 1, NULL, box, 0};
-    receive(&x, part, publish(&x, part, memory), NULL, target);
+    receive(&x, part, publish(&x, part, memory_of(layout, part, memory)), NULL, target);
 }
 
 /* --- between ranks, in serial code -------------------------------------------------------------------- */

@@ -129,10 +129,10 @@ module homing_parts
       integer(c_int), value :: dimension
       integer(homing_long), value :: lower, upper
     end subroutine
-    subroutine homing_clear(layout, part, memory) bind(c)
+    subroutine homing_clear(layout, part, memory, zero) bind(c)
       import :: homing_handle, c_int
       type(homing_handle), value :: layout
-      integer(c_int), value :: part
+      integer(c_int), value :: part, zero
       type(*), intent(inout) :: memory(*)
     end subroutine
     subroutine homing_fetch(layout, home, part, memory, count, boxes) bind(c)

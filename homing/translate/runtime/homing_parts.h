@@ -15,6 +15,13 @@
 
 #include <stddef.h>
 
+/* Memory that nothing else reaches. */
+#if defined(__GNUC__)
+#define HOMING_ALONE __attribute__((malloc))
+#else
+#define HOMING_ALONE
+#endif
+
 enum { HOMING_STAR = 0, HOMING_BLOCK = 1, HOMING_CYCLIC = 2, HOMING_GEN_BLOCK = 3 };
 enum { HOMING_RANK_MAX = 7 };
 enum { HOMING_FORTRAN = 0, HOMING_C = 1 };
@@ -86,9 +93,11 @@ int homing_owns(const homing_layout* layout, int part, int dimension, long index
 
 /* Bytes of a part with its shadow. */
 size_t homing_part_bytes(const homing_layout* layout, int part);
-/* Own elements zero, shadow all ones (a NaN in every floating-point format): a missing exchange shows. */
-void homing_clear(const homing_layout* layout, int part, void* memory);
+/* The shadow all ones (a NaN in every floating-point format): a missing exchange shows. Own elements zero if
+ * `zero`; otherwise each page is touched, so that it lies near the calling thread. */
+void homing_clear(const homing_layout* layout, int part, void* memory, int zero);
 
+/* `memory` of a part in the functions below: Fortran's array, or what homing_enter returned. */
 /* All: fill the shadow of `memory` from the owners, as far as the boxes (count times rank extents) say. home:
  * the layout that the loop follows. */
 void homing_fetch(homing_layout* layout, const homing_layout* home, int part, void* memory, int count,
@@ -101,10 +110,17 @@ void homing_broadcast(homing_layout* layout, int part, const void* memory, const
                       void* target);
 
 /* C: the runtime keeps the parts' memory. */
-void homing_allocate(homing_layout* layout, int part); /* by the part's own thread, which touches it first */
-void* homing_memory(const homing_layout* layout, int part);
-/* The memory, moved so that the program's own indices (local ones where CYCLIC) reach the elements. */
-void* homing_base(const homing_layout* layout, int part);
+void homing_allocate(homing_layout* layout, int part,
+                     int zero); /* by the part's own thread, which touches it first */
+/* The memory, moved so that the program's own indices (local ones where CYCLIC) reach the elements. Between
+ * homing_enter and homing_leave nothing else reaches them but what gets this pointer, which compilers may
+ * know.
+ */
+#if defined(__GNUC__)
+__attribute__((malloc))
+#endif
+void *homing_enter(homing_layout *layout, int part);
+void homing_leave(homing_layout* layout, int part, void* base);
 /* Elements of a part in a dimension, at least 1, so that it can be an array's extent. */
 size_t homing_width(const homing_layout* layout, int part, int dimension);
 /* The whole array, gathered in serial code; homing_release scatters it if `changed`, frees it and returns
@@ -113,13 +129,13 @@ void* homing_gather(homing_layout* layout);
 void* homing_release(homing_layout* layout, void* whole, int changed);
 void* homing_nowhere(void);
 /* All: the same inside a region; the whole array is shared, and belongs to the layout. */
-void* homing_gather_inside(homing_layout* layout, int part);
-void homing_scatter_inside(homing_layout* layout, int part);
+void* homing_gather_inside(homing_layout* layout, int part, const void* base);
+void homing_scatter_inside(homing_layout* layout, int part, void* base);
 void homing_release_inside(homing_layout* layout, int part);
 /* All: homing_broadcast into memory of the part's own, moved so that low..high are its indices. It stays
  * until the same part asks for the same slot (1 and up) again. */
-void* homing_broadcast_copy(homing_layout* layout, int part, const void* memory, const long* low,
-                            const long* high, int slot);
+HOMING_ALONE void* homing_broadcast_copy(homing_layout* layout, int part, const void* memory, const long* low,
+                                         const long* high, int slot);
 
 static inline long homing_larger(long a, long b) { return a > b ? a : b; }
 static inline long homing_smaller(long a, long b) { return a < b ? a : b; }
