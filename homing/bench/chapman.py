@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import itertools
 import os
+import resource
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -248,36 +249,27 @@ def _ranks(path: str, code: str) -> list[tuple[float, float, float]]:
 
 
 def translate_section(bench: Bench) -> None:
-    """Lines a second of `homing translate`."""
+    """Lines a second of processor time of `homing translate`, the start of Python included."""
     folder = tree() / "apps" / "chapman"
-    sources = [folder / f"{code}.f90" for code in CODES]
-    lines = sum(len(source.read_text().splitlines()) for source in sources)
+    sources = [str(folder / f"{code}.f90") for code in CODES]
+    lines = sum(len(Path(source).read_text().splitlines()) for source in sources)
 
     def measure() -> float:
         with tempfile.TemporaryDirectory(prefix="homing-bench-") as output:
+            chosen = {**os.environ, "PYTHONPATH": str(tree())}
             seconds = []
             for _ in range(3):
-                begin = time.perf_counter()
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
                 for source in sources:
-                    command = [
-                        sys.executable,
-                        "-m",
-                        "homing",
-                        "translate",
-                        str(source),
-                        "--to",
-                        "spmd",
-                        "-o",
-                        output,
-                    ]
-                    execute(command, {**os.environ, "PYTHONPATH": str(tree())})
-                seconds.append(time.perf_counter() - begin)
+                    words = ["translate", source, "--to", "spmd", "-o", output]
+                    execute([sys.executable, "-m", "homing", *words], chosen)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
         return lines / min(seconds)
 
     value = bench.kept("translate", measure)
-    bench.row(
-        "translate.lines_per_second", value, "lines/s", "one file after the other, start of Python included"
-    )
+    note = f"{len(sources)} programs, {lines} lines, a command each; a second of processor time"
+    bench.row("translate.lines_per_second", value, "lines/s", note)
     bench.results.checks.append(Check("translate: at least 200 lines a second", value >= 200, f"{value:.0f}"))
 
 
