@@ -459,6 +459,22 @@ class Distributions:
             return
         self._add(routine, align.name.key, align, dimensions, base.reshape if base else False, ())
 
+    def redistributed(self, array: Array, directive: d.Redistribute) -> Array | None:
+        """The array with the distribution of a REDISTRIBUTE directive."""
+        if len(directive.formats) != array.rank:
+            self._wrong(directive, f"'{directive.name}' has {array.rank} dimensions, not {len(directive.formats)}")
+            return None
+        distribute = d.Distribute(
+            directive.source, directive.name, directive.formats, directive.onto, (), array.reshape
+        )
+        arrangements = {
+            one.name.key: one for one in array.routine.directives if isinstance(one, d.Arrangement)
+        }
+        dimensions = self._dimensions(array.routine, distribute, {}, arrangements)
+        if dimensions is None:
+            return None
+        return replace(array, dimensions=dimensions)
+
     # --- scopes and calls -------------------------------------------------------------------------------
 
     def _visible(self) -> None:

@@ -208,7 +208,7 @@ class CWriter:
             self._before_loop(loop, lines, before)
             return
         end = f"hm_end_{loop.variable}_{loop.begin}"
-        block_end = shifted(f"homing_block_end({layout}, {index}, {shifted(at, offset)})", -offset)
+        block_end = shifted(f"homing_block_end({layout}, {PART}, {index}, {shifted(at, offset)})", -offset)
         lines = [
             f"const long {last} = {loop.last.text};",
             f"for (long {at} = {next_own(loop.first.text)}, {end}; {at} <= {last};",

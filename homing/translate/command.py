@@ -131,8 +131,8 @@ def write(result: Result, folder: str, target: str) -> None:
 
 def runtime_files(target: str, fortran: bool) -> list[str]:
     """The runtime's sources that a translated program needs, in the order of their compilation."""
-    base = "homing_pages" if target == "pages" else "homing_parts"
-    return [f"{base}.h", f"{base}.c", *([f"{base}.f90"] if fortran else [])]
+    del target
+    return ["homing_parts.h", "homing_parts.c", *(["homing_parts.f90"] if fortran else [])]
 
 
 def compile_line(folder: str, names: list[str], target: str) -> str:

@@ -155,7 +155,7 @@ def _run(command: Sequence[str], folder: str) -> None:
 def _runtime(compiler: str, target: str, fortran: bool) -> str:
     """A folder with libhoming_parts.a, and with its Fortran module where that is wanted: made once for each
     compiler and kept in homing's cache."""
-    base = "homing_pages" if target == "pages" else "homing_parts"
+    base = "homing_parts"
     with_fortran = fortran and _is_fortran(compiler)
     digest = hashlib.sha256()
     for name in sorted(os.listdir(_RUNTIME)):

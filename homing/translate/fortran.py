@@ -184,7 +184,7 @@ class _Builder:
                 declared = True
             elif what == "Execution_Part":
                 if not routine.declarations_end:
-                    routine.declarations_end = self._upcoming(routine)
+                    routine.declarations_end = self._after_declarations(routine)
                 routine.body.extend(self.nodes(child.content))
             elif what in ("Internal_Subprogram_Part", "Module_Subprogram_Part"):
                 self._before_contains(routine)
@@ -208,11 +208,25 @@ class _Builder:
     def _upcoming(self, routine: Routine) -> int:
         return self.lines[self.at].line_begin if self.at < len(self.lines) else routine.end
 
+    def _after_declarations(self, routine: Routine) -> int:
+        """Behind the last declaration, and behind an #endif that follows it; directives come later."""
+        if self.at == 0:
+            return routine.begin
+        last = self.lines[self.at - 1]
+        place = last.line_end if last.begin >= routine.begin else routine.begin
+        until = self._upcoming(routine)
+        behind = place
+        for match in re.finditer(r"^[ \t]*(#|[!cC*]\$omp)[^\n]*\n?", self.source.text[place:until], re.MULTILINE | re.I):
+            if match[1] != "#":
+                break
+            behind = place + match.end()
+        return behind
+
     def _before_contains(self, routine: Routine) -> None:
         if not routine.body_end:
             routine.body_end = self._upcoming(routine)
             if not routine.declarations_end:
-                routine.declarations_end = routine.body_end
+                routine.declarations_end = self._after_declarations(routine)
 
     def _head(self, routine: Routine, what: str, line: Line) -> None:
         words = Words(line.code, line.places)

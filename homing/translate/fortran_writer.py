@@ -211,7 +211,7 @@ class FortranWriter:
             end = f"hm_end_{loop.variable}"
             region.add(Local(end, like=loop.variable))
             stop = self.edits.source.text[loop.last.begin : loop.last.end]
-            block_end = f"int(homing_block_end({layout}, {index}, {self.long(shifted(at, offset))}))"
+            block_end = f"int(homing_block_end({layout}, {PART}, {index}, {self.long(shifted(at, offset))}))"
             if offset:
                 block_end += f" - {offset}" if offset > 0 else f" + {-offset}"
             lines += [f"do while ({at} <= {stop})", f"{end} = min({stop}, {block_end})", *local_before(at)]

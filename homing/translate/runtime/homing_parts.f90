@@ -10,7 +10,7 @@ module homing_parts
   public :: homing_template_upper, homing_together, homing_same_bounds, homing_low, homing_high, homing_own_low
   public :: homing_own_high, homing_next, homing_stride, homing_block_end, homing_local, homing_owns, homing_clear
   public :: homing_fetch, homing_push, homing_broadcast, homing_collect, homing_scatter, homing_share, homing_reduce
-  public :: homing_share_value
+  public :: homing_share_value, homing_place
 
   integer(c_int), parameter, public :: homing_sum = 0, homing_product = 1, homing_minimum = 2, homing_maximum = 3, &
       & homing_and = 4, homing_or = 5
@@ -100,10 +100,10 @@ module homing_parts
       type(homing_handle), intent(in), value :: layout
       integer(c_int), intent(in), value :: dimension
     end function
-    pure integer(homing_long) function homing_block_end(layout, dimension, index) bind(c)
+    pure integer(homing_long) function homing_block_end(layout, part, dimension, index) bind(c)
       import :: homing_handle, c_int, homing_long
       type(homing_handle), intent(in), value :: layout
-      integer(c_int), intent(in), value :: dimension
+      integer(c_int), intent(in), value :: part, dimension
       integer(homing_long), intent(in), value :: index
     end function
     pure integer(homing_long) function homing_local(layout, part, dimension, index) bind(c)
@@ -175,6 +175,11 @@ module homing_parts
       import :: homing_handle
       type(homing_handle), value :: layout
       type(*), intent(inout) :: whole(*)
+    end subroutine
+    subroutine homing_place(layout, memory) bind(c)
+      import :: homing_handle
+      type(homing_handle), value :: layout
+      type(*), intent(in) :: memory(*)
     end subroutine
     subroutine c_reduce(value, count, type, operation) bind(c, name='homing_reduce')
       import :: c_int

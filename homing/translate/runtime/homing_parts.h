@@ -139,6 +139,7 @@ HOMING_ALONE void* homing_broadcast_copy(homing_layout* layout, int part, const 
 
 static inline long homing_larger(long a, long b) { return a > b ? a : b; }
 static inline long homing_smaller(long a, long b) { return a < b ? a : b; }
+static inline long homing_modulo(long a, long b) { return (a % b + b) % b; }
 static inline size_t homing_at_least_one(long count) { return count < 1 ? 1 : (size_t)count; }
 
 /* One part's own elements into the whole array, and back. */
@@ -146,6 +147,12 @@ void homing_collect(const homing_layout* layout, int part, const void* memory, v
 void homing_scatter(const homing_layout* layout, int part, void* memory, const void* whole);
 /* Serial code, all ranks: the whole array gets the elements of the parts of other ranks. */
 void homing_share(const homing_layout* layout, void* whole);
+
+/* The part that owns an element. */
+int homing_owner(const homing_layout* layout, const long* indices);
+/* Serial code: each page of a shared array goes to the node of the thread that owns the element in the middle
+ * of the page. Says on stderr when many elements lie in pages of other owners. */
+void homing_place(const homing_layout* layout, const void* memory);
 
 /* Serial code, all ranks: combine a value over the ranks; and rank 0's bytes for all. */
 void homing_reduce(void* value, int count, int type, int operation);
