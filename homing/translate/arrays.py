@@ -42,7 +42,7 @@ class Dimension:
         return mine == (other.kind, other.argument, other.sizes, other.template, other.parts)
 
 
-@dataclass
+@dataclass(eq=False)
 class Array:
     """A distributed array as one routine knows it."""
 
@@ -56,7 +56,7 @@ class Array:
     shadow: list[list[int]] = field(default_factory=list)  # derived: low and high of each dimension
     extents: tuple[str, ...] = ()
     passed_from: Array | None = None
-    passed_to: list[Array] = field(default_factory=list)
+    linked: list[Array] = field(default_factory=list)
     dynamic: list[d.Redistribute] = field(default_factory=list)
 
     @property
@@ -72,18 +72,25 @@ class Array:
 
     def widen(self, dimension: int, low: int, high: int) -> None:
         """The shadow is at least this wide; so it is in every routine that the array is passed to or from."""
-        top: Array = self
-        while top.passed_from is not None:
-            top = top.passed_from
-        waiting = [top]
+        waiting, seen = [self], {id(self)}
         while waiting:
             array = waiting.pop()
             widths = array.shadow[dimension]
             widths[0], widths[1] = max(widths[0], low), max(widths[1], high)
-            waiting.extend(array.passed_to)
+            for other in array.linked:
+                if id(other) not in seen:
+                    seen.add(id(other))
+                    waiting.append(other)
 
-    def __hash__(self) -> int:
-        return id(self)
+    def link(self, other: Array) -> None:
+        """The two are the same array, or may be: one is passed as the other."""
+        if other not in self.linked:
+            self.linked.append(other)
+            other.linked.append(self)
+            for index, (low, high) in enumerate(list(other.shadow)):
+                self.widen(index, low, high)
+            for index, (low, high) in enumerate(list(self.shadow)):
+                other.widen(index, low, high)
 
 
 class Distributions:
@@ -568,10 +575,7 @@ class Distributions:
             )
             if not same:
                 return wrong(f"'{dummy}' of '{callee.name}' gets differently distributed arrays")
-            if known not in array.passed_to:
-                array.passed_to.append(known)
-                for index, widths in enumerate(known.shadow):
-                    array.widen(index, *widths)
+            known.link(array)
             return False
         if known is not None:
             kinds = [dimension.kind for dimension in known.dimensions]
@@ -581,7 +585,7 @@ class Distributions:
         made.shadow = [list(widths) for widths in array.shadow]
         made.given_shadow = array.given_shadow
         made.passed_from = array
-        array.passed_to.append(made)
+        made.link(array)
         self.of(callee)[dummy] = made
         return True
 

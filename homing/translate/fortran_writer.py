@@ -249,9 +249,9 @@ class FortranWriter:
             return
         self.edits.replace(begin, end, text)
 
-    def _lines(self, offset: int, lines: Sequence[str], like: int) -> None:
+    def _lines(self, offset: int, lines: Sequence[str], like: int, first: bool = False) -> None:
         indent = self.source.indent(like)
-        self.edits.insert_lines(offset, [self.indented(indent, line) for line in lines])
+        self.edits.insert_lines(offset, [self.indented(indent, line) for line in lines], first)
 
     def owner_executes(
         self,
@@ -573,7 +573,8 @@ class FortranWriter:
         real = [item for item in kept if not re.match(r"\w+\s*=(?!=)", item)]
         head = f"{word}({', '.join(kept)})" if real else f"{status[0]} = 0" if status else "continue"
         self.edits.replace(statement.begin, statement.end, head)
-        self._lines(self.source.next_line(statement.end - 1), lines, statement.begin)
+        # Before what is gathered for the next statement.
+        self._lines(self.source.next_line(statement.end - 1), lines, statement.begin, first=True)
 
     def pass_parts(self, reference: Reference, array: Array) -> None:
         self.edits.replace(

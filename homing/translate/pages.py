@@ -152,7 +152,7 @@ class PagesFortran(FortranWriter):
                 continue
             bounds = [(f"lbound({array.name}, {i + 1})", f"ubound({array.name}, {i + 1})") for i in range(array.rank)]
             lines += self.create(array, bounds)
-        self._lines(self.source.next_line(statement.end - 1), lines, statement.begin)
+        self._lines(self.source.next_line(statement.end - 1), lines, statement.begin, first=True)
 
     def create(self, array: Array, bounds: Sequence[tuple[str, str]]) -> list[str]:
         numbers, sizes = self._dimensions(array, bounds)

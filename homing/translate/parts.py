@@ -467,6 +467,7 @@ class Parts:
             if loop.variable:
                 region.private.add(loop.variable)
             region.private |= directive.listed("private", "firstprivate", "reduction")
+            region.reductions = [*region.reductions, *_reductions(node)]
             lines, behind = self.share_out(node, loop, region)
             waits = not directive.clause("nowait") and not (node.closing and node.closing.clause("nowait"))
             shared = self._shared_writes(loop, region)
@@ -692,21 +693,8 @@ class Parts:
         nest = [n for n in walk([loop]) if isinstance(n, Loop)]
         varying = _written(loop) | frozenset(n.variable for n in nest if n.variable)
         varying -= frozenset(self.arrays)
-        if loop.variable not in follows:
-            self.wrong(
-                loop.head.begin,
-                loop.head.end,
-                f"no subscript of a distributed dimension of '{array.name}' goes with '{loop.variable}': the iterations "
-                "cannot be given to the owners",
-            )
+        if loop.variable not in follows and not self._inner_only(loop, follows, region):
             return [], []
-        for variable in follows:
-            for inner in nest:
-                if inner.variable == variable and inner.first is not None and inner.last is not None:
-                    if inner is loop:
-                        continue
-                    used = (names_in(inner.first.text) | names_in(inner.last.text)) & frozenset(follows)
-                    del used
         fetches: list[Box] = []
         pushes: list[Box] = []
         broadcasts: list[Site] = []
@@ -732,6 +720,26 @@ class Parts:
         behind = self._push(pushes)
         self._explain_loop(loop, array, follows)
         return before, behind
+
+    def _inner_only(self, loop: Loop, follows: dict[str, Follow], region: Region) -> bool:
+        """The distributed dimensions go with loops inside the one that OpenMP shares out: then every part runs all
+        iterations of that one, and its own ones of the others. Is that the same?"""
+        own = [n for n in walk([loop]) if isinstance(n, Loop) and n.variable in follows]
+        for statement in statements([loop]):
+            if any(inner.begin <= statement.begin < inner.end for inner in own):
+                continue
+            for reference in statement.references:
+                writes = reference.access in (Access.WRITE, Access.UPDATE)
+                reduced = any(reference.name == name for _, name in region.reductions)
+                hidden = reference.name in region.private or self.writer.is_private(loop, reference)
+                if writes and (reduced or not hidden):
+                    self.wrong(
+                        reference.begin,
+                        reference.end,
+                        f"would be done once by each part: iterations of '{loop.variable}' have no owner",
+                    )
+                    return False
+        return True
 
     def _explain_loop(self, loop: Loop, array: Array, follows: dict[str, Follow]) -> None:
         homes = ", ".join(
@@ -811,11 +819,10 @@ class Parts:
             array = self.arrays[reference.name]
             texts = ["" if s.section else s.text for s in reference_subscripts(reference)]
             follows = self._follows(array, texts, variables)
-            if follows is None or loop.variable not in follows:
+            if follows is None:
                 continue
             distance = sum(abs(f.offset + array.dimensions[f.dimension].offset) for f in follows.values())
-            rank = (reference.access is Access.READ, distance, number)
-            key = (int(rank[0]), rank[1], rank[2])
+            key = (int(reference.access is Access.READ), distance + 100 * (loop.variable not in follows), number)
             if best is None or key < best[0]:
                 best = (key, array, follows)
         if best is None:

@@ -3,6 +3,7 @@
 #include "homing_parts.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -251,14 +252,18 @@ homing_layout* homing_layout_create(const char* name, int language, int rank, si
                  layout->name, i + 1, d->lower + d->offset, d->upper + d->offset, d->template_lower,
                  d->template_upper);
         if (d->kind != HOMING_GEN_BLOCK) continue;
-        /* argument: how many sizes the program gave; parts beyond get nothing. */
+        /* argument: how many sizes the program gave. Parts beyond get nothing; with fewer parts, the last one
+         * gets what is left. */
         long* bounds = need(malloc((size_t)(d->parts + 1) * sizeof *bounds));
         bounds[0] = d->template_lower;
-        for (long part = 0; part < d->parts; part++) {
-            const long size = part < d->argument ? sizes[part] : 0;
-            if (size < 0)
-                fail("array '%s', dimension %d: a GEN_BLOCK size of %ld", layout->name, i + 1, size);
-            bounds[part + 1] = bounds[part] + size;
+        for (long part = 1; part <= d->parts; part++)
+            bounds[part] = d->template_lower;
+        for (long index = 0, at = d->template_lower; index < d->argument; index++) {
+            if (sizes[index] < 0)
+                fail("array '%s', dimension %d: a GEN_BLOCK size of %ld", layout->name, i + 1, sizes[index]);
+            at += sizes[index];
+            for (long part = index < d->parts ? index : d->parts - 1; part < d->parts; part++)
+                bounds[part + 1] = at;
         }
         if (bounds[d->parts] <= d->template_upper)
             fail("array '%s', dimension %d: the GEN_BLOCK sizes of %ld parts hold %ld of %ld elements",
