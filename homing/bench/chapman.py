@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from homing.bench.chapman_programs import ARCHITECTURE, CODES, FLAGS, LANGUAGES, VERSIONS, Builder
+from homing.bench.chapman_programs import ARCHITECTURE, CODES, FLAGS, LANGUAGES, VERSIONS, Builder, digest
 from homing.bench.chapman_runs import (
     MACHINE,
     MPI_ARGUMENTS,
@@ -51,7 +51,7 @@ TIMED = {
         "lbe": ("--nx", "256", "--ny", "256", "--iterations", "10", "--steps", "20"),
     },
 }
-ROUNDS = {"small": 5, "full": 15}
+ROUNDS = {"small": 5, "full": 9}
 THREADS = (1, 2)
 #: Arguments whose runs are counted, and by how many steps the second run is longer: what a step costs is
 #: their difference. LU has no steps to repeat.
@@ -97,6 +97,7 @@ class Bench:
     codes: Sequence[str]
     results: Results
     refused: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set)
 
     def program(self, code: str, language: str, version: str) -> str | None:
         """A built program; None, and a note once, where the translation was refused."""
@@ -112,13 +113,15 @@ class Bench:
     def row(self, name: str, value: float, unit: str, note: str = "") -> None:
         self.results.rows.append(Row(name, value, unit, note))
 
-    def kept(self, name: str, measure: Callable[[], Any]) -> Any:
-        """A part, measured unless an earlier run of the benchmark left it."""
-        found = self.parts.get(name)
+    def kept(self, name: str, path: str, measure: Callable[[], Any]) -> Any:
+        """A part; measured unless an earlier run left it for a program of the same code."""
+        key = f"{name} {digest(path)}" if path else name
+        self.used.add(key)
+        found = self.parts.get(key)
         if found is None:
             self.progress.step(name)
             found = measure()
-            self.parts.put(name, found)
+            self.parts.put(key, found)
             self.progress.finished()
         else:
             self.progress.finished(skipped=True)
@@ -142,7 +145,7 @@ def time_section(bench: Bench) -> None:
                     continue
                 command = [path, *TIMED[bench.size][code]]
                 name = f"{code}.{language}.{version}.t{threads} {turn + 1}"
-                total = bench.kept(name, partial(run_time, command, threads))
+                total = bench.kept(name, path, partial(run_time, command, threads))
                 seconds.setdefault((version, threads), []).append(float(total))
         _time_rows(bench, code, language, seconds)
 
@@ -194,6 +197,7 @@ def instructions_section(bench: Bench) -> None:
                 continue
             counts[version] = bench.kept(
                 f"instructions {code}.{language}.{version}",
+                path,
                 partial(counted_step, [path, *arguments], more),
             )
         if "spmd" not in counts:
@@ -225,6 +229,7 @@ def mpi_section(bench: Bench) -> None:
             continue
         found = bench.kept(
             f"mpi {code}.{language}",
+            path,
             partial(_ranks, path, code),
         )
         for ranks, (sent, messages, message_bytes) in zip(RANKS, found, strict=True):
@@ -267,7 +272,7 @@ def translate_section(bench: Bench) -> None:
                 seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
         return lines / min(seconds)
 
-    value = bench.kept("translate", measure)
+    value = bench.kept("translate", "", measure)
     note = f"{len(sources)} programs, {lines} lines, a command each; a second of processor time"
     bench.row("translate.lines_per_second", value, "lines/s", note)
     bench.results.checks.append(Check("translate: at least 200 lines a second", value >= 200, f"{value:.0f}"))
@@ -292,31 +297,35 @@ def guest_section(bench: Bench) -> None:
     from homing.bench.guest_runs import LAST_HALF, RUN, GuestRuns, Outcome
     from homing.lab.errors import LabError
 
-    names = [name for name in GUEST_RUNS if bench.parts.get(f"guest {name}") is None]
-    outcomes: dict[str, Outcome] = {}
+    keys: dict[str, str] = {}
+    for name, (version, *_) in GUEST_RUNS.items():
+        if (path := bench.program("jacobi", "fortran", version)) is not None:
+            keys[name] = f"guest {name} {digest(path)}"
+    missing = [name for name, key in keys.items() if bench.parts.get(key) is None]
     try:
-        if names:
+        if missing:
             bench.progress.step("guest: booting")
             with GuestRuns() as runs:
-                for name, (version, initialise, homing, balancing) in GUEST_RUNS.items():
-                    path = bench.program("jacobi", "fortran", version)
-                    if path is None or name not in names:
-                        continue
-                    words = [path, *GUEST_ARGUMENTS[bench.size]]
+                for name in missing:
+                    version, initialise, homing, balancing = GUEST_RUNS[name]
+                    words = [str(bench.program("jacobi", "fortran", version)), *GUEST_ARGUMENTS[bench.size]]
                     words += ["--initialise", initialise] if initialise else []
                     settings: dict[str, Any] = {}
-                    if balancing and (plain := bench.parts.get("guest serial")) is not None:
-                        output = Outcome.from_dict(plain).output
+                    if balancing:
+                        output = Outcome.from_dict(bench.parts.get(keys["serial"]) or {}).output
                         settings = balancing_settings(1.0, output.median, output.bytes)
                     bench.progress.step(f"guest {name}")
                     found = runs.run(name, words, homing={} if homing else None, timeout=900.0, **settings)
-                    bench.parts.put(f"guest {name}", found.to_dict())
+                    bench.parts.put(keys[name], found.to_dict())
     except (LabError, UserError) as error:
-        bench.results.notes.append(f"The guest's runs are missing: {error.message}")
-    bench.progress.finished(skipped=not names)
-    for name in GUEST_RUNS:
-        if (kept := bench.parts.get(f"guest {name}")) is not None:
-            outcomes[name] = Outcome.from_dict(kept)
+        bench.results.notes.append(f"Runs in the guest are missing: {error.message}")
+    bench.progress.finished(skipped=not missing)
+    outcomes = {
+        name: Outcome.from_dict(kept)
+        for name, key in keys.items()
+        if (kept := bench.parts.get(key)) is not None
+    }
+    bench.used.update(keys[name] for name in outcomes)
     for name, found in outcomes.items():
         last = found.remote_fraction(LAST_HALF)
         note = f"4 nodes; {found.remote_misses(RUN):,} remote misses; last half {last:.1%}"
@@ -350,7 +359,7 @@ def origin_section(bench: Bench) -> None:
         steps = () if code == "lu" else ("--iterations", "2", "--steps", "2")
         name = f"origin {code}.{version}.t{count}"
         command = [built.path, *sizes[code], *steps]
-        value = bench.kept(name, partial(simulated, command, count))
+        value = bench.kept(name, built.path, partial(simulated, command, count))
         suffix = "" if version == "spmd" else f".{version}"
         bench.row(f"{code}.fortran{suffix}.remote_fraction.t{count}", value, "fraction", MACHINE)
 
@@ -365,9 +374,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
         raise UserError(f"--only {','.join(sorted(unknown))}: there are {', '.join((*CODES, *SECTIONS))}")
     codes = [code for code in CODES if code in only] or list(CODES)
     sections = [section for section in SECTIONS if section in only] or list(SECTIONS)
-    parts = Parts(
-        tree() / "build" / "bench" / f"chapman-{size}.json", {"size": size, "sources": _sources_key()}
-    )
+    parts = Parts(tree() / "build" / "bench" / f"chapman-{size}.json", {"size": size})
     if redo:
         parts.drop(parts.names())
     results = Results(
@@ -392,7 +399,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     finally:
         progress.close()
     results.notes += _notes(size, codes)
-    results.details = {name: parts.get(name) for name in parts.names()}
+    results.details = {name: parts.get(name) for name in sorted(bench.used)}
     return results
 
 
@@ -409,16 +416,6 @@ def _weights(size: str, codes: Sequence[str], sections: Sequence[str]) -> list[f
         "origin": [10.0] * (3 * len(codes) * len(ORIGIN[size][1])),
     }
     return [weight for section in sections for weight in weights[section]]
-
-
-def _sources_key() -> list[float]:
-    """Tells one state of the programs and of the translator from the next."""
-    folders = [tree() / "apps" / "chapman", tree() / "homing" / "translate"]
-    files = [
-        path for folder in folders for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"
-    ]
-    facts = [path.stat() for path in files]
-    return [len(files), sum(one.st_size for one in facts), max(one.st_mtime for one in facts)]
 
 
 def _notes(size: str, codes: Sequence[str]) -> list[str]:

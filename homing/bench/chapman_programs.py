@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import shutil
@@ -10,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
 
 from homing.bench.results import tree
 from homing.errors import UserError
@@ -95,6 +98,14 @@ class Builder:
         if shutil.which(words[0]) is None:
             raise UserError(f"{words[0]}: not found; install it to measure {language} programs")
         return words
+
+
+def digest(path: str) -> str:
+    """Tells one program from another by its code; where it was built does not count."""
+    with open(path, "rb") as file:
+        section = ELFFile(file).get_section_by_name(".text")
+        code = section.data() if section is not None else b""
+    return hashlib.sha256(code).hexdigest()[:12]
 
 
 def changed_text(text: str, version: str) -> str:

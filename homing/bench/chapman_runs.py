@@ -138,4 +138,4 @@ def simulated(command: Sequence[str], threads: int) -> float:
         words = [sys.executable, "-m", "homing", "run", "--on", MACHINE, "--json", path, "--", *command]
         execute(words, {**quiet_environment(threads), "PYTHONPATH": str(tree())})
         data = json.loads(Path(path).read_text())
-    return float(data["counts"]["remote_fraction"])
+    return float(data["counts"]["run"]["remote_fraction"])

@@ -81,7 +81,7 @@ def results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
     monkeypatch.setattr(chapman, "Builder", Builder)
     monkeypatch.setattr(chapman, "tree", lambda: tmp_path)
-    monkeypatch.setattr(chapman, "_sources_key", lambda: [0.0])
+    monkeypatch.setattr(chapman, "digest", lambda path: "0")
     monkeypatch.setattr(chapman, "run_time", lambda command, threads: seconds[version(command)] / threads)
     monkeypatch.setattr(
         chapman, "counted_step", lambda command, more: 103.0 if version(command) == "spmd" else 100.0
