@@ -344,21 +344,20 @@ def origin_section(bench: Bench) -> None:
         )
         bench.progress.finished(skipped=True)
         return
-    wrapper = [os.path.join(os.path.dirname(shutil.which("homing") or ""), "homing")]
-    compilers: dict[str, Sequence[str]] = {
-        "fortran": [*wrapper, "cc", "gfortran"],
-        "c": [*wrapper, "cc", "gcc"],
-    }
-    builder = Builder(tree() / "build" / "bench" / "chapman-simulated", compilers)
+    builder = Builder(
+        tree() / "build" / "bench" / "chapman-simulated", [sys.executable, "-m", "homing", "cc"]
+    )
     sizes, threads = ORIGIN[bench.size]
-    for code, version, count in itertools.product(bench.codes, ("shared", "distribute", "spmd"), threads):
+    for code, version, count in itertools.product(bench.codes, ("shared", "spmd"), threads):
         built = builder.build(code, "fortran", version)
         if built.refused:
             bench.results.notes.append(f"{code}.{version} on {MACHINE} is missing: {built.refused}")
+            bench.progress.finished(skipped=True)
             continue
         steps = () if code == "lu" else ("--iterations", "2", "--steps", "2")
+        first_touch = ("--initialise", "parallel") if version == "shared" else ()
         name = f"origin {code}.{version}.t{count}"
-        command = [built.path, *sizes[code], *steps]
+        command = [built.path, *sizes[code], *steps, *first_touch]
         value = bench.kept(name, built.path, partial(simulated, command, count))
         suffix = "" if version == "spmd" else f".{version}"
         bench.row(f"{code}.fortran{suffix}.remote_fraction.t{count}", value, "fraction", MACHINE)
@@ -413,7 +412,7 @@ def _weights(size: str, codes: Sequence[str], sections: Sequence[str]) -> list[f
         "mpi": [4.0] * programs,
         "translate": [6.0],
         "guest": [120.0],
-        "origin": [10.0] * (3 * len(codes) * len(ORIGIN[size][1])),
+        "origin": [10.0] * (2 * len(codes) * len(ORIGIN[size][1])),
     }
     return [weight for section in sections for weight in weights[section]]
 

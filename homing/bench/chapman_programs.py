@@ -38,11 +38,12 @@ class Built:
 
 
 class Builder:
-    """Builds versions into a folder, each once. compiler_of: instead of the languages' own compilers."""
+    """Builds versions into a folder, each once. wrapper: words before each compiler, which then compiles the
+    translation's runtime, too."""
 
-    def __init__(self, folder: Path, compiler_of: dict[str, Sequence[str]] | None = None) -> None:
+    def __init__(self, folder: Path, wrapper: Sequence[str] = ()) -> None:
         self._folder = folder
-        self._compiler_of = compiler_of or {}
+        self._wrapper = list(wrapper)
         self._built: dict[tuple[str, str, str], Built] = {}
         self._apps = tree() / "apps"
 
@@ -66,10 +67,10 @@ class Builder:
         common = self._apps / "common"
         for name in ("app", "mark"):
             _run(
-                [*self._compiler("c", "gcc"), "-O2", "-g", f"-I{common}", "-c", str(common / f"{name}.c")],
+                [*self._compiler("gcc"), "-O2", "-g", f"-I{common}", "-c", str(common / f"{name}.c")],
                 folder,
             )
-        compiler = [mpi] if version == "mpi" else self._compiler(language, own)
+        compiler = self._compiler(mpi if version == "mpi" else own)
         first = [str(common / "app.f90"), f"-J{folder}"] if language == "fortran" else [f"-I{common}"]
         target = folder / code
         command = [
@@ -84,7 +85,20 @@ class Builder:
             "-o",
             str(target),
         ]
-        if version in TARGETS:
+        if version in TARGETS and self._wrapper:
+            translate = [sys.executable, "-m", "homing", "translate", str(source), "--to", TARGETS[version]]
+            done = _try([*translate, "-o", str(folder)], folder)
+            if done.returncode != 0:
+                return Built("", " ".join(done.stderr.split())[:300])
+            _run([*self._compiler("gcc"), *FLAGS, "-c", "homing_parts.c"], folder)
+            module = ["homing_parts.f90"] if language == "fortran" else []
+            command[command.index(str(source)) : command.index("app.o")] = [
+                *module,
+                source.name,
+                "homing_parts.o",
+            ]
+            _run(command, folder)
+        elif version in TARGETS:
             command = [sys.executable, "-m", "homing", "translate", "--to", TARGETS[version], "--", *command]
             done = _try(command, folder)
             if done.returncode != 0:
@@ -93,11 +107,10 @@ class Builder:
             _run(command, folder)
         return Built(str(target))
 
-    def _compiler(self, language: str, own: str) -> list[str]:
-        words = list(self._compiler_of.get(language, (own,)))
-        if shutil.which(words[0]) is None:
-            raise UserError(f"{words[0]}: not found; install it to measure {language} programs")
-        return words
+    def _compiler(self, name: str) -> list[str]:
+        if shutil.which(name) is None:
+            raise UserError(f"{name}: not found; install it to measure its programs")
+        return [*self._wrapper, name]
 
 
 def digest(path: str) -> str:
