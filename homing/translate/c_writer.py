@@ -245,7 +245,8 @@ class CWriter:
         """Lines before a construct's directive and behind its end, in a block of their own."""
         like = node.body[0].begin if node.body else node.begin
         self._put(self.source.line_start(node.directive.begin), before, like)
-        self._put(self.source.next_line(node.end - 1), behind, like, first=True)
+        # Behind what loops inside put at the same place.
+        self._put(self.source.next_line(node.end - 1), behind, like)
 
     def owner_executes(
         self,
@@ -286,7 +287,7 @@ class CWriter:
         like = node.body[0].begin if node.body else node.begin
         self._put(self.source.line_start(node.directive.begin), before, like)
         self._put(self.source.next_line(node.directive.end), ["{", *inside], like)
-        self._put(self.source.next_line(node.end - 1), ["}", *behind, "}"], like, first=True)
+        self._put(self.source.next_line(node.end - 1), ["}", *behind, "}"], like)
         return None
 
     def worksharing(
@@ -353,7 +354,7 @@ class CWriter:
         at = self.source.next_line(directive.end)
         self._put(at, lines, like, first=True)
         leave = [f"homing_leave({self.layout(a)}, {PART}, {a.name});" for a in region.arrays]
-        self._put(self.source.next_line(construct.end - 1), [*behind, *leave, "}"], like, first=True)
+        self._put(self.source.next_line(construct.end - 1), [*behind, *leave, "}"], like)
 
     def _prologue(self, region: Region) -> list[str]:
         lines = [f"const int {PART} = homing_part();", f"(void){PART};"]
@@ -475,6 +476,8 @@ class CWriter:
         dummies = [array for array in own if array.dummy]
         if dummies:
             self._arguments(dummies)
+            if not self.inside:
+                self._put(routine.head_end, [f"(void){array.name};" for array in dummies], self._like(), first=True)
         real = [array for array in own if not array.dummy]
         for array in real:
             self._declaration(array)

@@ -51,7 +51,7 @@ int main(int argc, char **argv) {
     }
     dump(n, x);
     dump(n, y);
-    fprintf(stderr, "total %.12e\n", total);
+    printf("total %.17g\n", total);
     free(x);
     free(y);
     return 0;

@@ -64,7 +64,7 @@ program stencil
   call dump(n, x)
   call dump(n, y)
   print *, sum(x)
-  print '(a,es12.4)', 'total', total
+  print '(a,es24.16)', 'total', total
   deallocate(x)
   deallocate(y)
 end program

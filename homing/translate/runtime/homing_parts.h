@@ -86,6 +86,8 @@ long homing_own_high(const homing_layout* layout, int part, int dimension);
 /* CYCLIC: the part's first index that is not below `index`; the distance of its next index is the stride. */
 long homing_next(const homing_layout* layout, int part, int dimension, long index);
 long homing_stride(const homing_layout* layout, int dimension);
+/* The last index of the block of k that the part owns and `index` lies in. */
+long homing_block_end(const homing_layout* layout, int part, int dimension, long index);
 /* CYCLIC: the local position of an index that the part owns. Elsewhere the index itself. */
 long homing_local(const homing_layout* layout, int part, int dimension, long index);
 /* Does the part own this index? dimension by dimension: an element is owned where all of them are. */
