@@ -480,7 +480,15 @@ class Distributions:
         dimensions = self._dimensions(array.routine, distribute, {}, arrangements)
         if dimensions is None:
             return None
-        return replace(array, dimensions=dimensions)
+        line = directive.source.position.line
+        dimensions = [
+            replace(dimension, template=f"{array.routine.name}/{array.name}/{index}/line {line}")
+            for index, dimension in enumerate(dimensions)
+        ]
+        made = replace(array, dimensions=dimensions, shadow=[[0, 0] for _ in dimensions], linked=[])
+        if array.given_shadow is not None and any(low or high for low, high in array.given_shadow):
+            made.given_shadow = None  # it was declared for the other distribution
+        return made
 
     # --- scopes and calls -------------------------------------------------------------------------------
 

@@ -63,6 +63,7 @@ class CWriter:
         self.problems: list[tuple[int, int, str]] = []
         self.waiting: list[Statement] = []
         self.copies = 0
+        self.anew: list[tuple[Executable, Array, Array]] = []
 
     def indented(self, indent: str, line: str) -> str:
         return line if line.startswith("#") else indent + line
@@ -328,7 +329,7 @@ class CWriter:
         directive = construct.directive
         kept = []
         for clause in directive.clauses:
-            if clause.name in ("schedule", "collapse", "ordered", "if", "nowait"):
+            if clause.name in ("schedule", "collapse", "ordered", "if", "nowait", "affinity of sgi"):
                 continue
             if clause.name == "shared":
                 names = [n.strip() for n in (clause.text or "").split(",")]
@@ -432,6 +433,14 @@ class CWriter:
             else:
                 self.edits.replace(statement.begin, statement.end, f"{reference.name} = homing_nowhere()")
 
+    def redistribute(self, node: Executable, old: Array, new: Array) -> None:
+        self.anew.append((node, old, new))
+
+    def _redistribute(self, node: Executable, old: Array, new: Array) -> None:
+        lines = [*self.gather([old]), f"{self.layout(old)} = homing_layout_free({self.layout(old)});"]
+        lines += [*self._create(new, False), *self.release([new], [new])]
+        self._put(self.source.next_line(node.end - 1), lines, node.begin, first=True)
+
     def pass_parts(self, reference: Reference, array: Array) -> None:
         self.edits.replace(reference.begin, reference.begin, f"{self.layout(array)}, ")
 
@@ -454,6 +463,8 @@ class CWriter:
         routine = self.routine
         for statement in self.waiting:
             self._lifetime(statement)
+        for node, old, new in self.anew:
+            self._redistribute(node, old, new)
         if routine.module:
             self.edits.insert_lines(0, ['#include "homing_parts.h"'], first=True)
         own = [a for a in self.arrays.values() if a.routine is routine]

@@ -1,4 +1,4 @@
-"""Translate and compile in one step: `homing translate --to T -- gfortran ARGS`, and homing-fc and homing-cc."""
+"""Translate and compile in one step: `homing translate --to T -- gfortran ARGS`, and homing-translate-fc and homing-translate-cc."""
 
 from __future__ import annotations
 
@@ -204,10 +204,10 @@ def _one_word(default: str, variable: str) -> int:
 
 
 def fortran_main() -> int:
-    """homing-fc: HOMING_FC (gfortran) behind a translation to HOMING_TRANSLATE (spmd)."""
+    """homing-translate-fc: HOMING_FC (gfortran) behind a translation to HOMING_TRANSLATE (spmd)."""
     return _one_word("gfortran", "HOMING_FC")
 
 
 def c_main() -> int:
-    """homing-cc: HOMING_CC (gcc) behind a translation to HOMING_TRANSLATE (spmd)."""
+    """homing-translate-cc: HOMING_CC (gcc) behind a translation to HOMING_TRANSLATE (spmd)."""
     return _one_word("gcc", "HOMING_CC")

@@ -21,6 +21,7 @@ from homing.translate.tree import (
     Clause,
     Construct,
     Declaration,
+    Executable,
     Loop,
     Reference,
     Routine,
@@ -58,6 +59,8 @@ class FortranWriter:
         self.fixed = self.source.form is d.Form.FIXED
         self.problems: list[tuple[int, int, str]] = []
         self.waiting: list[tuple[Statement, list[Array]]] = []
+        self.anew: list[tuple[Executable, Array, Array]] = []
+        self.extra: list[str] = []  # declarations that take the place of others
 
     # --- names and small texts --------------------------------------------------------------------------
 
@@ -370,7 +373,7 @@ class FortranWriter:
     ) -> None:
         directive = construct.directive
         kept = []
-        dropped = {"schedule", "collapse", "ordered", "if", "nowait", "proc_bind"} - {"proc_bind"}
+        dropped = {"schedule", "collapse", "ordered", "if", "nowait", "affinity of sgi"}
         for clause in directive.clauses:
             if clause.name in dropped:
                 continue
@@ -576,6 +579,17 @@ class FortranWriter:
         # Before what is gathered for the next statement.
         self._lines(self.source.next_line(statement.end - 1), lines, statement.begin, first=True)
 
+    def redistribute(self, node: Executable, old: Array, new: Array) -> None:
+        self.anew.append((node, old, new))
+        self.locals.setdefault("hm_each", Local("hm_each"))
+
+    def _redistribute(self, node: Executable, old: Array, new: Array) -> None:
+        bounds = [(f"lbound({old.name}, {i + 1})", f"ubound({old.name}, {i + 1})") for i in range(old.rank)]
+        lines = self.gather([old])
+        lines += [f"deallocate({self.container(old)})", f"call homing_layout_free({self.layout(old)})"]
+        lines += self.create(new, bounds) + self.release([new], [new])
+        self._lines(self.source.next_line(node.end - 1), lines, node.begin, first=True)
+
     def pass_parts(self, reference: Reference, array: Array) -> None:
         self.edits.replace(
             reference.begin, reference.end, f"{self.container(array)}, {self.layout(array)}"
@@ -606,6 +620,8 @@ class FortranWriter:
         own = [a for a in self.arrays.values() if a.routine is routine]
         for statement, arrays in self.waiting:
             self._lifetime(statement, arrays)
+        for node, old, new in self.anew:
+            self._redistribute(node, old, new)
         first = ["use homing_parts"]
         if own or any(isinstance(n, Construct) for n in walk(routine.body)) or self.locals:
             indent = self._indent()
@@ -638,7 +654,7 @@ class FortranWriter:
         return self.source.indent(self.routine.declarations_end)
 
     def _new_declarations(self, own: Sequence[Array]) -> list[str]:
-        lines: list[str] = []
+        lines = list(self.extra)
         types: set[str] = set()
         for array in own:
             if array.dummy and self.inside:
@@ -745,7 +761,7 @@ class FortranWriter:
         source = self.source
         if not others:
             self.edits.replace(first.statement_begin, first.statement_end, lines[0])
-            rest = lines[1:]
+            self.extra += lines[1:]
         else:
             everything = sorted(
                 (decl for decl in self.routine.declarations.values() if decl.statement_begin == begin),
@@ -753,10 +769,7 @@ class FortranWriter:
             )
             kept = [source.text[decl.begin : decl.end] for decl in everything if decl.name not in names]
             self.edits.replace(everything[0].begin, everything[-1].end, ", ".join(_joined(k) for k in kept))
-            rest = lines
-        indent = source.indent(first.statement_begin)
-        at = source.next_line(first.statement_end - 1)
-        self.edits.insert_lines(at, [self.indented(indent, line) for line in rest], first=True)
+            self.extra += lines
 
 
 def _joined(text: str) -> str:

@@ -51,6 +51,14 @@ def parse(code: str, places: list[int], begin: int, end: int, lower: bool) -> Op
             at = stop
         elif not name:
             break
+        # SGI's AFFINITY(i) = DATA(a(i)) stands among the clauses; the directives' scanner reads it.
+        value = re.compile(r"\s*=\s*\w+\s*\(").match(code, at) if name == "affinity" else None
+        if value:
+            depth, at = 1, value.end()
+            while at < len(code) and depth:
+                depth += {"(": 1, ")": -1}.get(code[at], 0)
+                at += 1
+            name = "affinity of sgi"
         last = places[at - 1] + 1 if at else end
         clauses.append(Clause(name, text, places[start], last))
     return OpenMP(" ".join(words), clauses, begin, end, code)

@@ -31,7 +31,7 @@ from homing.translate.tree import (
 )
 from homing.translate.writer import Local, Region
 
-_SCHEDULING = frozenset({"schedule", "collapse", "ordered", "nowait"})
+_SCHEDULING = frozenset({"schedule", "collapse", "ordered", "nowait", "affinity of sgi"})
 
 
 def translate_pages(

@@ -91,7 +91,7 @@ class Parts:
         self.routine = routine
         self.source = routine.source
         self.distributions = distributions
-        self.arrays = distributions.of(routine)
+        self.arrays = dict(distributions.of(routine))  # REDISTRIBUTE changes it on the way
         self.writer = writer
         self.mpi = mpi
         self.notes = notes
@@ -295,11 +295,17 @@ class Parts:
         if array.routine is not self.routine or array.dummy:
             self.wrong(node.begin, node.end, f"redistribute '{directive.name}' where it is declared")
             return
-        self.wrong(
-            node.begin,
-            node.end,
-            "the loops of one program part would need code for both distributions: use two arrays and copy",
-        )
+        if node not in self.routine.body:
+            reason = "inside a loop or branch the code behind would need both distributions: use two arrays and copy"
+            self.wrong(node.begin, node.end, reason)
+            return
+        made = self.distributions.redistributed(array, directive)
+        if made is None:
+            return
+        self.writer.redistribute(node, array, made)
+        self.arrays[array.name] = made
+        self.fresh = Fresh()
+        self.explain(node.begin, f"{array.name} is collected and dealt out anew")
 
     def _no_touch(self, statement: Statement, what: str) -> None:
         for reference in statement.references:

@@ -12,7 +12,7 @@ from typing import Protocol
 from homing.translate.arrays import Array
 from homing.translate.boxes import Box, Follow
 from homing.translate.source import Edits
-from homing.translate.tree import Construct, Loop, Reference, Routine, Statement
+from homing.translate.tree import Construct, Executable, Loop, Reference, Routine, Statement
 
 
 @dataclass
@@ -120,6 +120,9 @@ class Writer(Protocol):
 
     def lifetime(self, statement: Statement, arrays: Sequence[Array]) -> None:
         """A statement that allocates or frees distributed arrays."""
+
+    def redistribute(self, node: Executable, old: Array, new: Array) -> None:
+        """Serial code: the array's elements move to a new layout."""
 
     def pass_parts(self, reference: Reference, array: Array) -> None:
         """An argument in serial code: all parts go to the procedure."""
