@@ -1,4 +1,5 @@
-"""Which arrays are distributed, and how: directives resolved, checked, and followed through procedure calls."""
+"""Which arrays are distributed, and how: directives resolved, checked, and followed through procedure
+calls."""
 
 from __future__ import annotations
 
@@ -7,8 +8,20 @@ from dataclasses import dataclass, field, replace
 
 from homing.translate import directives as d
 from homing.translate.affine import affine, shifted
-from homing.translate.positions import Problem
-from homing.translate.tree import Access, Bound, Construct, Declaration, Kind, Reference, Routine, Unit, references, statements, walk
+from homing.translate.positions import Problem, Text
+from homing.translate.tree import (
+    Access,
+    Bound,
+    Construct,
+    Declaration,
+    Kind,
+    Reference,
+    Routine,
+    Unit,
+    references,
+    statements,
+    walk,
+)
 
 
 @dataclass(frozen=True)
@@ -140,9 +153,12 @@ class Distributions:
                         continue
                     declaration = declared[1]
                     subscripts = allocations[0].subscripts or []
-                    if len(declaration.bounds) == len(subscripts) and all(b.deferred for b in declaration.bounds):
+                    if len(declaration.bounds) == len(subscripts) and all(
+                        b.deferred for b in declaration.bounds
+                    ):
                         declaration.bounds = [
-                            Bound(s.low or "1", s.high) if s.section else Bound("1", s.text) for s in subscripts
+                            Bound(s.low or "1", s.high) if s.section else Bound("1", s.text)
+                            for s in subscripts
                         ]
 
     # --- directives of one routine ----------------------------------------------------------------------
@@ -206,7 +222,9 @@ class Distributions:
             array = known.get(none.name.key)
             if array is None:
                 self.notes.append(
-                    Problem(none.source.position, none.source.text, f"'{none.name}' is not distributed: ignored")
+                    Problem(
+                        none.source.position, none.source.text, f"'{none.name}' is not distributed: ignored"
+                    )
                 )
             else:
                 array.reshape = True
@@ -240,24 +258,29 @@ class Distributions:
             if onto.arrangement is not None:
                 arrangement = arrangements.get(onto.arrangement.key)
                 if arrangement is None:
-                    self._wrong(distribute, f"no PROCESSORS or MEMORIES '{onto.arrangement}' is declared here")
+                    self._wrong(
+                        distribute, f"no PROCESSORS or MEMORIES '{onto.arrangement}' is declared here"
+                    )
                     return None
                 memories = arrangement.memories
                 for extent in arrangement.bounds:
-                    upper = _fold(extent.upper.text, routine)
-                    if upper == "*":
+                    last = _fold(extent.upper.text, routine)
+                    if last == "*":
                         grid.append("")
                     elif extent.lower is not None:
-                        grid.append(f"({upper}) - ({_fold(extent.lower.text, routine)}) + 1")
+                        grid.append(f"({last}) - ({_fold(extent.lower.text, routine)}) + 1")
                     else:
-                        grid.append(upper)
+                        grid.append(last)
                 if arrangement.bounds and len(grid) != count:
                     reason = f"'{onto.arrangement}' has {len(grid)} dimensions, {count} are distributed"
                     self._wrong(distribute, reason)
                     return None
             else:
                 if len(onto.weights) != count:
-                    self._wrong(distribute, f"ONTO has {len(onto.weights)} weights, {count} dimensions are distributed")
+                    self._wrong(
+                        distribute,
+                        f"ONTO has {len(onto.weights)} weights, {count} dimensions are distributed",
+                    )
                     return None
                 self.notes.append(
                     Problem(
@@ -271,7 +294,8 @@ class Distributions:
                 Problem(
                     distribute.source.position,
                     distribute.source.text,
-                    "data are mapped to threads, not to memories: every thread of a memory gets a part of its own",
+                    "data are mapped to threads, not to memories: every thread of a memory gets a "
+                    "part of its own",
                 )
             )
             grid = []
@@ -295,13 +319,18 @@ class Distributions:
             if name in templates:
                 bounds = templates[name].bounds
                 if len(bounds) != len(distribute.formats):
-                    reason = f"template '{distribute.name}' has {len(bounds)} dimensions, not {len(distribute.formats)}"
+                    reason = (
+                        f"template '{distribute.name}' has {len(bounds)} dimensions, not "
+                        f"{len(distribute.formats)}"
+                    )
                     self._wrong(distribute, reason)
                     return None
                 bound = bounds[index]
                 fortran = distribute.source.form.fortran
                 upper = _fold(bound.upper.text, routine)
-                lower = _fold(bound.lower.text, routine) if bound.lower is not None else ("1" if fortran else "0")
+                lower = (
+                    _fold(bound.lower.text, routine) if bound.lower is not None else ("1" if fortran else "0")
+                )
                 if not fortran and bound.lower is None:
                     upper = f"({upper}) - 1"
                 template = f"{routine.name}/{name}/{index}"
@@ -315,7 +344,7 @@ class Distributions:
         origin: d.Distribute | d.Align,
         dimensions: list[Dimension],
         reshape: bool,
-        extents: Sequence[d.Text],
+        extents: Sequence[Text],
     ) -> None:
         found = routine.lookup(name)
         if found is None:
@@ -347,14 +376,17 @@ class Distributions:
             self._wrong(origin, f"'{origin.name}' is THREADPRIVATE")
             return
         if declaration.storage == "pointer" and routine.source.form is not d.Form.C:
-            self._wrong(origin, f"'{origin.name}' is a POINTER, which may have other names: make it ALLOCATABLE")
+            self._wrong(
+                origin, f"'{origin.name}' is a POINTER, which may have other names: make it ALLOCATABLE"
+            )
             return
         if "target" in declaration.attributes:
             self._wrong(origin, f"'{origin.name}' is a TARGET, which pointers may have other names for")
             return
         if extents and len(extents) == rank:
             declaration = replace(
-                declaration, bounds=[Bound(self._first(routine), self._last(routine, e.text)) for e in extents]
+                declaration,
+                bounds=[Bound(self._first(routine), self._last(routine, e.text)) for e in extents],
             )
         complete = []
         for index, dimension in enumerate(dimensions):
@@ -370,10 +402,9 @@ class Distributions:
             complete.append(dimension)
         made = Array(name, routine, declaration, complete, reshape, origin)
         made.shadow = [[0, 0] for _ in complete]
-        if extents:
-            if len(extents) != rank:
-                self._wrong(origin, f"EXTENT has {len(extents)} dimensions, '{origin.name}' has {rank}")
-                return
+        if extents and len(extents) != rank:
+            self._wrong(origin, f"EXTENT has {len(extents)} dimensions, '{origin.name}' has {rank}")
+            return
         for index, bound in enumerate(made.declaration.bounds):
             if bound.upper is None and routine.source.form is d.Form.C and declaration.storage == "pointer":
                 self._wrong(origin, f"'{origin.name}', dimension {index + 1}, has no extent: add EXTENT(...)")
@@ -413,9 +444,13 @@ class Distributions:
         found = routine.lookup(align.name.key)
         rank = len(found[1].bounds) if found else 0
         dummies = [text.text.strip().lower() for text in align.subscripts] or [":"] * rank
-        subscripts = [text.text.strip().lower() for text in align.target.subscripts] or [":"] * len(target_dimensions)
+        subscripts = [text.text.strip().lower() for text in align.target.subscripts] or [":"] * len(
+            target_dimensions
+        )
         if len(subscripts) != len(target_dimensions):
-            self._wrong(align, f"'{align.target.name}' has {len(target_dimensions)} dimensions, not {len(subscripts)}")
+            self._wrong(
+                align, f"'{align.target.name}' has {len(target_dimensions)} dimensions, not {len(subscripts)}"
+            )
             return
         dimensions = [Dimension(d.Kind.STAR) for _ in dummies]
         colons = [i for i, text in enumerate(dummies) if text == ":"]
@@ -458,7 +493,11 @@ class Distributions:
                         step = affine(_fold(other.lower, routine)).minus(affine(_fold(own.lower, routine)))
                         offset = step or 0
                 dimensions[at] = replace(
-                    wanted, upper=upper, offset=wanted.offset + offset, base=base_name, base_dimension=base_dimension
+                    wanted,
+                    upper=upper,
+                    offset=wanted.offset + offset,
+                    base=base_name,
+                    base_dimension=base_dimension,
                 )
         space[align.name.key] = dimensions
         if align.name.key in self.of(routine):
@@ -469,7 +508,9 @@ class Distributions:
     def redistributed(self, array: Array, directive: d.Redistribute) -> Array | None:
         """The array with the distribution of a REDISTRIBUTE directive."""
         if len(directive.formats) != array.rank:
-            self._wrong(directive, f"'{directive.name}' has {array.rank} dimensions, not {len(directive.formats)}")
+            self._wrong(
+                directive, f"'{directive.name}' has {array.rank} dimensions, not {len(directive.formats)}"
+            )
             return None
         distribute = d.Distribute(
             directive.source, directive.name, directive.formats, directive.onto, (), array.reshape
@@ -494,7 +535,9 @@ class Distributions:
 
     def _visible(self) -> None:
         """Names of an enclosing scope, and of modules that are used."""
-        modules = {routine.name: routine for unit in self.units for routine in unit.routines if routine.module}
+        modules = {
+            routine.name: routine for unit in self.units for routine in unit.routines if routine.module
+        }
         for unit in self.units:
             for routine in unit.routines:
                 scope = routine.parent
@@ -545,7 +588,9 @@ class Distributions:
             return True
         seen |= {routine.name}
         called = {r.argument_of for r in references(routine.body) if r.argument_of}
-        return any(name in self.routines and self.works_in_parallel(self.routines[name], seen) for name in called)
+        return any(
+            name in self.routines and self.works_in_parallel(self.routines[name], seen) for name in called
+        )
 
     def _pass(
         self, routine: Routine, reference: Reference, array: Array, callee: Routine, dummy: str, inside: bool
@@ -622,5 +667,3 @@ def _position(dimensions: Sequence[Dimension], index: int) -> int:
 def _fold(text: str, routine: Routine) -> str:
     """The text in the form in which names are compared."""
     return text if routine.source.form is d.Form.C else text.lower()
-
-

@@ -1,4 +1,5 @@
-"""Hangs directives into the tree: an OpenMP construct takes what it applies to, a homing directive its place."""
+"""Hangs directives into the tree: an OpenMP construct takes what it applies to, a homing directive its
+place."""
 
 from __future__ import annotations
 
@@ -19,14 +20,26 @@ from homing.translate.source import SourceFile
 from homing.translate.tree import Branch, Construct, Executable, Loop, Node, OpenMP, Routine
 
 _STANDALONE = frozenset(
-    {"barrier", "flush", "taskwait", "threadprivate", "cancel", "cancellation point", "declare reduction", "section"}
+    {
+        "barrier",
+        "flush",
+        "taskwait",
+        "threadprivate",
+        "cancel",
+        "cancellation point",
+        "declare reduction",
+        "section",
+    }
 )
 _LOOPS = frozenset({"do", "simd", "loop", "taskloop", "distribute"})
 _OPTIONAL_END = frozenset({"atomic"})
 
 
 def attach(
-    source: SourceFile, routines: Sequence[Routine], pragmas: Sequence[OpenMP], directives: Sequence[Directive]
+    source: SourceFile,
+    routines: Sequence[Routine],
+    pragmas: Sequence[OpenMP],
+    directives: Sequence[Directive],
 ) -> None:
     """Put every directive into the body (or the declarations) of the routine that it stands in, and nest what
     constructs contain."""
@@ -110,7 +123,11 @@ def _nest(source: SourceFile, nodes: list[Node]) -> list[Node]:
             words = name.split()
             if words[:1] == ["end"]:
                 raise TranslationError(
-                    [source.problem(node.begin, node.end, "ends a construct that does not begin in the same block")]
+                    [
+                        source.problem(
+                            node.begin, node.end, "ends a construct that does not begin in the same block"
+                        )
+                    ]
                 )
             if name in _STANDALONE or words[:1] == ["declare"]:
                 result.append(node)
@@ -122,7 +139,9 @@ def _nest(source: SourceFile, nodes: list[Node]) -> list[Node]:
                     at += 1
                 waiting.extend(n.directive for n in between if isinstance(n, Executable))
                 if at >= len(nodes):
-                    raise TranslationError([source.problem(node.begin, node.end, "nothing follows this directive")])
+                    raise TranslationError(
+                        [source.problem(node.begin, node.end, "nothing follows this directive")]
+                    )
                 node.body = [nodes[at]]
                 if isinstance(nodes[at], Construct):  # a construct on a construct (C)
                     inner = _nest(source, nodes[at:])
@@ -176,4 +195,6 @@ def _closes(closing: str, name: str) -> bool:
     if not closing.startswith("end "):
         return False
     words = closing.split()[1:]
-    return words == name.split() or (bool(words) and name.split()[: len(words)] == words and words != ["parallel"])
+    return words == name.split() or (
+        bool(words) and name.split()[: len(words)] == words and words != ["parallel"]
+    )

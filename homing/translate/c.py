@@ -41,8 +41,24 @@ from homing.translate.tree import (
 )
 
 _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+omp\b((?:[^\n\\]|\\\r?\n|\\.)*)", re.MULTILINE)
-_OUTPUT = frozenset("printf fprintf puts fputs putchar fputc putc fwrite fflush fopen fclose perror vprintf".split())
-_INPUT = frozenset("scanf fscanf fgets fread getchar gets fgetc getc".split())
+_OUTPUT = frozenset(
+    [
+        "printf",
+        "fprintf",
+        "puts",
+        "fputs",
+        "putchar",
+        "fputc",
+        "putc",
+        "fwrite",
+        "fflush",
+        "fopen",
+        "fclose",
+        "perror",
+        "vprintf",
+    ]
+)
+_INPUT = frozenset(["scanf", "fscanf", "fgets", "fread", "getchar", "gets", "fgetc", "getc"])
 _TRANSPARENT = (CursorKind.UNEXPOSED_EXPR, CursorKind.PAREN_EXPR)
 _ASSIGNMENTS = (BinaryOperator.Assign,)
 
@@ -77,10 +93,9 @@ def _other_headers() -> tuple[str, ...]:
     return ("-idirafter", found.stdout.strip()) if found.returncode == 0 else ()
 
 
-def read(
-    source: SourceFile, directives: Sequence[Directive], flags: Sequence[str]
-) -> tuple[Unit, list[int]]:
-    """Parse a C file and hang the directives where they belong; also the offsets at which lines can be marked.
+def read(source: SourceFile, directives: Sequence[Directive], flags: Sequence[str]) -> tuple[Unit, list[int]]:
+    """Parse a C file and hang the directives where they belong; also the offsets at which lines can be
+    marked.
 
     TranslationError: what clang calls an error. UserError: there is no libclang.
     """
@@ -90,7 +105,9 @@ def read(
     unit = index.parse(
         source.path,
         args=arguments,
-        unsaved_files=[(source.path, source.text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))],
+        unsaved_files=[
+            (source.path, source.text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+        ],
         options=TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD,
     )
     problems = []
@@ -159,9 +176,7 @@ class _Builder:
         self.source = source
         self.routines: list[Routine] = []
         self.lines: set[int] = set()
-        self.routine = Routine(
-            os.path.basename(source.path), source, 0, len(source.text) + 1, module=True
-        )
+        self.routine = Routine(os.path.basename(source.path), source, 0, len(source.text) + 1, module=True)
         # libclang counts bytes.
         self.bytes: list[int] | None = None
         if not source.text.isascii():
@@ -311,7 +326,11 @@ class _Builder:
         kind = cursor.kind
         if kind is CursorKind.COMPOUND_STMT:
             head = self.blank(begin, begin + 1)
-            return [Branch([(head, self.block(cursor))], self.end(cursor), conditional=False, body_begins=[begin + 1])]
+            return [
+                Branch(
+                    [(head, self.block(cursor))], self.end(cursor), conditional=False, body_begins=[begin + 1]
+                )
+            ]
         if kind is CursorKind.FOR_STMT:
             return [self.loop(cursor)]
         if kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):
@@ -321,7 +340,9 @@ class _Builder:
             head = self.expression_statement(children[0])
             arms = [(head, self.body(children[1]))]
             if len(children) > 2:
-                arms.append((self.blank(self.begin(children[2]), self.begin(children[2])), self.body(children[2])))
+                arms.append(
+                    (self.blank(self.begin(children[2]), self.begin(children[2])), self.body(children[2]))
+                )
             head.begin = begin
             return [Branch(arms, self.end(cursor))]
         if kind is CursorKind.SWITCH_STMT:
@@ -330,8 +351,12 @@ class _Builder:
             head.begin = begin
             return [Branch([(head, self.body(children[-1]))], self.end(cursor))]
         if kind in (CursorKind.CASE_STMT, CursorKind.DEFAULT_STMT):
-            return [node for child in cursor.get_children() if child.kind.is_statement() or True
-                    for node in (self.node(child) if not child.kind is CursorKind.INTEGER_LITERAL else [])]
+            return [
+                node
+                for child in cursor.get_children()
+                if child.kind.is_statement() or True
+                for node in (self.node(child) if child.kind is not CursorKind.INTEGER_LITERAL else [])
+            ]
         if kind is CursorKind.LABEL_STMT:
             made = self.blank(begin, begin + len(cursor.spelling))
             made.label = cursor.spelling
@@ -399,7 +424,9 @@ class _Builder:
 
     def other_loop(self, cursor: Cursor) -> Loop:
         children = list(cursor.get_children())
-        body, condition = (children[0], children[-1]) if cursor.kind is CursorKind.DO_STMT else (children[-1], children[0])
+        body, condition = (
+            (children[0], children[-1]) if cursor.kind is CursorKind.DO_STMT else (children[-1], children[0])
+        )
         head = self.expression_statement(condition)
         head.begin = self.begin(cursor)
         return Loop(
@@ -429,7 +456,9 @@ class _Builder:
                 else:
                     self.expression(child, head.references, Access.READ, False, head)
         head.reads = frozenset(r.name for r in head.references if r.access is not Access.WRITE)
-        head.writes |= frozenset(r.name for r in head.references if r.access not in (Access.READ, Access.OTHER))
+        head.writes |= frozenset(
+            r.name for r in head.references if r.access not in (Access.READ, Access.OTHER)
+        )
         made.body = self.body(body)
         return made
 
@@ -510,7 +539,17 @@ class _Builder:
             if referenced is not None and referenced.kind is CursorKind.FUNCTION_DECL:
                 return
             begin = self.begin(cursor)
-            found.append(Reference(cursor.spelling, begin, begin + len(cursor.spelling), self.end(cursor), None, access, conditional))
+            found.append(
+                Reference(
+                    cursor.spelling,
+                    begin,
+                    begin + len(cursor.spelling),
+                    self.end(cursor),
+                    None,
+                    access,
+                    conditional,
+                )
+            )
             return
         if kind is CursorKind.ARRAY_SUBSCRIPT_EXPR:
             self.element(cursor, found, access, conditional, into)
@@ -529,9 +568,7 @@ class _Builder:
                 self.expression(left, found, Access.WRITE, conditional, into)
                 self.expression(right, found, Access.READ, conditional, into)
                 return
-            if operator in (BinaryOperator.EQ, BinaryOperator.NE) and (
-                _is_null(left) or _is_null(right)
-            ):
+            if operator in (BinaryOperator.EQ, BinaryOperator.NE) and (_is_null(left) or _is_null(right)):
                 return  # is there memory? There is, for a distributed array; others do not matter here
             late = conditional or operator in (BinaryOperator.LAnd, BinaryOperator.LOr)
             self.expression(left, found, Access.READ, conditional, into)
@@ -580,7 +617,9 @@ class _Builder:
                     TypeKind.CONSTANTARRAY,
                     TypeKind.VARIABLEARRAY,
                 )
-                self.expression(inner, found, Access.ARGUMENT if array or piece else Access.READ, conditional, into)
+                self.expression(
+                    inner, found, Access.ARGUMENT if array or piece else Access.READ, conditional, into
+                )
                 if (array or piece) and len(found) > count:
                     found[count].argument_of = name
                     found[count].argument_index = index

@@ -1,8 +1,8 @@
 """The C text of a program in parts (see parts.py for the plan and runtime/homing_parts.h for the calls).
 
 In a parallel region the array's name means the thread's part: a pointer to an array of the inner dimensions'
-own widths, moved so that the program's indices reach the part's elements. In serial code the name is a pointer
-to the gathered array, or to nothing that may be used.
+own widths, moved so that the program's indices reach the part's elements. In serial code the name is a
+pointer to the gathered array, or to nothing that may be used.
 """
 
 from __future__ import annotations
@@ -93,9 +93,13 @@ class CWriter:
                 else:
                     follow = side.follow
                     extents.append(
-                        f"{{{side.first}, {side.last}, {follow.dimension + 1}, {follow.offset}, {side.low}, {side.high}}}"
+                        f"{{{side.first}, {side.last}, {follow.dimension + 1}, {follow.offset}, "
+                        f"{side.low}, {side.high}}}"
                     )
-        lines = [f"homing_{verb}({self.layout(array)}, {self.layout(home)}, {PART}, {self.memory(array)}, {len(boxes)},"]
+        lines = [
+            f"homing_{verb}({self.layout(array)}, {self.layout(home)}, {PART}, {self.memory(array)}, "
+            f"{len(boxes)},"
+        ]
         rows = [", ".join(extents[at : at + array.rank]) for at in range(0, len(extents), array.rank)]
         lines.append("    (const homing_extent[]){" + rows[0] + ("," if len(rows) > 1 else "});"))
         for number, row in enumerate(rows[1:], 2):
@@ -120,14 +124,20 @@ class CWriter:
         element = array.declaration.type
         declared = f"(*restrict {target}){widths}" if widths else f"*restrict {target}"
         return [
-            f"const {element} {declared} = homing_broadcast_copy({self.layout(array)}, {PART}, {self.memory(array)},",
+            f"const {element} {declared} = homing_broadcast_copy({self.layout(array)}, {PART}, "
+            f"{self.memory(array)},",
             f"    (const long[]){{{low}}}, (const long[]){{{high}}}, {self.copies});",
         ]
 
     # --- loops ------------------------------------------------------------------------------------------
 
     def own_loop(
-        self, region: Region, loop: Loop, follow: Follow, positions: Sequence[Position], before: list[str] | None
+        self,
+        region: Region,
+        loop: Loop,
+        follow: Follow,
+        positions: Sequence[Position],
+        before: list[str] | None,
     ) -> None:
         assert loop.first is not None and loop.last is not None and loop.variable is not None
         home, index, offset = follow.home, follow.dimension, follow.offset
@@ -143,7 +153,9 @@ class CWriter:
         low, high = names
         first, last, step = loop.first.text, loop.last.text, affine(loop.step)
         if step.terms or step.constant == 0:
-            self.problems.append((loop.begin, loop.head.end, "the step of a loop that is shared out must be a number"))
+            self.problems.append(
+                (loop.begin, loop.head.end, "the step of a loop that is shared out must be a number")
+            )
             return
         stride = abs(step.constant)
         up = step.constant > 0
@@ -173,7 +185,12 @@ class CWriter:
         self.edits.insert_lines(at, [self.indented(indent, "}")], first=True)
 
     def _cyclic_loop(
-        self, region: Region, loop: Loop, follow: Follow, positions: Sequence[Position], before: list[str] | None
+        self,
+        region: Region,
+        loop: Loop,
+        follow: Follow,
+        positions: Sequence[Position],
+        before: list[str] | None,
     ) -> None:
         assert loop.first is not None and loop.last is not None and loop.variable is not None
         if loop.step != "1":
@@ -191,7 +208,8 @@ class CWriter:
 
         def locals_(variable: str) -> list[str]:
             return [
-                f"long {name} = homing_local({self.layout(own)}, {PART}, {dimension}, {shifted(variable, shift)});"
+                f"long {name} = homing_local({self.layout(own)}, {PART}, {dimension}, "
+                f"{shifted(variable, shift)});"
                 for name, own, dimension, shift in positions
             ]
 
@@ -277,10 +295,16 @@ class CWriter:
         self, region: Region, node: Construct, arrays: Sequence[Array], changed: Sequence[Array]
     ) -> str | None:
         if self.inside:
-            return "needs more than its owner's elements: not supported in a function that is called inside a region"
+            return (
+                "needs more than its owner's elements: not supported in a function that is called "
+                "inside a region"
+            )
         before, inside, behind = ["{"], [], []
         for array in arrays:
-            before.append(f"void *hm_whole_{array.name} = homing_gather_inside({self.layout(array)}, {PART}, {array.name});")
+            before.append(
+                f"void *hm_whole_{array.name} = homing_gather_inside({self.layout(array)}, {PART}, "
+                f"{array.name});"
+            )
             inside.append(self._pointer(array, f"hm_whole_{array.name}", whole=True))
         for array in changed:
             behind.append(f"homing_scatter_inside({self.layout(array)}, {PART}, {array.name});")
@@ -341,11 +365,13 @@ class CWriter:
         if any(c.name == "default" and (c.text or "").strip() == "none" for c in directive.clauses):
             homes = {array.name: array for array, *_ in region.bounds.values()}
             homes.update({array.name: array for array in region.arrays})
-            names = ", ".join([self.layout(a) for a in homes.values()])
-            kept.append(f"shared({names})")
+            kept.append(f"shared({', '.join(self.layout(a) for a in homes.values())})")
         loop = construct.body[0] if construct.body else None
         if directive.name == "parallel do" and isinstance(loop, Loop) and loop.variable:
-            declared = any(construct.begin <= place < construct.end for place in self.routine.places.get(loop.variable, []))
+            declared = any(
+                construct.begin <= place < construct.end
+                for place in self.routine.places.get(loop.variable, [])
+            )
             if not declared and loop.variable not in directive.listed("private", "firstprivate"):
                 kept.append(f"private({loop.variable})")
         text = "#pragma omp parallel " + " ".join([*kept, "num_threads(homing_threads())"])
@@ -364,7 +390,9 @@ class CWriter:
         if region.construct is not None:
             lines += [self._pointer(a, f"homing_enter({self.layout(a)}, {PART})") for a in region.arrays]
         for name, (array, dimension, which, _) in region.bounds.items():
-            lines.append(f"const long {name} = homing_own_{which}({self.layout(array)}, {PART}, {dimension});")
+            lines.append(
+                f"const long {name} = homing_own_{which}({self.layout(array)}, {PART}, {dimension});"
+            )
         for one, i, two, j in sorted(region.together):
             lines.append(f"homing_together({one}, {i}, {two}, {j});")
         return lines
@@ -394,7 +422,10 @@ class CWriter:
             declared = self.routine.lookup(name)
             kind = _TYPES.get(declared[1].type) if declared else None
             if known is None or kind is None:
-                reason = f"REDUCTION({operator}:{name}) over ranks: not of int, long, float or double, or not a sum or extremum"
+                reason = (
+                    f"REDUCTION({operator}:{name}) over ranks: not of int, long, float or "
+                    "double, or not a sum or extremum"
+                )
                 self.problems.append((self.routine.begin, self.routine.begin, reason))
                 continue
             operation, neutral = known
@@ -424,11 +455,15 @@ class CWriter:
             if array is None or reference.access is not Access.WRITE:
                 continue
             if reference.subscripts is not None:
-                self.problems.append((reference.begin, reference.end, "memory for a piece of a distributed array"))
+                self.problems.append(
+                    (reference.begin, reference.end, "memory for a piece of a distributed array")
+                )
                 continue
             if statement.calls == ("free",):
                 self.edits.replace(
-                    statement.begin, statement.end, f"{self.layout(array)} = homing_layout_free({self.layout(array)})"
+                    statement.begin,
+                    statement.end,
+                    f"{self.layout(array)} = homing_layout_free({self.layout(array)})",
                 )
             else:
                 self.edits.replace(statement.begin, statement.end, f"{reference.name} = homing_nowhere()")
@@ -463,8 +498,8 @@ class CWriter:
         routine = self.routine
         for statement in self.waiting:
             self._lifetime(statement)
-        for node, old, new in self.anew:
-            self._redistribute(node, old, new)
+        for directive_node, old, new in self.anew:
+            self._redistribute(directive_node, old, new)
         if routine.module:
             self.edits.insert_lines(0, ['#include "homing_parts.h"'], first=True)
         own = [a for a in self.arrays.values() if a.routine is routine]
@@ -488,7 +523,9 @@ class CWriter:
         if dummies:
             self._arguments(dummies)
             if not self.inside:
-                self._put(routine.head_end, [f"(void){array.name};" for array in dummies], self._like(), first=True)
+                self._put(
+                    routine.head_end, [f"(void){array.name};" for array in dummies], self._like(), first=True
+                )
         real = [array for array in own if not array.dummy]
         for array in real:
             self._declaration(array)
@@ -531,7 +568,11 @@ class CWriter:
                     sizes.append((dimension.sizes, argument))
                 elif declared is not None:
                     self.problems.append(
-                        (array.declaration.begin, array.declaration.end, f"the sizes '{dimension.sizes}' are no array")
+                        (
+                            array.declaration.begin,
+                            array.declaration.end,
+                            f"the sizes '{dimension.sizes}' are no array",
+                        )
                     )
                 else:
                     argument = str(dimension.sizes.count(",") + 1)
@@ -544,15 +585,20 @@ class CWriter:
                 f"{dimension.offset}, {dimension.parts or 0}}}"
             )
         if len(sizes) > 1:
-            self.problems.append((array.declaration.begin, array.declaration.end, "GEN_BLOCK in two dimensions in C"))
+            self.problems.append(
+                (array.declaration.begin, array.declaration.end, "GEN_BLOCK in two dimensions in C")
+            )
         layout = self.layout(array)
-        zero = int(array.declaration.storage != "pointer" or "calloc" in (array.declaration.initial or "calloc"))
+        zero = int(
+            array.declaration.storage != "pointer" or "calloc" in (array.declaration.initial or "calloc")
+        )
         start = f"{'homing_layout *' if declare else ''}{layout} = "
         lines = [
-            f'{start}homing_layout_create("{array.name}", HOMING_C, {array.rank}, sizeof({array.declaration.type}),',
+            f'{start}homing_layout_create("{array.name}", HOMING_C, {array.rank}, '
+            f"sizeof({array.declaration.type}),",
             "    (const homing_dimension[]){" + (",\n" + "        ").join(rows) + "},",
             f"    {sizes[0][0] if sizes else 'NULL'});",
-            f"#pragma omp parallel num_threads(homing_threads())",
+            "#pragma omp parallel num_threads(homing_threads())",
             f"homing_allocate({layout}, homing_part(), {zero});",
         ]
         return [piece for line in lines for piece in line.split("\n")]
@@ -566,9 +612,17 @@ class CWriter:
                 begin = declaration.end - len(declaration.initial)
                 self.edits.replace(begin, declaration.end, "homing_nowhere()")
             return
+        if not self.routine.module and not self.routine.main:
+            reason = "a distributed array of a function: take memory with malloc, or declare it in main"
+            self.problems.append((declaration.begin, declaration.end, reason))
+            return
         if declaration.initial is not None:
             self.problems.append(
-                (declaration.begin, declaration.end, "an initialised distributed array: assign its values instead")
+                (
+                    declaration.begin,
+                    declaration.end,
+                    "an initialised distributed array: assign its values instead",
+                )
             )
             return
         end = declaration.begin + len(declaration.spelling)
@@ -576,7 +630,9 @@ class CWriter:
         assert match is not None
         name = declaration.spelling
         inner = text[match.end() : declaration.end]
-        self.edits.replace(declaration.begin, declaration.end, f"(*{name}){inner}" if inner.strip() else f"*{name}")
+        self.edits.replace(
+            declaration.begin, declaration.end, f"(*{name}){inner}" if inner.strip() else f"*{name}"
+        )
 
     def _arguments(self, dummies: Sequence[Array]) -> None:
         for array in dummies:
@@ -588,7 +644,9 @@ class CWriter:
                 self._widths(array)
         for name, begin, end in self.routine.parent.prototypes if self.routine.parent else []:
             if name == self.routine.name:
-                self.problems.append((begin, end, "a prototype of a function that gets distributed arrays: define it before"))
+                self.problems.append(
+                    (begin, end, "a prototype of a function that gets distributed arrays: define it before")
+                )
 
     def _widths(self, array: Array) -> None:
         declaration = array.declaration
@@ -599,11 +657,17 @@ class CWriter:
         for index, group in enumerate(groups, 1 if pointer else 0):
             if index == 0:
                 if array.rank >= 1 and "restrict" not in group[1]:
-                    self.edits.replace(group.start(1), group.end(1), "restrict" if array.dimensions[0].distributed else f"restrict {group[1]}")
+                    self.edits.replace(
+                        group.start(1),
+                        group.end(1),
+                        "restrict" if array.dimensions[0].distributed else f"restrict {group[1]}",
+                    )
                 continue
             if array.dimensions[index].distributed:
                 self.edits.replace(
-                    group.start(1), group.end(1), f"homing_width({self.layout(array)}, homing_part(), {index})"
+                    group.start(1),
+                    group.end(1),
+                    f"homing_width({self.layout(array)}, homing_part(), {index})",
                 )
 
 

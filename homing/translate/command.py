@@ -30,15 +30,25 @@ def report_problems(error: TranslationError) -> None:
 
 def command(
     words: list[str] = typer.Argument(
-        None, metavar="FILE... | -- COMPILER ARGS...", help="the program's files, all together; or a compiler's command"
+        None,
+        metavar="FILE... | -- COMPILER ARGS...",
+        help="the program's files, all together; or a compiler's command",
     ),
     to: str = typer.Option(..., "--to", metavar="TARGET", help="pages, spmd, mpi or upm"),
-    output: str = typer.Option("", "--output", "-o", metavar="FOLDER", help="where to write; default: named after TARGET"),
-    explain: bool = typer.Option(False, "--explain", help="say how arrays are distributed and what loops exchange"),
-    phases: bool = typer.Option(False, "--phases", help="with --to upm: record, replay and undo around phases, too"),
+    output: str = typer.Option(
+        "", "--output", "-o", metavar="FOLDER", help="where to write; default: named after TARGET"
+    ),
+    explain: bool = typer.Option(
+        False, "--explain", help="say how arrays are distributed and what loops exchange"
+    ),
+    phases: bool = typer.Option(
+        False, "--phases", help="with --to upm: record, replay and undo around phases, too"
+    ),
     line_length: int = typer.Option(72, "--line-length", metavar="N", help="of fixed form; 0: any"),
     include: list[str] = typer.Option([], "--include", "-I", metavar="FOLDER", help="for C's #include"),
-    define: list[str] = typer.Option([], "--define", "-D", metavar="NAME[=VALUE]", help="for C's preprocessor"),
+    define: list[str] = typer.Option(
+        [], "--define", "-D", metavar="NAME[=VALUE]", help="for C's preprocessor"
+    ),
 ) -> int:
     """Rewrite programs with data-distribution directives.
 
@@ -51,7 +61,9 @@ def command(
         raise UserError("--phases: only with --to upm")
     words = list(words or [])
     if not words:
-        raise UserError("no file given: homing translate FILE... --to TARGET, or --to TARGET -- gfortran ARGS")
+        raise UserError(
+            "no file given: homing translate FILE... --to TARGET, or --to TARGET -- gfortran ARGS"
+        )
     flags = [*(f"-I{folder}" for folder in include), *(f"-D{name}" for name in define)]
     if form_of(words[0]) is None and not os.path.exists(words[0]):
         from homing.translate.compile import translate_and_compile

@@ -1,4 +1,5 @@
-"""Translate and compile in one step: `homing translate --to T -- gfortran ARGS`, and homing-translate-fc and homing-translate-cc."""
+"""Translate and compile in one step: `homing translate --to T -- gfortran ARGS`, and homing-translate-fc
+and homing-translate-cc."""
 
 from __future__ import annotations
 
@@ -19,7 +20,28 @@ from homing.translate.positions import TranslationError
 _RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime")
 #: Options of gcc, gfortran, clang and flang whose value is the next word.
 _WITH_VALUE = frozenset(
-    "-o -I -D -U -L -l -include -isystem -iquote -idirafter -J -module-dir -x -MF -MT -MQ -Xlinker -T -u -z".split()
+    [
+        "-o",
+        "-I",
+        "-D",
+        "-U",
+        "-L",
+        "-l",
+        "-include",
+        "-isystem",
+        "-iquote",
+        "-idirafter",
+        "-J",
+        "-module-dir",
+        "-x",
+        "-MF",
+        "-MT",
+        "-MQ",
+        "-Xlinker",
+        "-T",
+        "-u",
+        "-z",
+    ]
 )
 _NO_LINK = frozenset({"-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"})
 
@@ -181,7 +203,9 @@ def _runtime(compiler: str, target: str, fortran: bool) -> str:
         objects = [f"{base}.o"]
         _run([c_compiler, "-O2", "-g", "-fPIC", "-fopenmp", *c_flags, "-c", f"{base}.c"], building)
         if with_fortran:
-            _run([compiler, "-O2", "-g", "-fPIC", "-fopenmp", "-c", f"{base}.f90", "-o", "module.o"], building)
+            _run(
+                [compiler, "-O2", "-g", "-fPIC", "-fopenmp", "-c", f"{base}.f90", "-o", "module.o"], building
+            )
             objects.append("module.o")
         _run(["ar", "crs", "libhoming_parts.a", *objects], building)
         try:

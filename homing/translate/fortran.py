@@ -56,7 +56,15 @@ _JUMPS = {
     "Stop_Stmt": "stop",
     "Error_Stop_Stmt": "stop",
 }
-_OUTPUT = {"Print_Stmt", "Write_Stmt", "Open_Stmt", "Close_Stmt", "Rewind_Stmt", "Flush_Stmt", "Backspace_Stmt"}
+_OUTPUT = {
+    "Print_Stmt",
+    "Write_Stmt",
+    "Open_Stmt",
+    "Close_Stmt",
+    "Rewind_Stmt",
+    "Flush_Stmt",
+    "Backspace_Stmt",
+}
 
 
 @lru_cache(maxsize=1)
@@ -88,7 +96,9 @@ def read(source: SourceFile, directives: Sequence[Directive]) -> Unit:
         builder.unit(child, None)
     builder.finish()
     pragmas = [
-        openmp.parse(line.code, line.places, line.begin, line.end, lower=True) for line in lines if line.openmp and line.places
+        openmp.parse(line.code, line.places, line.begin, line.end, lower=True)
+        for line in lines
+        if line.openmp and line.places
     ]
     for routine in builder.routines:
         routine.end = max(routine.end, routine.begin)
@@ -165,7 +175,9 @@ class _Builder:
         start = self.lines[self.at] if self.at < len(self.lines) else None
         begin = start.line_begin if start else len(self.source.text)
         name = kind if type(node).__name__ == "Main_Program0" else ""
-        routine = Routine(name, self.source, begin, begin, main=kind == "main", module=kind == "module", parent=parent)
+        routine = Routine(
+            name, self.source, begin, begin, main=kind == "main", module=kind == "module", parent=parent
+        )
         self.routines.append(routine)
         first = True
         declared = False
@@ -216,7 +228,9 @@ class _Builder:
         place = last.line_end if last.begin >= routine.begin else routine.begin
         until = self._upcoming(routine)
         behind = place
-        for match in re.finditer(r"^[ \t]*(#|[!cC*]\$omp)[^\n]*\n?", self.source.text[place:until], re.MULTILINE | re.I):
+        for match in re.finditer(
+            r"^[ \t]*(#|[!cC*]\$omp)[^\n]*\n?", self.source.text[place:until], re.MULTILINE | re.I
+        ):
             if match[1] != "#":
                 break
             behind = place + match.end()
@@ -402,7 +416,14 @@ class _Builder:
                     after = stop + 1
                 if declaration is None:
                     declaration = Declaration(
-                        name, word.text, "", shape or [], words.place(at), words.place_end(after - 1), line.begin, line.end
+                        name,
+                        word.text,
+                        "",
+                        shape or [],
+                        words.place(at),
+                        words.place_end(after - 1),
+                        line.begin,
+                        line.end,
                     )
                     routine.declarations[name] = declaration
                 elif shape:
@@ -498,11 +519,22 @@ class _Builder:
             kind = type(child).__name__
             header = _content(child) is None and (
                 kind
-                in (
-                    "If_Then_Stmt Else_If_Stmt Else_Stmt Select_Case_Stmt Case_Stmt Select_Type_Stmt Type_Guard_Stmt "
-                    "Where_Construct_Stmt Masked_Elsewhere_Stmt Elsewhere_Stmt Forall_Construct_Stmt Associate_Stmt "
-                    "Block_Stmt Critical_Stmt"
-                ).split()
+                in [
+                    "If_Then_Stmt",
+                    "Else_If_Stmt",
+                    "Else_Stmt",
+                    "Select_Case_Stmt",
+                    "Case_Stmt",
+                    "Select_Type_Stmt",
+                    "Type_Guard_Stmt",
+                    "Where_Construct_Stmt",
+                    "Masked_Elsewhere_Stmt",
+                    "Elsewhere_Stmt",
+                    "Forall_Construct_Stmt",
+                    "Associate_Stmt",
+                    "Block_Stmt",
+                    "Critical_Stmt",
+                ]
             )
             if header or not arms:
                 line = self.take(child) if _content(child) is None else None
@@ -548,9 +580,7 @@ class _Builder:
         made = self._blank(line, Kind.OTHER)
         words = Words(line.code, line.places)
         self._fill(made, node, words, 0)
-        made.reads = frozenset(
-            r.name for r in made.references if r.access is not Access.WRITE
-        )
+        made.reads = frozenset(r.name for r in made.references if r.access is not Access.WRITE)
         made.writes |= frozenset(
             r.name for r in made.references if r.access in (Access.WRITE, Access.UPDATE, Access.ARGUMENT)
         )
@@ -597,7 +627,11 @@ class _Builder:
                     if first >= last:
                         continue
                     found = list(words.reads(first, last))
-                    if found and found[0].begin == words.place(first) and found[0].end == words.place_end(last - 1):
+                    if (
+                        found
+                        and found[0].begin == words.place(first)
+                        and found[0].end == words.place_end(last - 1)
+                    ):
                         found[0].access = Access.ARGUMENT
                         found[0].argument_of = name
                         found[0].argument_index = index
@@ -626,7 +660,9 @@ class _Builder:
             for first, last in top_level(words.words, begin + 2, stop, ","):
                 if first + 1 < last and words.words[first + 1].text == "=":
                     status, _ = words.designator(first + 2)
-                    status.access = Access.WRITE if words.words[first].text.lower() in ("stat", "errmsg") else Access.READ
+                    status.access = (
+                        Access.WRITE if words.words[first].text.lower() in ("stat", "errmsg") else Access.READ
+                    )
                     made.references.append(status)
                     continue
                 target, after = words.designator(first)
@@ -648,9 +684,48 @@ class _Builder:
 
 
 _KEYWORDS = frozenset(
-    """if then else elseif endif select case default type class is where elsewhere forall associate block critical
-    end do return exit cycle stop error goto go to continue open close rewind flush backspace inquire nullify data
-    namelist format entry include""".split()
+    [
+        "if",
+        "then",
+        "else",
+        "elseif",
+        "endif",
+        "select",
+        "case",
+        "default",
+        "type",
+        "class",
+        "is",
+        "where",
+        "elsewhere",
+        "forall",
+        "associate",
+        "block",
+        "critical",
+        "end",
+        "do",
+        "return",
+        "exit",
+        "cycle",
+        "stop",
+        "error",
+        "goto",
+        "go",
+        "to",
+        "continue",
+        "open",
+        "close",
+        "rewind",
+        "flush",
+        "backspace",
+        "inquire",
+        "nullify",
+        "data",
+        "namelist",
+        "format",
+        "entry",
+        "include",
+    ]
 )
 
 

@@ -1,4 +1,5 @@
-"""Fortran text cut into statements and OpenMP directives, both source forms; each character keeps its place."""
+"""Fortran text cut into statements and OpenMP directives, both source forms; each character keeps its
+place."""
 
 from __future__ import annotations
 
@@ -167,7 +168,7 @@ def _fixed(source: SourceFile) -> list[Line]:
             _add(openmp, text, at, comment if comment >= 0 else stop)
             openmp.end, openmp.line_end = end, following
             continue
-        if not body.strip() or body[0] in "cC*dD#" or body.lstrip()[:1] == "!" and body[:6] != "     !":
+        if not body.strip() or body[0] in "cC*dD#" or (body.lstrip()[:1] == "!" and body[:6] != "     !"):
             continue
         if openmp is not None:
             _finish(openmp, lines)

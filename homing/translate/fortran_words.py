@@ -16,12 +16,103 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 INTRINSICS = frozenset(
-    """abs achar acos aint all anint any asin atan atan2 ceiling char cmplx conjg cos cosh count cshift dabs dble
-    dcos dexp dim dlog dmax1 dmin1 dot_product dsin dsqrt eoshift epsilon exp exponent float floor fraction
-    huge iachar iand ichar ieor int ior kind lbound len log log10 logical matmul max maxloc maxval merge min
-    minloc minval mod modulo nint norm2 not pack product real reshape scale selected_int_kind
-    selected_real_kind shape sign sin sinh size spread sqrt storage_size sum tan tanh tiny transfer transpose
-    trim ubound unpack ieee_is_nan isnan is_contiguous allocated associated present c_loc loc hypot""".split()
+    [
+        "abs",
+        "achar",
+        "acos",
+        "aint",
+        "all",
+        "anint",
+        "any",
+        "asin",
+        "atan",
+        "atan2",
+        "ceiling",
+        "char",
+        "cmplx",
+        "conjg",
+        "cos",
+        "cosh",
+        "count",
+        "cshift",
+        "dabs",
+        "dble",
+        "dcos",
+        "dexp",
+        "dim",
+        "dlog",
+        "dmax1",
+        "dmin1",
+        "dot_product",
+        "dsin",
+        "dsqrt",
+        "eoshift",
+        "epsilon",
+        "exp",
+        "exponent",
+        "float",
+        "floor",
+        "fraction",
+        "huge",
+        "iachar",
+        "iand",
+        "ichar",
+        "ieor",
+        "int",
+        "ior",
+        "kind",
+        "lbound",
+        "len",
+        "log",
+        "log10",
+        "logical",
+        "matmul",
+        "max",
+        "maxloc",
+        "maxval",
+        "merge",
+        "min",
+        "minloc",
+        "minval",
+        "mod",
+        "modulo",
+        "nint",
+        "norm2",
+        "not",
+        "pack",
+        "product",
+        "real",
+        "reshape",
+        "scale",
+        "selected_int_kind",
+        "selected_real_kind",
+        "shape",
+        "sign",
+        "sin",
+        "sinh",
+        "size",
+        "spread",
+        "sqrt",
+        "storage_size",
+        "sum",
+        "tan",
+        "tanh",
+        "tiny",
+        "transfer",
+        "transpose",
+        "trim",
+        "ubound",
+        "unpack",
+        "ieee_is_nan",
+        "isnan",
+        "is_contiguous",
+        "allocated",
+        "associated",
+        "present",
+        "c_loc",
+        "loc",
+        "hypot",
+    ]
 )
 #: Functions of an array's shape; they read no element.
 INQUIRIES = frozenset({"size", "lbound", "ubound", "shape", "storage_size", "kind", "allocated", "present"})
@@ -122,9 +213,7 @@ class Words:
         subscripts = None
         if after < len(self.words) and self.words[after].text == "(":
             stop = closing(self.words, after)
-            subscripts = [
-                self.subscript(*part) for part in top_level(self.words, after + 1, stop, ",")
-            ]
+            subscripts = [self.subscript(*part) for part in top_level(self.words, after + 1, stop, ",")]
             after = stop + 1
         reference = Reference(
             word.text.lower(),

@@ -1,7 +1,9 @@
-"""The Fortran text of a program in parts (see parts.py for the plan and runtime/homing_parts.h for the calls).
+"""The Fortran text of a program in parts (see parts.py for the plan and runtime/homing_parts.h for the
+calls).
 
-A distributed array becomes an allocatable with the program's own bounds, of which every thread holds its part:
-in a parallel region it is PRIVATE, and MOVE_ALLOC hands it over from and back to a container that outlives the
+A distributed array becomes an allocatable with the program's own bounds; every thread holds its part:
+in a parallel region it is PRIVATE, and MOVE_ALLOC hands it over from and back to a container that outlives
+the
 region. So the user's subscripts stay as they are, and compilers know that nothing else has the same storage.
 """
 
@@ -103,7 +105,8 @@ class FortranWriter:
                 else:
                     follow = side.follow
                     sides.append(
-                        f"{side.first}, {side.last}, {follow.dimension + 1}, {follow.offset}, {side.low}, {side.high}"
+                        f"{side.first}, {side.last}, {follow.dimension + 1}, {follow.offset}, "
+                        f"{side.low}, {side.high}"
                     )
         return f"[integer(homing_long) :: {',  '.join(sides)}]"
 
@@ -113,7 +116,10 @@ class FortranWriter:
     def _exchange(self, verb: str, array: Array, boxes: Sequence[Box]) -> list[str]:
         home = self.layout(self._home(boxes[0]))
         boxes_text = self._extents(boxes)
-        return [f"call homing_{verb}({self.layout(array)}, {home}, {PART}, {array.name}, {len(boxes)}, {boxes_text})"]
+        return [
+            f"call homing_{verb}({self.layout(array)}, {home}, {PART}, {array.name}, {len(boxes)}, "
+            f"{boxes_text})"
+        ]
 
     def fetch(self, array: Array, boxes: Sequence[Box]) -> list[str]:
         return self._exchange("fetch", array, boxes)
@@ -128,14 +134,20 @@ class FortranWriter:
         return [
             f"if (allocated({target})) deallocate({target})",
             f"allocate({target}({bounds}))",
-            f"call homing_broadcast({self.layout(box.array)}, {PART}, {box.array.name}, [integer(homing_long) :: {low}], "
+            f"call homing_broadcast({self.layout(box.array)}, {PART}, {box.array.name}, "
+            f"[integer(homing_long) :: {low}], "
             f"[integer(homing_long) :: {high}], {target})",
         ]
 
     # --- loops ------------------------------------------------------------------------------------------
 
     def own_loop(
-        self, region: Region, loop: Loop, follow: Follow, positions: Sequence[Position], before: list[str] | None
+        self,
+        region: Region,
+        loop: Loop,
+        follow: Follow,
+        positions: Sequence[Position],
+        before: list[str] | None,
     ) -> None:
         assert loop.first is not None and loop.last is not None and loop.variable is not None
         home = follow.home
@@ -149,7 +161,9 @@ class FortranWriter:
         first, last, step = loop.first.text, loop.last.text, loop.step.replace(" ", "")
         number = affine(step)
         if number.terms or number.constant == 0:
-            self.problems.append((loop.begin, loop.head.end, "the step of a loop that is shared out must be a number"))
+            self.problems.append(
+                (loop.begin, loop.head.end, "the step of a loop that is shared out must be a number")
+            )
             return
         stride = abs(number.constant)
         if number.constant > 0:
@@ -177,7 +191,12 @@ class FortranWriter:
         return name
 
     def _cyclic_loop(
-        self, region: Region, loop: Loop, follow: Follow, positions: Sequence[Position], before: list[str] | None
+        self,
+        region: Region,
+        loop: Loop,
+        follow: Follow,
+        positions: Sequence[Position],
+        before: list[str] | None,
     ) -> None:
         assert loop.first is not None and loop.last is not None and loop.variable is not None
         if loop.step.replace(" ", "") != "1":
@@ -191,25 +210,33 @@ class FortranWriter:
 
         def next_own(text: str) -> str:
             found = f"homing_next({layout}, {PART}, {index}, {self.long(shifted(text, offset))})"
-            return f"int({found}) - {offset}" if offset > 0 else f"int({found}) + {-offset}" if offset else f"int({found})"
+            return (
+                f"int({found}) - {offset}"
+                if offset > 0
+                else f"int({found}) + {-offset}"
+                if offset
+                else f"int({found})"
+            )
 
         def local_before(variable: str) -> list[str]:
             lines = []
             for name, own, dimension, shift in positions:
                 place = self.long(shifted(variable, shift))
-                lines.append(f"{name} = int(homing_local({self.layout(own)}, {PART}, {dimension}, {place})) - 1")
+                lines.append(
+                    f"{name} = int(homing_local({self.layout(own)}, {PART}, {dimension}, {place})) - 1"
+                )
             return lines
 
         lines = [f"{at} = {next_own(loop.first.text)}"]
         body = [f"{name} = {name} + 1" for name, *_ in positions]
         indent = self.source.indent(loop.begin)
-        inner = self.source.indent(loop.body_begin) if loop.body_begin < len(self.source.text) else indent + "  "
+        inner = (
+            self.source.indent(loop.body_begin) if loop.body_begin < len(self.source.text) else indent + "  "
+        )
         if argument == "1":
             lines += local_before(at)
             self.edits.replace(loop.first.begin, loop.first.end, at)
-            self.edits.replace(
-                loop.last.end, loop.last.end, f", int(homing_stride({layout}, {index}))"
-            )
+            self.edits.replace(loop.last.end, loop.last.end, f", int(homing_stride({layout}, {index}))")
         else:
             end = f"hm_end_{loop.variable}"
             region.add(Local(end, like=loop.variable))
@@ -229,11 +256,14 @@ class FortranWriter:
         if before is not None:
             before.extend(lines)
         else:
-            self.edits.insert_lines(self.source.line_start(loop.begin), [self.indented(indent, x) for x in lines])
+            self.edits.insert_lines(
+                self.source.line_start(loop.begin), [self.indented(indent, x) for x in lines]
+            )
 
     def owner_test(self, array: Array, subscripts: Sequence[tuple[int, str]]) -> str:
         return " .and. ".join(
-            f"homing_owns({self.layout(array)}, {PART}, {index}, {self.long(text)})" for index, text in subscripts
+            f"homing_owns({self.layout(array)}, {PART}, {index}, {self.long(text)})"
+            for index, text in subscripts
         )
 
     def local_index(self, array: Array, dimension: int, index: str) -> str:
@@ -269,7 +299,9 @@ class FortranWriter:
         assert node.closing is not None
         self._lines(self.source.line_start(begin), before, begin)
         self._directive(begin, node.directive.end, f"if ({test}) then")
-        self._lines(self.source.next_line(node.directive.end), lines, node.body[0].begin if node.body else begin)
+        self._lines(
+            self.source.next_line(node.directive.end), lines, node.body[0].begin if node.body else begin
+        )
         self._directive(node.closing.begin, node.closing.end, "end if")
         tail = list(behind)
         if barrier and node.directive.name == "single" and not node.closing.clause("nowait"):
@@ -280,7 +312,10 @@ class FortranWriter:
         self, region: Region, node: Construct, arrays: Sequence[Array], changed: Sequence[Array]
     ) -> str | None:
         if self.inside:
-            return "needs more than its owner's elements: not supported in a procedure that is called inside a region"
+            return (
+                "needs more than its owner's elements: not supported in a procedure that is "
+                "called inside a region"
+            )
         assert node.closing is not None
         before, inside, back, behind = ["!$omp single"], [], [], []
         for array in arrays:
@@ -293,14 +328,21 @@ class FortranWriter:
             back += [f"call move_alloc({array.name}, {whole})", f"call move_alloc({mine}, {array.name})"]
         before.append("!$omp end single")
         for array in arrays:
-            before.append(f"call homing_collect({self.layout(array)}, {PART}, {array.name}, hm_whole_{array.name})")
+            before.append(
+                f"call homing_collect({self.layout(array)}, {PART}, {array.name}, hm_whole_{array.name})"
+            )
         before.append("!$omp barrier")
         if self.mpi:
-            before += ["!$omp master", *(f"call homing_share({self.layout(a)}, hm_whole_{a.name})" for a in arrays)]
+            before += [
+                "!$omp master",
+                *(f"call homing_share({self.layout(a)}, hm_whole_{a.name})" for a in arrays),
+            ]
             before += ["!$omp end master", "!$omp barrier"]
         behind.append("!$omp barrier")
         for array in changed:
-            behind.append(f"call homing_scatter({self.layout(array)}, {PART}, {array.name}, hm_whole_{array.name})")
+            behind.append(
+                f"call homing_scatter({self.layout(array)}, {PART}, {array.name}, hm_whole_{array.name})"
+            )
         behind += ["!$omp barrier", "!$omp single"]
         behind += [f"deallocate(hm_whole_{array.name})" for array in arrays]
         behind.append("!$omp end single")
@@ -414,7 +456,8 @@ class FortranWriter:
         if closing is not None:
             self._directive(closing.begin, closing.end, "!$omp end parallel")
             self.edits.insert_lines(
-                self.source.line_start(closing.begin), [self.indented(indent, x) for x in [*behind, *epilogue]]
+                self.source.line_start(closing.begin),
+                [self.indented(indent, x) for x in [*behind, *epilogue]],
             )
         else:
             end = self.source.next_line(construct.end - 1)
@@ -450,7 +493,9 @@ class FortranWriter:
         for operator, name in reductions:
             known = _OPERATIONS.get(operator)
             if known is None:
-                self.problems.append((self.routine.begin, self.routine.head_end, f"REDUCTION({operator}) over ranks"))
+                self.problems.append(
+                    (self.routine.begin, self.routine.head_end, f"REDUCTION({operator}) over ranks")
+                )
                 continue
             operation, neutral = known
             if neutral is not None:
@@ -462,11 +507,17 @@ class FortranWriter:
 
     def _whole_bounds(self, array: Array) -> str:
         layout = self.layout(array)
-        return ", ".join(f"homing_lower({layout}, {i}):homing_upper({layout}, {i})" for i in range(array.rank))
+        return ", ".join(
+            f"homing_lower({layout}, {i}):homing_upper({layout}, {i})" for i in range(array.rank)
+        )
 
     def _each_part(self, calls: Sequence[str]) -> list[str]:
         self.locals.setdefault("hm_each", Local("hm_each"))
-        return ["do hm_each = homing_first_part(), homing_last_part()", *("  " + call for call in calls), "end do"]
+        return [
+            "do hm_each = homing_first_part(), homing_last_part()",
+            *("  " + call for call in calls),
+            "end do",
+        ]
 
     def gather(self, arrays: Sequence[Array]) -> list[str]:
         lines = [f"allocate({array.name}({self._whole_bounds(array)}))" for array in arrays]
@@ -485,7 +536,8 @@ class FortranWriter:
         if changed:
             lines = self._each_part(
                 [
-                    f"call homing_scatter({self.layout(a)}, hm_each, {self.container(a)}(hm_each)%part, {a.name})"
+                    f"call homing_scatter({self.layout(a)}, hm_each, "
+                    f"{self.container(a)}(hm_each)%part, {a.name})"
                     for a in changed
                 ]
             )
@@ -500,7 +552,10 @@ class FortranWriter:
             template_lower, template_upper = dimension.lower or lower, dimension.upper or upper
             if dimension.base:
                 base = f"hm_layout_{dimension.base}, {dimension.base_dimension}"
-                template_lower, template_upper = f"homing_template_lower({base})", f"homing_template_upper({base})"
+                template_lower, template_upper = (
+                    f"homing_template_lower({base})",
+                    f"homing_template_upper({base})",
+                )
             argument = dimension.argument or "0"
             if dimension.kind is d.Kind.GEN_BLOCK:
                 single = re.fullmatch(r"[a-z]\w*", dimension.sizes)
@@ -546,16 +601,23 @@ class FortranWriter:
         status = [
             r.name
             for r in statement.references
-            if r.access is Access.WRITE and r.name not in named and re.search(rf"\bstat\s*=\s*{r.name}\b", statement.text)
+            if r.access is Access.WRITE
+            and r.name not in named
+            and re.search(rf"\bstat\s*=\s*{r.name}\b", statement.text)
         ]
         if statement.guarded:
-            self.problems.append((statement.begin, statement.end, "use IF ... THEN around a distributed array's ALLOCATE"))
+            self.problems.append(
+                (statement.begin, statement.end, "use IF ... THEN around a distributed array's ALLOCATE")
+            )
             return
         lines = []
         for reference in targets:
             array = self.arrays[reference.name]
             if statement.text.lstrip().startswith("deallocate"):
-                lines += [f"deallocate({self.container(array)})", f"call homing_layout_free({self.layout(array)})"]
+                lines += [
+                    f"deallocate({self.container(array)})",
+                    f"call homing_layout_free({self.layout(array)})",
+                ]
                 continue
             if reference.subscripts is None:
                 self.problems.append((statement.begin, statement.end, "ALLOCATE without bounds"))
@@ -591,9 +653,7 @@ class FortranWriter:
         self._lines(self.source.next_line(node.end - 1), lines, node.begin, first=True)
 
     def pass_parts(self, reference: Reference, array: Array) -> None:
-        self.edits.replace(
-            reference.begin, reference.end, f"{self.container(array)}, {self.layout(array)}"
-        )
+        self.edits.replace(reference.begin, reference.end, f"{self.container(array)}, {self.layout(array)}")
 
     def pass_part(self, reference: Reference, array: Array) -> None:
         self.edits.replace(reference.end, reference.end, f", {self.layout(array)}")
@@ -636,6 +696,11 @@ class FortranWriter:
                 continue
             bounds = [(b.lower, b.upper or "0") for b in declaration.bounds]
             start += self.create(array, bounds)
+        for array in own:
+            procedure = not routine.main and not routine.module and not array.dummy
+            if procedure and "save" in array.declaration.attributes:
+                begin, end = array.declaration.begin, array.declaration.end
+                self.problems.append((begin, end, "a distributed array with SAVE in a procedure"))
         if routine.module:
             for array in own:
                 if array.declaration.storage != "allocatable":
@@ -644,9 +709,7 @@ class FortranWriter:
         declarations = self._new_declarations(own)
         at = routine.declarations_end
         indent = self._indent()
-        self.edits.insert_lines(
-            at, [self.indented(indent, x) for x in [*declarations, *start]], first=True
-        )
+        self.edits.insert_lines(at, [self.indented(indent, x) for x in [*declarations, *start]], first=True)
 
     def _indent(self) -> str:
         for declaration in self.routine.declarations.values():
@@ -664,7 +727,12 @@ class FortranWriter:
             if name not in types:
                 types.add(name)
                 element = array.declaration.type
-                lines += [f"type :: {name}", "  sequence", f"  {element}, allocatable :: part({colons})", "end type"]
+                lines += [
+                    f"type :: {name}",
+                    "  sequence",
+                    f"  {element}, allocatable :: part({colons})",
+                    "end type",
+                ]
             if not array.dummy:
                 lines.append(f"type({name}), allocatable :: {self.container(array)}(:)")
                 lines.append(f"type(homing_handle) :: {self.layout(array)}")
@@ -751,7 +819,9 @@ class FortranWriter:
             lines.append(f"{array.declaration.type}, allocatable :: {array.declaration.spelling}({colons})")
             if array.declaration.initial is not None:
                 decl = array.declaration
-                self.problems.append((decl.begin, decl.end, "an initialised distributed array: assign its values instead"))
+                self.problems.append(
+                    (decl.begin, decl.end, "an initialised distributed array: assign its values instead")
+                )
         names = {array.name for array in arrays}
         others = [
             decl

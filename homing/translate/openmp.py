@@ -6,7 +6,48 @@ import re
 
 from homing.translate.tree import Clause, OpenMP
 
-_WORDS = ["end", "parallel", "do", "parallel", "for", "simd", "sections", "section", "single", "master", "masked", "critical", "barrier", "atomic", "workshare", "ordered", "task", "taskwait", "flush", "threadprivate", "taskloop", "teams", "target", "distribute", "cancel", "taskgroup", "loop", "declare", "reduction", "cancellation", "point", "scan", "error", "requires", "metadirective", "nothing", "tile", "unroll", "interop", "scope"]
+_WORDS = [
+    "end",
+    "parallel",
+    "do",
+    "parallel",
+    "for",
+    "simd",
+    "sections",
+    "section",
+    "single",
+    "master",
+    "masked",
+    "critical",
+    "barrier",
+    "atomic",
+    "workshare",
+    "ordered",
+    "task",
+    "taskwait",
+    "flush",
+    "threadprivate",
+    "taskloop",
+    "teams",
+    "target",
+    "distribute",
+    "cancel",
+    "taskgroup",
+    "loop",
+    "declare",
+    "reduction",
+    "cancellation",
+    "point",
+    "scan",
+    "error",
+    "requires",
+    "metadirective",
+    "nothing",
+    "tile",
+    "unroll",
+    "interop",
+    "scope",
+]
 _NAMES = frozenset(_WORDS)
 _RUN_TOGETHER = re.compile(
     r"^(end)?\s*(parallel)?\s*(do|for|sections|workshare|single|master|critical|parallel|ordered|atomic|simd)?$"
@@ -15,7 +56,7 @@ _RUN_TOGETHER = re.compile(
 
 def parse(code: str, places: list[int], begin: int, end: int, lower: bool) -> OpenMP:
     """A directive from its text behind the sentinel; places holds the offset of each character in the file;
-    begin and end are those of the whole, sentinel included. lower: names are compared in lower case (Fortran)."""
+    begin and end are those of the whole, sentinel included. lower: names are in lower case (Fortran)."""
     at = 0
     words: list[str] = []
     while match := re.compile(r"\s*([A-Za-z]+)").match(code, at):

@@ -76,7 +76,9 @@ class Pages(Parts):
                 )
             elif isinstance(node, Statement):
                 if self._lifetime(node):
-                    writer.lifetime(node, [self.arrays[r.name] for r in node.references if r.name in self.arrays])
+                    writer.lifetime(
+                        node, [self.arrays[r.name] for r in node.references if r.name in self.arrays]
+                    )
                 for reference in self._passes(node):
                     writer.pass_part(reference, self.arrays[reference.name])
 
@@ -122,12 +124,15 @@ class Pages(Parts):
                 self.wrong(
                     node.directive.begin,
                     node.directive.end,
-                    f"'{array.name}' is distributed in several dimensions: say NEST for the loops, or every iteration "
+                    f"'{array.name}' is distributed in several dimensions: say NEST for the loops, or "
+                    "every iteration "
                     "would run several times",
                 )
                 return
         elif len(array.distributed_dimensions()) > len(wanted):
-            self.wrong(node.directive.begin, node.directive.end, "a loop for each distributed dimension is needed")
+            self.wrong(
+                node.directive.begin, node.directive.end, "a loop for each distributed dimension is needed"
+            )
             return
         writer.on_owner(node, loop, wanted)
         self._explain_loop(loop, array, wanted)
@@ -150,7 +155,10 @@ class PagesFortran(FortranWriter):
                     statement.begin,
                 )
                 continue
-            bounds = [(f"lbound({array.name}, {i + 1})", f"ubound({array.name}, {i + 1})") for i in range(array.rank)]
+            bounds = [
+                (f"lbound({array.name}, {i + 1})", f"ubound({array.name}, {i + 1})")
+                for i in range(array.rank)
+            ]
             lines += self.create(array, bounds)
         self._lines(self.source.next_line(statement.end - 1), lines, statement.begin, first=True)
 
@@ -171,7 +179,9 @@ class PagesFortran(FortranWriter):
     def _directive_text(self, node: Construct, more: Sequence[str]) -> str:
         directive = node.directive
         kept = [self._clause(c) for c in directive.clauses if c.name not in _SCHEDULING]
-        count = ["num_threads(homing_threads())"] if node.parallel and not directive.clause("num_threads") else []
+        count = (
+            ["num_threads(homing_threads())"] if node.parallel and not directive.clause("num_threads") else []
+        )
         return f"!$omp {directive.name} " + " ".join([*kept, *more, "schedule(static, 1)", *count])
 
     def _wrap(self, node: Construct, loop: Loop, lines: Sequence[str], private: Sequence[str]) -> None:
@@ -246,7 +256,9 @@ class PagesC(CWriter):
                 begin = self._end(array.origin) if array.origin else 0
                 if statement.begin > begin:
                     self._put(
-                        self.source.next_line(statement.end), [f"homing_place({layout}, {array.name});"], statement.begin
+                        self.source.next_line(statement.end),
+                        [f"homing_place({layout}, {array.name});"],
+                        statement.begin,
                     )
 
     def _lifetime(self, statement: Statement) -> None:
@@ -268,7 +280,9 @@ class PagesC(CWriter):
     def frame(self) -> None:
         self.inside = False
         super().frame()
-        unused = [f"(void){self.layout(a)};" for a in self.arrays.values() if a.dummy and a.routine is self.routine]
+        unused = [
+            f"(void){self.layout(a)};" for a in self.arrays.values() if a.dummy and a.routine is self.routine
+        ]
         self._put(self.routine.head_end, unused, self._like(), first=True)
 
     def redistribute(self, node: Executable, old: Array, new: Array) -> None:

@@ -29,6 +29,7 @@ from homing.translate.tree import (
     Reference,
     Routine,
     Statement,
+    Subscript,
     references,
     statements,
     walk,
@@ -86,7 +87,12 @@ class Parts:
     """One routine's translation. Problems are collected; what was edited is of no use when there are any."""
 
     def __init__(
-        self, routine: Routine, distributions: Distributions, writer: Writer, mpi: bool, notes: list[Explained]
+        self,
+        routine: Routine,
+        distributions: Distributions,
+        writer: Writer,
+        mpi: bool,
+        notes: list[Explained],
     ) -> None:
         self.routine = routine
         self.source = routine.source
@@ -119,7 +125,9 @@ class Parts:
     def before(self, offset: int, lines: Sequence[str], indent_of: int | None = None) -> None:
         """Insert lines before the line of an offset, indented like it."""
         indent = self.source.indent(offset if indent_of is None else indent_of)
-        self.writer.edits.insert_lines(self.source.line_start(offset), [self.writer.indented(indent, x) for x in lines])
+        self.writer.edits.insert_lines(
+            self.source.line_start(offset), [self.writer.indented(indent, x) for x in lines]
+        )
 
     def after(self, offset: int, lines: Sequence[str], indent_of: int) -> None:
         """Insert lines behind the line of an offset."""
@@ -139,7 +147,10 @@ class Parts:
             region.private = {
                 name
                 for name, declaration in self.routine.declarations.items()
-                if (name not in self.routine.arguments or (self.source.form is d.Form.C and not declaration.bounds))
+                if (
+                    name not in self.routine.arguments
+                    or (self.source.form is d.Form.C and not declaration.bounds)
+                )
                 and "save" not in declaration.attributes
             }
             region.arrays = [a for a in self.arrays.values() if a.routine is self.routine]
@@ -148,7 +159,8 @@ class Parts:
                     self.wrong(
                         self.routine.begin,
                         self.routine.head_end,
-                        f"'{name}' is no argument of this procedure, which is called inside a parallel region: pass it",
+                        f"'{name}' is no argument of this procedure, which is called inside a "
+                        "parallel region: pass it",
                     )
             self.in_region(self.routine.body, region)
             self.writer.begin_procedure(region)
@@ -170,14 +182,18 @@ class Parts:
                 if statement.kind is not Kind.JUMP:
                     continue
                 inner = [
-                    loop for loop in walk(node.body) if isinstance(loop, Loop) and loop.begin <= statement.begin < loop.end
+                    loop
+                    for loop in walk(node.body)
+                    if isinstance(loop, Loop) and loop.begin <= statement.begin < loop.end
                 ]
                 if statement.jump == "return":
                     self.wrong(statement.begin, statement.end, "jumps out of a parallel region")
                 elif statement.jump == "goto":
                     targets = re.findall(r"\b\d+\b|(?<=goto )\s*\w+", statement.text)
                     outside = [
-                        t for t in targets if t not in labels or not node.begin <= labels[t] < max(node.end, node.begin)
+                        t
+                        for t in targets
+                        if t not in labels or not node.begin <= labels[t] < max(node.end, node.begin)
                     ]
                     if outside or not targets:
                         self.wrong(statement.begin, statement.end, "jumps out of a parallel region")
@@ -254,10 +270,13 @@ class Parts:
                     self.wrong(
                         node.directive.begin,
                         node.directive.end,
-                        "outside of a parallel region, as far as the files given show: pass the arrays on as arguments",
+                        "outside of a parallel region, as far as the files given show: pass the "
+                        "arrays on as arguments",
                     )
                 else:
-                    self.wrong(node.directive.begin, node.directive.end, "not supported with distributed arrays")
+                    self.wrong(
+                        node.directive.begin, node.directive.end, "not supported with distributed arrays"
+                    )
             return
         if isinstance(node, Loop):
             self._no_touch(node.head, "a loop's bounds")
@@ -275,7 +294,9 @@ class Parts:
             if isinstance(node.directive, d.Redistribute):
                 self.redistribute(node)
         elif self._lifetime(node):
-            self.writer.lifetime(node, [self.arrays[r.name] for r in node.references if r.name in self.arrays])
+            self.writer.lifetime(
+                node, [self.arrays[r.name] for r in node.references if r.name in self.arrays]
+            )
         else:
             passed = self._passes(node)
             others = [r for r in node.references if r.name in self.arrays and r not in passed]
@@ -296,7 +317,10 @@ class Parts:
             self.wrong(node.begin, node.end, f"redistribute '{directive.name}' where it is declared")
             return
         if node not in self.routine.body:
-            reason = "inside a loop or branch the code behind would need both distributions: use two arrays and copy"
+            reason = (
+                "inside a loop or branch the code behind would need both distributions: use two "
+                "arrays and copy"
+            )
             self.wrong(node.begin, node.end, reason)
             return
         made = self.distributions.redistributed(array, directive)
@@ -310,7 +334,11 @@ class Parts:
     def _no_touch(self, statement: Statement, what: str) -> None:
         for reference in statement.references:
             if reference.name in self.arrays:
-                self.wrong(statement.begin, statement.end, f"a distributed array in {what}: read it into a variable before")
+                self.wrong(
+                    statement.begin,
+                    statement.end,
+                    f"a distributed array in {what}: read it into a variable before",
+                )
 
     def _wrap(self, nodes: Sequence[Node]) -> None:
         """Gather before the nodes, release behind them."""
@@ -334,7 +362,9 @@ class Parts:
         for statement in statements(list(nodes)):
             if statement.kind is Kind.JUMP and statement.jump in ("return", "goto"):
                 self.wrong(
-                    statement.begin, statement.end, "leaves code that works on a gathered array: move the jump behind it"
+                    statement.begin,
+                    statement.end,
+                    "leaves code that works on a gathered array: move the jump behind it",
                 )
         first, last = nodes[0], nodes[-1]
         self.serial += 1
@@ -342,7 +372,9 @@ class Parts:
         self.after(last.end, self.writer.release(arrays, changed), first.begin)
         self.fresh.wrote(array.name for array in changed)
         names = ", ".join(array.name for array in arrays)
-        self.explain(first.begin, f"serial code: {names} gathered" + (", scattered behind it" if changed else ""))
+        self.explain(
+            first.begin, f"serial code: {names} gathered" + (", scattered behind it" if changed else "")
+        )
 
     # --- regions ----------------------------------------------------------------------------------------
 
@@ -354,21 +386,37 @@ class Parts:
         directive = construct.directive
         name = directive.name
         if name not in ("parallel", "parallel do"):
-            self.wrong(directive.begin, directive.end, f"{name.upper()} with distributed arrays is not supported")
+            self.wrong(
+                directive.begin, directive.end, f"{name.upper()} with distributed arrays is not supported"
+            )
             return
         region = Region(self.routine, construct)
         for reference in found:
             if self.arrays[reference.name] not in region.arrays:
                 region.arrays.append(self.arrays[reference.name])
-        for clause in ("private", "firstprivate", "lastprivate", "reduction", "copyin", "copyprivate", "linear"):
-            for variable in sorted(directive.listed(clause) & set(self.arrays)):
-                self.wrong(directive.begin, directive.end, f"the distributed '{variable}' in {clause.upper()}")
+        for kind in (
+            "private",
+            "firstprivate",
+            "lastprivate",
+            "reduction",
+            "copyin",
+            "copyprivate",
+            "linear",
+        ):
+            for variable in sorted(directive.listed(kind) & set(self.arrays)):
+                self.wrong(directive.begin, directive.end, f"the distributed '{variable}' in {kind.upper()}")
         for clause in directive.clause("num_threads"):
-            self.wrong(clause.begin, clause.end, "arrays are distributed over all threads: set OMP_NUM_THREADS instead")
+            self.wrong(
+                clause.begin,
+                clause.end,
+                "arrays are distributed over all threads: set OMP_NUM_THREADS instead",
+            )
         for clause in directive.clause("if"):
             self.explain(clause.begin, "IF is dropped: every thread is needed for its part")
         for clause in directive.clause("ordered", "copyin"):
-            self.wrong(clause.begin, clause.end, f"{clause.name.upper()} with distributed arrays is not supported")
+            self.wrong(
+                clause.begin, clause.end, f"{clause.name.upper()} with distributed arrays is not supported"
+            )
         region.private = directive.listed("private", "firstprivate", "reduction")
         region.private |= _loop_variables(construct.body, self.routine)
         region.private |= {
@@ -383,7 +431,9 @@ class Parts:
                 self.wrong(directive.begin, directive.end, "no loop follows")
                 return
             for clause in directive.clause("lastprivate", "linear"):
-                self.wrong(clause.begin, clause.end, f"{clause.name.upper()} on a loop over distributed arrays")
+                self.wrong(
+                    clause.begin, clause.end, f"{clause.name.upper()} on a loop over distributed arrays"
+                )
             if loop.variable:
                 region.private.add(loop.variable)
             lines, behind = self.share_out(construct, loop, region)
@@ -447,7 +497,11 @@ class Parts:
         for head, body in node.arms:
             if any(r.name in self.arrays for r in head.references):
                 if head is not node.arms[0][0]:
-                    self.wrong(head.begin, head.end, "a distributed array in a later condition: read it into a variable")
+                    self.wrong(
+                        head.begin,
+                        head.end,
+                        "a distributed array in a later condition: read it into a variable",
+                    )
                 self._region_reads(head, region)
             self.fresh = start.copy()
             self.in_region(body, region)
@@ -469,7 +523,9 @@ class Parts:
                 self.wrong(directive.begin, directive.end, "no loop follows")
                 return
             for clause in directive.clause("lastprivate", "ordered", "linear"):
-                self.wrong(clause.begin, clause.end, f"{clause.name.upper()} on a loop over distributed arrays")
+                self.wrong(
+                    clause.begin, clause.end, f"{clause.name.upper()} on a loop over distributed arrays"
+                )
             if loop.variable:
                 region.private.add(loop.variable)
             region.private |= directive.listed("private", "firstprivate", "reduction")
@@ -477,7 +533,9 @@ class Parts:
             lines, behind = self.share_out(node, loop, region)
             waits = not directive.clause("nowait") and not (node.closing and node.closing.clause("nowait"))
             shared = self._shared_writes(loop, region)
-            self.writer.worksharing(region, node, loop, lines, behind, barrier=waits and bool(shared), mpi=self.mpi)
+            self.writer.worksharing(
+                region, node, loop, lines, behind, barrier=waits and bool(shared), mpi=self.mpi
+            )
             return
         if directive.name in ("single", "master", "masked"):
             self.fresh.wrote(_written(node)) if not touches else self._single(node, region)
@@ -486,7 +544,9 @@ class Parts:
             self.fresh.wrote(_written(node))
             return
         if directive.name == "parallel" or node.parallel:
-            self.wrong(directive.begin, directive.end, "a parallel region inside another, with distributed arrays")
+            self.wrong(
+                directive.begin, directive.end, "a parallel region inside another, with distributed arrays"
+            )
         elif directive.name in ("critical", "atomic"):
             self.wrong(
                 directive.begin,
@@ -494,7 +554,11 @@ class Parts:
                 f"distributed arrays in {directive.name.upper()}: every thread reaches its own part only",
             )
         else:
-            self.wrong(directive.begin, directive.end, f"{directive.name.upper()} with distributed arrays is not supported")
+            self.wrong(
+                directive.begin,
+                directive.end,
+                f"{directive.name.upper()} with distributed arrays is not supported",
+            )
 
     def _unused(self, directive: d.Directive) -> None:
         reason = "the loop touches no distributed array that this routine knows"
@@ -516,7 +580,8 @@ class Parts:
                 self.wrong(
                     reference.begin,
                     reference.end,
-                    f"'{reference.name}' is shared and written in a loop whose iterations other ranks run, too: "
+                    f"'{reference.name}' is shared and written in a loop whose iterations other ranks "
+                    "run, too: "
                     "distribute it, or make it PRIVATE or a REDUCTION",
                 )
         return found
@@ -545,11 +610,16 @@ class Parts:
         lines = self._broadcast([s for s in sites if s.reference.subscripts is not None], frozenset(), region)
         for site in sites:
             if site.reference.subscripts is None:
-                self.wrong(site.reference.begin, site.reference.end, "a whole distributed array, read by every thread")
+                self.wrong(
+                    site.reference.begin,
+                    site.reference.end,
+                    "a whole distributed array, read by every thread",
+                )
         self.before(statement.begin, lines)
 
     def _single(self, node: Construct, region: Region) -> None:
-        """SINGLE or MASTER: by the owner where all elements are one owner's; otherwise on the gathered array."""
+        """SINGLE or MASTER: by the owner where all elements are one owner's; otherwise on the gathered
+        array."""
         found = self.touched(node.body)
         owner = self._one_owner(node, found)
         if owner is None:
@@ -558,9 +628,13 @@ class Parts:
                 if self.arrays[reference.name] not in arrays:
                     arrays.append(self.arrays[reference.name])
                 if self._passes_reference(reference):
-                    self.wrong(reference.begin, reference.end, "parts passed to a procedure by one thread only")
+                    self.wrong(
+                        reference.begin, reference.end, "parts passed to a procedure by one thread only"
+                    )
             changed = [
-                array for array in arrays if any(r.name == array.name and r.access is not Access.READ for r in found)
+                array
+                for array in arrays
+                if any(r.name == array.name and r.access is not Access.READ for r in found)
             ]
             self.writer.single_whole(region, node, arrays, changed)
             self.fresh.wrote(_written(node))
@@ -595,7 +669,9 @@ class Parts:
                 if own.dimensions[at].cyclic:
                     if distance:
                         self.wrong(
-                            subscript.begin, subscript.end, "lies on another part than the element that is written"
+                            subscript.begin,
+                            subscript.end,
+                            "lies on another part than the element that is written",
                         )
                     name = self._local_name(own, at, subscript.text)
                     local[region.add(Local(name))] = self.writer.local_index(own, at, subscript.text)
@@ -632,7 +708,9 @@ class Parts:
         subscripts = ", ".join(text for _, text in tests)
         dimensions = ", ".join(str(index + 1) for index, _ in tests)
         self.explain(
-            node.begin, f"{node.directive.name}: run by the owner of {array.name}, index {subscripts} of dimension {dimensions}"
+            node.begin,
+            f"{node.directive.name}: run by the owner of {array.name}, index {subscripts} of "
+            f"dimension {dimensions}",
         )
 
     def _passes_reference(self, reference: Reference) -> bool:
@@ -689,7 +767,11 @@ class Parts:
         for inner in walk([loop]):
             if isinstance(inner, Construct):
                 if inner.directive.name not in ("simd",) and self.touched([inner]):
-                    self.wrong(inner.directive.begin, inner.directive.end, "a construct inside a loop that is shared out")
+                    self.wrong(
+                        inner.directive.begin,
+                        inner.directive.end,
+                        "a construct inside a loop that is shared out",
+                    )
         if len(self.problems) > problems:
             return [], []
         home = self._home(construct, loop, sites)
@@ -721,14 +803,17 @@ class Parts:
                     if variable == inner.variable
                 }
                 wanted = list(positions.values())
-                self.writer.own_loop(region, inner, follows[inner.variable], wanted, before if inner is loop else None)
+                self.writer.own_loop(
+                    region, inner, follows[inner.variable], wanted, before if inner is loop else None
+                )
         self.fresh.wrote(wrote)
         behind = self._push(pushes)
         self._explain_loop(loop, array, follows)
         return before, behind
 
     def _inner_only(self, loop: Loop, follows: dict[str, Follow], region: Region) -> bool:
-        """The distributed dimensions go with loops inside the one that OpenMP shares out: then every part runs all
+        """The distributed dimensions go with loops inside the one that OpenMP shares out: then every part
+        runs all
         iterations of that one, and its own ones of the others. Is that the same?"""
         own = [n for n in walk([loop]) if isinstance(n, Loop) and n.variable in follows]
         for statement in statements([loop]):
@@ -759,18 +844,32 @@ class Parts:
         reference = site.reference
         if reference.subscripts is None:
             if reference.argument_of in ("size", "lbound", "ubound", "shape"):
-                self.wrong(reference.begin, reference.end, "asks for the shape of a distributed array inside a region")
+                self.wrong(
+                    reference.begin,
+                    reference.end,
+                    "asks for the shape of a distributed array inside a region",
+                )
             else:
-                self.wrong(reference.begin, reference.end, "a whole distributed array inside a loop that is shared out")
+                self.wrong(
+                    reference.begin,
+                    reference.end,
+                    "a whole distributed array inside a loop that is shared out",
+                )
         elif len(reference.subscripts) != self.arrays[reference.name].rank:
             rank = self.arrays[reference.name].rank
-            self.wrong(reference.begin, reference.end, f"{len(reference.subscripts)} subscripts for {rank} dimensions")
+            self.wrong(
+                reference.begin,
+                reference.end,
+                f"{len(reference.subscripts)} subscripts for {rank} dimensions",
+            )
         elif reference.access is Access.OTHER:
             self.wrong(reference.begin, reference.end, "may give the distributed array another name")
         elif reference.access is Access.ARGUMENT or reference.argument_of in self.distributions.routines:
             if any(s.section for s in reference.subscripts) or reference.access is Access.ARGUMENT:
                 self.wrong(
-                    reference.begin, reference.end, "a piece of a distributed array is passed on (sequence association)"
+                    reference.begin,
+                    reference.end,
+                    "a piece of a distributed array is passed on (sequence association)",
                 )
 
     def _home(
@@ -783,7 +882,9 @@ class Parts:
             if isinstance(directive, d.OnHome | d.DataAffinity):
                 if given is not None:
                     self.problems.append(
-                        Problem(directive.source.position, directive.source.text, "the loop has a home already")
+                        Problem(
+                            directive.source.position, directive.source.text, "the loop has a home already"
+                        )
                     )
                 given, where = directive.home, directive
             elif isinstance(directive, d.ThreadAffinity):
@@ -791,7 +892,8 @@ class Parts:
                     Problem(
                         directive.source.position,
                         directive.source.text,
-                        "the loop touches distributed arrays: iterations go to the owners (ON HOME), not to threads",
+                        "the loop touches distributed arrays: iterations go to the owners (ON HOME), "
+                        "not to threads",
                     )
                 )
         nest = [n for n in walk([loop]) if isinstance(n, Loop)]
@@ -800,7 +902,9 @@ class Parts:
             array = self.arrays.get(given.name.key)
             source = where.source
             if array is None:
-                self.problems.append(Problem(source.position, source.text, f"'{given.name}' is not distributed"))
+                self.problems.append(
+                    Problem(source.position, source.text, f"'{given.name}' is not distributed")
+                )
                 return None
             if len(given.subscripts) != array.rank:
                 self.problems.append(
@@ -813,7 +917,11 @@ class Parts:
             follows = self._follows(array, texts, variables)
             if follows is None:
                 self.problems.append(
-                    Problem(source.position, source.text, "a distributed dimension's subscript is not a loop's index plus a number")
+                    Problem(
+                        source.position,
+                        source.text,
+                        "a distributed dimension's subscript is not a loop's index plus a number",
+                    )
                 )
                 return None
             return array, follows
@@ -828,33 +936,47 @@ class Parts:
             if follows is None:
                 continue
             distance = sum(abs(f.offset + array.dimensions[f.dimension].offset) for f in follows.values())
-            key = (int(reference.access is Access.READ), distance + 100 * (loop.variable not in follows), number)
+            key = (
+                int(reference.access is Access.READ),
+                distance + 100 * (loop.variable not in follows),
+                number,
+            )
             if best is None or key < best[0]:
                 best = (key, array, follows)
         if best is None:
             bad = self._unanalysed(sites, variables)
             if bad is not None:
-                self.wrong(bad.begin, bad.end, f"the distributed subscript '{bad.text}' is not a loop's index plus a number")
+                self.wrong(
+                    bad.begin,
+                    bad.end,
+                    f"the distributed subscript '{bad.text}' is not a loop's index plus a number",
+                )
             else:
                 self.wrong(
-                    loop.head.begin, loop.head.end, f"no distributed dimension goes with '{loop.variable}': say ON HOME(...)"
+                    loop.head.begin,
+                    loop.head.end,
+                    f"no distributed dimension goes with '{loop.variable}': say ON HOME(...)",
                 )
             return None
         return best[1], best[2]
 
-    def _unanalysed(self, sites: Sequence[Site], variables: Sequence[str]) -> object | None:
+    def _unanalysed(self, sites: Sequence[Site], variables: Sequence[str]) -> Subscript | None:
         for site in sites:
             array = self.arrays[site.reference.name]
             for index in array.distributed_dimensions():
                 subscript = reference_subscripts(site.reference)[index]
                 value = affine(subscript.text)
-                if not subscript.section and value.names & set(variables) and not any(
-                    value.follows(variable) is not None for variable in variables
+                if (
+                    not subscript.section
+                    and value.names & set(variables)
+                    and not any(value.follows(variable) is not None for variable in variables)
                 ):
                     return subscript
         return None
 
-    def _follows(self, array: Array, texts: Sequence[str], variables: Sequence[str]) -> dict[str, Follow] | None:
+    def _follows(
+        self, array: Array, texts: Sequence[str], variables: Sequence[str]
+    ) -> dict[str, Follow] | None:
         """Which loop goes with which distributed dimension; None when one goes with none."""
         follows: dict[str, Follow] = {}
         for index in array.distributed_dimensions():
@@ -903,7 +1025,8 @@ class Parts:
                 self.wrong(
                     subscript.begin,
                     subscript.end,
-                    f"the distributed subscript '{subscript.text}' is not the index of a shared-out loop plus a number",
+                    f"the distributed subscript '{subscript.text}' is not the index of a shared-out "
+                    "loop plus a number",
                 )
                 return
             home_dimension = follow.home.dimensions[follow.dimension]
@@ -916,9 +1039,15 @@ class Parts:
                 )
                 return
             if not any(loop.variable == follow.variable for loop in site.loops):
-                self.wrong(reference.begin, reference.end, f"stands outside the loop over '{follow.variable}'")
+                self.wrong(
+                    reference.begin, reference.end, f"stands outside the loop over '{follow.variable}'"
+                )
                 return
             followed[index] = (follow, shift)
+            if array is not follow.home and not mine.base and not home_dimension.base:
+                region.together.add(
+                    (f"hm_layout_{array.name}", index, f"hm_layout_{follow.home.name}", follow.dimension)
+                )
         if fixed and followed:
             self.wrong(
                 reference.begin,
@@ -974,7 +1103,8 @@ class Parts:
                     self.wrong(
                         reference.begin,
                         reference.end,
-                        f"reaches {max(low, high)} beyond the own elements, SHADOW allows {given[0]}:{given[1]}",
+                        f"reaches {max(low, high)} beyond the own elements, SHADOW allows "
+                        f"{given[0]}:{given[1]}",
                     )
             array.widen(index, low, high)
         box = self._box(site, array, followed, varying, nest)
@@ -983,7 +1113,11 @@ class Parts:
         if reference.access is Access.READ:
             fetches.append(box)
         elif reference.access is Access.UPDATE:
-            self.wrong(reference.begin, reference.end, "changes an element of another part: two parts may do so at once")
+            self.wrong(
+                reference.begin,
+                reference.end,
+                "changes an element of another part: two parts may do so at once",
+            )
         else:
             pushes.append(box)
             if site.conditional or not box.exact:
@@ -1053,7 +1187,9 @@ class Parts:
             for index, subscript in enumerate(reference_subscripts(site.reference)):
                 side, _ = side_of(subscript, site.loops, varying, self.writer.whole(array, index))
                 if array.dimensions[index].distributed and subscript.section:
-                    self.wrong(subscript.begin, subscript.end, "a section over several parts, read by every thread")
+                    self.wrong(
+                        subscript.begin, subscript.end, "a section over several parts, read by every thread"
+                    )
                     return []
                 sides.append(side)
             boxes.append(Box(array, sides, True, [site.reference]))
@@ -1115,7 +1251,8 @@ def _written(node: Node) -> frozenset[str]:
 
 
 def _loop_variables(nodes: Sequence[Node], routine: Routine) -> set[str]:
-    """Predetermined private: counters of loops in a region (Fortran; C's are when they are declared there)."""
+    """Predetermined private: counters of loops in a region (Fortran; C's are when they are declared
+    there)."""
     if routine.source.form is d.Form.C:
         return set()
     return {n.variable for n in walk(list(nodes)) if isinstance(n, Loop) and n.variable}
@@ -1141,7 +1278,7 @@ def _sites(
             for reference in node.head.references:
                 if reference.name in arrays:
                     yield Site(reference, loops, conditional)
-            # A loop inside others may run not at all: its bounds are part of the box, so that is no condition.
+            # A loop inside others may run not at all: its bounds are part of the box.
             uncounted = node.variable is None
             yield from _sites(node.body, [*loops, node], conditional or uncounted, arrays)
         elif isinstance(node, Branch):

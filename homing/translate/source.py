@@ -76,7 +76,8 @@ class Edits:
         self._replaced[begin] = (end, text)
 
     def insert_lines(self, offset: int, lines: list[str], first: bool = False) -> None:
-        """Put whole lines before the line that begins at `offset`; the end of the text is such a line, too."""
+        """Put whole lines before the line that begins at `offset`; the end of the text is such a line,
+        too."""
         if not lines:
             return
         at = self._before.setdefault(offset, [])

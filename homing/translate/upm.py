@@ -1,4 +1,5 @@
-"""--to upm: the calls of UPMlib, as its compiler inserts them (Nikolopoulos et al. 2000, sections 2.1 and 2.2).
+"""--to upm: the calls of UPMlib, as its compiler inserts them (Nikolopoulos et al. 2000, sections 2.1 and
+2.2).
 
 Hot are the shared arrays that parallel constructs both read and write, possibly different ones. They are
 registered before the outer sequential loop that repeats the parallel computation, and the engine is called at
@@ -70,7 +71,9 @@ def translate_upm(units: Sequence[Unit], edits: dict[int, Edits], phases: bool) 
     hot = finder.hot(report)
     loop = finder.time_loop(report)
     if not hot:
-        report.lines.append("upm: no shared array is both read and written in parallel constructs: nothing inserted")
+        report.lines.append(
+            "upm: no shared array is both read and written in parallel constructs: nothing inserted"
+        )
         return report
     if loop is None:
         report.lines.append("upm: no sequential loop repeats parallel constructs: nothing inserted")
@@ -78,11 +81,13 @@ def translate_upm(units: Sequence[Unit], edits: dict[int, Edits], phases: bool) 
     where = f"{loop.routine.source.path}:{loop.routine.source.line_of(loop.loop.begin)}"
     if loop.in_region:
         report.lines.append(
-            f"upm: {where}: the time loop lies inside a parallel region, where the engine may not work: nothing inserted"
+            f"upm: {where}: the time loop lies inside a parallel region, where the engine may not "
+            "work: nothing inserted"
         )
         return report
     report.lines.append(
-        f"upm: {where}: time loop{f' over {loop.loop.variable}' if loop.loop.variable else ''} in {loop.routine.name}, "
+        f"upm: {where}: time loop{f' over {loop.loop.variable}' if loop.loop.variable else ''} in "
+        f"{loop.routine.name}, "
         f"{loop.constructs} parallel construct{'s' if loop.constructs != 1 else ''} in it"
     )
     unit = next(unit for unit in units if unit.source is loop.routine.source)
@@ -159,7 +164,8 @@ class _Finder:
             if reads and writes:
                 hot[identity] = use
                 report.lines.append(
-                    f"upm: hot: {identity[1]} ({identity[0]}): read in {_some(reads)}; written in {_some(writes)}"
+                    f"upm: hot: {identity[1]} ({identity[0]}): read in {_some(reads)}; written in "
+                    f"{_some(writes)}"
                 )
             else:
                 only = f"only read, in {_some(reads)}" if reads else f"only written, in {_some(writes)}"
@@ -196,9 +202,9 @@ class _Finder:
                 for identity, declaration in self.resolve(routine, reference.name).items():
                     if identity[0] in self.modules and identity[1] in self.modules[identity[0]].private:
                         continue
-                    if seen and identity[0] == routine.name and declaration.storage != "common":
-                        if "save" not in declaration.attributes:
-                            continue  # a local array of a procedure inside the region: one a thread
+                    local = seen and identity[0] == routine.name and declaration.storage != "common"
+                    if local and "save" not in declaration.attributes:
+                        continue  # a local array of a procedure inside the region: one a thread
                     use = uses.setdefault(identity, _Use(declaration))
                     if reference.access is not Access.WRITE:
                         use.reads.append(place)
@@ -221,7 +227,8 @@ class _Finder:
         return count
 
     def time_loop(self, report: Report) -> _Candidate | None:
-        """The outermost sequential loop that repeats most parallel constructs, found from the main program."""
+        """The outermost sequential loop that repeats most parallel constructs, found from the main
+        program."""
         start = next((routine for routine in self.all() if routine.main), None)
         best: _Candidate | None = None
         for routine in [start] if start is not None else list(self.all()):
@@ -253,9 +260,8 @@ class _Finder:
             elif isinstance(node, Branch):
                 for _, body in node.arms:
                     better(self._best(routine, body, in_region, seen))
-            elif isinstance(node, Construct):
-                if node.parallel and not node.worksharing:
-                    better(self._best(routine, node.body, True, seen))
+            elif isinstance(node, Construct) and node.parallel and not node.worksharing:
+                better(self._best(routine, node.body, True, seen))
             for name in _called([node]) if isinstance(node, Statement) else ():
                 callee = self.routines.get(name)
                 if callee is not None and name not in seen:
@@ -314,18 +320,24 @@ def _insert(
     routine, loop = found.routine, found.loop
     source = routine.source
     in_c = source.form is Form.C
-    call = (lambda text: f"{text};") if in_c else (lambda text: f"call {text}")
+
+    def call(text: str) -> str:
+        return f"{text};" if in_c else f"call {text}"
+
     lines = [call("upmlib_init()")]
     for identity in hot:
         name = next((n for n in _visible(finder, routine) if identity in finder.resolve(routine, n)), None)
         if name is None:
             report.lines.append(
-                f"upm: {identity[1]} ({identity[0]}) is not visible in {routine.name}, where the time loop is: not registered"
+                f"upm: {identity[1]} ({identity[0]}) is not visible in {routine.name}, where the time "
+                "loop is: not registered"
             )
             continue
         size = _size(routine, name, hot[identity].declaration, in_c)
         if size is None:
-            report.lines.append(f"upm: the size of {name} is not known where the time loop is: not registered")
+            report.lines.append(
+                f"upm: the size of {name} is not known where the time loop is: not registered"
+            )
             continue
         lines.append(call(f"upmlib_memrefcnt({name}, {size})"))
         report.lines.append(f"upm: {name} registered")
@@ -351,10 +363,14 @@ def _insert(
             behind = _either(in_c, test, "upmlib_record()", "upmlib_undo()")
             put(source.line_start(node.begin), before, node.begin)
             put(source.next_line(node.end - 1), behind, node.begin, first=True)
-            report.lines.append(f"upm: {source.path}:{source.line_of(node.begin)}: a phase: recorded, replayed and undone")
-        report.lines.append("upm: record, replay and undo link today, move nothing yet, and say so when they run")
+            report.lines.append(
+                f"upm: {source.path}:{source.line_of(node.begin)}: a phase: recorded, replayed and undone"
+            )
+        report.lines.append(
+            "upm: record, replay and undo link today, move nothing yet, and say so when they run"
+        )
         return
-    if in_c and not source.text[loop.body_begin : loop.body_begin + 1] == "{":
+    if in_c and source.text[loop.body_begin : loop.body_begin + 1] != "{":
         put(source.line_start(inside), ["{"], loop.begin)
         put(source.next_line(loop.end - 1), [call("upmlib_migrate_memory()"), "}"], inside, first=True)
     else:
@@ -385,13 +401,16 @@ def _phases(finder: _Finder, found: _Candidate, hot: dict[Identity, _Use], repor
             others = [count for (name, at), count in usual.items() if name == identity and at != index]
             if others and max(others) > usual[(identity, index)]:
                 report.lines.append(
-                    f"upm: line {found.routine.source.line_of(node.begin)} goes through {identity[1]} along dimension "
+                    f"upm: line {found.routine.source.line_of(node.begin)} goes through {identity[1]} "
+                    "along dimension "
                     f"{index + 1}, most others along another"
                 )
                 chosen.append(node)
                 break
     if not chosen:
-        report.lines.append("upm: no phase goes through the hot arrays along another dimension than the others")
+        report.lines.append(
+            "upm: no phase goes through the hot arrays along another dimension than the others"
+        )
     return chosen
 
 
@@ -419,7 +438,9 @@ def _size(routine: Routine, name: str, declaration: Declaration, in_c: bool) -> 
         return f"sizeof {name}"
     text = declaration.initial or ""
     for statement in statements(routine.body):
-        if statement.kind is Kind.ALLOCATE and any(r.name == name and r.access is Access.WRITE and r.subscripts is None for r in statement.references):
+        if statement.kind is Kind.ALLOCATE and any(
+            r.name == name and r.access is Access.WRITE and r.subscripts is None for r in statement.references
+        ):
             text = statement.text
     match = re.search(r"\bmalloc\s*\((.*)\)\s*;?$", text, re.DOTALL)
     if match:

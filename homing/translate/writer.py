@@ -64,7 +64,12 @@ class Writer(Protocol):
     def broadcast(self, region: Region, box: Box, target: str) -> list[str]: ...
 
     def own_loop(
-        self, region: Region, loop: Loop, follow: Follow, positions: Sequence[Position], before: list[str] | None
+        self,
+        region: Region,
+        loop: Loop,
+        follow: Follow,
+        positions: Sequence[Position],
+        before: list[str] | None,
     ) -> None:
         """Edit the loop's head so that it runs over the part's own iterations. Lines that belong before it go
         to the end of `before`, or (None) right before the loop."""

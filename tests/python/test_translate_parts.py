@@ -1,4 +1,5 @@
-"""--to spmd, mpi, pages and upm: the same output, bit for bit, for every distribution, size and number of parts."""
+"""--to spmd, mpi, pages and upm: the same output, bit for bit, for every distribution, size and number of
+parts."""
 
 from __future__ import annotations
 
@@ -33,7 +34,14 @@ STENCIL = {
     ".c": ("[block][*]", "[*][block]", "[block][block]", "[gen_block(3,0,1,9,7,6,5)][*]"),
 }
 LOCAL = {
-    ".f90": ("*,cyclic", "*,cyclic(2)", "cyclic(3),*", "cyclic(2),cyclic", "block,cyclic", "*,gen_block(0,3,9)"),
+    ".f90": (
+        "*,cyclic",
+        "*,cyclic(2)",
+        "cyclic(3),*",
+        "cyclic(2),cyclic",
+        "block,cyclic",
+        "*,gen_block(0,3,9)",
+    ),
     ".c": ("[cyclic][*]", "[cyclic(2)][*]", "[*][cyclic(3)]", "[cyclic][cyclic(2)]", "[block][cyclic]"),
 }
 CASES = [

@@ -18,10 +18,22 @@ RUNTIME = TREE / "homing" / "translate" / "runtime"
 FLAGS = ("-O1", "-g", "-fopenmp", "-ffp-contract=off")
 #: Bounds of every array are checked; C's memory, too.
 CHECKS = {".f90": ("-fcheck=all",), ".c": ("-std=gnu17", "-Wall", "-Wextra", "-Werror", "-fsanitize=address")}
-MPIRUN = (
-    "mpirun --allow-run-as-root --oversubscribe --bind-to none --mca btl self,vader,tcp "
-    "--mca btl_tcp_if_include lo --mca btl_vader_single_copy_mechanism none"
-).split()
+MPIRUN = [
+    "mpirun",
+    "--allow-run-as-root",
+    "--oversubscribe",
+    "--bind-to",
+    "none",
+    "--mca",
+    "btl",
+    "self,vader,tcp",
+    "--mca",
+    "btl_tcp_if_include",
+    "lo",
+    "--mca",
+    "btl_vader_single_copy_mechanism",
+    "none",
+]
 
 
 def run_command(command: Sequence[str], folder: Path, **environment: str) -> str:
@@ -35,7 +47,9 @@ def run_command(command: Sequence[str], folder: Path, **environment: str) -> str
         timeout=120,
         stdin=subprocess.DEVNULL,
     )
-    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    assert done.returncode == 0, (
+        f"{' '.join(map(str, command))}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    )
     return done.stdout
 
 

@@ -24,10 +24,14 @@ struct homing_layout {
     homing_dimension dimension[HOMING_RANK_MAX];
     long* bounds[HOMING_RANK_MAX]; /* GEN_BLOCK: parts + 1 ascending template indices */
     int grid_stride[HOMING_RANK_MAX];
-    int parts;     /* of the grid; a part beyond has nothing */
-    void** memory; /* C: of each part; Fortran keeps it itself */
-    void* whole;   /* C: gathered inside a region */
+    int parts;                             /* of the grid; a part beyond has nothing */
+    void** memory;                         /* C: of each part; Fortran keeps it itself */
+    void* whole;                           /* C: gathered inside a region */
+    struct homing_layout *previous, *next; /* all that there are, to be freed at the end */
 };
+
+/* Made and freed in serial code only. */
+static homing_layout* all_layouts = NULL;
 
 /* Half-open ranges would need an exception for nothing; these are inclusive, empty when low > high. */
 typedef struct range {
@@ -91,6 +95,8 @@ static void at_end(void) {
     if (wish && strcmp(wish, "statistics") == 0 && process.rank == 0)
         fprintf(stderr, "homing_parts parts %d exchanges %ld bytes %ld messages %ld message_bytes %ld\n",
                 process.parts, exchanges, bytes, messages, message_bytes);
+    while (all_layouts)
+        homing_layout_free(all_layouts);
     for (int part = 0; part < process.parts; part++) {
         part_state* state = &process.state[part];
         for (int turn = 0; turn < 2; turn++)
@@ -236,6 +242,9 @@ static void complete_grid(homing_layout* layout) {
 homing_layout* homing_layout_create(const char* name, int language, int rank, size_t element,
                                     const homing_dimension* dimensions, const long* sizes) {
     homing_layout* layout = need(calloc(1, sizeof *layout));
+    layout->next = all_layouts;
+    if (all_layouts) all_layouts->previous = layout;
+    all_layouts = layout;
     snprintf(layout->name, sizeof layout->name, "%s", name);
     layout->language = language;
     layout->rank = rank;
@@ -278,6 +287,11 @@ homing_layout* homing_layout_create(const char* name, int language, int rank, si
 
 homing_layout* homing_layout_free(homing_layout* layout) {
     if (!layout) return NULL;
+    if (layout->previous)
+        layout->previous->next = layout->next;
+    else
+        all_layouts = layout->next;
+    if (layout->next) layout->next->previous = layout->previous;
     for (int i = 0; i < layout->rank; i++)
         free(layout->bounds[i]);
     for (int part = 0; layout->memory && part < process.parts; part++)
