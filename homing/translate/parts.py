@@ -133,7 +133,7 @@ class Parts:
         """Insert lines behind the line of an offset."""
         indent = self.source.indent(indent_of)
         at = self.source.next_line(max(offset - 1, 0))
-        self.writer.edits.insert_lines(at, [self.writer.indented(indent, x) for x in lines], first=True)
+        self.writer.edits.insert_lines(at, [self.writer.indented(indent, x) for x in lines])
 
     # --- the routine ------------------------------------------------------------------------------------
 
@@ -356,9 +356,9 @@ class Parts:
             callee = self.distributions.routines.get(reference.argument_of or "")
             if reference.access is Access.READ and reference.argument_of and array not in changed:
                 # A function that is not known may write what it is given.
-                if callee is not None or reference.argument_of not in self.arrays:
-                    if self.writer.may_write(reference, callee):
-                        changed.append(array)
+                function = callee is not None or reference.argument_of not in self.arrays
+                if function and self.writer.may_write(reference, callee):
+                    changed.append(array)
         for statement in statements(list(nodes)):
             if statement.kind is Kind.JUMP and statement.jump in ("return", "goto"):
                 self.wrong(
@@ -765,13 +765,10 @@ class Parts:
         for site in sites:
             self._usable(site)
         for inner in walk([loop]):
-            if isinstance(inner, Construct):
-                if inner.directive.name not in ("simd",) and self.touched([inner]):
-                    self.wrong(
-                        inner.directive.begin,
-                        inner.directive.end,
-                        "a construct inside a loop that is shared out",
-                    )
+            nested = isinstance(inner, Construct) and inner.directive.name != "simd"
+            if isinstance(inner, Construct) and nested and self.touched([inner]):
+                reason = "a construct inside a loop that is shared out"
+                self.wrong(inner.directive.begin, inner.directive.end, reason)
         if len(self.problems) > problems:
             return [], []
         home = self._home(construct, loop, sites)
@@ -865,12 +862,10 @@ class Parts:
         elif reference.access is Access.OTHER:
             self.wrong(reference.begin, reference.end, "may give the distributed array another name")
         elif reference.access is Access.ARGUMENT or reference.argument_of in self.distributions.routines:
-            if any(s.section for s in reference.subscripts) or reference.access is Access.ARGUMENT:
-                self.wrong(
-                    reference.begin,
-                    reference.end,
-                    "a piece of a distributed array is passed on (sequence association)",
-                )
+            piece = any(s.section for s in reference.subscripts) or reference.access is Access.ARGUMENT
+            if piece:
+                reason = "a piece of a distributed array is passed on (sequence association)"
+                self.wrong(reference.begin, reference.end, reason)
 
     def _home(
         self, construct: Construct, loop: Loop, sites: Sequence[Site]

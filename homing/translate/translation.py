@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from homing.translate.pages import translate_pages
 from homing.translate.parts import Explained, Parts
 from homing.translate.positions import Problem, TranslationError
 from homing.translate.source import Edits, SourceFile
-from homing.translate.tree import Unit
+from homing.translate.tree import Kind, Routine, Unit, statements
 from homing.translate.upm import translate_upm
 
 TARGETS = ("pages", "spmd", "mpi", "upm")
@@ -130,6 +131,8 @@ def translate_parts(
             parts = Parts(routine, distributions, writer, mpi, explained)
             parts.translate()
             problems += parts.problems
+            if mpi:
+                problems += _standard_input(routine)
             writers.append(writer)
     if distributions.any:
         for writer in writers:
@@ -138,6 +141,20 @@ def translate_parts(
         problems += [writer.source.problem(*wrong) for wrong in writer.problems]
     explained.sort(key=lambda one: (one.file, one.line))
     return problems, explained
+
+
+def _standard_input(routine: Routine) -> list[Problem]:
+    """Only rank 0 of an MPI program has the standard input; the others would find its end."""
+    found = []
+    for statement in statements(routine.body):
+        if statement.kind is not Kind.INPUT:
+            continue
+        text = statement.text.replace(" ", "")
+        fortran = re.match(r"(if\(.*\))?read(\*|\((unit=)?(\*|5),|\d|')", text)
+        if fortran or {"scanf", "getchar", "gets"} & set(statement.calls) or "stdin" in text:
+            reason = "reads standard input, which only rank 0 has: read a file, or take arguments"
+            found.append(routine.source.problem(statement.begin, statement.end, reason))
+    return found
 
 
 def describe(distributions: Distributions) -> list[str]:
