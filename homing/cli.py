@@ -39,7 +39,7 @@ COMMANDS = {
         "homing.lab_command", "Run a command in a Linux guest with several NUMA nodes.", _TAKES_COMMAND
     ),
     "translate": Command(
-        "homing.translate.command", "Rewrite programs with data-distribution directives: SPMD, MPI or placement."
+        "homing.translate.command", "Rewrite programs with data-distribution directives (SPMD, MPI)."
     ),
     "bench": Command("homing.bench", "Measure, and write the results for people and programs."),
 }

@@ -682,10 +682,6 @@ class FortranWriter:
             self._lifetime(statement, arrays)
         for node, old, new in self.anew:
             self._redistribute(node, old, new)
-        first = ["use homing_parts"]
-        if own or any(isinstance(n, Construct) for n in walk(routine.body)) or self.locals:
-            indent = self._indent()
-            self.edits.insert_lines(routine.head_end, [self.indented(indent, x) for x in first])
         self._own_declarations(own)
         start: list[str] = []
         if routine.main:
@@ -710,6 +706,25 @@ class FortranWriter:
         at = routine.declarations_end
         indent = self._indent()
         self.edits.insert_lines(at, [self.indented(indent, x) for x in [*declarations, *start]], first=True)
+        # USE comes before everything else, at the same place or an earlier one.
+        if own or declarations or any(isinstance(n, Construct) for n in walk(routine.body)) or self.locals:
+            self.edits.insert_lines(routine.head_end, [self.indented(indent, "use homing_parts")], first=True)
+        self._import()
+
+    def _import(self) -> None:
+        """An ONLY list that names a distributed array of a module names what belongs to it as well."""
+        for module, (_, end, only) in self.routine.uses.items():
+            if only is None:
+                continue
+            names = {part.strip() for part in only.split(",")}
+            found = [a for a in self.arrays.values() if a.routine.name == module and a.name in names]
+            if found:
+                more = ", ".join(f"{name}" for a in found for name in self._companions(a))
+                self.edits.replace(end, end, f", {more}")
+
+    def _companions(self, array: Array) -> list[str]:
+        """What stands beside an array's declaration."""
+        return [self.container(array), self.layout(array)]
 
     def _indent(self) -> str:
         for declaration in self.routine.declarations.values():
@@ -736,6 +751,8 @@ class FortranWriter:
             if not array.dummy:
                 lines.append(f"type({name}), allocatable :: {self.container(array)}(:)")
                 lines.append(f"type(homing_handle) :: {self.layout(array)}")
+                if self.routine.module:
+                    lines.append(f"public :: {', '.join(self._companions(array))}")
             else:
                 lines.append(f"type({name}), intent(inout) :: {self.container(array)}(homing_first_part():*)")
         for local in self.locals.values():

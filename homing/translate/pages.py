@@ -218,11 +218,16 @@ class PagesFortran(FortranWriter):
 
     def _new_declarations(self, own: Sequence[Array]) -> list[str]:
         lines = [f"type(homing_handle) :: {self.layout(a)}" for a in own if not a.dummy]
+        if self.routine.module:
+            lines += [f"public :: {self.layout(a)}" for a in own]
         for local in self.locals.values():
             like = self.routine.lookup(local.like) if local.like else None
             lines.append(f"{like[1].type if like else 'integer'} :: {local.name}")
         lines += [f"{kind} :: {name}" for name, kind in self.bounds.items()]
         return lines
+
+    def _companions(self, array: Array) -> list[str]:
+        return [self.layout(array)]
 
     def _take_out(self, begin: int, arrays: Sequence[Array]) -> None:
         """Declarations stay."""

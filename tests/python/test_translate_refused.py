@@ -1,4 +1,4 @@
-"""What cannot be translated is an error with its place, and nothing is written; what is not concerned stays."""
+"""What cannot be translated is an error with its place; what is not concerned stays."""
 
 from __future__ import annotations
 
