@@ -89,9 +89,14 @@ class Pages(Parts):
         if array is None or array.routine is not self.routine or array.dummy:
             self.wrong(node.begin, node.end, f"'{directive.name}' is not distributed in this procedure")
             return
+        if node not in self.routine.body:
+            reason = "inside a loop or branch the code behind would need both distributions"
+            self.wrong(node.begin, node.end, reason)
+            return
         made = self.distributions.redistributed(array, directive)
         if made is not None:
             writer.redistribute(node, array, made)
+            self.arrays[array.name] = made
             self.explain(node.begin, f"pages of {array.name} placed anew")
 
     def _scheduled(self, node: Construct, writer: PagesFortran | PagesC) -> None:
