@@ -398,8 +398,16 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     finally:
         progress.close()
     results.notes += _notes(size, codes)
-    results.details = {name: parts.get(name) for name in sorted(bench.used)}
+    results.details = {name: _portable(parts.get(name)) for name in sorted(bench.used)}
     return results
+
+
+def _portable(kept: Any) -> Any:
+    """A part without the folder of its program."""
+    if isinstance(kept, dict) and "command" in kept:
+        path, *arguments = kept["command"]
+        return {**kept, "command": ["/".join(Path(path).parts[-2:]), *arguments]}
+    return kept
 
 
 def _weights(size: str, codes: Sequence[str], sections: Sequence[str]) -> list[float]:
