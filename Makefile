@@ -63,7 +63,7 @@ groups_build    := build
 groups_demo     := build lab
 groups_test     := build lab test
 groups_test-all := build lab test all
-groups_bench    := build lab test
+groups_bench    := build lab test bench
 groups_check    := build check
 
 .setup/build .setup/demo .setup/test .setup/test-all .setup/bench .setup/check: .setup/%: tools/packages.tsv tools/packages.sh

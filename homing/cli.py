@@ -44,6 +44,9 @@ COMMANDS = {
         "homing.simulate.cc_command", "Compile a program for simulated machines.", _TAKES_COMPILER
     ),
     "machine": Command("homing.simulate.machine_command", "The machines that can be simulated."),
+    "translate": Command(
+        "homing.translate.command", "Rewrite programs with data-distribution directives (SPMD, MPI)."
+    ),
     "bench": Command("homing.bench", "Measure, and write the results for people and programs."),
 }
 

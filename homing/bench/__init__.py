@@ -29,6 +29,7 @@ BENCHES = {
     "sampling": Bench(
         "homing.bench.sampling", "faults to find the owners of 1 GiB: sampled against every page"
     ),
+    "chapman": Bench("homing.bench.chapman", "directives translated: speed, instructions, messages, bytes"),
     "overhead": Bench("homing.bench.overhead", "time that homing costs programs that gain nothing from it"),
     "simulator_speed": Bench(
         "homing.bench.simulator_speed",

@@ -1,0 +1,1 @@
+"""`homing translate`: programs with data-distribution directives, rewritten source to source."""

@@ -1,0 +1,669 @@
+"""Which arrays are distributed, and how: directives resolved, checked, and followed through procedure
+calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from homing.translate import directives as d
+from homing.translate.affine import affine, shifted
+from homing.translate.positions import Problem, Text
+from homing.translate.tree import (
+    Access,
+    Bound,
+    Construct,
+    Declaration,
+    Kind,
+    Reference,
+    Routine,
+    Unit,
+    references,
+    statements,
+    walk,
+)
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """How one dimension is dealt out. template: what names the index space that is cut (two dimensions with
+    the same template and kind lie together); offset: index i lies where template index i + offset lies.
+    lower and upper: of the template, as text; None: the array's own."""
+
+    kind: d.Kind
+    argument: str = ""
+    sizes: str = ""  # of GEN_BLOCK: the array's name, or the sizes with commas
+    template: str = ""
+    lower: str | None = None
+    upper: str | None = None
+    offset: int = 0
+    parts: str = ""  # extent of the grid, or empty
+    base: str = ""  # the array that it is aligned with, whose template it shares
+    base_dimension: int = 0
+
+    @property
+    def distributed(self) -> bool:
+        return self.kind is not d.Kind.STAR
+
+    @property
+    def cyclic(self) -> bool:
+        return self.kind is d.Kind.CYCLIC
+
+    def together(self, other: Dimension) -> bool:
+        """Are both cut at the same places of the same index space?"""
+        mine = (self.kind, self.argument, self.sizes, self.template, self.parts)
+        return mine == (other.kind, other.argument, other.sizes, other.template, other.parts)
+
+
+@dataclass(eq=False)
+class Array:
+    """A distributed array as one routine knows it."""
+
+    name: str
+    routine: Routine
+    declaration: Declaration
+    dimensions: list[Dimension]
+    reshape: bool
+    origin: d.Distribute | d.Align | None  # None: through a call
+    given_shadow: list[tuple[int, int]] | None = None
+    shadow: list[list[int]] = field(default_factory=list)  # derived: low and high of each dimension
+    extents: tuple[str, ...] = ()
+    passed_from: Array | None = None
+    linked: list[Array] = field(default_factory=list)
+    dynamic: list[d.Redistribute] = field(default_factory=list)
+
+    @property
+    def rank(self) -> int:
+        return len(self.dimensions)
+
+    @property
+    def dummy(self) -> bool:
+        return self.passed_from is not None
+
+    def distributed_dimensions(self) -> list[int]:
+        return [i for i, dimension in enumerate(self.dimensions) if dimension.distributed]
+
+    def widen(self, dimension: int, low: int, high: int) -> None:
+        """The shadow is at least this wide; so it is in every routine that the array is passed to or from."""
+        waiting, seen = [self], {id(self)}
+        while waiting:
+            array = waiting.pop()
+            widths = array.shadow[dimension]
+            widths[0], widths[1] = max(widths[0], low), max(widths[1], high)
+            for other in array.linked:
+                if id(other) not in seen:
+                    seen.add(id(other))
+                    waiting.append(other)
+
+    def link(self, other: Array) -> None:
+        """The two are the same array, or may be: one is passed as the other."""
+        if other not in self.linked:
+            self.linked.append(other)
+            other.linked.append(self)
+            for index, (low, high) in enumerate(list(other.shadow)):
+                self.widen(index, low, high)
+            for index, (low, high) in enumerate(list(self.shadow)):
+                other.widen(index, low, high)
+
+
+class Distributions:
+    """The distributed arrays of all units that are translated together."""
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self.units = units
+        self.problems: list[Problem] = []
+        self.notes: list[Problem] = []
+        self.arrays: dict[int, dict[str, Array]] = {}
+        self.routines: dict[str, Routine] = {}
+        self.parallel_context: dict[int, bool] = {}
+        for unit in units:
+            for routine in unit.routines:
+                self.arrays[id(routine)] = {}
+                if not routine.module:
+                    self.routines.setdefault(routine.name, routine)
+        self._allocations()
+        for unit in units:
+            for routine in unit.routines:
+                self._declare(routine)
+        self._visible()
+        self._propagate()
+
+    def of(self, routine: Routine) -> dict[str, Array]:
+        """The distributed arrays that names mean in a routine."""
+        return self.arrays[id(routine)]
+
+    @property
+    def any(self) -> bool:
+        return any(self.arrays.values())
+
+    def _allocations(self) -> None:
+        """Bounds of deferred arrays from the one ALLOCATE statement that gives them."""
+        for unit in self.units:
+            for routine in unit.routines:
+                found: dict[str, list[Reference]] = {}
+                for statement in statements(routine.body):
+                    if statement.kind is not Kind.ALLOCATE:
+                        continue
+                    for reference in statement.references:
+                        if reference.access is Access.WRITE and reference.subscripts:
+                            found.setdefault(reference.name, []).append(reference)
+                for name, allocations in found.items():
+                    declared = routine.lookup(name)
+                    if declared is None or len(allocations) > 1:
+                        continue
+                    declaration = declared[1]
+                    subscripts = allocations[0].subscripts or []
+                    if len(declaration.bounds) == len(subscripts) and all(
+                        b.deferred for b in declaration.bounds
+                    ):
+                        declaration.bounds = [
+                            Bound(s.low or "1", s.high) if s.section else Bound("1", s.text)
+                            for s in subscripts
+                        ]
+
+    # --- directives of one routine ----------------------------------------------------------------------
+
+    def _wrong(self, directive: d.Directive, reason: str) -> None:
+        source = directive.source
+        self.problems.append(Problem(source.position, source.text, reason))
+
+    def _declare(self, routine: Routine) -> None:
+        templates: dict[str, d.Template] = {}
+        arrangements: dict[str, d.Arrangement] = {}
+        distributes: dict[str, d.Distribute] = {}
+        aligns: list[d.Align] = []
+        shadows: list[d.Shadow] = []
+        nosequence: list[d.NoSequence] = []
+        for directive in routine.directives:
+            if isinstance(directive, d.Template):
+                templates[directive.name.key] = directive
+            elif isinstance(directive, d.Arrangement):
+                arrangements[directive.name.key] = directive
+            elif isinstance(directive, d.Distribute):
+                if directive.name.key in distributes:
+                    self._wrong(directive, f"'{directive.name}' is distributed twice")
+                distributes.setdefault(directive.name.key, directive)
+            elif isinstance(directive, d.Align):
+                aligns.append(directive)
+            elif isinstance(directive, d.Shadow):
+                shadows.append(directive)
+            elif isinstance(directive, d.NoSequence):
+                nosequence.append(directive)
+        space: dict[str, list[Dimension]] = {}
+        for name, distribute in distributes.items():
+            dimensions = self._dimensions(routine, distribute, templates, arrangements)
+            if dimensions is None:
+                continue
+            space[name] = dimensions
+            if name in templates:
+                continue
+            self._add(routine, name, distribute, dimensions, distribute.reshape, distribute.extents)
+        pending = list(aligns)
+        while pending:
+            later = []
+            for align in pending:
+                if align.target.name.key in space:
+                    self._align(routine, align, space, templates)
+                else:
+                    later.append(align)
+            if len(later) == len(pending):
+                for align in later:
+                    self._wrong(align, f"'{align.target.name}' has no distribution")
+                break
+            pending = later
+        known = self.of(routine)
+        for shadow in shadows:
+            array = known.get(shadow.name.key)
+            if array is None:
+                self._wrong(shadow, f"'{shadow.name}' is not distributed")
+                continue
+            self._shadow(array, shadow)
+        for none in nosequence:
+            array = known.get(none.name.key)
+            if array is None:
+                self.notes.append(
+                    Problem(
+                        none.source.position, none.source.text, f"'{none.name}' is not distributed: ignored"
+                    )
+                )
+            else:
+                array.reshape = True
+
+    def _shadow(self, array: Array, shadow: d.Shadow) -> None:
+        if len(shadow.widths) != array.rank:
+            self._wrong(shadow, f"'{shadow.name}' has {array.rank} dimensions, not {len(shadow.widths)}")
+            return
+        widths = []
+        for width in shadow.widths:
+            low, high = affine(width.low.text.lower()), affine(width.high.text.lower())
+            if low.terms or high.terms or low.constant < 0 or high.constant < 0:
+                self._wrong(shadow, "a shadow's width must be a number that is not negative")
+                return
+            widths.append((low.constant, high.constant))
+        array.given_shadow = widths
+
+    def _dimensions(
+        self,
+        routine: Routine,
+        distribute: d.Distribute,
+        templates: dict[str, d.Template],
+        arrangements: dict[str, d.Arrangement],
+    ) -> list[Dimension] | None:
+        name = distribute.name.key
+        grid: list[str] = []
+        memories = False
+        count = sum(f.kind is not d.Kind.STAR for f in distribute.formats)
+        if distribute.onto is not None:
+            onto = distribute.onto
+            if onto.arrangement is not None:
+                arrangement = arrangements.get(onto.arrangement.key)
+                if arrangement is None:
+                    self._wrong(
+                        distribute, f"no PROCESSORS or MEMORIES '{onto.arrangement}' is declared here"
+                    )
+                    return None
+                memories = arrangement.memories
+                for extent in arrangement.bounds:
+                    last = _fold(extent.upper.text, routine)
+                    if last == "*":
+                        grid.append("")
+                    elif extent.lower is not None:
+                        grid.append(f"({last}) - ({_fold(extent.lower.text, routine)}) + 1")
+                    else:
+                        grid.append(last)
+                if arrangement.bounds and len(grid) != count:
+                    reason = f"'{onto.arrangement}' has {len(grid)} dimensions, {count} are distributed"
+                    self._wrong(distribute, reason)
+                    return None
+            else:
+                if len(onto.weights) != count:
+                    self._wrong(
+                        distribute,
+                        f"ONTO has {len(onto.weights)} weights, {count} dimensions are distributed",
+                    )
+                    return None
+                self.notes.append(
+                    Problem(
+                        distribute.source.position,
+                        distribute.source.text,
+                        "ONTO's weights are ignored: the grid is chosen from the number of threads",
+                    )
+                )
+        if memories:
+            self.notes.append(
+                Problem(
+                    distribute.source.position,
+                    distribute.source.text,
+                    "data are mapped to threads, not to memories: every thread of a memory gets a "
+                    "part of its own",
+                )
+            )
+            grid = []
+        dimensions = []
+        taken = 0
+        for index, format_ in enumerate(distribute.formats):
+            if format_.kind is d.Kind.STAR:
+                dimensions.append(Dimension(d.Kind.STAR))
+                continue
+            parts = grid[taken] if taken < len(grid) else ""
+            taken += 1
+            argument, sizes = "", ""
+            texts = [_fold(argument.text, routine) for argument in format_.arguments]
+            if format_.kind is d.Kind.CYCLIC:
+                argument = texts[0] if texts else "1"
+            elif format_.kind is d.Kind.GEN_BLOCK:
+                sizes = ", ".join(texts)
+            lower: str | None = None
+            upper: str | None = None
+            template = ""
+            if name in templates:
+                bounds = templates[name].bounds
+                if len(bounds) != len(distribute.formats):
+                    reason = (
+                        f"template '{distribute.name}' has {len(bounds)} dimensions, not "
+                        f"{len(distribute.formats)}"
+                    )
+                    self._wrong(distribute, reason)
+                    return None
+                bound = bounds[index]
+                fortran = distribute.source.form.fortran
+                upper = _fold(bound.upper.text, routine)
+                lower = (
+                    _fold(bound.lower.text, routine) if bound.lower is not None else ("1" if fortran else "0")
+                )
+                if not fortran and bound.lower is None:
+                    upper = f"({upper}) - 1"
+                template = f"{routine.name}/{name}/{index}"
+            dimensions.append(Dimension(format_.kind, argument, sizes, template, lower, upper, 0, parts))
+        return dimensions
+
+    def _add(
+        self,
+        routine: Routine,
+        name: str,
+        origin: d.Distribute | d.Align,
+        dimensions: list[Dimension],
+        reshape: bool,
+        extents: Sequence[Text],
+    ) -> None:
+        found = routine.lookup(name)
+        if found is None:
+            self._wrong(origin, f"'{origin.name}' is not declared here")
+            return
+        scope, declaration = found
+        if scope is not routine:
+            self._wrong(origin, f"'{origin.name}' is declared in '{scope.name}': distribute it there")
+            return
+        if isinstance(origin, d.Align) and routine.source.form is d.Form.C:
+            declaration = self._extents_by_alignment(declaration, dimensions)
+        rank = len(declaration.bounds) or len(extents)
+        if rank == 0:
+            if declaration.storage == "pointer":
+                self._wrong(origin, f"'{origin.name}' is a pointer without an extent: add EXTENT(...)")
+            else:
+                self._wrong(origin, f"'{origin.name}' is not an array")
+            return
+        if rank != len(dimensions):
+            self._wrong(origin, f"'{origin.name}' has {rank} dimensions, not {len(dimensions)}")
+            return
+        if name in scope.equivalence:
+            self._wrong(origin, f"'{origin.name}' shares storage (EQUIVALENCE)")
+            return
+        if declaration.storage == "common":
+            self._wrong(origin, f"'{origin.name}' is in a COMMON block, where sequence matters")
+            return
+        if name in scope.private:
+            self._wrong(origin, f"'{origin.name}' is THREADPRIVATE")
+            return
+        if declaration.storage == "pointer" and routine.source.form is not d.Form.C:
+            self._wrong(
+                origin, f"'{origin.name}' is a POINTER, which may have other names: make it ALLOCATABLE"
+            )
+            return
+        if "target" in declaration.attributes:
+            self._wrong(origin, f"'{origin.name}' is a TARGET, which pointers may have other names for")
+            return
+        if extents and len(extents) == rank:
+            declaration = replace(
+                declaration,
+                bounds=[Bound(self._first(routine), self._last(routine, e.text)) for e in extents],
+            )
+        complete = []
+        for index, dimension in enumerate(dimensions):
+            if dimension.distributed and not dimension.template:
+                # Arrays of the same bounds lie together without being told to.
+                bound = declaration.bounds[index] if index < len(declaration.bounds) else None
+                if bound is None or bound.upper is None:
+                    key = f"{routine.name}/{name}/{index}"
+                else:
+                    low, high = affine(_fold(bound.lower, routine)), affine(_fold(bound.upper or "", routine))
+                    key = f"{routine.name}/{low}/{high}/{_position(dimensions, index)}"
+                dimension = replace(dimension, template=key)
+            complete.append(dimension)
+        made = Array(name, routine, declaration, complete, reshape, origin)
+        made.shadow = [[0, 0] for _ in complete]
+        if extents and len(extents) != rank:
+            self._wrong(origin, f"EXTENT has {len(extents)} dimensions, '{origin.name}' has {rank}")
+            return
+        for index, bound in enumerate(made.declaration.bounds):
+            if bound.upper is None and routine.source.form is d.Form.C and declaration.storage == "pointer":
+                self._wrong(origin, f"'{origin.name}', dimension {index + 1}, has no extent: add EXTENT(...)")
+                return
+        made.extents = tuple(extent.text for extent in extents)
+        self.of(routine)[name] = made
+
+    @staticmethod
+    def _first(routine: Routine) -> str:
+        return "0" if routine.source.form is d.Form.C else "1"
+
+    @staticmethod
+    def _last(routine: Routine, extent: str) -> str:
+        return shifted(extent, -1) if routine.source.form is d.Form.C else extent.lower()
+
+    @staticmethod
+    def _extents_by_alignment(declaration: Declaration, dimensions: list[Dimension]) -> Declaration:
+        """C pointers have no extent; an aligned one reaches as far as the template does."""
+        bounds = list(declaration.bounds)
+        if not bounds and declaration.storage == "pointer" and len(dimensions) == 1:
+            bounds = [Bound("0", None, deferred=True)]
+        for index, bound in enumerate(bounds):
+            if index < len(dimensions) and bound.upper is None and dimensions[index].upper is not None:
+                bounds[index] = Bound("0", shifted(dimensions[index].upper or "", -dimensions[index].offset))
+        return replace(declaration, bounds=bounds)
+
+    def _align(
+        self,
+        routine: Routine,
+        align: d.Align,
+        space: dict[str, list[Dimension]],
+        templates: dict[str, d.Template],
+    ) -> None:
+        target = align.target.name.key
+        base = self.of(routine).get(target)
+        target_dimensions = base.dimensions if base is not None else space[target]
+        found = routine.lookup(align.name.key)
+        rank = len(found[1].bounds) if found else 0
+        dummies = [text.text.strip().lower() for text in align.subscripts] or [":"] * rank
+        subscripts = [text.text.strip().lower() for text in align.target.subscripts] or [":"] * len(
+            target_dimensions
+        )
+        if len(subscripts) != len(target_dimensions):
+            self._wrong(
+                align, f"'{align.target.name}' has {len(target_dimensions)} dimensions, not {len(subscripts)}"
+            )
+            return
+        dimensions = [Dimension(d.Kind.STAR) for _ in dummies]
+        colons = [i for i, text in enumerate(dummies) if text == ":"]
+        next_colon = 0
+        for index, text in enumerate(subscripts):
+            wanted = target_dimensions[index]
+            if text == "*":
+                if wanted.distributed:
+                    self._wrong(align, "replication over a distributed dimension is not supported")
+                    return
+                continue
+            if text == ":":
+                if next_colon >= len(colons):
+                    self._wrong(align, "more ':' in the target than in the array")
+                    return
+                at, offset = colons[next_colon], 0
+                next_colon += 1
+            else:
+                value = affine(text)
+                using = [name for name in dummies if value.coefficient(name)]
+                if not using:
+                    if wanted.distributed:
+                        self._wrong(align, f"'{text}' puts the whole array on one part")
+                        return
+                    continue
+                if len(value.terms) != 1 or value.terms[0][1] != 1:
+                    self._wrong(align, f"'{text}' is not an index plus a number")
+                    return
+                at, offset = dummies.index(using[0]), value.constant
+            if wanted.distributed:
+                base_name, base_dimension = wanted.base, wanted.base_dimension
+                upper = wanted.upper
+                if base is not None and not base_name:
+                    base_name, base_dimension = target, index
+                    upper = base.declaration.bounds[index].upper
+                if text == ":" and base is not None and found and index < len(base.declaration.bounds):
+                    # `:` aligns first with first.
+                    own, other = found[1].bounds[at], base.declaration.bounds[index]
+                    if not own.deferred and not other.deferred:
+                        step = affine(_fold(other.lower, routine)).minus(affine(_fold(own.lower, routine)))
+                        offset = step or 0
+                dimensions[at] = replace(
+                    wanted,
+                    upper=upper,
+                    offset=wanted.offset + offset,
+                    base=base_name,
+                    base_dimension=base_dimension,
+                )
+        space[align.name.key] = dimensions
+        if align.name.key in self.of(routine):
+            self._wrong(align, f"'{align.name}' is distributed twice")
+            return
+        self._add(routine, align.name.key, align, dimensions, base.reshape if base else False, ())
+
+    def redistributed(self, array: Array, directive: d.Redistribute) -> Array | None:
+        """The array with the distribution of a REDISTRIBUTE directive."""
+        if len(directive.formats) != array.rank:
+            self._wrong(
+                directive, f"'{directive.name}' has {array.rank} dimensions, not {len(directive.formats)}"
+            )
+            return None
+        distribute = d.Distribute(
+            directive.source, directive.name, directive.formats, directive.onto, (), array.reshape
+        )
+        arrangements = {
+            one.name.key: one for one in array.routine.directives if isinstance(one, d.Arrangement)
+        }
+        dimensions = self._dimensions(array.routine, distribute, {}, arrangements)
+        if dimensions is None:
+            return None
+        line = directive.source.position.line
+        dimensions = [
+            replace(dimension, template=f"{array.routine.name}/{array.name}/{index}/line {line}")
+            for index, dimension in enumerate(dimensions)
+        ]
+        made = replace(array, dimensions=dimensions, shadow=[[0, 0] for _ in dimensions], linked=[])
+        if array.given_shadow is not None and any(low or high for low, high in array.given_shadow):
+            made.given_shadow = None  # it was declared for the other distribution
+        return made
+
+    # --- scopes and calls -------------------------------------------------------------------------------
+
+    def _visible(self) -> None:
+        """Names of an enclosing scope, and of modules that are used."""
+        modules = {
+            routine.name: routine for unit in self.units for routine in unit.routines if routine.module
+        }
+        for unit in self.units:
+            for routine in unit.routines:
+                scope = routine.parent
+                while scope is not None:
+                    for name, array in self.of(scope).items():
+                        if name not in routine.declarations:
+                            self.of(routine).setdefault(name, array)
+                    scope = scope.parent
+                chain: Routine | None = routine
+                while chain is not None:
+                    for used, (_, _, only) in chain.uses.items():
+                        module = modules.get(used)
+                        if module is None:
+                            continue
+                        names = None if only is None else {part.strip() for part in only.split(",")}
+                        for name, array in self.of(module).items():
+                            if (names is None or name in names) and name not in routine.declarations:
+                                self.of(routine).setdefault(name, array)
+                    chain = chain.parent
+
+    def _propagate(self) -> None:
+        """Dummies get the distribution of what is passed, where the procedure has parallel constructs."""
+        waiting = [routine for unit in self.units for routine in unit.routines]
+        rounds = 0
+        while waiting:
+            rounds += 1
+            routine = waiting.pop(0)
+            changed = False
+            for inside, reference in _calls(routine):
+                callee = self.routines.get(reference.argument_of or "")
+                if callee is None or callee is routine:
+                    continue
+                array = self.of(routine).get(reference.name)
+                if array is None or not (inside or self.works_in_parallel(callee)):
+                    continue
+                if reference.argument_index >= len(callee.arguments):
+                    continue
+                dummy = callee.arguments[reference.argument_index]
+                changed |= self._pass(routine, reference, array, callee, dummy, inside)
+            if changed and rounds < 10_000:
+                waiting.extend(r for unit in self.units for r in unit.routines if r not in waiting)
+
+    def works_in_parallel(self, routine: Routine, seen: frozenset[str] = frozenset()) -> bool:
+        """Does it, or something that it calls, contain an OpenMP construct?"""
+        if routine.name in seen:
+            return False
+        if any(isinstance(node, Construct) for node in walk(routine.body)):
+            return True
+        seen |= {routine.name}
+        called = {r.argument_of for r in references(routine.body) if r.argument_of}
+        return any(
+            name in self.routines and self.works_in_parallel(self.routines[name], seen) for name in called
+        )
+
+    def _pass(
+        self, routine: Routine, reference: Reference, array: Array, callee: Routine, dummy: str, inside: bool
+    ) -> bool:
+        def wrong(reason: str) -> bool:
+            problem = routine.source.problem(reference.begin, reference.end, reason)
+            if problem not in self.problems:
+                self.problems.append(problem)
+            return False
+
+        declaration = callee.declarations.get(dummy)
+        if reference.subscripts is not None:
+            return wrong(f"a piece of the distributed '{reference.name}' is passed on (sequence association)")
+        if declaration is None:
+            return wrong(f"the argument '{dummy}' of '{callee.name}' is not declared there")
+        if len(declaration.bounds) != array.rank:
+            return wrong(
+                f"'{reference.name}' has {array.rank} dimensions, '{dummy}' of '{callee.name}' has "
+                f"{len(declaration.bounds)}"
+            )
+        for index, (mine, its) in enumerate(zip(array.declaration.bounds, declaration.bounds, strict=False)):
+            if mine.deferred or its.deferred or its.upper is None:
+                continue
+            step = affine(_fold(mine.lower, routine)).minus(affine(_fold(its.lower, callee)))
+            if step not in (None, 0):
+                return wrong(f"dimension {index + 1} of '{dummy}' in '{callee.name}' begins elsewhere")
+        context = self.parallel_context.setdefault(id(callee), inside)
+        if context != inside:
+            return wrong(f"'{callee.name}' is called inside and outside parallel regions")
+        known = self.of(callee).get(dummy)
+        if known is not None and known.passed_from is not None:
+            same = len(known.dimensions) == len(array.dimensions) and all(
+                (a.kind, a.argument, a.offset) == (b.kind, b.argument, b.offset)
+                for a, b in zip(known.dimensions, array.dimensions, strict=False)
+            )
+            if not same:
+                return wrong(f"'{dummy}' of '{callee.name}' gets differently distributed arrays")
+            known.link(array)
+            return False
+        if known is not None:
+            kinds = [dimension.kind for dimension in known.dimensions]
+            if kinds != [dimension.kind for dimension in array.dimensions]:
+                return wrong(f"'{dummy}' is distributed otherwise in '{callee.name}'")
+        made = Array(dummy, callee, declaration, array.dimensions, array.reshape, None)
+        made.shadow = [list(widths) for widths in array.shadow]
+        made.given_shadow = array.given_shadow
+        made.passed_from = array
+        made.link(array)
+        self.of(callee)[dummy] = made
+        return True
+
+    def inside(self, routine: Routine) -> bool:
+        """Is the routine called from inside parallel regions?"""
+        return self.parallel_context.get(id(routine), False)
+
+
+def _calls(routine: Routine) -> list[tuple[bool, Reference]]:
+    """Every array that is passed on whole, and whether that happens in a parallel region."""
+    regions = [
+        (node.begin, node.end) for node in walk(routine.body) if isinstance(node, Construct) and node.parallel
+    ]
+    found = []
+    for reference in references(routine.body):
+        if reference.argument_of and reference.access in (Access.ARGUMENT, Access.READ):
+            inside = any(begin <= reference.begin < end for begin, end in regions)
+            found.append((inside, reference))
+    return found
+
+
+def _position(dimensions: Sequence[Dimension], index: int) -> int:
+    return sum(dimension.distributed for dimension in dimensions[:index])
+
+
+def _fold(text: str, routine: Routine) -> str:
+    """The text in the form in which names are compared."""
+    return text if routine.source.form is d.Form.C else text.lower()

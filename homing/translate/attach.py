@@ -1,0 +1,200 @@
+"""Hangs directives into the tree: an OpenMP construct takes what it applies to, a homing directive its
+place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from homing.translate.directives import (
+    DataAffinity,
+    Directive,
+    Form,
+    Nest,
+    Numa,
+    OnHome,
+    Redistribute,
+    ThreadAffinity,
+)
+from homing.translate.positions import TranslationError
+from homing.translate.source import SourceFile
+from homing.translate.tree import Branch, Construct, Executable, Loop, Node, OpenMP, Routine
+
+_STANDALONE = frozenset(
+    {
+        "barrier",
+        "flush",
+        "taskwait",
+        "threadprivate",
+        "cancel",
+        "cancellation point",
+        "declare reduction",
+        "section",
+    }
+)
+_LOOPS = frozenset({"do", "simd", "loop", "taskloop", "distribute"})
+_OPTIONAL_END = frozenset({"atomic"})
+
+
+def attach(
+    source: SourceFile,
+    routines: Sequence[Routine],
+    pragmas: Sequence[OpenMP],
+    directives: Sequence[Directive],
+) -> None:
+    """Put every directive into the body (or the declarations) of the routine that it stands in, and nest what
+    constructs contain."""
+    events: list[tuple[int, int, OpenMP | Directive]] = [(p.begin, p.end, p) for p in pragmas]
+    for directive in directives:
+        place = directive.source.position
+        begin = source.offset(place.line, place.column)
+        end = source.offset(directive.source.end_line, directive.source.end_column)
+        events.append((begin, end, directive))
+    events.sort(key=lambda event: (event[0], not isinstance(event[2], OpenMP)))
+    # A clause inside an OpenMP directive comes before it, so that it is known when the loop is met.
+    for begin, end, event in events:
+        routine = _innermost(routines, begin)
+        if routine is None:
+            if isinstance(event, OpenMP):
+                continue
+            raise TranslationError([source.problem(begin, end, "a directive outside every program unit")])
+        if isinstance(event, OpenMP):
+            if event.name != "threadprivate":
+                _insert(routine.body, Construct(event, [], event.end))
+            continue
+        executable = isinstance(event, OnHome | DataAffinity | ThreadAffinity | Nest | Numa | Redistribute)
+        if executable:
+            _insert(routine.body, Executable(event, begin, end))
+        else:
+            routine.directives.append(event)
+    for routine in routines:
+        routine.body = _nest(source, routine.body)
+
+
+def _innermost(routines: Sequence[Routine], offset: int) -> Routine | None:
+    best = None
+    for routine in routines:
+        if routine.begin <= offset < max(routine.end, routine.begin + 1) and (
+            best is None or routine.begin >= best.begin
+        ):
+            best = routine
+    return best
+
+
+def _insert(nodes: list[Node], new: Construct | Executable) -> None:
+    for index, node in enumerate(nodes):
+        if new.begin < node.begin:
+            nodes.insert(index, new)
+            return
+        end = node.end
+        if new.begin < end:
+            if isinstance(node, Loop):
+                _insert(node.body, new)
+                return
+            if isinstance(node, Branch):
+                for arm, (_, body) in enumerate(node.arms):
+                    following = node.arms[arm + 1][0].begin if arm + 1 < len(node.arms) else end
+                    if new.begin < following:
+                        _insert(body, new)
+                        return
+            # Inside a directive's own text (SGI's AFFINITY clause): it belongs to what comes next.
+            nodes.insert(index + 1 if isinstance(node, Construct) else index, new)
+            return
+    nodes.append(new)
+
+
+def _nest(source: SourceFile, nodes: list[Node]) -> list[Node]:
+    """Bodies for the constructs in a list of nodes, and for those in their bodies."""
+    for node in nodes:
+        if isinstance(node, Loop):
+            node.body = _nest(source, node.body)
+        elif isinstance(node, Branch):
+            node.arms = [(head, _nest(source, body)) for head, body in node.arms]
+    result: list[Node] = []
+    waiting: list[Directive] = []
+    at = 0
+    while at < len(nodes):
+        node = nodes[at]
+        at += 1
+        if isinstance(node, Executable) and not isinstance(node.directive, Redistribute):
+            waiting.append(node.directive)
+            continue
+        if isinstance(node, Construct) and not node.body:
+            name = node.directive.name
+            words = name.split()
+            if words[:1] == ["end"]:
+                raise TranslationError(
+                    [
+                        source.problem(
+                            node.begin, node.end, "ends a construct that does not begin in the same block"
+                        )
+                    ]
+                )
+            if name in _STANDALONE or words[:1] == ["declare"]:
+                result.append(node)
+                continue
+            if source.form is Form.C or _LOOPS & set(words) or name in _OPTIONAL_END:
+                between = []
+                while at < len(nodes) and isinstance(nodes[at], Executable):
+                    between.append(nodes[at])
+                    at += 1
+                waiting.extend(n.directive for n in between if isinstance(n, Executable))
+                if at >= len(nodes):
+                    raise TranslationError(
+                        [source.problem(node.begin, node.end, "nothing follows this directive")]
+                    )
+                node.body = [nodes[at]]
+                if isinstance(nodes[at], Construct):  # a construct on a construct (C)
+                    inner = _nest(source, nodes[at:])
+                    node.body = inner[:1]
+                    nodes[at:] = inner
+                node.end = node.body[-1].end
+                at += 1
+                closing = nodes[at] if at < len(nodes) else None
+                if isinstance(closing, Construct) and _closes(closing.directive.name, name):
+                    node.closing = closing.directive
+                    node.end = closing.directive.end
+                    at += 1
+                node.homing, waiting = waiting, []
+                result.append(node)
+                continue
+            depth = 1
+            stop = at
+            while stop < len(nodes):
+                other = nodes[stop]
+                if isinstance(other, Construct) and not other.body:
+                    if _closes(other.directive.name, name):
+                        depth -= 1
+                        if depth == 0:
+                            break
+                    elif other.directive.name == name:
+                        depth += 1
+                stop += 1
+            if stop >= len(nodes):
+                raise TranslationError(
+                    [source.problem(node.begin, node.end, f"no END {name.upper()} in the same block")]
+                )
+            closing = nodes[stop]
+            assert isinstance(closing, Construct)
+            node.body = _nest(source, nodes[at:stop])
+            node.closing = closing.directive
+            node.end = closing.directive.end
+            node.homing, waiting = waiting, []
+            at = stop + 1
+            result.append(node)
+            continue
+        if waiting and isinstance(node, Loop):
+            # A loop that no OpenMP directive shares out: the directives are looked at where it is planned.
+            result.extend(Executable(directive, node.begin, node.begin) for directive in waiting)
+            waiting = []
+        result.append(node)
+    result.extend(Executable(directive, result[-1].end if result else 0, 0) for directive in waiting)
+    return result
+
+
+def _closes(closing: str, name: str) -> bool:
+    if not closing.startswith("end "):
+        return False
+    words = closing.split()[1:]
+    return words == name.split() or (
+        bool(words) and name.split()[: len(words)] == words and words != ["parallel"]
+    )

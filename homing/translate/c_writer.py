@@ -1,0 +1,686 @@
+"""The C text of a program in parts (see parts.py for the plan and runtime/homing_parts.h for the calls).
+
+In a parallel region the array's name means the thread's part: a pointer to an array of the inner dimensions'
+own widths, moved so that the program's indices reach the part's elements. In serial code the name is a
+pointer to the gathered array, or to nothing that may be used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from homing.translate import directives as d
+from homing.translate.affine import affine, shifted
+from homing.translate.arrays import Array, Distributions
+from homing.translate.boxes import Box, Follow
+from homing.translate.source import Edits
+from homing.translate.tree import (
+    Access,
+    Branch,
+    Clause,
+    Construct,
+    Executable,
+    Loop,
+    Node,
+    Reference,
+    Routine,
+    Statement,
+    walk,
+)
+from homing.translate.writer import Local, Position, Region
+
+_KINDS = {
+    d.Kind.STAR: "HOMING_STAR",
+    d.Kind.BLOCK: "HOMING_BLOCK",
+    d.Kind.CYCLIC: "HOMING_CYCLIC",
+    d.Kind.GEN_BLOCK: "HOMING_GEN_BLOCK",
+}
+_OPERATIONS = {
+    "+": ("HOMING_SUM", "0"),
+    "-": ("HOMING_SUM", "0"),
+    "*": ("HOMING_PRODUCT", "1"),
+    "max": ("HOMING_MAXIMUM", None),
+    "min": ("HOMING_MINIMUM", None),
+    "&&": ("HOMING_AND", None),
+    "||": ("HOMING_OR", None),
+}
+_TYPES = {"int": "HOMING_INT", "long": "HOMING_LONG", "float": "HOMING_FLOAT", "double": "HOMING_DOUBLE"}
+PART = "hm_part"
+
+
+class CWriter:
+    """Writes one function, or a file's own scope."""
+
+    def __init__(self, routine: Routine, distributions: Distributions, edits: Edits, mpi: bool) -> None:
+        self.routine = routine
+        self.source = routine.source
+        self.distributions = distributions
+        self.arrays = distributions.of(routine)
+        self.edits = edits
+        self.mpi = mpi
+        self.inside = distributions.inside(routine)
+        self.problems: list[tuple[int, int, str]] = []
+        self.waiting: list[Statement] = []
+        self.copies = 0
+        self.anew: list[tuple[Executable, Array, Array]] = []
+
+    def indented(self, indent: str, line: str) -> str:
+        return line if line.startswith("#") else indent + line
+
+    def layout(self, array: Array) -> str:
+        return f"hm_layout_{array.name}"
+
+    def whole(self, array: Array, dimension: int) -> tuple[str, str]:
+        bounds = array.declaration.bounds
+        if dimension < len(bounds) and array.routine is self.routine and bounds[dimension].upper is not None:
+            return bounds[dimension].lower, bounds[dimension].upper or ""
+        layout = self.layout(array)
+        return f"homing_lower({layout}, {dimension})", f"homing_upper({layout}, {dimension})"
+
+    def memory(self, array: Array) -> str:
+        return array.name
+
+    # --- communication ----------------------------------------------------------------------------------
+
+    def _exchange(self, verb: str, array: Array, boxes: Sequence[Box]) -> list[str]:
+        home = next(side.follow.home for side in boxes[0].sides if side.follow is not None)
+        extents = []
+        for box in boxes:
+            for side in box.sides:
+                if side.follow is None:
+                    extents.append(f"{{{side.first}, {side.last}, 0, 0, 0, 0}}")
+                else:
+                    follow = side.follow
+                    extents.append(
+                        f"{{{side.first}, {side.last}, {follow.dimension + 1}, {follow.offset}, "
+                        f"{side.low}, {side.high}}}"
+                    )
+        lines = [
+            f"homing_{verb}({self.layout(array)}, {self.layout(home)}, {PART}, {self.memory(array)}, "
+            f"{len(boxes)},"
+        ]
+        rows = [", ".join(extents[at : at + array.rank]) for at in range(0, len(extents), array.rank)]
+        lines.append("    (const homing_extent[]){" + rows[0] + ("," if len(rows) > 1 else "});"))
+        for number, row in enumerate(rows[1:], 2):
+            lines.append("                             " + row + ("," if number < len(rows) else "});"))
+        return lines
+
+    def fetch(self, array: Array, boxes: Sequence[Box]) -> list[str]:
+        return self._exchange("fetch", array, boxes)
+
+    def push(self, array: Array, boxes: Sequence[Box]) -> list[str]:
+        return self._exchange("push", array, boxes)
+
+    def broadcast(self, region: Region, box: Box, target: str) -> list[str]:
+        array = box.array
+        region.locals.pop(target, None)
+        self.copies += 1
+        low = ", ".join(side.first for side in box.sides)
+        high = ", ".join(side.last for side in box.sides)
+        widths = "".join(
+            f"[homing_at_least_one(({side.last}) - ({side.first}) + 1)]" for side in box.sides[1:]
+        )
+        element = array.declaration.type
+        declared = f"(*restrict {target}){widths}" if widths else f"*restrict {target}"
+        return [
+            f"const {element} {declared} = homing_broadcast_copy({self.layout(array)}, {PART}, "
+            f"{self.memory(array)},",
+            f"    (const long[]){{{low}}}, (const long[]){{{high}}}, {self.copies});",
+        ]
+
+    # --- loops ------------------------------------------------------------------------------------------
+
+    def own_loop(
+        self,
+        region: Region,
+        loop: Loop,
+        follow: Follow,
+        positions: Sequence[Position],
+        before: list[str] | None,
+    ) -> None:
+        assert loop.first is not None and loop.last is not None and loop.variable is not None
+        home, index, offset = follow.home, follow.dimension, follow.offset
+        variable = loop.variable
+        if home.dimensions[index].cyclic:
+            self._cyclic_loop(region, loop, follow, positions, before)
+            return
+        names = []
+        for which in ("low", "high"):
+            name = f"hm_{which}_{home.name}_{index + 1}"
+            region.bounds.setdefault(name, (home, index, which, variable))
+            names.append(shifted(name, -offset))
+        low, high = names
+        first, last, step = loop.first.text, loop.last.text, affine(loop.step)
+        if step.terms or step.constant == 0:
+            self.problems.append(
+                (loop.begin, loop.head.end, "the step of a loop that is shared out must be a number")
+            )
+            return
+        stride = abs(step.constant)
+        up = step.constant > 0
+        new_first = f"homing_larger({first}, {low})" if up else f"homing_smaller({first}, {high})"
+        new_last = f"homing_smaller({last}, {high})" if up else f"homing_larger({last}, {low})"
+        if stride > 1:
+            distance = f"({new_first} - ({first}))" if up else f"(({first}) - {new_first})"
+            sign = "+" if up else "-"
+            new_first = f"({first}) {sign} ({distance} + {stride - 1}) / {stride} * {stride}"
+        # Bounds are computed once: a condition is evaluated in every iteration.
+        begin = f"hm_first_{variable}_{loop.begin}"
+        end = f"hm_last_{variable}_{loop.begin}"
+        lines = [f"const long {begin} = {new_first}, {end} = {new_last};"]
+        self.edits.replace(loop.first.begin, loop.first.end, begin)
+        self.edits.replace(*loop.condition, f"{variable} {'<=' if up else '>='} {end}")
+        self._before_loop(loop, lines, before)
+
+    def _before_loop(self, loop: Loop, lines: list[str], before: list[str] | None) -> None:
+        if before is not None:
+            before.extend(lines)
+            return
+        indent = self.source.indent(loop.begin)
+        self.edits.insert_lines(
+            self.source.line_start(loop.begin), [self.indented(indent, line) for line in ["{", *lines]]
+        )
+        at = self.source.next_line(loop.end - 1)
+        self.edits.insert_lines(at, [self.indented(indent, "}")], first=True)
+
+    def _cyclic_loop(
+        self,
+        region: Region,
+        loop: Loop,
+        follow: Follow,
+        positions: Sequence[Position],
+        before: list[str] | None,
+    ) -> None:
+        assert loop.first is not None and loop.last is not None and loop.variable is not None
+        if loop.step != "1":
+            self.problems.append((loop.begin, loop.head.end, "a CYCLIC dimension needs a loop with step 1"))
+            return
+        array, index, offset = follow.home, follow.dimension, follow.offset
+        layout = self.layout(array)
+        for name, *_ in positions:
+            region.locals.pop(name, None)
+        last = f"hm_last_{loop.variable}_{loop.begin}"
+        at = f"hm_at_{loop.variable}_{loop.begin}"
+
+        def next_own(text: str) -> str:
+            return shifted(f"homing_next({layout}, {PART}, {index}, {shifted(text, offset)})", -offset)
+
+        def locals_(variable: str) -> list[str]:
+            return [
+                f"long {name} = homing_local({self.layout(own)}, {PART}, {dimension}, "
+                f"{shifted(variable, shift)});"
+                for name, own, dimension, shift in positions
+            ]
+
+        increments = "".join(f", {name}++" for name, *_ in positions)
+        if array.dimensions[index].argument == "1":
+            stride = f"hm_stride_{loop.variable}_{loop.begin}"
+            lines = [
+                f"const long {at} = {next_own(loop.first.text)}, {last} = {loop.last.text};",
+                f"const long {stride} = homing_stride({layout}, {index});",
+                *locals_(at),
+            ]
+            self.edits.replace(loop.first.begin, loop.first.end, at)
+            self.edits.replace(*loop.condition, f"{loop.variable} <= {last}")
+            self.edits.replace(*loop.increment, f"{loop.variable} += {stride}{increments}")
+            self._before_loop(loop, lines, before)
+            return
+        end = f"hm_end_{loop.variable}_{loop.begin}"
+        block_end = shifted(f"homing_block_end({layout}, {PART}, {index}, {shifted(at, offset)})", -offset)
+        lines = [
+            f"const long {last} = {loop.last.text};",
+            f"for (long {at} = {next_own(loop.first.text)}, {end}; {at} <= {last};",
+            f"     {at} = {next_own(f'{end} + 1')}) {{",
+            f"    {end} = homing_smaller({last}, {block_end});",
+            *("    " + line for line in locals_(at)),
+        ]
+        self.edits.replace(loop.first.begin, loop.first.end, at)
+        self.edits.replace(*loop.condition, f"{loop.variable} <= {end}")
+        self.edits.replace(*loop.increment, f"{loop.variable}++{increments}")
+        indent = self.source.indent(loop.begin)
+        at_end = self.source.next_line(loop.end - 1)
+        self.edits.insert_lines(at_end, [self.indented(indent, "}")], first=True)
+        self._before_loop(loop, lines, before)
+
+    def owner_test(self, array: Array, subscripts: Sequence[tuple[int, str]]) -> str:
+        return " && ".join(
+            f"homing_owns({self.layout(array)}, {PART}, {index}, {text})" for index, text in subscripts
+        )
+
+    def local_index(self, array: Array, dimension: int, index: str) -> str:
+        return f"homing_local({self.layout(array)}, {PART}, {dimension}, {index})"
+
+    def assign(self, name: str, value: str) -> str:
+        return f"const long {name} = {value};"
+
+    # --- constructs -------------------------------------------------------------------------------------
+
+    def _put(self, offset: int, lines: Sequence[str], like: int, first: bool = False) -> None:
+        indent = self.source.indent(like)
+        self.edits.insert_lines(offset, [self.indented(indent, line) for line in lines], first=first)
+
+    def _around(self, node: Construct, before: Sequence[str], behind: Sequence[str]) -> None:
+        """Lines before a construct's directive and behind its end, in a block of their own."""
+        like = node.body[0].begin if node.body else node.begin
+        self._put(self.source.line_start(node.directive.begin), before, like)
+        # Behind what loops inside put at the same place.
+        self._put(self.source.next_line(node.end - 1), behind, like)
+
+    def owner_executes(
+        self,
+        node: Construct,
+        test: str,
+        before: Sequence[str],
+        lines: Sequence[str],
+        behind: Sequence[str],
+        barrier: bool,
+    ) -> None:
+        tail = list(behind)
+        if barrier and node.directive.name == "single" and not node.directive.clause("nowait"):
+            tail.append("#pragma omp barrier")
+        self._around(
+            node,
+            ["{", *before, f"if ({test}) {{", *("    " + line for line in lines)],
+            ["}", *tail, "}"],
+        )
+        self.edits.replace(node.directive.begin, node.directive.end, "")
+        for line in node.body:
+            self._forget_locals(line)
+
+    def _forget_locals(self, node: Node) -> None:
+        del node
+
+    def single_whole(
+        self, region: Region, node: Construct, arrays: Sequence[Array], changed: Sequence[Array]
+    ) -> str | None:
+        if self.inside:
+            return (
+                "needs more than its owner's elements: not supported in a function that is called "
+                "inside a region"
+            )
+        before, inside, behind = ["{"], [], []
+        for array in arrays:
+            before.append(
+                f"void *hm_whole_{array.name} = homing_gather_inside({self.layout(array)}, {PART}, "
+                f"{array.name});"
+            )
+            inside.append(self._pointer(array, f"hm_whole_{array.name}", whole=True))
+        for array in changed:
+            behind.append(f"homing_scatter_inside({self.layout(array)}, {PART}, {array.name});")
+        behind += [f"homing_release_inside({self.layout(array)}, {PART});" for array in arrays]
+        like = node.body[0].begin if node.body else node.begin
+        self._put(self.source.line_start(node.directive.begin), before, like)
+        self._put(self.source.next_line(node.directive.end), ["{", *inside], like)
+        self._put(self.source.next_line(node.end - 1), ["}", *behind, "}"], like)
+        return None
+
+    def worksharing(
+        self,
+        region: Region,
+        node: Construct,
+        loop: Loop,
+        before: Sequence[str],
+        behind: Sequence[str],
+        barrier: bool,
+        mpi: bool,
+    ) -> None:
+        directive = node.directive
+        data = directive.clause("reduction", "private", "firstprivate")
+        reductions = directive.clause("reduction")
+        head, tail = ["{", *before], []
+        if data:
+            # A loop over the parts, one a thread, so that OpenMP itself does what the clauses say.
+            clauses = " ".join(_clause(clause) for clause in data)
+            wait = "" if barrier or reductions else " nowait"
+            opening = f"#pragma omp for schedule(static, 1) {clauses}{wait}"
+            if mpi and reductions:
+                start, stop = self.reductions(_pairs(reductions))
+                head = ["{", "#pragma omp barrier", "#pragma omp single", "{", *start, "}", *before]
+                tail = ["#pragma omp master", "{", *stop, "}", "#pragma omp barrier"]
+            self.edits.replace(directive.begin, directive.end, opening)
+            each = "for (int hm_each = homing_first_part(); hm_each <= homing_last_part(); hm_each++)"
+            self._put(self.source.next_line(directive.end), [each], loop.begin)
+        else:
+            self.edits.replace(directive.begin, directive.end, "")
+            if barrier:
+                tail = ["#pragma omp barrier"]
+        self._around(node, head, [*tail, *behind, "}"])
+
+    def begin_region(
+        self, region: Region, construct: Construct, before: Sequence[str], behind: Sequence[str]
+    ) -> None:
+        directive = construct.directive
+        kept = []
+        for clause in directive.clauses:
+            if clause.name in ("schedule", "collapse", "ordered", "if", "nowait", "affinity of sgi"):
+                continue
+            if clause.name == "shared":
+                names = [n.strip() for n in (clause.text or "").split(",")]
+                names = [n for n in names if n and n not in self.arrays]
+                if names:
+                    kept.append(f"shared({', '.join(names)})")
+                continue
+            kept.append(_clause(clause))
+        if any(c.name == "default" and (c.text or "").strip() == "none" for c in directive.clauses):
+            homes = {array.name: array for array, *_ in region.bounds.values()}
+            homes.update({array.name: array for array in region.arrays})
+            kept.append(f"shared({', '.join(self.layout(a) for a in homes.values())})")
+        loop = construct.body[0] if construct.body else None
+        if directive.name == "parallel do" and isinstance(loop, Loop) and loop.variable:
+            declared = any(
+                construct.begin <= place < construct.end
+                for place in self.routine.places.get(loop.variable, [])
+            )
+            if not declared and loop.variable not in directive.listed("private", "firstprivate"):
+                kept.append(f"private({loop.variable})")
+        text = "#pragma omp parallel " + " ".join([*kept, "num_threads(homing_threads())"])
+        self.edits.replace(directive.begin, directive.end, text)
+        like = construct.body[0].begin if construct.body else construct.begin
+        lines = ["{", *self._prologue(region), *before]
+        at = self.source.next_line(directive.end)
+        self._put(at, lines, like, first=True)
+        leave = [f"homing_leave({self.layout(a)}, {PART}, {a.name});" for a in region.arrays]
+        self._put(self.source.next_line(construct.end - 1), [*behind, *leave, "}"], like)
+
+    def _prologue(self, region: Region) -> list[str]:
+        lines = [f"const int {PART} = homing_part();", f"(void){PART};"]
+        if region.construct is None:
+            lines += [f"(void){self.layout(array)};" for array in region.arrays]
+        if region.construct is not None:
+            lines += [self._pointer(a, f"homing_enter({self.layout(a)}, {PART})") for a in region.arrays]
+        for name, (array, dimension, which, _) in region.bounds.items():
+            lines.append(
+                f"const long {name} = homing_own_{which}({self.layout(array)}, {PART}, {dimension});"
+            )
+        for one, i, two, j in sorted(region.together):
+            lines.append(f"homing_together({one}, {i}, {two}, {j});")
+        return lines
+
+    def _pointer(self, array: Array, value: str, whole: bool = False) -> str:
+        widths = ""
+        for index in range(1, array.rank):
+            bound = array.declaration.bounds[index]
+            if array.dimensions[index].distributed and not whole:
+                widths += f"[homing_width({self.layout(array)}, {PART}, {index})]"
+            else:
+                widths += f"[{shifted(bound.upper or '', 1)}]"
+        name = array.name
+        declared = f"(*restrict {name}){widths}" if widths else f"*restrict {name}"
+        return f"{array.declaration.type} {declared} = {value};"
+
+    def begin_procedure(self, region: Region) -> None:
+        self._put(self.routine.head_end, self._prologue(region), self._like(), first=True)
+
+    def _like(self) -> int:
+        return self.routine.body[0].begin if self.routine.body else self.routine.head_end
+
+    def reductions(self, reductions: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
+        before, behind = [], []
+        for operator, name in reductions:
+            known = _OPERATIONS.get(operator)
+            declared = self.routine.lookup(name)
+            kind = _TYPES.get(declared[1].type) if declared else None
+            if known is None or kind is None:
+                reason = (
+                    f"REDUCTION({operator}:{name}) over ranks: not of int, long, float or "
+                    "double, or not a sum or extremum"
+                )
+                self.problems.append((self.routine.begin, self.routine.begin, reason))
+                continue
+            operation, neutral = known
+            if neutral is not None:
+                before.append(f"if (homing_rank() > 0) {name} = {neutral};")
+            behind.append(f"homing_reduce(&{name}, 1, {kind}, {operation});")
+        return before, behind
+
+    # --- serial code ------------------------------------------------------------------------------------
+
+    def gather(self, arrays: Sequence[Array]) -> list[str]:
+        return [f"{array.name} = homing_gather({self.layout(array)});" for array in arrays]
+
+    def release(self, arrays: Sequence[Array], changed: Sequence[Array]) -> list[str]:
+        return [
+            f"{array.name} = homing_release({self.layout(array)}, {array.name}, {int(array in changed)});"
+            for array in arrays
+        ]
+
+    def lifetime(self, statement: Statement, arrays: Sequence[Array]) -> None:
+        del arrays
+        self.waiting.append(statement)
+
+    def _lifetime(self, statement: Statement) -> None:
+        for reference in statement.references:
+            array = self.arrays.get(reference.name)
+            if array is None or reference.access is not Access.WRITE:
+                continue
+            if reference.subscripts is not None:
+                self.problems.append(
+                    (reference.begin, reference.end, "memory for a piece of a distributed array")
+                )
+                continue
+            if statement.calls == ("free",):
+                self.edits.replace(
+                    statement.begin,
+                    statement.end,
+                    f"{self.layout(array)} = homing_layout_free({self.layout(array)})",
+                )
+            else:
+                self.edits.replace(statement.begin, statement.end, f"{reference.name} = homing_nowhere()")
+
+    def redistribute(self, node: Executable, old: Array, new: Array) -> None:
+        self.anew.append((node, old, new))
+
+    def _redistribute(self, node: Executable, old: Array, new: Array) -> None:
+        lines = [*self.gather([old]), f"{self.layout(old)} = homing_layout_free({self.layout(old)});"]
+        lines += [*self._create(new, False), *self.release([new], [new])]
+        self._put(self.source.next_line(node.end - 1), lines, node.begin, first=True)
+
+    def pass_parts(self, reference: Reference, array: Array) -> None:
+        self.edits.replace(reference.begin, reference.begin, f"{self.layout(array)}, ")
+
+    def pass_part(self, reference: Reference, array: Array) -> None:
+        self.edits.replace(reference.begin, reference.begin, f"{self.layout(array)}, ")
+
+    def may_write(self, reference: Reference, callee: Routine | None) -> bool:
+        if callee is None or reference.argument_index >= len(callee.arguments):
+            return True
+        declaration = callee.declarations.get(callee.arguments[reference.argument_index])
+        return declaration is None or "const" not in declaration.attributes
+
+    def is_private(self, loop: Loop, reference: Reference) -> bool:
+        places = self.routine.places.get(reference.name, [])
+        return any(loop.begin <= place < loop.end for place in places)
+
+    # --- declarations -----------------------------------------------------------------------------------
+
+    def frame(self) -> None:
+        routine = self.routine
+        for statement in self.waiting:
+            self._lifetime(statement)
+        for directive_node, old, new in self.anew:
+            self._redistribute(directive_node, old, new)
+        if routine.module:
+            self.edits.insert_lines(0, ['#include "homing_parts.h"'], first=True)
+        own = [a for a in self.arrays.values() if a.routine is routine]
+        for directive in routine.directives:
+            self._blank(directive)
+        for node in walk(routine.body):
+            if isinstance(node, Construct):
+                for inner in node.homing:
+                    self._blank(inner)
+            elif isinstance(node, Executable):
+                self._blank(node.directive)
+        if routine.main:
+            lines = ["homing_start();"]
+            for array in self.arrays.values():
+                if array.routine.module:
+                    lines += self._create(array, declare=False)
+            self._put(routine.head_end, lines, self._like(), first=True)
+        if not own:
+            return
+        dummies = [array for array in own if array.dummy]
+        if dummies:
+            self._arguments(dummies)
+            if not self.inside:
+                self._put(
+                    routine.head_end, [f"(void){array.name};" for array in dummies], self._like(), first=True
+                )
+        real = [array for array in own if not array.dummy]
+        for array in real:
+            self._declaration(array)
+        if real:
+            places = [self._end(a.origin) for a in real if a.origin is not None]
+            at = max(places)
+            lines = []
+            for array in real:
+                if routine.module:
+                    lines.append(f"static homing_layout *{self.layout(array)};")
+                else:
+                    lines += self._create(array, declare=True)
+            self._put(self.source.next_line(at), lines, at if not routine.module else 0, first=True)
+
+    def _end(self, directive: d.Directive) -> int:
+        source = directive.source
+        return self.source.offset(source.end_line, source.end_column) - 1
+
+    def _blank(self, directive: d.Directive) -> None:
+        place = directive.source.position
+        begin = self.source.offset(place.line, place.column)
+        end = self.source.offset(directive.source.end_line, directive.source.end_column)
+        text = self.source.text[begin:end].rstrip("\r\n")
+        self.edits.replace(begin, begin + len(text), "\n" * text.count("\n"))
+
+    def _create(self, array: Array, declare: bool) -> list[str]:
+        rows, sizes = [], []
+        for index, dimension in enumerate(array.dimensions):
+            bound = array.declaration.bounds[index]
+            lower, upper = bound.lower, bound.upper or ""
+            first, last = dimension.lower or lower, dimension.upper or upper
+            if dimension.base:
+                base = f"hm_layout_{dimension.base}, {dimension.base_dimension}"
+                first, last = f"homing_template_lower({base})", f"homing_template_upper({base})"
+            argument = dimension.argument or "0"
+            if dimension.kind is d.Kind.GEN_BLOCK:
+                declared = self.routine.lookup(dimension.sizes)
+                if declared is not None and declared[1].bounds:
+                    argument = shifted(declared[1].bounds[0].upper or "", 1)
+                    sizes.append((dimension.sizes, argument))
+                elif declared is not None:
+                    self.problems.append(
+                        (
+                            array.declaration.begin,
+                            array.declaration.end,
+                            f"the sizes '{dimension.sizes}' are no array",
+                        )
+                    )
+                else:
+                    argument = str(dimension.sizes.count(",") + 1)
+                    sizes.append((f"(const long[]){{{dimension.sizes}}}", argument))
+            low, high = array.shadow[index]
+            if array.given_shadow:
+                low, high = max(low, array.given_shadow[index][0]), max(high, array.given_shadow[index][1])
+            rows.append(
+                f"{{{lower}, {upper}, {_KINDS[dimension.kind]}, {argument}, {low}, {high}, {first}, {last}, "
+                f"{dimension.offset}, {dimension.parts or 0}}}"
+            )
+        if len(sizes) > 1:
+            self.problems.append(
+                (array.declaration.begin, array.declaration.end, "GEN_BLOCK in two dimensions in C")
+            )
+        layout = self.layout(array)
+        zero = int(
+            array.declaration.storage != "pointer" or "calloc" in (array.declaration.initial or "calloc")
+        )
+        start = f"{'homing_layout *' if declare else ''}{layout} = "
+        lines = [
+            f'{start}homing_layout_create("{array.name}", HOMING_C, {array.rank}, '
+            f"sizeof({array.declaration.type}),",
+            "    (const homing_dimension[]){" + (",\n" + "        ").join(rows) + "},",
+            f"    {sizes[0][0] if sizes else 'NULL'});",
+            "#pragma omp parallel num_threads(homing_threads())",
+            f"homing_allocate({layout}, homing_part(), {zero});",
+        ]
+        return [piece for line in lines for piece in line.split("\n")]
+
+    def _declaration(self, array: Array) -> None:
+        """The name becomes a pointer to the gathered array."""
+        declaration = array.declaration
+        text = self.source.text
+        if declaration.storage == "pointer":
+            if declaration.initial is not None:
+                begin = declaration.end - len(declaration.initial)
+                self.edits.replace(begin, declaration.end, "homing_nowhere()")
+            return
+        if not self.routine.module and not self.routine.main:
+            reason = "a distributed array of a function: take memory with malloc, or declare it in main"
+            self.problems.append((declaration.begin, declaration.end, reason))
+            return
+        if declaration.initial is not None:
+            self.problems.append(
+                (
+                    declaration.begin,
+                    declaration.end,
+                    "an initialised distributed array: assign its values instead",
+                )
+            )
+            return
+        end = declaration.begin + len(declaration.spelling)
+        match = re.compile(r"\s*\[[^\]]*\]").match(text, end)
+        assert match is not None
+        name = declaration.spelling
+        inner = text[match.end() : declaration.end]
+        self.edits.replace(
+            declaration.begin, declaration.end, f"(*{name}){inner}" if inner.strip() else f"*{name}"
+        )
+
+    def _arguments(self, dummies: Sequence[Array]) -> None:
+        for array in dummies:
+            declaration = array.declaration
+            # The layout comes first: widths of the part depend on it.
+            start = declaration.statement_begin
+            self.edits.replace(start, start, f"homing_layout *{self.layout(array)}, ")
+            if self.inside:
+                self._widths(array)
+        for name, begin, end in self.routine.parent.prototypes if self.routine.parent else []:
+            if name == self.routine.name:
+                self.problems.append(
+                    (begin, end, "a prototype of a function that gets distributed arrays: define it before")
+                )
+
+    def _widths(self, array: Array) -> None:
+        declaration = array.declaration
+        text = self.source.text
+        at = declaration.begin + len(declaration.spelling)
+        groups = list(re.compile(r"\s*\[([^\]]*)\]").finditer(text, at, declaration.end))
+        pointer = declaration.bounds[0].deferred and len(groups) < array.rank
+        for index, group in enumerate(groups, 1 if pointer else 0):
+            if index == 0:
+                if array.rank >= 1 and "restrict" not in group[1]:
+                    self.edits.replace(
+                        group.start(1),
+                        group.end(1),
+                        "restrict" if array.dimensions[0].distributed else f"restrict {group[1]}",
+                    )
+                continue
+            if array.dimensions[index].distributed:
+                self.edits.replace(
+                    group.start(1),
+                    group.end(1),
+                    f"homing_width({self.layout(array)}, homing_part(), {index})",
+                )
+
+
+def _clause(clause: Clause) -> str:
+    return clause.name if clause.text is None else f"{clause.name}({clause.text})"
+
+
+def _pairs(clauses: Sequence[Clause]) -> list[tuple[str, str]]:
+    found = []
+    for clause in clauses:
+        operator, _, names = (clause.text or "").partition(":")
+        found += [(operator.strip(), name.strip()) for name in names.split(",")]
+    return found
+
+
+_UNUSED: tuple[object, ...] = (Branch, Local)

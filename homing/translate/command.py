@@ -1,0 +1,168 @@
+"""`homing translate`: programs with data-distribution directives, rewritten source to source."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import typer
+
+from homing.errors import MISUSE, UserError, os_reason
+from homing.translate.positions import TranslationError
+from homing.translate.scanner import form_of
+from homing.translate.translation import TARGETS, Options, Result, translate
+
+_RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime")
+_SECONDS_BEFORE_PROGRESS = 2.0
+
+
+def say(text: str) -> None:
+    """A line for the user, apart from the output."""
+    print(f"homing translate: {text}", file=sys.stderr, flush=True)
+
+
+def report_problems(error: TranslationError) -> None:
+    """Every problem on a line of its own, as compilers have it."""
+    for problem in error.problems:
+        print(problem, file=sys.stderr)
+
+
+def command(
+    words: list[str] = typer.Argument(
+        None,
+        metavar="FILE... | -- COMPILER ARGS...",
+        help="the program's files, all together; or a compiler's command",
+    ),
+    to: str = typer.Option(..., "--to", metavar="TARGET", help="pages, spmd, mpi or upm"),
+    output: str = typer.Option(
+        "", "--output", "-o", metavar="FOLDER", help="where to write; default: named after TARGET"
+    ),
+    explain: bool = typer.Option(
+        False, "--explain", help="say how arrays are distributed and what loops exchange"
+    ),
+    phases: bool = typer.Option(
+        False, "--phases", help="with --to upm: record, replay and undo around phases, too"
+    ),
+    line_length: int = typer.Option(72, "--line-length", metavar="N", help="of fixed form; 0: any"),
+    include: list[str] = typer.Option([], "--include", "-I", metavar="FOLDER", help="for C's #include"),
+    define: list[str] = typer.Option(
+        [], "--define", "-D", metavar="NAME[=VALUE]", help="for C's preprocessor"
+    ),
+) -> int:
+    """Rewrite programs with data-distribution directives.
+
+    The files of one program are given together, so that calls can be followed. After `--` comes a compiler's
+    command: its sources are translated and compiled in one step.
+    """
+    if to not in TARGETS:
+        raise UserError(f"--to {to}: one of {', '.join(TARGETS)}")
+    if phases and to != "upm":
+        raise UserError("--phases: only with --to upm")
+    words = list(words or [])
+    if not words:
+        raise UserError(
+            "no file given: homing translate FILE... --to TARGET, or --to TARGET -- gfortran ARGS"
+        )
+    flags = [*(f"-I{folder}" for folder in include), *(f"-D{name}" for name in define)]
+    if form_of(words[0]) is None and not os.path.exists(words[0]):
+        from homing.translate.compile import translate_and_compile
+
+        if output:
+            raise UserError("--output: not with a compiler's command, which has its own -o")
+        return translate_and_compile(words, to, phases, explain, line_length, flags)
+    try:
+        result = translate(words, Options(to, phases, line_length, tuple(flags)), _Progress())
+    except TranslationError as error:
+        report_problems(error)
+        count = len(error.problems)
+        say(f"{count} problem{'s' if count != 1 else ''}; nothing was written")
+        return MISUSE
+    tell(result, to, explain)
+    folder = output or to
+    write(result, folder, to)
+    return 0
+
+
+class _Progress:
+    """Says how far reading is when it takes long."""
+
+    def __init__(self) -> None:
+        self.begin = self.last = time.monotonic()
+
+    def __call__(self, done: int, count: int, path: str) -> None:
+        now = time.monotonic()
+        if done < count and now - self.begin > _SECONDS_BEFORE_PROGRESS and now - self.last > 1:
+            self.last = now
+            left = (now - self.begin) / done * (count - done)
+            say(f"{done} of {count} files read, about {left:.0f} s left ({path})")
+
+
+def tell(result: Result, target: str, explain: bool) -> None:
+    """Notes, and with --explain (always for upm) what was found."""
+    for note in result.notes:
+        print(f"{note}", file=sys.stderr)
+    if explain or target == "upm":
+        for line in result.report:
+            print(line, file=sys.stdout if target != "upm" else sys.stderr)
+        if explain:
+            for one in result.explained:
+                print(f"{one.file}:{one.line}: {one.routine}: {one.text}")
+
+
+def write(result: Result, folder: str, target: str) -> None:
+    """All files into a folder, with the runtime sources that they need. Nothing is left half written."""
+    names = [os.path.basename(output.path) for output in result.outputs]
+    if len(set(names)) < len(names):
+        raise UserError("two files have the same name: translate them into folders of their own")
+    files = [(name, output.text) for name, output in zip(names, result.outputs, strict=True)]
+    for output in result.outputs:
+        if os.path.exists(os.path.join(folder, os.path.basename(output.path))) and os.path.samefile(
+            os.path.join(folder, os.path.basename(output.path)), output.path
+        ):
+            raise UserError(f"{output.path}: would be overwritten; give another folder with --output")
+    if result.runtime and target in ("spmd", "mpi", "pages"):
+        for name in runtime_files(target, any(name.endswith(".c") is False for name in names)):
+            with open(os.path.join(_RUNTIME, name), encoding="utf-8") as file:
+                files.append((name, file.read()))
+    if not result.runtime:
+        say("no directive was found: the files are copied as they are")
+    try:
+        os.makedirs(folder, exist_ok=True)
+        for name, text in files:
+            temporary = os.path.join(folder, f".{name}.part")
+            with open(temporary, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+                file.write(text)
+            os.replace(temporary, os.path.join(folder, name))
+    except OSError as error:
+        raise UserError(f"{folder}: {os_reason(error)}") from error
+    say(f"{len(names)} file{'s' if len(names) != 1 else ''}, {result.lines:,} lines, into {folder}/")
+    if result.runtime:
+        say(f"compile them with: {compile_line(folder, names, target)}")
+
+
+def runtime_files(target: str, fortran: bool) -> list[str]:
+    """The runtime's sources that a translated program needs, in the order of their compilation."""
+    del target
+    return ["homing_parts.h", "homing_parts.c", *(["homing_parts.f90"] if fortran else [])]
+
+
+def compile_line(folder: str, names: list[str], target: str) -> str:
+    """A command that compiles the output."""
+    fortran = [name for name in names if not name.endswith(".c")]
+    others = [name for name in names if name.endswith(".c")]
+    if target == "upm":
+        return f"... {' '.join(names)} -lhoming"
+    runtime = runtime_files(target, bool(fortran))
+    mpi = target == "mpi"
+    c_compiler = "mpicc -DHOMING_MPI" if mpi else "gcc"
+    c_files = [name for name in runtime if name.endswith(".c")]
+    if not fortran:
+        return f"cd {folder} && {c_compiler} -O2 -fopenmp {' '.join([*c_files, *others])} -lm"
+    objects = " ".join(name[:-2] + ".o" for name in [*c_files, *others])
+    f_compiler = "mpifort" if mpi else "gfortran"
+    sources = [name for name in runtime if name.endswith(".f90")] + fortran
+    return (
+        f"cd {folder} && {c_compiler} -O2 -fopenmp -c {' '.join([*c_files, *others])} && "
+        f"{f_compiler} -O2 -fopenmp {' '.join(sources)} {objects}"
+    )

@@ -1,0 +1,237 @@
+"""Translate and compile in one step: `homing translate --to T -- gfortran ARGS`, and homing-translate-fc
+and homing-translate-cc."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+
+from homing.errors import MISUSE, UserError, os_reason
+from homing.translate import scanner
+from homing.translate.directives import Form
+from homing.translate.positions import TranslationError
+
+_RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime")
+#: Options of gcc, gfortran, clang and flang whose value is the next word.
+_WITH_VALUE = frozenset(
+    [
+        "-o",
+        "-I",
+        "-D",
+        "-U",
+        "-L",
+        "-l",
+        "-include",
+        "-isystem",
+        "-iquote",
+        "-idirafter",
+        "-J",
+        "-module-dir",
+        "-x",
+        "-MF",
+        "-MT",
+        "-MQ",
+        "-Xlinker",
+        "-T",
+        "-u",
+        "-z",
+    ]
+)
+_NO_LINK = frozenset({"-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"})
+
+
+def _sources(arguments: Sequence[str]) -> list[int]:
+    """Which arguments are source files."""
+    found = []
+    skip = False
+    for index, word in enumerate(arguments):
+        if skip:
+            skip = False
+        elif word in _WITH_VALUE:
+            skip = True
+        elif not word.startswith("-") and scanner.form_of(word) is not None and os.path.isfile(word):
+            found.append(index)
+    return found
+
+
+def translate_and_compile(
+    words: Sequence[str], target: str, phases: bool, explain: bool, line_length: int, flags: Sequence[str]
+) -> int:
+    """Run the compiler's command on translated sources. Returns its exit status."""
+    from homing.translate.command import report_problems, say, tell
+    from homing.translate.translation import Options, translate
+
+    compiler, *arguments = words
+    if shutil.which(compiler) is None:
+        raise UserError(f"{compiler}: command not found")
+    sources = _sources(arguments)
+    preprocess = [*flags, *_preprocessor_flags(arguments)]
+    if any(word.startswith("-ffixed-line-length-") for word in arguments):
+        text = next(w for w in arguments if w.startswith("-ffixed-line-length-")).rpartition("-")[2]
+        line_length = 0 if text == "none" else int(text)
+    with tempfile.TemporaryDirectory(prefix="homing-translate-") as folder:
+        changed = False
+        if sources:
+            paths = [arguments[index] for index in sources]
+            try:
+                result = translate(paths, Options(target, phases, line_length, tuple(preprocess), 1))
+            except TranslationError as error:
+                report_problems(error)
+                say(f"{len(error.problems)} problems; nothing was compiled")
+                return MISUSE
+            tell(result, target, explain)
+            folders: list[str] = []
+            for number, (index, output) in enumerate(zip(sources, result.outputs, strict=True)):
+                if not output.changed:
+                    continue
+                changed = True
+                inner = os.path.join(folder, str(number))
+                os.makedirs(inner)
+                path = os.path.join(inner, os.path.basename(output.path))
+                with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+                    file.write(output.text)
+                arguments[index] = path
+                folders.append(os.path.dirname(os.path.abspath(output.path)))
+            arguments += [f"-I{original}" for original in dict.fromkeys(folders)]
+        links = not any(word in _NO_LINK for word in arguments)
+        if target == "upm":
+            if links and changed:
+                arguments += _homing_library()
+        elif changed or links:
+            c_only = all(scanner.form_of(arguments[i]) is Form.C for i in sources) if sources else False
+            where = _runtime(compiler, target, fortran=not c_only)
+            arguments.append(f"-I{where}")
+            if links and (sources or any(word.endswith((".o", ".a")) for word in arguments)):
+                arguments += [os.path.join(where, "libhoming_parts.a"), *_link_flags(target)]
+        return subprocess.run([compiler, *arguments], check=False).returncode
+
+
+def _preprocessor_flags(arguments: Sequence[str]) -> list[str]:
+    found = []
+    for index, word in enumerate(arguments):
+        if word in ("-I", "-D", "-include", "-isystem", "-iquote") and index + 1 < len(arguments):
+            found += [word, arguments[index + 1]]
+        elif word.startswith(("-I", "-D", "-U", "-std=")) and len(word) > 2:
+            found.append(word)
+    return found
+
+
+def _is_fortran(compiler: str) -> bool:
+    name = os.path.basename(compiler)
+    return any(word in name for word in ("gfortran", "flang", "mpif", "fort"))
+
+
+def _companion(compiler: str) -> str:
+    """The C compiler that shares an OpenMP runtime with this compiler."""
+    name = os.path.basename(compiler)
+    if "flang" in name or "clang" in name:
+        if "clang" in name:
+            return compiler
+        version = name.rpartition("-")[2]
+        for candidate in (f"clang-{version}" if version.isdigit() else "clang", "clang"):
+            if shutil.which(candidate):
+                return candidate
+        raise UserError(f"{compiler}: no clang beside it, which its OpenMP needs")
+    return "gcc"
+
+
+def _mpi_flags(what: str) -> list[str]:
+    """--showme:compile or --showme:link of Open MPI."""
+    wrapper = shutil.which("mpicc")
+    if wrapper is None:
+        raise UserError("--to mpi: mpicc is not here (Debian: openmpi-bin, libopenmpi-dev)")
+    done = subprocess.run([wrapper, f"--showme:{what}"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise UserError("--to mpi: 'mpicc --showme' fails; only Open MPI is supported")
+    return shlex.split(done.stdout)
+
+
+def _link_flags(target: str) -> list[str]:
+    if target == "mpi":
+        return _mpi_flags("link")
+    if target == "pages":
+        return _homing_library()
+    return []
+
+
+def _homing_library() -> list[str]:
+    from homing.installation import find_library
+
+    library = find_library()
+    return [library, f"-Wl,-rpath,{os.path.dirname(library)}"]
+
+
+def _run(command: Sequence[str], folder: str) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(done.stderr, file=sys.stderr, end="")
+        raise UserError(f"the runtime cannot be compiled: {' '.join(command)}")
+
+
+def _runtime(compiler: str, target: str, fortran: bool) -> str:
+    """A folder with libhoming_parts.a, and with its Fortran module where that is wanted: made once for each
+    compiler and kept in homing's cache."""
+    base = "homing_parts"
+    with_fortran = fortran and _is_fortran(compiler)
+    digest = hashlib.sha256()
+    for name in sorted(os.listdir(_RUNTIME)):
+        if os.path.isfile(os.path.join(_RUNTIME, name)):
+            with open(os.path.join(_RUNTIME, name), "rb") as file:
+                digest.update(file.read())
+    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
+    digest.update(f"{shutil.which(compiler)}\n{version}\n{target}\n{with_fortran}".encode())
+    cache = os.environ.get("HOMING_CACHE") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "homing"
+    )
+    place = os.path.join(cache, "translate", digest.hexdigest()[:24])
+    if os.path.exists(os.path.join(place, "libhoming_parts.a")):
+        return place
+    try:
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        building = tempfile.mkdtemp(prefix="build-", dir=os.path.dirname(place))
+        for name in (f"{base}.h", f"{base}.c", f"{base}.f90"):
+            if os.path.exists(os.path.join(_RUNTIME, name)):
+                shutil.copy(os.path.join(_RUNTIME, name), building)
+        c_compiler = _companion(compiler)
+        c_flags = ["-DHOMING_MPI", *_mpi_flags("compile")] if target == "mpi" else []
+        objects = [f"{base}.o"]
+        _run([c_compiler, "-O2", "-g", "-fPIC", "-fopenmp", *c_flags, "-c", f"{base}.c"], building)
+        if with_fortran:
+            _run(
+                [compiler, "-O2", "-g", "-fPIC", "-fopenmp", "-c", f"{base}.f90", "-o", "module.o"], building
+            )
+            objects.append("module.o")
+        _run(["ar", "crs", "libhoming_parts.a", *objects], building)
+        try:
+            os.rename(building, place)
+        except OSError:  # somebody else was first
+            shutil.rmtree(building, ignore_errors=True)
+            if not os.path.isdir(place):
+                raise
+    except OSError as error:
+        raise UserError(f"{place}: {os_reason(error)}") from error
+    return place
+
+
+def _one_word(default: str, variable: str) -> int:
+    from homing.cli import main
+
+    target = os.environ.get("HOMING_TRANSLATE", "spmd")
+    compiler = shlex.split(os.environ.get(variable) or default)
+    return main(["translate", "--to", target, "--", *compiler, *sys.argv[1:]])
+
+
+def fortran_main() -> int:
+    """homing-translate-fc: HOMING_FC (gfortran) behind a translation to HOMING_TRANSLATE (spmd)."""
+    return _one_word("gfortran", "HOMING_FC")
+
+
+def c_main() -> int:
+    """homing-translate-cc: HOMING_CC (gcc) behind a translation to HOMING_TRANSLATE (spmd)."""
+    return _one_word("gcc", "HOMING_CC")

@@ -1,0 +1,353 @@
+"""--to pages: arrays stay shared; calls place their pages, and loops with a home run where their data lie.
+
+The part-by-part loop around a loop is OpenMP's own worksharing loop with one iteration a thread, so that all
+other clauses mean what they meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from homing.translate import directives as d
+from homing.translate.arrays import Array, Distributions
+from homing.translate.boxes import Follow
+from homing.translate.c_writer import CWriter
+from homing.translate.fortran_writer import PART, FortranWriter
+from homing.translate.parts import Explained, Parts, _sites
+from homing.translate.positions import Problem
+from homing.translate.source import Edits
+from homing.translate.tree import (
+    Access,
+    Clause,
+    Construct,
+    Executable,
+    Kind,
+    Loop,
+    Reference,
+    Routine,
+    Statement,
+    Unit,
+    walk,
+)
+from homing.translate.writer import Local, Region
+
+_SCHEDULING = frozenset({"schedule", "collapse", "ordered", "nowait", "affinity of sgi"})
+
+
+def translate_pages(
+    units: Sequence[Unit], distributions: Distributions, edits: dict[int, Edits]
+) -> tuple[list[Problem], list[Explained]]:
+    """Edit all units. Returns what is wrong, and what there is to explain."""
+    problems: list[Problem] = []
+    explained: list[Explained] = []
+    writers: list[PagesFortran | PagesC] = []
+    for unit in units:
+        for routine in unit.routines:
+            writer: PagesFortran | PagesC
+            if unit.form is d.Form.C:
+                writer = PagesC(routine, distributions, edits[id(unit)], False)
+            else:
+                writer = PagesFortran(routine, distributions, edits[id(unit)], False)
+            pages = Pages(routine, distributions, writer, False, explained)
+            pages.place(writer)
+            problems += pages.problems
+            writers.append(writer)
+    if distributions.any:
+        for writer in writers:
+            writer.frame()
+            problems += [writer.source.problem(*wrong) for wrong in writer.problems]
+    explained.sort(key=lambda one: (one.file, one.line))
+    return problems, explained
+
+
+class Pages(Parts):
+    """One routine: which loops get a home, and what is handed on."""
+
+    def place(self, writer: PagesFortran | PagesC) -> None:
+        for node in walk(self.routine.body):
+            if isinstance(node, Construct) and node.worksharing and node.homing:
+                self._scheduled(node, writer)
+            elif isinstance(node, Executable) and isinstance(node.directive, d.Redistribute):
+                self._again(node, writer)
+            elif isinstance(node, Executable):
+                source = node.directive.source
+                self.problems.append(
+                    Problem(source.position, source.text, "the loop that follows is not shared out by OpenMP")
+                )
+            elif isinstance(node, Statement):
+                if self._lifetime(node):
+                    writer.lifetime(
+                        node, [self.arrays[r.name] for r in node.references if r.name in self.arrays]
+                    )
+                for reference in self._passes(node):
+                    writer.pass_part(reference, self.arrays[reference.name])
+
+    def _again(self, node: Executable, writer: PagesFortran | PagesC) -> None:
+        directive = node.directive
+        assert isinstance(directive, d.Redistribute)
+        array = self.arrays.get(directive.name.key)
+        if array is None or array.routine is not self.routine or array.dummy:
+            self.wrong(node.begin, node.end, f"'{directive.name}' is not distributed in this procedure")
+            return
+        if node not in self.routine.body:
+            reason = "inside a loop or branch the code behind would need both distributions"
+            self.wrong(node.begin, node.end, reason)
+            return
+        made = self.distributions.redistributed(array, directive)
+        if made is not None:
+            writer.redistribute(node, array, made)
+            self.arrays[array.name] = made
+            self.explain(node.begin, f"pages of {array.name} placed anew")
+
+    def _scheduled(self, node: Construct, writer: PagesFortran | PagesC) -> None:
+        loop = node.body[0]
+        if not isinstance(loop, Loop) or loop.variable is None:
+            reason = loop.unrolled_reason if isinstance(loop, Loop) else "no loop follows"
+            self.wrong(node.directive.begin, node.directive.end, reason or "no loop follows")
+            return
+        threads = [h for h in node.homing if isinstance(h, d.ThreadAffinity)]
+        if threads:
+            writer.on_thread(node, loop, threads[0])
+            self.explain(node.begin, f"loop: iterations on thread {threads[0].thread}")
+            return
+        sites = [s for s in _sites([loop], [], False, self.arrays) if s.reference.subscripts is not None]
+        sites = [s for s in sites if len(s.reference.subscripts or []) == self.arrays[s.reference.name].rank]
+        home = self._home(node, loop, sites)
+        if home is None:
+            return
+        array, follows = home
+        nested = {name.key for h in node.homing if isinstance(h, d.Nest) for name in h.variables}
+        wanted = {v: f for v, f in follows.items() if v == loop.variable or v in nested}
+        if loop.variable not in wanted:
+            self.wrong(loop.head.begin, loop.head.end, f"ON HOME says nothing about '{loop.variable}'")
+            return
+        if len(wanted) < len(follows):
+            first = ", ".join(sorted(set(follows) - set(wanted)))
+            self.explain(loop.begin, f"iterations of {first} are not dealt out: add NEST")
+            grid = [i for i in array.distributed_dimensions() if i != wanted[loop.variable].dimension]
+            if grid:
+                self.wrong(
+                    node.directive.begin,
+                    node.directive.end,
+                    f"'{array.name}' is distributed in several dimensions: say NEST for the loops, or "
+                    "every iteration "
+                    "would run several times",
+                )
+                return
+        elif len(array.distributed_dimensions()) > len(wanted):
+            self.wrong(
+                node.directive.begin, node.directive.end, "a loop for each distributed dimension is needed"
+            )
+            return
+        writer.on_owner(node, loop, wanted)
+        self._explain_loop(loop, array, wanted)
+
+
+class PagesFortran(FortranWriter):
+    """Arrays keep their declarations; layouts are made beside them."""
+
+    def lifetime(self, statement: Statement, arrays: Sequence[Array]) -> None:
+        named = {array.name for array in arrays}
+        lines: list[str] = []
+        for reference in statement.references:
+            if reference.name not in named or reference.access is not Access.WRITE:
+                continue
+            array = self.arrays[reference.name]
+            if statement.kind is Kind.DEALLOCATE:
+                self._lines(
+                    self.source.line_start(statement.begin),
+                    [f"call homing_layout_free({self.layout(array)})"],
+                    statement.begin,
+                )
+                continue
+            bounds = [
+                (f"lbound({array.name}, {i + 1})", f"ubound({array.name}, {i + 1})")
+                for i in range(array.rank)
+            ]
+            lines += self.create(array, bounds)
+        self._lines(self.source.next_line(statement.end - 1), lines, statement.begin, first=True)
+
+    def create(self, array: Array, bounds: Sequence[tuple[str, str]]) -> list[str]:
+        numbers, sizes = self._dimensions(array, bounds)
+        layout = self.layout(array)
+        return [
+            f"{layout} = homing_layout_create('{array.name}', storage_size({array.name}), {array.rank}, "
+            f"[integer(homing_long) :: {numbers}], [integer(homing_long) :: {sizes}])",
+            f"call homing_place({layout}, {array.name})",
+        ]
+
+    def redistribute(self, node: Executable, old: Array, new: Array) -> None:
+        bounds = [(f"lbound({old.name}, {i + 1})", f"ubound({old.name}, {i + 1})") for i in range(old.rank)]
+        lines = [f"call homing_layout_free({self.layout(old)})", *self.create(new, bounds)]
+        self._lines(self.source.next_line(node.end - 1), lines, node.begin)
+
+    def _directive_text(self, node: Construct, more: Sequence[str]) -> str:
+        directive = node.directive
+        kept = [self._clause(c) for c in directive.clauses if c.name not in _SCHEDULING]
+        count = (
+            ["num_threads(homing_threads())"] if node.parallel and not directive.clause("num_threads") else []
+        )
+        return f"!$omp {directive.name} " + " ".join([*kept, *more, "schedule(static, 1)", *count])
+
+    def _wrap(self, node: Construct, loop: Loop, lines: Sequence[str], private: Sequence[str]) -> None:
+        listed = node.directive.listed("private", "firstprivate", "lastprivate", "reduction")
+        names = [*private, *([loop.variable] if loop.variable and loop.variable not in listed else [])]
+        if any(c.name == "default" and (c.text or "").strip() == "none" for c in node.directive.clauses):
+            layouts = sorted({self.layout(a) for a in self.arrays.values()})
+            more = [f"private({', '.join(names)})", f"shared({', '.join(layouts)})"]
+        else:
+            more = [f"private({', '.join(names)})"]
+        self._directive(node.directive.begin, node.directive.end, self._directive_text(node, more))
+        head = [f"do {PART} = homing_first_part(), homing_last_part()", *lines]
+        self._lines(self.source.next_line(node.directive.end), head, loop.begin)
+        indent = self.source.indent(loop.begin)
+        at = self.source.next_line(loop.end - 1)
+        self.edits.insert_lines(at, [self.indented(indent, "end do")])
+        self.locals.setdefault(PART, Local(PART))
+
+    def on_owner(self, node: Construct, loop: Loop, follows: dict[str, Follow]) -> None:
+        region = Region(self.routine, node)
+        lines: list[str] = []
+        for inner in walk([loop]):
+            if isinstance(inner, Loop) and inner.variable in follows:
+                self.own_loop(region, inner, follows[inner.variable], [], lines if inner is loop else None)
+        bounds = self._bound_lines(region)
+        self._declare_locals(region)
+        self._wrap(node, loop, [*bounds, *lines], [*region.bounds, *region.locals])
+
+    def on_thread(self, node: Construct, loop: Loop, affinity: d.ThreadAffinity) -> None:
+        test = f"if (modulo(int({affinity.thread.text.lower()}), homing_threads()) /= {PART}) cycle"
+        indent = self.source.indent(loop.body_begin)
+        self.edits.insert_lines(loop.body_begin, [self.indented(indent, test)])
+        self._wrap(node, loop, [], [])
+
+    def _new_declarations(self, own: Sequence[Array]) -> list[str]:
+        lines = [f"type(homing_handle) :: {self.layout(a)}" for a in own if not a.dummy]
+        if self.routine.module:
+            lines += [f"public :: {self.layout(a)}" for a in own]
+        for local in self.locals.values():
+            like = self.routine.lookup(local.like) if local.like else None
+            lines.append(f"{like[1].type if like else 'integer'} :: {local.name}")
+        lines += [f"{kind} :: {name}" for name, kind in self.bounds.items()]
+        return lines
+
+    def _companions(self, array: Array) -> list[str]:
+        return [self.layout(array)]
+
+    def _take_out(self, begin: int, arrays: Sequence[Array]) -> None:
+        """Declarations stay."""
+
+    def _local_bounds(self, array: Array) -> None:
+        """Bounds stay."""
+
+    def frame(self) -> None:
+        self.inside = True  # layouts are handed on beside the arrays, wherever a procedure is called
+        needed = bool(self.arrays) or bool(self.locals) or bool(self.bounds)
+        if needed:
+            super().frame()
+        elif self.routine.main:
+            # homing_threads() starts the runtime by itself.
+            return
+
+
+class PagesC(CWriter):
+    """The same for C."""
+
+    def lifetime(self, statement: Statement, arrays: Sequence[Array]) -> None:
+        for reference in statement.references:
+            array = self.arrays.get(reference.name)
+            if array is None or reference.access is not Access.WRITE or array not in arrays:
+                continue
+            layout = self.layout(array)
+            if statement.calls == ("free",):
+                lines = [f"{layout} = homing_layout_free({layout});"]
+                self._put(self.source.line_start(statement.begin), lines, statement.begin)
+            else:
+                begin = self._end(array.origin) if array.origin else 0
+                if statement.begin > begin:
+                    self._put(
+                        self.source.next_line(statement.end),
+                        [f"homing_place({layout}, {array.name});"],
+                        statement.begin,
+                    )
+
+    def _lifetime(self, statement: Statement) -> None:
+        """Nothing is taken out."""
+
+    def _create(self, array: Array, declare: bool) -> list[str]:
+        lines = super()._create(array, declare)[:-2]
+        static = array.declaration.storage != "pointer"
+        if static or array.declaration.initial is not None:
+            lines.append(f"homing_place({self.layout(array)}, {array.name});")
+        return lines
+
+    def _declaration(self, array: Array) -> None:
+        """Declarations stay."""
+
+    def _widths(self, array: Array) -> None:
+        """So do the widths of arguments."""
+
+    def frame(self) -> None:
+        self.inside = False
+        super().frame()
+        unused = [
+            f"(void){self.layout(a)};" for a in self.arrays.values() if a.dummy and a.routine is self.routine
+        ]
+        self._put(self.routine.head_end, unused, self._like(), first=True)
+
+    def redistribute(self, node: Executable, old: Array, new: Array) -> None:
+        layout = self.layout(old)
+        lines = [f"homing_layout_free({layout});", *super()._create(new, False)[:-2]]
+        lines.append(f"homing_place({layout}, {old.name});")
+        self._put(self.source.next_line(node.end - 1), lines, node.begin)
+
+    def _wrap(self, node: Construct, loop: Loop, lines: Sequence[str]) -> None:
+        directive = node.directive
+        kept = [_text(c) for c in directive.clauses if c.name not in _SCHEDULING]
+        variable = loop.variable or ""
+        declared = any(loop.begin <= place < loop.end for place in self.routine.places.get(variable, []))
+        if not declared and variable not in directive.listed("private", "firstprivate", "lastprivate"):
+            kept.append(f"private({variable})")
+        if node.parallel and not directive.clause("num_threads"):
+            kept.append("num_threads(homing_threads())")
+        if any(c.name == "default" and (c.text or "").strip() == "none" for c in directive.clauses):
+            kept.append(f"shared({', '.join(sorted({self.layout(a) for a in self.arrays.values()}))})")
+        name = directive.name.replace("do", "for")
+        self.edits.replace(
+            directive.begin, directive.end, f"#pragma omp {name} " + " ".join([*kept, "schedule(static, 1)"])
+        )
+        head = f"for (int {PART} = homing_first_part(); {PART} <= homing_last_part(); {PART}++) {{"
+        self._put(self.source.next_line(directive.end), [head, *lines], loop.begin)
+        self._put(self.source.next_line(loop.end - 1), ["}"], loop.begin)
+
+    def on_owner(self, node: Construct, loop: Loop, follows: dict[str, Follow]) -> None:
+        region = Region(self.routine, node)
+        lines: list[str] = []
+        for inner in walk([loop]):
+            if isinstance(inner, Loop) and inner.variable in follows:
+                self.own_loop(region, inner, follows[inner.variable], [], lines if inner is loop else None)
+        bounds = [
+            f"const long {name} = homing_own_{which}({self.layout(array)}, {PART}, {dimension});"
+            for name, (array, dimension, which, _) in region.bounds.items()
+        ]
+        self._wrap(node, loop, [*bounds, *lines])
+
+    def on_thread(self, node: Construct, loop: Loop, affinity: d.ThreadAffinity) -> None:
+        # Before the step, whatever the body is.
+        begin, end = loop.condition
+        source = self.source.text
+        test = f"homing_modulo({affinity.thread.text}, homing_threads()) != {PART}"
+        self.edits.replace(begin, end, source[begin:end])
+        head = self.source.text.rindex(")", loop.begin, self._body_begin(loop)) + 1
+        self.edits.replace(head, head, f" if ({test}) continue; else")
+        self._wrap(node, loop, [])
+
+    def _body_begin(self, loop: Loop) -> int:
+        return loop.body_begin
+
+
+def _text(clause: Clause) -> str:
+    return clause.name if clause.text is None else f"{clause.name}({clause.text})"
+
+
+_UNUSED: tuple[object, ...] = (Reference, Routine)

@@ -1,0 +1,1175 @@
+/* homing_parts.h says what these functions do. Compile with -fopenmp; with -DHOMING_MPI for ranks. */
+#define _GNU_SOURCE
+#include "homing_parts.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#ifdef HOMING_MPI
+#include <mpi.h>
+#endif
+
+struct homing_layout {
+    char name[64];
+    int language, rank;
+    size_t element;
+    homing_dimension dimension[HOMING_RANK_MAX];
+    long* bounds[HOMING_RANK_MAX]; /* GEN_BLOCK: parts + 1 ascending template indices */
+    int grid_stride[HOMING_RANK_MAX];
+    int parts;                             /* of the grid; a part beyond has nothing */
+    void** memory;                         /* C: of each part; Fortran keeps it itself */
+    void* whole;                           /* C: gathered inside a region */
+    struct homing_layout *previous, *next; /* all that there are, to be freed at the end */
+};
+
+/* Made and freed in serial code only. */
+static homing_layout* all_layouts = NULL;
+
+/* Half-open ranges would need an exception for nothing; these are inclusive, empty when low > high. */
+typedef struct range {
+    long low, high;
+} range;
+
+/* --- the process -------------------------------------------------------------------------------------- */
+
+typedef struct exchange_buffer {
+    char* data;
+    size_t bytes;
+} exchange_buffer;
+
+/* One a part, each on cache lines of its own. */
+typedef struct part_state {
+    exchange_buffer buffer[2];
+    unsigned long exchanges;
+    long bytes;
+    exchange_buffer* copies; /* C: of homing_broadcast_copy, by slot */
+    int slots;
+    char padding[64];
+} part_state;
+
+static struct {
+    int started, rank, ranks, threads, parts;
+    part_state* state;
+    long messages, message_bytes;
+} process = {0, 0, 1, 1, 1, NULL, 0, 0};
+
+__attribute__((noreturn, format(printf, 1, 2))) static void fail(const char* format, ...) {
+    __builtin_va_list arguments;
+    __builtin_va_start(arguments, format);
+    fputs("homing: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    __builtin_va_end(arguments);
+#ifdef HOMING_MPI
+    MPI_Abort(MPI_COMM_WORLD, 3);
+#endif
+    _Exit(3);
+}
+
+static void* need(void* memory) {
+    if (!memory) fail("out of memory");
+    return memory;
+}
+
+static void at_end(void) {
+    const char* wish = getenv("HOMING_PARTS");
+    long exchanges, bytes, messages, message_bytes;
+    homing_exchanged(&exchanges, &bytes, &messages, &message_bytes);
+#ifdef HOMING_MPI
+    int finalized;
+    MPI_Finalized(&finalized);
+    if (finalized) return;
+    long mine[3] = {bytes, messages, message_bytes}, all[3];
+    MPI_Reduce(mine, all, 3, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    bytes = all[0], messages = all[1], message_bytes = all[2];
+    MPI_Finalize();
+#endif
+    if (wish && strcmp(wish, "statistics") == 0 && process.rank == 0)
+        fprintf(stderr, "homing_parts parts %d exchanges %ld bytes %ld messages %ld message_bytes %ld\n",
+                process.parts, exchanges, bytes, messages, message_bytes);
+    while (all_layouts)
+        homing_layout_free(all_layouts);
+    for (int part = 0; part < process.parts; part++) {
+        part_state* state = &process.state[part];
+        for (int turn = 0; turn < 2; turn++)
+            free(state->buffer[turn].data);
+        for (int slot = 0; slot < state->slots; slot++)
+            free(state->copies[slot].data);
+        free(state->copies);
+    }
+    free(process.state);
+    process.state = NULL;
+    process.parts = 0;
+}
+
+void homing_start(void) {
+    if (process.started) return;
+    process.started = 1;
+#ifdef HOMING_MPI
+    int provided = MPI_THREAD_SINGLE, initialized;
+    MPI_Initialized(&initialized);
+    if (!initialized)
+        MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+    else
+        MPI_Query_thread(&provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &process.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &process.ranks);
+    if (process.rank > 0) { /* every rank runs the serial code; one of them is heard */
+        const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        if (nowhere < 0 || dup2(nowhere, STDOUT_FILENO) < 0) fail("/dev/null cannot be opened");
+        close(nowhere);
+    }
+#endif
+#ifdef _OPENMP
+    process.threads = omp_get_max_threads();
+    omp_set_dynamic(0);
+#endif
+#ifdef HOMING_MPI
+    int least, most;
+    MPI_Allreduce(&process.threads, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    MPI_Allreduce(&process.threads, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (least != most)
+        fail("ranks with %d to %d threads: set OMP_NUM_THREADS to one number for all", least, most);
+    if (process.threads > 1 && provided < MPI_THREAD_FUNNELED)
+        fail("this MPI library allows no threads: set OMP_NUM_THREADS=1");
+#endif
+    process.parts = process.ranks * process.threads;
+    process.state = need(calloc((size_t)process.parts, sizeof *process.state));
+    atexit(at_end);
+}
+
+int homing_rank(void) {
+    homing_start();
+    return process.rank;
+}
+
+int homing_threads(void) {
+    homing_start();
+    return process.threads;
+}
+
+int homing_part_count(void) {
+    homing_start();
+    return process.parts;
+}
+
+int homing_first_part(void) {
+    homing_start();
+    return process.rank * process.threads;
+}
+
+int homing_last_part(void) { return homing_first_part() + process.threads - 1; }
+
+int homing_part(void) {
+#ifdef _OPENMP
+    if (omp_get_num_threads() != process.threads)
+        fail("a parallel region has %d threads where the arrays have %d parts a process: OMP_THREAD_LIMIT, "
+             "OMP_DYNAMIC and nested regions must leave it all of them",
+             omp_get_num_threads(), process.threads);
+    return process.rank * process.threads + omp_get_thread_num();
+#else
+    return process.rank;
+#endif
+}
+
+void homing_exchanged(long* exchanges, long* bytes, long* messages, long* message_bytes) {
+    *exchanges = *bytes = 0;
+    for (int part = 0; part < process.parts; part++) {
+        const part_state* state = &process.state[part];
+        if ((long)state->exchanges > *exchanges) *exchanges = (long)state->exchanges;
+        *bytes += state->bytes;
+    }
+    *messages = process.messages;
+    *message_bytes = process.message_bytes;
+}
+
+static void barrier(void) {
+#ifdef _OPENMP
+#pragma omp barrier
+#endif
+}
+
+/* --- distributions ------------------------------------------------------------------------------------ */
+
+static int distributed(const homing_dimension* d) { return d->kind != HOMING_STAR; }
+
+/* Fills in the extents of the grid that were left open, the largest factors first. */
+static void complete_grid(homing_layout* layout) {
+    int open_dimensions = 0, left = homing_part_count();
+    for (int i = 0; i < layout->rank; i++) {
+        homing_dimension* d = &layout->dimension[i];
+        if (!distributed(d)) {
+            d->parts = 1;
+        } else if (d->parts > 0) {
+            left /= (int)d->parts > left ? left : (int)d->parts;
+        } else {
+            open_dimensions++;
+        }
+    }
+    long product = 1;
+    for (int i = 0; i < layout->rank; i++) {
+        homing_dimension* d = &layout->dimension[i];
+        if (distributed(d) && d->parts <= 0) {
+            /* The smallest factor of what is left that is at least its open_dimensions-th root. */
+            long factor = 1;
+            for (;; factor++) {
+                long power = 1;
+                for (int k = 0; k < open_dimensions; k++)
+                    power *= factor;
+                if (left % factor == 0 && power >= left) break;
+            }
+            d->parts = factor;
+            left /= (int)factor;
+            open_dimensions--;
+        }
+        layout->grid_stride[i] = (int)product;
+        product *= d->parts;
+    }
+    if (product > homing_part_count())
+        fail("array '%s' is distributed over %ld processors, the program runs with %d", layout->name, product,
+             homing_part_count());
+    layout->parts = (int)product;
+}
+
+homing_layout* homing_layout_create(const char* name, int language, int rank, size_t element,
+                                    const homing_dimension* dimensions, const long* sizes) {
+    homing_layout* layout = need(calloc(1, sizeof *layout));
+    layout->next = all_layouts;
+    if (all_layouts) all_layouts->previous = layout;
+    all_layouts = layout;
+    snprintf(layout->name, sizeof layout->name, "%s", name);
+    layout->language = language;
+    layout->rank = rank;
+    layout->element = element;
+    memcpy(layout->dimension, dimensions, (size_t)rank * sizeof *dimensions);
+    complete_grid(layout);
+    for (int i = 0; i < rank; i++) {
+        homing_dimension* d = &layout->dimension[i];
+        if (d->kind == HOMING_CYCLIC && d->argument < 1)
+            fail("array '%s', dimension %d: CYCLIC(%ld)", layout->name, i + 1, d->argument);
+        if (distributed(d) && d->lower <= d->upper &&
+            (d->lower + d->offset < d->template_lower || d->upper + d->offset > d->template_upper))
+            fail("array '%s', dimension %d: %ld to %ld do not lie inside the template's %ld to %ld",
+                 layout->name, i + 1, d->lower + d->offset, d->upper + d->offset, d->template_lower,
+                 d->template_upper);
+        if (d->kind != HOMING_GEN_BLOCK) continue;
+        /* argument: how many sizes the program gave. Parts beyond get nothing; with fewer parts, the last one
+         * gets what is left. */
+        long* bounds = need(malloc((size_t)(d->parts + 1) * sizeof *bounds));
+        bounds[0] = d->template_lower;
+        for (long part = 1; part <= d->parts; part++)
+            bounds[part] = d->template_lower;
+        for (long index = 0, at = d->template_lower; index < d->argument; index++) {
+            if (sizes[index] < 0)
+                fail("array '%s', dimension %d: a GEN_BLOCK size of %ld", layout->name, i + 1, sizes[index]);
+            at += sizes[index];
+            for (long part = index < d->parts ? index : d->parts - 1; part < d->parts; part++)
+                bounds[part + 1] = at;
+        }
+        if (bounds[d->parts] <= d->template_upper)
+            fail("array '%s', dimension %d: the GEN_BLOCK sizes of %ld parts hold %ld of %ld elements",
+                 layout->name, i + 1, d->parts, bounds[d->parts] - d->template_lower,
+                 d->template_upper - d->template_lower + 1);
+        layout->bounds[i] = bounds;
+        sizes += d->argument;
+    }
+    if (language == HOMING_C) layout->memory = need(calloc((size_t)process.parts, sizeof(void*)));
+    return layout;
+}
+
+homing_layout* homing_layout_free(homing_layout* layout) {
+    if (!layout) return NULL;
+    if (layout->previous)
+        layout->previous->next = layout->next;
+    else
+        all_layouts = layout->next;
+    if (layout->next) layout->next->previous = layout->previous;
+    for (int i = 0; i < layout->rank; i++)
+        free(layout->bounds[i]);
+    for (int part = 0; layout->memory && part < process.parts; part++)
+        free(layout->memory[part]);
+    free(layout->memory);
+    free(layout);
+    return NULL;
+}
+
+static long coordinate(const homing_layout* layout, int part, int i) {
+    return part / layout->grid_stride[i] % layout->dimension[i].parts;
+}
+
+static range overlap(range a, range b) {
+    const range both = {a.low > b.low ? a.low : b.low, a.high < b.high ? a.high : b.high};
+    return both;
+}
+
+static const range nothing = {0, -1};
+
+/* What a part owns in a dimension that is not CYCLIC. */
+static range own_range(const homing_layout* layout, int part, int i) {
+    const homing_dimension* d = &layout->dimension[i];
+    const range all = {d->lower, d->upper};
+    if (part >= layout->parts) return nothing;
+    if (d->kind == HOMING_STAR) return all;
+    const long at = coordinate(layout, part, i);
+    range own;
+    if (d->kind == HOMING_GEN_BLOCK) {
+        own.low = layout->bounds[i][at];
+        own.high = layout->bounds[i][at + 1] - 1;
+    } else {
+        const long extent = d->template_upper - d->template_lower + 1;
+        const long block = extent > 0 ? (extent + d->parts - 1) / d->parts : 0;
+        own.low = d->template_lower + at * block;
+        own.high = own.low + block - 1;
+    }
+    own.low -= d->offset;
+    own.high -= d->offset;
+    own = overlap(own, all);
+    if (own.low > own.high) return nothing;
+    return own;
+}
+
+/* CYCLIC: the part's first index not below `index`, beyond the upper bound when there is none. */
+long homing_next(const homing_layout* layout, int part, int i, long index) {
+    const homing_dimension* d = &layout->dimension[i];
+    if (part >= layout->parts) return d->upper + 1;
+    if (d->kind != HOMING_CYCLIC) {
+        const range own = own_range(layout, part, i);
+        if (own.low > own.high || index > own.high) return d->upper + 1;
+        return index < own.low ? own.low : index;
+    }
+    if (index < d->lower) index = d->lower;
+    const long k = d->argument, round = k * d->parts;
+    const long at = index + d->offset - d->template_lower;
+    const long begin = at / round * round + coordinate(layout, part, i) * k;
+    if (at < begin) return index + (begin - at);
+    if (at < begin + k) return index;
+    return index + (begin + round - at);
+}
+
+long homing_stride(const homing_layout* layout, int i) {
+    return layout->dimension[i].argument * layout->dimension[i].parts;
+}
+
+long homing_block_end(const homing_layout* layout, int part, int i, long index) {
+    const homing_dimension* d = &layout->dimension[i];
+    if (d->kind != HOMING_CYCLIC) return own_range(layout, part, i).high;
+    const long at = index + d->offset - d->template_lower;
+    return index + (d->argument - 1 - at % d->argument);
+}
+
+/* CYCLIC: elements before `index` that the part owns, counted from the beginning of the template. */
+static long cyclic_position(const homing_layout* layout, int i, long index) {
+    const homing_dimension* d = &layout->dimension[i];
+    const long at = index + d->offset - d->template_lower;
+    return at / (d->argument * d->parts) * d->argument + at % d->argument;
+}
+
+static long local_origin(const homing_layout* layout) { return layout->language == HOMING_FORTRAN; }
+
+/* CYCLIC: positions count from the part's first index inside the array (not of the template). */
+static long local_position(const homing_layout* layout, int part, int i, long index) {
+    const long first = homing_next(layout, part, i, layout->dimension[i].lower);
+    return cyclic_position(layout, i, index) - cyclic_position(layout, i, first);
+}
+
+long homing_local(const homing_layout* layout, int part, int i, long index) {
+    if (layout->dimension[i].kind != HOMING_CYCLIC) return index;
+    return local_position(layout, part, i, index) + local_origin(layout);
+}
+
+int homing_owns(const homing_layout* layout, int part, int i, long index) {
+    const homing_dimension* d = &layout->dimension[i];
+    if (index < d->lower || index > d->upper) return 0;
+    if (d->kind == HOMING_CYCLIC) return homing_next(layout, part, i, index) == index;
+    const range own = own_range(layout, part, i);
+    return own.low <= index && index <= own.high;
+}
+
+static long cyclic_count(const homing_layout* layout, int part, int i) {
+    const homing_dimension* d = &layout->dimension[i];
+    long count = 0, index = homing_next(layout, part, i, d->lower);
+    if (index > d->upper) return 0;
+    const long round = homing_stride(layout, i);
+    /* Whole rounds, and then what is left block by block. */
+    const long last = d->upper;
+    const long rounds = (last - index) / round;
+    count = rounds * d->argument;
+    index += rounds * round;
+    while (index <= last) {
+        count++;
+        index = homing_next(layout, part, i, index + 1);
+    }
+    return count;
+}
+
+/* What a part stores, in the coordinates of its memory. */
+static range stored_range(const homing_layout* layout, int part, int i) {
+    const homing_dimension* d = &layout->dimension[i];
+    if (d->kind == HOMING_CYCLIC) {
+        const range local = {local_origin(layout), local_origin(layout) + cyclic_count(layout, part, i) - 1};
+        return local;
+    }
+    const range own = own_range(layout, part, i), all = {d->lower, d->upper};
+    if (own.low > own.high || d->kind == HOMING_STAR) return own;
+    const range wide = {own.low - d->shadow_low, own.high + d->shadow_high};
+    return overlap(wide, all);
+}
+
+long homing_lower(const homing_layout* layout, int i) { return layout->dimension[i].lower; }
+
+long homing_upper(const homing_layout* layout, int i) { return layout->dimension[i].upper; }
+
+long homing_template_lower(const homing_layout* layout, int i) { return layout->dimension[i].template_lower; }
+
+long homing_template_upper(const homing_layout* layout, int i) { return layout->dimension[i].template_upper; }
+
+void homing_together(const homing_layout* layout, int i, const homing_layout* other, int j) {
+    const homing_dimension *a = &layout->dimension[i], *b = &other->dimension[j];
+    const int same = a->kind == b->kind && a->argument == b->argument && a->parts == b->parts &&
+                     a->template_lower == b->template_lower && a->template_upper == b->template_upper &&
+                     layout->grid_stride[i] == other->grid_stride[j];
+    if (!same)
+        fail("'%s', dimension %d, and '%s', dimension %d, are used together and lie apart: ALIGN them",
+             layout->name, i + 1, other->name, j + 1);
+}
+
+void homing_same_bounds(const homing_layout* layout, int i, long lower, long upper) {
+    const homing_dimension* d = &layout->dimension[i];
+    if (d->lower != lower || d->upper != upper)
+        fail("'%s', dimension %d, is %ld to %ld and a procedure that gets it declares %ld to %ld",
+             layout->name, i + 1, d->lower, d->upper, lower, upper);
+}
+
+long homing_low(const homing_layout* layout, int part, int i) { return stored_range(layout, part, i).low; }
+
+long homing_high(const homing_layout* layout, int part, int i) { return stored_range(layout, part, i).high; }
+
+long homing_own_low(const homing_layout* layout, int part, int i) { return own_range(layout, part, i).low; }
+
+long homing_own_high(const homing_layout* layout, int part, int i) { return own_range(layout, part, i).high; }
+
+size_t homing_part_bytes(const homing_layout* layout, int part) {
+    size_t bytes = layout->element;
+    for (int i = 0; i < layout->rank; i++) {
+        const range stored = stored_range(layout, part, i);
+        bytes *= stored.high < stored.low ? 0 : (size_t)(stored.high - stored.low + 1);
+    }
+    return bytes;
+}
+
+/* --- copying ------------------------------------------------------------------------------------------ */
+
+/* A walk over the elements of a part that lie inside a box, in the order of its memory. */
+typedef enum copy_mode {
+    PART_TO_PACKED,
+    PACKED_TO_PART,
+    PART_TO_ARRAY,
+    ARRAY_TO_PART,
+    PACKED_TO_ARRAY,
+    ARRAY_TO_PACKED,
+    ONES_TO_PART
+} copy_mode;
+typedef struct walk {
+    const homing_layout* layout;
+    int part;
+    int owned_only; /* leave the shadow out */
+    range box[HOMING_RANK_MAX];
+    range stored[HOMING_RANK_MAX];
+    size_t stride[HOMING_RANK_MAX]; /* bytes, in the part */
+    range array[HOMING_RANK_MAX];   /* bounds of the array on the other side */
+    size_t array_stride[HOMING_RANK_MAX];
+    char* packed; /* where the next element of contiguous memory on the other side is */
+    copy_mode mode;
+} walk;
+
+static void strides(const homing_layout* layout, const range* ranges, size_t* stride) {
+    size_t bytes = layout->element;
+    for (int step = 0; step < layout->rank; step++) {
+        const int i = layout->language == HOMING_FORTRAN ? step : layout->rank - 1 - step;
+        stride[i] = bytes;
+        bytes *= ranges[i].high < ranges[i].low ? 0 : (size_t)(ranges[i].high - ranges[i].low + 1);
+    }
+}
+
+/* The dimension that comes `depth` steps before the contiguous one. */
+static int dimension_at(const homing_layout* layout, int depth) {
+    return layout->language == HOMING_FORTRAN ? depth : layout->rank - 1 - depth;
+}
+
+static void copy_run(walk* w, char* part_at, char* array_at, size_t bytes) {
+    switch (w->mode) {
+    case PART_TO_PACKED:
+        memcpy(w->packed, part_at, bytes);
+        break;
+    case PACKED_TO_PART:
+        memcpy(part_at, w->packed, bytes);
+        break;
+    case PART_TO_ARRAY:
+        memcpy(array_at, part_at, bytes);
+        return;
+    case ARRAY_TO_PART:
+        memcpy(part_at, array_at, bytes);
+        return;
+    case PACKED_TO_ARRAY:
+        memcpy(array_at, w->packed, bytes);
+        break;
+    case ONES_TO_PART:
+        memset(part_at, 0xff, bytes);
+        return;
+    case ARRAY_TO_PACKED:
+        memcpy(w->packed, array_at, bytes);
+        break;
+    }
+    w->packed += bytes;
+}
+
+/* part_at or array_at is NULL where the mode has no such side. */
+static void walk_dimension(walk* w, int depth, char* part_at, char* array_at) {
+    const homing_layout* layout = w->layout;
+    const int i = dimension_at(layout, depth);
+    const homing_dimension* d = &layout->dimension[i];
+    range inside = w->box[i];
+    const int cyclic = d->kind == HOMING_CYCLIC;
+    if (!cyclic) {
+        if (w->owned_only) {
+            inside = overlap(inside, own_range(layout, w->part, i));
+        } else {
+            inside = overlap(inside, w->stored[i]);
+        }
+    }
+    long index = cyclic ? homing_next(layout, w->part, i, inside.low) : inside.low;
+    const long upper = inside.high < d->upper ? inside.high : d->upper;
+    while (index <= upper) {
+        /* A run of indices that follow each other in the part's memory. */
+        long run = upper - index + 1;
+        if (cyclic) {
+            const long at = index + d->offset - d->template_lower;
+            const long block = d->argument - at % d->argument;
+            if (d->parts > 1 && block < run) run = block;
+        }
+        const long local = cyclic ? local_position(layout, w->part, i, index) : index - w->stored[i].low;
+        char* part_run = part_at ? part_at + (size_t)local * w->stride[i] : NULL;
+        char* array_run = array_at ? array_at + (size_t)(index - w->array[i].low) * w->array_stride[i] : NULL;
+        if (depth == 0) {
+            copy_run(w, part_run, array_run, (size_t)run * layout->element);
+        } else {
+            for (long step = 0; step < run; step++)
+                walk_dimension(w, depth - 1, part_run ? part_run + (size_t)step * w->stride[i] : NULL,
+                               array_run ? array_run + (size_t)step * w->array_stride[i] : NULL);
+        }
+        index += run;
+        if (cyclic && index <= upper) index = homing_next(layout, w->part, i, index);
+    }
+}
+
+static void walk_prepare(walk* w, const homing_layout* layout, int part, const range* box, copy_mode mode) {
+    memset(w, 0, sizeof *w);
+    w->layout = layout;
+    w->part = part;
+    w->mode = mode;
+    memcpy(w->box, box, (size_t)layout->rank * sizeof *box);
+    for (int i = 0; i < layout->rank; i++)
+        w->stored[i] = stored_range(layout, part, i);
+    strides(layout, w->stored, w->stride);
+}
+
+/* Elements of a part inside a box to or from contiguous memory. */
+static void copy_packed(const homing_layout* layout, int part, void* memory, const range* box, char* packed,
+                        copy_mode mode, int owned_only) {
+    walk w;
+    walk_prepare(&w, layout, part, box, mode);
+    w.packed = packed;
+    w.owned_only = owned_only;
+    walk_dimension(&w, layout->rank - 1, memory, NULL);
+}
+
+/* What a part owns inside a box to or from an array with the bounds `bounds`; from `packed` (the elements as
+ * copy_packed leaves them) where the part's memory is out of reach. */
+static void copy_array(const homing_layout* layout, int part, void* memory, const range* box,
+                       const range* bounds, char* array, char* packed, copy_mode mode) {
+    walk w;
+    walk_prepare(&w, layout, part, box, mode);
+    memcpy(w.array, bounds, (size_t)layout->rank * sizeof *bounds);
+    strides(layout, w.array, w.array_stride);
+    w.packed = packed;
+    w.owned_only = 1;
+    walk_dimension(&w, layout->rank - 1, memory, array);
+}
+
+static void whole_box(const homing_layout* layout, range* box) {
+    for (int i = 0; i < layout->rank; i++) {
+        box[i].low = layout->dimension[i].lower;
+        box[i].high = layout->dimension[i].upper;
+    }
+}
+
+static int owns_nothing(const homing_layout* layout, int part) {
+    return part >= layout->parts || homing_part_bytes(layout, part) == 0;
+}
+
+void homing_clear(const homing_layout* layout, int part, void* memory, int zero) {
+    const size_t bytes = homing_part_bytes(layout, part);
+    if (bytes == 0) return;
+    if (zero) {
+        memset(memory, 0, bytes);
+    } else {
+        for (size_t at = 0; at < bytes; at += 4096) /* a page is the smallest that any machine has */
+            ((volatile char*)memory)[at] = 0;
+    }
+    for (int i = 0; i < layout->rank; i++) {
+        if (layout->dimension[i].kind == HOMING_CYCLIC) continue;
+        const range own = own_range(layout, part, i), stored = stored_range(layout, part, i);
+        const range sides[] = {{stored.low, own.low - 1}, {own.high + 1, stored.high}};
+        for (int side = 0; side < 2; side++) {
+            range box[HOMING_RANK_MAX];
+            whole_box(layout, box);
+            box[i] = sides[side];
+            if (box[i].low <= box[i].high) copy_packed(layout, part, memory, box, NULL, ONES_TO_PART, 0);
+        }
+    }
+}
+
+void homing_collect(const homing_layout* layout, int part, const void* memory, void* whole) {
+    range box[HOMING_RANK_MAX];
+    if (owns_nothing(layout, part)) return;
+    whole_box(layout, box);
+    copy_array(layout, part, (void*)(uintptr_t)memory, box, box, whole, NULL, PART_TO_ARRAY);
+}
+
+void homing_scatter(const homing_layout* layout, int part, void* memory, const void* whole) {
+    range box[HOMING_RANK_MAX];
+    if (owns_nothing(layout, part)) return;
+    whole_box(layout, box);
+    copy_array(layout, part, memory, box, box, (char*)(uintptr_t)whole, NULL, ARRAY_TO_PART);
+}
+
+/* --- C's parts ----------------------------------------------------------------------------------------- */
+
+void homing_allocate(homing_layout* layout, int part, int zero) {
+    const size_t bytes = homing_part_bytes(layout, part);
+    layout->memory[part] = need(malloc(bytes ? bytes : 1));
+    homing_clear(layout, part, layout->memory[part], zero);
+}
+
+size_t homing_width(const homing_layout* layout, int part, int i) {
+    const range stored = stored_range(layout, part, i);
+    return homing_at_least_one(stored.high - stored.low + 1);
+}
+
+/* Where index 0 (in all dimensions) would be, for memory of the shape low..low + width - 1. The address may
+ * lie outside of all memory: it is a number until an index brings it back. */
+static void* moved(const homing_layout* layout, void* memory, const long* low, const size_t* width) {
+    uintptr_t address = (uintptr_t)memory;
+    size_t stride = layout->element;
+    for (int i = layout->rank - 1; i >= 0; i--) {
+        address -= (uintptr_t)low[i] * stride;
+        stride *= width[i];
+    }
+    return (void*)address;
+}
+
+void homing_leave(homing_layout* layout, int part, void* base) {
+    (void)layout;
+    (void)part;
+    (void)base;
+}
+
+void* homing_enter(homing_layout* layout, int part) {
+    long low[HOMING_RANK_MAX];
+    size_t width[HOMING_RANK_MAX];
+    for (int i = 0; i < layout->rank; i++) {
+        low[i] = stored_range(layout, part, i).low;
+        width[i] = homing_width(layout, part, i);
+    }
+    return moved(layout, layout->memory[part], low, width);
+}
+
+void* homing_nowhere(void) {
+    static char nowhere;
+    return &nowhere;
+}
+
+static size_t whole_bytes(const homing_layout* layout) {
+    size_t bytes = layout->element;
+    for (int i = 0; i < layout->rank; i++) {
+        const long count = layout->dimension[i].upper - layout->dimension[i].lower + 1;
+        bytes *= count < 0 ? 0 : (size_t)count;
+    }
+    return bytes ? bytes : 1;
+}
+
+void* homing_gather(homing_layout* layout) {
+    void* whole = need(malloc(whole_bytes(layout)));
+    for (int part = homing_first_part(); part <= homing_last_part(); part++)
+        homing_collect(layout, part, layout->memory[part], whole);
+    homing_share(layout, whole);
+    return whole;
+}
+
+void* homing_release(homing_layout* layout, void* whole, int changed) {
+    for (int part = homing_first_part(); changed && part <= homing_last_part(); part++)
+        homing_scatter(layout, part, layout->memory[part], whole);
+    free(whole);
+    return homing_nowhere();
+}
+
+void* homing_gather_inside(homing_layout* layout, int part, const void* base) {
+    (void)base;
+    if (part == homing_first_part()) layout->whole = need(malloc(whole_bytes(layout)));
+    barrier();
+    homing_collect(layout, part, layout->memory[part], layout->whole);
+    barrier();
+    if (part == homing_first_part()) homing_share(layout, layout->whole);
+    barrier();
+    return layout->whole;
+}
+
+void homing_scatter_inside(homing_layout* layout, int part, void* base) {
+    (void)base;
+    barrier();
+    homing_scatter(layout, part, layout->memory[part], layout->whole);
+}
+
+void homing_release_inside(homing_layout* layout, int part) {
+    barrier();
+    if (part == homing_first_part()) free(layout->whole);
+}
+
+void* homing_broadcast_copy(homing_layout* layout, int part, const void* memory, const long* low,
+                            const long* high, int slot) {
+    part_state* state = &process.state[part];
+    if (slot > state->slots) {
+        state->copies = need(realloc(state->copies, (size_t)slot * sizeof *state->copies));
+        memset(state->copies + state->slots, 0, (size_t)(slot - state->slots) * sizeof *state->copies);
+        state->slots = slot;
+    }
+    exchange_buffer* copy = &state->copies[slot - 1];
+    size_t bytes = layout->element, width[HOMING_RANK_MAX];
+    for (int i = 0; i < layout->rank; i++) {
+        width[i] = homing_at_least_one(high[i] - low[i] + 1);
+        bytes *= width[i];
+    }
+    if (copy->bytes < bytes) {
+        free(copy->data);
+        copy->data = need(malloc(bytes));
+        copy->bytes = bytes;
+    }
+    homing_broadcast(layout, part, memory, low, high, copy->data);
+    return moved(layout, copy->data, low, width);
+}
+
+/* --- exchange ----------------------------------------------------------------------------------------- */
+
+/* What all parts agree on for one exchange. Which part needs what is computed from it by everyone, so nobody
+ * asks anybody. */
+typedef struct exchange {
+    homing_layout* layout;
+    const homing_layout* home;
+    int count;
+    const homing_extent* boxes; /* fetch and push */
+    const range* fixed;         /* broadcast: the same box for all, the owner included */
+    int push;                   /* the sender is the one that wrote, not the owner */
+} exchange;
+
+/* What `part` touches of box `b`; 0 when that is nothing. */
+static int touched(const exchange* x, int part, int b, range* box) {
+    if (x->fixed) {
+        memcpy(box, x->fixed, (size_t)x->layout->rank * sizeof *box);
+        return 1;
+    }
+    for (int i = 0; i < x->layout->rank; i++) {
+        const homing_extent* e = &x->boxes[b * x->layout->rank + i];
+        range loop = {e->first, e->last};
+        if (e->follow) {
+            range own = own_range(x->home, part, (int)e->follow - 1);
+            own.low -= e->home;
+            own.high -= e->home;
+            loop = overlap(loop, own);
+        }
+        if (loop.low > loop.high) return 0;
+        box[i].low = loop.low + e->low;
+        box[i].high = loop.high + e->high;
+        const range all = {x->layout->dimension[i].lower, x->layout->dimension[i].upper};
+        box[i] = overlap(box[i], all);
+        if (box[i].low > box[i].high) return 0;
+    }
+    return 1;
+}
+
+/* The part of `box` that `owner` owns; 0 when that is nothing. CYCLIC dimensions stay as they are, and are
+ * sorted out element by element. */
+static int owned_inside(const homing_layout* layout, int owner, range* box, size_t* bytes) {
+    if (owner >= layout->parts) return 0;
+    size_t count = layout->element;
+    for (int i = 0; i < layout->rank; i++) {
+        if (layout->dimension[i].kind == HOMING_CYCLIC) {
+            size_t inside = 0;
+            long index = homing_next(layout, owner, i, box[i].low);
+            while (index <= box[i].high) {
+                inside++;
+                if (index == box[i].high) break;
+                index = homing_next(layout, owner, i, index + 1);
+            }
+            count *= inside;
+        } else {
+            box[i] = overlap(box[i], own_range(layout, owner, i));
+            count *= box[i].low > box[i].high ? 0 : (size_t)(box[i].high - box[i].low + 1);
+        }
+        if (count == 0) return 0;
+    }
+    *bytes = count;
+    return 1;
+}
+
+/* One contiguous piece of a sender's buffer. */
+typedef struct piece {
+    int box, receiver;
+    range elements[HOMING_RANK_MAX];
+    size_t offset, bytes;
+    int again; /* the same elements as an earlier piece: they are in the buffer once */
+} piece;
+
+typedef struct pieces {
+    piece* list;
+    int count;
+    size_t bytes;
+} pieces;
+
+/* What `sender` puts into its buffer. A box that several receivers need is there once. */
+static void sender_pieces(const exchange* x, int sender, pieces* all) {
+    const homing_layout* layout = x->layout;
+    all->list = need(malloc(sizeof(piece) * (size_t)x->count * (size_t)process.parts));
+    all->count = 0;
+    all->bytes = 0;
+    for (int b = 0; b < x->count; b++) {
+        const int first_of_box = all->count;
+        for (int receiver = 0; receiver < process.parts; receiver++) {
+            piece* p = &all->list[all->count];
+            if (receiver == sender && !x->fixed) continue;
+            if (!touched(x, x->push ? sender : receiver, b, p->elements)) continue;
+            if (!owned_inside(layout, x->push ? receiver : sender, p->elements, &p->bytes)) continue;
+            p->box = b;
+            p->receiver = receiver;
+            p->offset = all->bytes;
+            p->again = 0;
+            for (int earlier = first_of_box; earlier < all->count && !x->push; earlier++) {
+                const piece* e = &all->list[earlier];
+                if (memcmp(e->elements, p->elements, (size_t)layout->rank * sizeof(range)) == 0) {
+                    p->offset = e->offset;
+                    p->again = 1;
+                    break;
+                }
+            }
+            if (!p->again) all->bytes += (p->bytes + 15) & ~(size_t)15;
+            all->count++;
+        }
+    }
+}
+
+static char* buffer_of(int part, int turn, size_t bytes) {
+    exchange_buffer* buffer = &process.state[part].buffer[turn];
+    if (buffer->bytes < bytes) {
+        /* Nobody reads it any more: readers of two exchanges ago have passed the barrier of the last one. */
+        free(buffer->data);
+        buffer->bytes = bytes + bytes / 2 + 64;
+        buffer->data = need(malloc(buffer->bytes));
+    }
+    return buffer->data;
+}
+
+static void check_stored(const exchange* x, int part, const range* box) {
+    for (int i = 0; i < x->layout->rank; i++) {
+        if (x->layout->dimension[i].kind == HOMING_CYCLIC) continue;
+        const range stored = stored_range(x->layout, part, i);
+        if (box[i].low < stored.low || box[i].high > stored.high)
+            fail("array '%s', dimension %d: part %d needs %ld to %ld and its shadow ends at %ld and %ld: "
+                 "declare a wider SHADOW",
+                 x->layout->name, i + 1, part, box[i].low, box[i].high, stored.low, stored.high);
+    }
+}
+
+#ifdef HOMING_MPI
+/* Mirrors the pieces of other ranks' buffers that parts of this rank need. */
+static void mirror(const exchange* x, int turn) {
+    int pending = 0, capacity = 64;
+    MPI_Request* requests = need(malloc(sizeof *requests * (size_t)capacity));
+    for (int sender = 0; sender < process.parts; sender++) {
+        const int from = sender / process.threads;
+        pieces all;
+        sender_pieces(x, sender, &all);
+        char* buffer = all.count ? buffer_of(sender, turn, all.bytes) : NULL;
+        for (int at = 0; at < all.count; at++) {
+            const piece* p = &all.list[at];
+            const int to = p->receiver / process.threads;
+            if (from == to || (from != process.rank && to != process.rank)) continue;
+            int had = 0; /* another thread of that rank gets the same elements */
+            for (int earlier = 0; earlier < at && p->again; earlier++)
+                had |= all.list[earlier].offset == p->offset &&
+                       all.list[earlier].receiver / process.threads == to;
+            if (had) continue;
+            if (p->bytes > INT32_MAX) fail("array '%s': a message of %zu bytes", x->layout->name, p->bytes);
+            if (pending == capacity) {
+                capacity *= 2;
+                requests = need(realloc(requests, sizeof *requests * (size_t)capacity));
+            }
+            if (from == process.rank) {
+                MPI_Isend(buffer + p->offset, (int)p->bytes, MPI_BYTE, to, sender, MPI_COMM_WORLD,
+                          &requests[pending++]);
+                process.messages++;
+                process.message_bytes += (long)p->bytes;
+            } else {
+                MPI_Irecv(buffer + p->offset, (int)p->bytes, MPI_BYTE, from, sender, MPI_COMM_WORLD,
+                          &requests[pending++]);
+            }
+        }
+        free(all.list);
+    }
+    MPI_Waitall(pending, requests, MPI_STATUSES_IGNORE);
+    free(requests);
+}
+#endif
+
+/* Packs, waits, and leaves the turn whose buffers hold the pieces. */
+static int publish(const exchange* x, int part, const void* memory) {
+    part_state* state = &process.state[part];
+    const int turn = (int)(state->exchanges++ & 1);
+    pieces all;
+    sender_pieces(x, part, &all);
+    if (all.count) {
+        char* buffer = buffer_of(part, turn, all.bytes);
+        for (int at = 0; at < all.count; at++) {
+            const piece* p = &all.list[at];
+            if (p->again) continue;
+            if (x->push) check_stored(x, part, p->elements);
+            copy_packed(x->layout, part, (void*)(uintptr_t)memory, p->elements, buffer + p->offset,
+                        PART_TO_PACKED, !x->push);
+            state->bytes += (long)p->bytes;
+        }
+    }
+    free(all.list);
+    barrier();
+#ifdef HOMING_MPI
+    if (process.ranks > 1) {
+        if (part == homing_first_part()) mirror(x, turn);
+        barrier();
+    }
+#endif
+    return turn;
+}
+
+/* Takes the pieces that `part` receives: into its shadow, its own elements, or (broadcast) into `target`. */
+static void receive(const exchange* x, int part, int turn, void* memory, char* target) {
+    const homing_layout* layout = x->layout;
+    for (int sender = 0; sender < process.parts; sender++) {
+        if (sender == part && !x->fixed) continue;
+        int any = 0;
+        for (int b = 0; b < x->count && !any; b++) {
+            range box[HOMING_RANK_MAX];
+            size_t bytes;
+            any = touched(x, x->push ? sender : part, b, box) &&
+                  owned_inside(layout, x->push ? part : sender, box, &bytes);
+        }
+        if (!any) continue;
+        pieces all;
+        sender_pieces(x, sender, &all);
+        for (int at = 0; at < all.count; at++) {
+            const piece* p = &all.list[at];
+            if (p->receiver != part) continue;
+            char* from = process.state[sender].buffer[turn].data + p->offset;
+            if (x->fixed) {
+                copy_array(layout, sender, NULL, x->fixed, x->fixed, target, from, PACKED_TO_ARRAY);
+            } else {
+                if (!x->push) check_stored(x, part, p->elements);
+                copy_packed(layout, part, memory, p->elements, from, PACKED_TO_PART, x->push);
+            }
+        }
+        free(all.list);
+    }
+}
+
+/* C passes homing_enter's pointer, so that compilers see it used; the memory itself is known here. */
+static void* memory_of(const homing_layout* layout, int part, const void* given) {
+    return layout->memory ? layout->memory[part] : (void*)(uintptr_t)given;
+}
+
+void homing_fetch(homing_layout* layout, const homing_layout* home, int part, void* memory, int count,
+                  const homing_extent* boxes) {
+    const exchange x = {layout, home, count, boxes, NULL, 0};
+    memory = memory_of(layout, part, memory);
+    receive(&x, part, publish(&x, part, memory), memory, NULL);
+}
+
+void homing_push(homing_layout* layout, const homing_layout* home, int part, void* memory, int count,
+                 const homing_extent* boxes) {
+    const exchange x = {layout, home, count, boxes, NULL, 1};
+    memory = memory_of(layout, part, memory);
+    receive(&x, part, publish(&x, part, memory), memory, NULL);
+}
+
+void homing_broadcast(homing_layout* layout, int part, const void* memory, const long* low, const long* high,
+                      void* target) {
+    range box[HOMING_RANK_MAX];
+    for (int i = 0; i < layout->rank; i++) {
+        const homing_dimension* d = &layout->dimension[i];
+        if (low[i] <= high[i] && (low[i] < d->lower || high[i] > d->upper))
+            fail("array '%s', dimension %d: %ld to %ld of %ld to %ld", layout->name, i + 1, low[i], high[i],
+                 d->lower, d->upper);
+        box[i].low = low[i];
+        box[i].high = high[i];
+    }
+    const exchange x = {layout, layout, 1, NULL, box, 0};
+    receive(&x, part, publish(&x, part, memory_of(layout, part, memory)), NULL, target);
+}
+
+/* --- between ranks, in serial code -------------------------------------------------------------------- */
+
+void homing_share(const homing_layout* layout, void* whole) {
+#ifdef HOMING_MPI
+    if (process.ranks == 1) return;
+    range box[HOMING_RANK_MAX];
+    for (int part = 0; part < process.parts; part++) {
+        const int from = part / process.threads;
+        size_t bytes;
+        whole_box(layout, box);
+        if (!owned_inside(layout, part, box, &bytes)) continue;
+        whole_box(layout, box);
+        if (bytes > INT32_MAX)
+            fail("array '%s': a part of %zu bytes is too large for one message", layout->name, bytes);
+        char* packed = need(malloc(bytes));
+        if (from == process.rank) {
+            process.messages += process.ranks - 1;
+            process.message_bytes += (long)bytes * (process.ranks - 1);
+            copy_array(layout, part, NULL, box, box, whole, packed, ARRAY_TO_PACKED);
+        }
+        MPI_Bcast(packed, (int)bytes, MPI_BYTE, from, MPI_COMM_WORLD);
+        if (from != process.rank) copy_array(layout, part, NULL, box, box, whole, packed, PACKED_TO_ARRAY);
+        free(packed);
+    }
+#else
+    (void)layout;
+    (void)whole;
+#endif
+}
+
+void homing_reduce(void* value, int count, int type, int operation) {
+#ifdef HOMING_MPI
+    static const MPI_Op operations[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_LAND, MPI_LOR};
+    const MPI_Datatype types[] = {MPI_INT, MPI_LONG, MPI_FLOAT, MPI_DOUBLE};
+    MPI_Allreduce(MPI_IN_PLACE, value, count, types[type], operations[operation], MPI_COMM_WORLD);
+#else
+    (void)value;
+    (void)count;
+    (void)type;
+    (void)operation;
+#endif
+}
+
+void homing_share_bytes(void* value, size_t bytes) {
+#ifdef HOMING_MPI
+    MPI_Bcast(value, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+#else
+    (void)value;
+    (void)bytes;
+#endif
+}
+
+/* --- pages of a shared array ---------------------------------------------------------------------------- */
+
+/* libhoming's; a program that is linked without it keeps its pages where they are. */
+extern int homing_place_on_node(const void* start, size_t bytes, int node) __attribute__((weak));
+
+int homing_owner(const homing_layout* layout, const long* indices) {
+    int owner = 0;
+    for (int i = 0; i < layout->rank; i++) {
+        const homing_dimension* d = &layout->dimension[i];
+        if (d->kind == HOMING_STAR) continue;
+        const long at = indices[i] + d->offset - d->template_lower;
+        long coordinate_of = 0;
+        if (d->kind == HOMING_CYCLIC) {
+            coordinate_of = at / d->argument % d->parts;
+        } else if (d->kind == HOMING_BLOCK) {
+            const long extent = d->template_upper - d->template_lower + 1;
+            coordinate_of = at / ((extent + d->parts - 1) / d->parts);
+        } else {
+            while (coordinate_of + 1 < d->parts &&
+                   layout->bounds[i][coordinate_of + 1] <= at + d->template_lower)
+                coordinate_of++;
+        }
+        owner += (int)coordinate_of * layout->grid_stride[i];
+    }
+    return owner;
+}
+
+/* The owner of the element that lies `element` elements behind the first. */
+static int owner_at(const homing_layout* layout, long element) {
+    long indices[HOMING_RANK_MAX];
+    for (int step = 0; step < layout->rank; step++) {
+        const int i = layout->language == HOMING_FORTRAN ? step : layout->rank - 1 - step;
+        const long extent = layout->dimension[i].upper - layout->dimension[i].lower + 1;
+        indices[i] = layout->dimension[i].lower + element % extent;
+        element /= extent;
+    }
+    return homing_owner(layout, indices);
+}
+
+void homing_place(const homing_layout* layout, const void* memory) {
+    const long page = sysconf(_SC_PAGESIZE);
+    const uintptr_t begin = (uintptr_t)memory;
+    long elements = 1;
+    for (int i = 0; i < layout->rank; i++) {
+        const long extent = layout->dimension[i].upper - layout->dimension[i].lower + 1;
+        elements *= extent < 0 ? 0 : extent;
+    }
+    if (elements == 0) return;
+    int* nodes = need(calloc((size_t)process.parts, sizeof *nodes));
+#ifdef _OPENMP
+#pragma omp parallel num_threads(process.threads)
+#endif
+    {
+        unsigned cpu = 0, node = 0;
+        if (getcpu(&cpu, &node) == 0) nodes[homing_part()] = (int)node;
+    }
+    const uintptr_t end = begin + (uintptr_t)elements * layout->element;
+    const uintptr_t first = (begin + (uintptr_t)page - 1) / (uintptr_t)page * (uintptr_t)page;
+    uintptr_t run = first;
+    int run_node = -1;
+    long seen = 0, elsewhere = 0;
+    for (uintptr_t at = first; at + (uintptr_t)page <= end; at += (uintptr_t)page) {
+        const long low = (long)((at - begin) / layout->element);
+        const long count = page / (long)layout->element;
+        const int owner = owner_at(layout, low + count / 2);
+        /* A page with several owners: looked at in four places, which is enough to say it. */
+        for (long sample = 0; sample < 4 && count > 3; sample++) {
+            seen++;
+            elsewhere += owner_at(layout, low + sample * (count - 1) / 3) != owner;
+        }
+        if (nodes[owner] != run_node) {
+            if (run_node >= 0 && homing_place_on_node)
+                homing_place_on_node((const void*)run, at - run, run_node);
+            run = at;
+            run_node = nodes[owner];
+        }
+    }
+    const uintptr_t last = end / (uintptr_t)page * (uintptr_t)page;
+    if (run_node >= 0 && last > run && homing_place_on_node)
+        homing_place_on_node((const void*)run, last - run, run_node);
+    const char* wish = getenv("HOMING_PARTS");
+    if (first + (uintptr_t)page > end) {
+        if (wish && strcmp(wish, "statistics") == 0)
+            fprintf(stderr, "homing: array '%s' has no page of its own: it cannot be placed\n", layout->name);
+    } else if (elsewhere * 20 > seen) {
+        fprintf(stderr, "homing: array '%s': about %ld %% of its elements lie in pages of other owners\n",
+                layout->name, 100 * elsewhere / seen);
+    }
+    if (!homing_place_on_node)
+        fprintf(stderr, "homing: linked without libhoming: pages stay where they are\n");
+    free(nodes);
+}

@@ -1,0 +1,275 @@
+!> The Fortran interface of homing_parts.h, for programs that `homing translate` wrote. Dimensions count from 0, as there.
+module homing_parts
+  use, intrinsic :: iso_c_binding, only: homing_handle => c_ptr, homing_long => c_long, c_int, c_size_t, c_char, c_loc, &
+      & c_float, c_double, c_null_char
+  implicit none
+  private
+  public :: homing_handle, homing_long
+  public :: homing_start, homing_rank, homing_threads, homing_part_count, homing_first_part, homing_last_part, homing_part
+  public :: homing_layout_create, homing_layout_free, homing_lower, homing_upper, homing_template_lower
+  public :: homing_template_upper, homing_together, homing_same_bounds, homing_low, homing_high, homing_own_low
+  public :: homing_own_high, homing_next, homing_stride, homing_block_end, homing_local, homing_owns, homing_clear
+  public :: homing_fetch, homing_push, homing_broadcast, homing_collect, homing_scatter, homing_share, homing_reduce
+  public :: homing_share_value, homing_place
+
+  integer(c_int), parameter, public :: homing_sum = 0, homing_product = 1, homing_minimum = 2, homing_maximum = 3, &
+      & homing_and = 4, homing_or = 5
+
+  interface
+    subroutine homing_start() bind(c)
+    end subroutine
+    integer(c_int) function homing_rank() bind(c)
+      import :: c_int
+    end function
+    integer(c_int) function homing_threads() bind(c)
+      import :: c_int
+    end function
+    integer(c_int) function homing_part_count() bind(c)
+      import :: c_int
+    end function
+    ! Pure as far as Fortran can tell: they stand in specification expressions.
+    pure integer(c_int) function homing_first_part() bind(c)
+      import :: c_int
+    end function
+    pure integer(c_int) function homing_last_part() bind(c)
+      import :: c_int
+    end function
+    pure integer(c_int) function homing_part() bind(c)
+      import :: c_int
+    end function
+    type(homing_handle) function c_layout_create(name, language, rank, element, dimensions, sizes) &
+        & bind(c, name='homing_layout_create')
+      import :: homing_handle, c_int, c_size_t, homing_long, c_char
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int), value :: language, rank
+      integer(c_size_t), value :: element
+      integer(homing_long), intent(in) :: dimensions(*), sizes(*)
+    end function
+    type(homing_handle) function c_layout_free(layout) bind(c, name='homing_layout_free')
+      import :: homing_handle
+      type(homing_handle), value :: layout
+    end function
+    pure integer(homing_long) function c_low(layout, part, dimension) bind(c, name='homing_low')
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), intent(in), value :: layout
+      integer(c_int), intent(in), value :: part, dimension
+    end function
+    pure integer(homing_long) function c_high(layout, part, dimension) bind(c, name='homing_high')
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), intent(in), value :: layout
+      integer(c_int), intent(in), value :: part, dimension
+    end function
+    pure integer(homing_long) function homing_lower(layout, dimension) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), intent(in), value :: layout
+      integer(c_int), intent(in), value :: dimension
+    end function
+    pure integer(homing_long) function homing_upper(layout, dimension) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), intent(in), value :: layout
+      integer(c_int), intent(in), value :: dimension
+    end function
+    pure integer(homing_long) function homing_template_lower(layout, dimension) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), intent(in), value :: layout
+      integer(c_int), intent(in), value :: dimension
+    end function
+    pure integer(homing_long) function homing_template_upper(layout, dimension) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), intent(in), value :: layout
+      integer(c_int), intent(in), value :: dimension
+    end function
+    pure integer(homing_long) function homing_own_low(layout, part, dimension) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), intent(in), value :: layout
+      integer(c_int), intent(in), value :: part, dimension
+    end function
+    pure integer(homing_long) function homing_own_high(layout, part, dimension) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), intent(in), value :: layout
+      integer(c_int), intent(in), value :: part, dimension
+    end function
+    pure integer(homing_long) function homing_next(layout, part, dimension, index) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), intent(in), value :: layout
+      integer(c_int), intent(in), value :: part, dimension
+      integer(homing_long), intent(in), value :: index
+    end function
+    pure integer(homing_long) function homing_stride(layout, dimension) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), intent(in), value :: layout
+      integer(c_int), intent(in), value :: dimension
+    end function
+    pure integer(homing_long) function homing_block_end(layout, part, dimension, index) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), intent(in), value :: layout
+      integer(c_int), intent(in), value :: part, dimension
+      integer(homing_long), intent(in), value :: index
+    end function
+    pure integer(homing_long) function homing_local(layout, part, dimension, index) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), intent(in), value :: layout
+      integer(c_int), intent(in), value :: part, dimension
+      integer(homing_long), intent(in), value :: index
+    end function
+    pure integer(c_int) function c_owns(layout, part, dimension, index) bind(c, name='homing_owns')
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), intent(in), value :: layout
+      integer(c_int), intent(in), value :: part, dimension
+      integer(homing_long), intent(in), value :: index
+    end function
+    subroutine homing_together(layout, dimension, other, other_dimension) bind(c)
+      import :: homing_handle, c_int
+      type(homing_handle), value :: layout, other
+      integer(c_int), value :: dimension, other_dimension
+    end subroutine
+    subroutine homing_same_bounds(layout, dimension, lower, upper) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), value :: layout
+      integer(c_int), value :: dimension
+      integer(homing_long), value :: lower, upper
+    end subroutine
+    subroutine homing_clear(layout, part, memory, zero) bind(c)
+      import :: homing_handle, c_int
+      type(homing_handle), value :: layout
+      integer(c_int), value :: part, zero
+      type(*), intent(inout) :: memory(*)
+    end subroutine
+    subroutine homing_fetch(layout, home, part, memory, count, boxes) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), value :: layout, home
+      integer(c_int), value :: part, count
+      type(*), intent(inout) :: memory(*)
+      integer(homing_long), intent(in) :: boxes(*)
+    end subroutine
+    subroutine homing_push(layout, home, part, memory, count, boxes) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), value :: layout, home
+      integer(c_int), value :: part, count
+      type(*), intent(inout) :: memory(*)
+      integer(homing_long), intent(in) :: boxes(*)
+    end subroutine
+    subroutine homing_broadcast(layout, part, memory, low, high, target) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), value :: layout
+      integer(c_int), value :: part
+      type(*), intent(in) :: memory(*)
+      integer(homing_long), intent(in) :: low(*), high(*)
+      type(*), intent(inout) :: target(*)
+    end subroutine
+    subroutine homing_collect(layout, part, memory, whole) bind(c)
+      import :: homing_handle, c_int
+      type(homing_handle), value :: layout
+      integer(c_int), value :: part
+      type(*), intent(in) :: memory(*)
+      type(*), intent(inout) :: whole(*)
+    end subroutine
+    subroutine homing_scatter(layout, part, memory, whole) bind(c)
+      import :: homing_handle, c_int
+      type(homing_handle), value :: layout
+      integer(c_int), value :: part
+      type(*), intent(inout) :: memory(*)
+      type(*), intent(in) :: whole(*)
+    end subroutine
+    subroutine homing_share(layout, whole) bind(c)
+      import :: homing_handle
+      type(homing_handle), value :: layout
+      type(*), intent(inout) :: whole(*)
+    end subroutine
+    subroutine homing_place(layout, memory) bind(c)
+      import :: homing_handle
+      type(homing_handle), value :: layout
+      type(*), intent(in) :: memory(*)
+    end subroutine
+    subroutine c_reduce(value, count, type, operation) bind(c, name='homing_reduce')
+      import :: c_int
+      type(*), intent(inout) :: value
+      integer(c_int), value :: count, type, operation
+    end subroutine
+    subroutine c_share_bytes(value, bytes) bind(c, name='homing_share_bytes')
+      import :: c_size_t
+      type(*), intent(inout) :: value(*)
+      integer(c_size_t), value :: bytes
+    end subroutine
+  end interface
+
+  interface homing_reduce
+    module procedure reduce_int, reduce_long, reduce_float, reduce_double, reduce_logical
+  end interface
+
+contains
+
+  !> dimensions: ten numbers each, the members of homing_dimension. sizes: of the GEN_BLOCK dimensions.
+  function homing_layout_create(name, element_bits, rank, dimensions, sizes) result(layout)
+    character(*), intent(in) :: name
+    integer, intent(in) :: element_bits, rank
+    integer(homing_long), intent(in) :: dimensions(:), sizes(:)
+    type(homing_handle) :: layout
+    layout = c_layout_create(name//c_null_char, 0_c_int, int(rank, c_int), int(element_bits/8, c_size_t), dimensions, sizes)
+  end function
+
+  subroutine homing_layout_free(layout)
+    type(homing_handle), intent(inout) :: layout
+    layout = c_layout_free(layout)
+  end subroutine
+
+  !> Default integers, which is what array bounds are made of.
+  pure integer function homing_low(layout, part, dimension)
+    type(homing_handle), intent(in) :: layout
+    integer, intent(in) :: part, dimension
+    homing_low = int(c_low(layout, part, dimension))
+  end function
+
+  pure integer function homing_high(layout, part, dimension)
+    type(homing_handle), intent(in) :: layout
+    integer, intent(in) :: part, dimension
+    homing_high = int(c_high(layout, part, dimension))
+  end function
+
+  pure logical function homing_owns(layout, part, dimension, index)
+    type(homing_handle), intent(in) :: layout
+    integer, intent(in) :: part, dimension
+    integer(homing_long), intent(in) :: index
+    homing_owns = c_owns(layout, part, dimension, index) /= 0
+  end function
+
+  subroutine reduce_int(value, operation)
+    integer(c_int), intent(inout) :: value
+    integer(c_int), intent(in) :: operation
+    call c_reduce(value, 1_c_int, 0_c_int, operation)
+  end subroutine
+
+  subroutine reduce_long(value, operation)
+    integer(homing_long), intent(inout) :: value
+    integer(c_int), intent(in) :: operation
+    call c_reduce(value, 1_c_int, 1_c_int, operation)
+  end subroutine
+
+  subroutine reduce_float(value, operation)
+    real(c_float), intent(inout) :: value
+    integer(c_int), intent(in) :: operation
+    call c_reduce(value, 1_c_int, 2_c_int, operation)
+  end subroutine
+
+  subroutine reduce_double(value, operation)
+    real(c_double), intent(inout) :: value
+    integer(c_int), intent(in) :: operation
+    call c_reduce(value, 1_c_int, 3_c_int, operation)
+  end subroutine
+
+  subroutine reduce_logical(value, operation)
+    logical, intent(inout) :: value
+    integer(c_int), intent(in) :: operation
+    integer(c_int) :: number
+    number = merge(1_c_int, 0_c_int, value)
+    call c_reduce(number, 1_c_int, 0_c_int, operation)
+    value = number /= 0
+  end subroutine
+
+  !> Rank 0's value for all ranks. bytes: of the whole.
+  subroutine homing_share_value(value, bytes)
+    type(*), intent(inout) :: value(*)
+    integer, intent(in) :: bytes
+    call c_share_bytes(value, int(bytes, c_size_t))
+  end subroutine
+end module homing_parts

@@ -1,0 +1,167 @@
+/* homing_parts: what a program that `homing translate --to spmd` or `--to mpi` wrote needs at run time.
+ *
+ * A distributed array is cut into parts, one a thread (with MPI: one a thread of every rank; parts are
+ * counted through all ranks). A part holds the elements that it owns and a shadow of its neighbours'. Parts
+ * exchange elements through small shared buffers, two for each part in turn, so that one barrier an exchange
+ * is enough (Chapman, Patil, Prabhakar 2001, section 5; their programs 4 and 5 write a buffer again while
+ * others may still read it). With MPI, buffers of parts of other ranks are mirrored before they are read.
+ *
+ * Indices are the program's own (global) ones unless a function says local. Dimensions count from 0 in the
+ * program's own order. All bounds are inclusive. The functions marked "all" must be called by all parts, in
+ * the same order, from a parallel region with homing_threads() threads.
+ */
+#ifndef HOMING_PARTS_H
+#define HOMING_PARTS_H
+
+#include <stddef.h>
+
+/* Memory that nothing else reaches. */
+#if defined(__GNUC__)
+#define HOMING_ALONE __attribute__((malloc))
+#else
+#define HOMING_ALONE
+#endif
+
+enum { HOMING_STAR = 0, HOMING_BLOCK = 1, HOMING_CYCLIC = 2, HOMING_GEN_BLOCK = 3 };
+enum { HOMING_RANK_MAX = 7 };
+enum { HOMING_FORTRAN = 0, HOMING_C = 1 };
+enum { HOMING_SUM, HOMING_PRODUCT, HOMING_MINIMUM, HOMING_MAXIMUM, HOMING_AND, HOMING_OR };
+enum { HOMING_INT, HOMING_LONG, HOMING_FLOAT, HOMING_DOUBLE };
+
+/* One dimension of a layout. The index i of the array lies where index i + offset of the template lies; the
+ * template's bounds are what is cut into parts. argument: k of CYCLIC(k). */
+typedef struct homing_dimension {
+    long lower, upper;
+    long kind, argument;
+    long shadow_low, shadow_high;
+    long template_lower, template_upper, offset;
+    long parts; /* extent of the grid of parts in this dimension; 0: whatever is left */
+} homing_dimension;
+
+typedef struct homing_layout homing_layout;
+
+/* One dimension of a box: what a reference in a loop touches. follow = 0: first..last as they are. follow =
+ * d + 1: first..last are the bounds of a loop whose iteration i runs where index i + home lies in dimension d
+ * of the loop's home array; the iterations of one part touch low below to high above their own indices. */
+typedef struct homing_extent {
+    long first, last, follow, home, low, high;
+} homing_extent;
+
+/* MPI_Init where the program is made of ranks; output of ranks other than 0 is dropped. Call it first. */
+void homing_start(void);
+int homing_rank(void);       /* 0 without MPI */
+int homing_threads(void);    /* parts of this rank: omp_get_max_threads() at the first call */
+int homing_part_count(void); /* parts of all ranks */
+int homing_first_part(void); /* of this rank */
+int homing_last_part(void);
+/* The calling thread's part. Ends the program when the team is smaller than homing_threads(). */
+int homing_part(void);
+
+/* A layout for an array of `rank` dimensions. language: which dimension is contiguous. sizes: for GEN_BLOCK
+ * dimensions, in their order, the number of elements of each part, one after the other; else NULL. name: for
+ * messages. */
+homing_layout* homing_layout_create(const char* name, int language, int rank, size_t element,
+                                    const homing_dimension* dimensions, const long* sizes);
+/* Frees the parts that homing_allocate made, too. Returns NULL. */
+homing_layout* homing_layout_free(homing_layout* layout);
+
+/* Bounds of the array, and of the template that it is aligned with. */
+long homing_lower(const homing_layout* layout, int dimension);
+long homing_upper(const homing_layout* layout, int dimension);
+long homing_template_lower(const homing_layout* layout, int dimension);
+long homing_template_upper(const homing_layout* layout, int dimension);
+/* Ends the program unless the dimensions are cut at the same places: the translation took it for granted. */
+void homing_together(const homing_layout* layout, int dimension, const homing_layout* other,
+                     int other_dimension);
+/* Ends the program unless the array has these bounds: those that a procedure declares for it. */
+void homing_same_bounds(const homing_layout* layout, int dimension, long lower, long upper);
+
+/* Bounds of what a part stores in a dimension (shadow included); local ones, from 1 (Fortran) or 0 (C), where
+ * the dimension is CYCLIC. */
+long homing_low(const homing_layout* layout, int part, int dimension);
+long homing_high(const homing_layout* layout, int part, int dimension);
+/* Bounds of what a part owns in a dimension that is not CYCLIC; low > high: nothing. */
+long homing_own_low(const homing_layout* layout, int part, int dimension);
+long homing_own_high(const homing_layout* layout, int part, int dimension);
+/* CYCLIC: the part's first index that is not below `index`; the distance of its next index is the stride. */
+long homing_next(const homing_layout* layout, int part, int dimension, long index);
+long homing_stride(const homing_layout* layout, int dimension);
+/* The last index of the block of k that the part owns and `index` lies in. */
+long homing_block_end(const homing_layout* layout, int part, int dimension, long index);
+/* CYCLIC: the local position of an index that the part owns. Elsewhere the index itself. */
+long homing_local(const homing_layout* layout, int part, int dimension, long index);
+/* Does the part own this index? dimension by dimension: an element is owned where all of them are. */
+int homing_owns(const homing_layout* layout, int part, int dimension, long index);
+
+/* Bytes of a part with its shadow. */
+size_t homing_part_bytes(const homing_layout* layout, int part);
+/* The shadow all ones (a NaN in every floating-point format): a missing exchange shows. Own elements zero if
+ * `zero`; otherwise each page is touched, so that it lies near the calling thread. */
+void homing_clear(const homing_layout* layout, int part, void* memory, int zero);
+
+/* `memory` of a part in the functions below: Fortran's array, or what homing_enter returned. */
+/* All: fill the shadow of `memory` from the owners, as far as the boxes (count times rank extents) say. home:
+ * the layout that the loop follows. */
+void homing_fetch(homing_layout* layout, const homing_layout* home, int part, void* memory, int count,
+                  const homing_extent* boxes);
+/* All: send what was written into the shadow to the owners. */
+void homing_push(homing_layout* layout, const homing_layout* home, int part, void* memory, int count,
+                 const homing_extent* boxes);
+/* All: every part gets the elements low..high (one a dimension) into `target`, contiguous. */
+void homing_broadcast(homing_layout* layout, int part, const void* memory, const long* low, const long* high,
+                      void* target);
+
+/* C: the runtime keeps the parts' memory. */
+void homing_allocate(homing_layout* layout, int part,
+                     int zero); /* by the part's own thread, which touches it first */
+/* The memory, moved so that the program's own indices (local ones where CYCLIC) reach the elements. Between
+ * homing_enter and homing_leave nothing else reaches them but what gets this pointer, which compilers may
+ * know.
+ */
+#if defined(__GNUC__)
+__attribute__((malloc))
+#endif
+void *homing_enter(homing_layout *layout, int part);
+void homing_leave(homing_layout* layout, int part, void* base);
+/* Elements of a part in a dimension, at least 1, so that it can be an array's extent. */
+size_t homing_width(const homing_layout* layout, int part, int dimension);
+/* The whole array, gathered in serial code; homing_release scatters it if `changed`, frees it and returns
+ * homing_nowhere(): not NULL, and nothing to be read or written. */
+void* homing_gather(homing_layout* layout);
+void* homing_release(homing_layout* layout, void* whole, int changed);
+void* homing_nowhere(void);
+/* All: the same inside a region; the whole array is shared, and belongs to the layout. */
+void* homing_gather_inside(homing_layout* layout, int part, const void* base);
+void homing_scatter_inside(homing_layout* layout, int part, void* base);
+void homing_release_inside(homing_layout* layout, int part);
+/* All: homing_broadcast into memory of the part's own, moved so that low..high are its indices. It stays
+ * until the same part asks for the same slot (1 and up) again. */
+HOMING_ALONE void* homing_broadcast_copy(homing_layout* layout, int part, const void* memory, const long* low,
+                                         const long* high, int slot);
+
+static inline long homing_larger(long a, long b) { return a > b ? a : b; }
+static inline long homing_smaller(long a, long b) { return a < b ? a : b; }
+static inline long homing_modulo(long a, long b) { return (a % b + b) % b; }
+static inline size_t homing_at_least_one(long count) { return count < 1 ? 1 : (size_t)count; }
+
+/* One part's own elements into the whole array, and back. */
+void homing_collect(const homing_layout* layout, int part, const void* memory, void* whole);
+void homing_scatter(const homing_layout* layout, int part, void* memory, const void* whole);
+/* Serial code, all ranks: the whole array gets the elements of the parts of other ranks. */
+void homing_share(const homing_layout* layout, void* whole);
+
+/* The part that owns an element. */
+int homing_owner(const homing_layout* layout, const long* indices);
+/* Serial code: each page of a shared array goes to the node of the thread that owns the element in the middle
+ * of the page. Says on stderr when many elements lie in pages of other owners. */
+void homing_place(const homing_layout* layout, const void* memory);
+
+/* Serial code, all ranks: combine a value over the ranks; and rank 0's bytes for all. */
+void homing_reduce(void* value, int count, int type, int operation);
+void homing_share_bytes(void* value, size_t bytes);
+
+/* What was written into exchange buffers so far, by all parts of this rank, and the messages between ranks.
+ * HOMING_PARTS=statistics prints it at the end of the program. */
+void homing_exchanged(long* exchanges, long* bytes, long* messages, long* message_bytes);
+
+#endif

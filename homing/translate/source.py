@@ -1,0 +1,209 @@
+"""A source file and the changes to it. What is not changed stays byte for byte."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from homing.translate.directives import Form
+from homing.translate.positions import Position, Problem
+
+
+@dataclass
+class SourceFile:
+    """The text of a file; offsets count characters from 0."""
+
+    path: str
+    text: str
+    form: Form
+    fixed_columns: int = 72
+    _starts: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
+
+    def line_of(self, offset: int) -> int:
+        """The line, counted from 1."""
+        return bisect.bisect_right(self._starts, offset)
+
+    def line_start(self, offset: int) -> int:
+        """Where the line of this offset begins."""
+        return self._starts[self.line_of(offset) - 1]
+
+    def next_line(self, offset: int) -> int:
+        """Where the line after that of this offset begins (or the end of the text)."""
+        line = self.line_of(offset)
+        return self._starts[line] if line < len(self._starts) else len(self.text)
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a position, both counted from 1."""
+        return self._starts[min(line, len(self._starts)) - 1] + column - 1
+
+    def position(self, offset: int) -> Position:
+        line = self.line_of(offset)
+        return Position(self.path, line, offset - self._starts[line - 1] + 1)
+
+    def indent(self, offset: int) -> str:
+        """The blanks that the line of this offset begins with."""
+        start = self.line_start(offset)
+        match = re.compile(r"[ \t]*").match(self.text, start)
+        return match.group() if match else ""
+
+    def problem(self, begin: int, end: int, reason: str) -> Problem:
+        """Something wrong with a piece of the text."""
+        text = self.text[begin:end]
+        if len(text) > 120:
+            text = text[:117] + "..."
+        return Problem(self.position(begin), text, reason)
+
+
+class Edits:
+    """Changes to a file, in any order; they must not overlap."""
+
+    def __init__(self, source: SourceFile) -> None:
+        self.source = source
+        self._replaced: dict[int, tuple[int, str]] = {}
+        self._before: dict[int, list[str]] = {}
+
+    @property
+    def any(self) -> bool:
+        return bool(self._replaced or self._before)
+
+    def replace(self, begin: int, end: int, text: str) -> None:
+        """Put text in place of the characters from begin up to end. The same change twice is one."""
+        self._replaced[begin] = (end, text)
+
+    def insert_lines(self, offset: int, lines: list[str], first: bool = False) -> None:
+        """Put whole lines before the line that begins at `offset`; the end of the text is such a line,
+        too."""
+        if not lines:
+            return
+        at = self._before.setdefault(offset, [])
+        if first:
+            at[:0] = lines
+        else:
+            at.extend(lines)
+
+    def remove_lines(self, begin: int, end: int) -> None:
+        """Make the lines of this range comments of nothing: the lines stay, empty."""
+        newlines = self.source.text.count("\n", begin, end)
+        self.replace(begin, end, "\n" * newlines)
+
+    def covered(self, begin: int, end: int) -> bool:
+        """Is some character of the range replaced already?"""
+        return any(b < end and begin < e for b, (e, _) in self._replaced.items())
+
+    def apply(self, statement_lines: Sequence[int]) -> str:
+        """The new text. statement_lines: ascending offsets of lines at which a statement begins; there, and
+        around inserted lines, markers tell the compiler where the user's line stands."""
+        source = self.source
+        text = source.text
+        newline = "\r\n" if "\r\n" in text else "\n"
+        out: list[str] = []
+        at = 0
+        moved = False  # the compiler counts lines wrongly since a change
+
+        def marker(offset: int) -> str:
+            name = source.path.replace("\\", "\\\\").replace('"', '\\"')
+            return f'# {source.line_of(offset)} "{name}"{newline}'
+
+        def copy(end: int) -> None:
+            nonlocal at, moved
+            if moved:
+                index = bisect.bisect_left(statement_lines, at)
+                if index < len(statement_lines) and statement_lines[index] < end:
+                    line = statement_lines[index]
+                    out.append(text[at:line] + marker(line))
+                    at, moved = line, False
+            out.append(text[at:end])
+            at = end
+
+        for event in sorted({*self._replaced, *self._before}):
+            if event < at:
+                raise AssertionError(f"overlapping changes at {source.position(event)}")
+            copy(event)
+            lines = self._before.get(event)
+            if lines:
+                if event == len(text) and text and not text.endswith("\n"):
+                    out.append(newline)
+                wrapped = [piece for line in lines for piece in wrap(line, source)]
+                out.append(marker(event) + "".join(line + newline for line in wrapped) + marker(event))
+                moved = False
+            if event in self._replaced:
+                end, new = self._replaced[event]
+                out.append("\x01" + new.replace("\n", newline) + "\x02")
+                moved |= new.count("\n") != text.count("\n", event, end)
+                at = end
+        copy(len(text))
+        return _rewrap("".join(out), source)
+
+
+_MARKER = re.compile(r'# (\d+) (".*")')
+
+
+def _rewrap(text: str, source: SourceFile) -> str:
+    """Takes the marks of changed places out, and breaks changed lines that became too long."""
+    if "\x01" not in text:
+        return text
+    lines = []
+    number, name = 1, '"' + source.path + '"'
+    for line in re.split(r"(?<=\n)", text):
+        marked = _MARKER.match(line)
+        if marked:
+            number, name = int(marked[1]), marked[2]
+            lines.append(line)
+            continue
+        changed = "\x01" in line or "\x02" in line
+        clean = line.replace("\x01", "").replace("\x02", "")
+        number += 1
+        if changed:
+            code = clean.rstrip("\r\n")
+            ending = clean[len(code) :]
+            pieces = wrap(code, source)
+            clean = (ending or "\n").join(pieces) + ending
+            if len(pieces) > 1 and not code.rstrip().endswith("&") and source.form is Form.FREE:
+                clean += f"# {number} {name}{ending}"
+        lines.append(clean)
+    return "".join(lines)
+
+
+_BREAK = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[A-Za-z0-9_.%]+|::|=>|\*\*|//|==|/=|<=|>=|\s+|.""")
+
+
+def wrap(line: str, source: SourceFile) -> list[str]:
+    """A line of code, broken where the source form asks for it. OpenMP directives keep their sentinel."""
+    if source.form is Form.C:
+        return [line]
+    fixed = source.form is Form.FIXED
+    limit = source.fixed_columns or 10**6 if fixed else 120
+    if len(line) <= (limit if fixed else 132):
+        return [line]
+    stripped = line.lstrip()
+    directive = re.match(r"[!cC*]\$(omp|OMP)\b", stripped)
+    if (stripped[:1] == "!" and not directive) or (fixed and line[:1] in "cC*" and not directive):
+        return [line]
+    if fixed:
+        head, body = (line[:6], line[6:]) if not directive else (f"{stripped[:5]} ", stripped[6:])
+        more = "     &" if not directive else f"{stripped[:5]}&"
+        tail = ""
+    else:
+        indent = line[: len(line) - len(stripped)]
+        head, body = (
+            (indent, stripped) if not directive else (f"{indent}{stripped[:5]} ", stripped[5:].lstrip())
+        )
+        more = f"{indent}    & " if not directive else f"{indent}{stripped[:5]}& "
+        tail = " &"
+    pieces: list[str] = []
+    current = head
+    room = limit - len(tail)
+    for token in _BREAK.findall(body):
+        if len(current) + len(token) > room and current.strip() not in ("", head.strip(), more.strip()):
+            pieces.append(current.rstrip() + tail if not fixed else current)
+            current = more
+            if token.isspace():
+                continue
+        current += token
+    pieces.append(current)
+    return pieces

@@ -1,0 +1,239 @@
+"""Files in, files out: reads the sources (in parallel), plans across all of them, and writes each anew."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+
+from homing.errors import UserError, os_reason
+from homing.translate import scanner
+from homing.translate.arrays import Distributions
+from homing.translate.directives import Form
+from homing.translate.pages import translate_pages
+from homing.translate.parts import Explained, Parts
+from homing.translate.positions import Problem, TranslationError
+from homing.translate.source import Edits, SourceFile
+from homing.translate.tree import Kind, Routine, Unit, statements
+from homing.translate.upm import translate_upm
+
+TARGETS = ("pages", "spmd", "mpi", "upm")
+#: Below this size a file is read sooner than a process is started.
+_PARALLEL_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for. flags: of the compiler, for C's preprocessor (-I, -D, -std)."""
+
+    target: str
+    phases: bool = False
+    fixed_columns: int = 72
+    flags: tuple[str, ...] = ()
+    processes: int = 0  # 0: one a processor
+
+
+@dataclass
+class Output:
+    """A file that was translated; text equals the source where nothing was to do."""
+
+    path: str
+    text: str
+    changed: bool
+
+
+@dataclass
+class Result:
+    """Everything that a translation says and makes."""
+
+    outputs: list[Output] = field(default_factory=list)
+    notes: list[Problem] = field(default_factory=list)
+    explained: list[Explained] = field(default_factory=list)
+    report: list[str] = field(default_factory=list)
+    lines: int = 0
+
+    @property
+    def runtime(self) -> bool:
+        """Does the program need the runtime?"""
+        return any(output.changed for output in self.outputs)
+
+
+@dataclass
+class _Read:
+    unit: Unit | None
+    statement_lines: list[int]
+    problems: list[Problem]
+    notes: list[Problem]
+
+
+def translate(
+    paths: Sequence[str], options: Options, progress: Callable[[int, int, str], None] | None = None
+) -> Result:
+    """Translate the files together. progress(done, all, path) is called as files are read.
+
+    TranslationError: everything that is wrong, in the order of the sources; UserError: a file that cannot be
+    read.
+    """
+    sources = [_load(path, options) for path in paths]
+    result = Result(lines=sum(source.text.count("\n") for source in sources))
+    read = _read_all(sources, options, progress)
+    problems = [problem for one in read for problem in one.problems]
+    result.notes = [note for one in read for note in one.notes]
+    if problems:
+        raise TranslationError(problems)
+    units = [one.unit for one in read if one.unit is not None]
+    edits = {id(unit): Edits(unit.source) for unit in units}
+    if options.target == "upm":
+        report = translate_upm(units, edits, options.phases)
+        result.report = report.lines
+        problems = report.problems
+    else:
+        distributions = Distributions(units)
+        problems = list(distributions.problems)
+        result.notes += distributions.notes
+        if not problems:
+            if options.target == "pages":
+                problems, explained = translate_pages(units, distributions, edits)
+            else:
+                problems, explained = translate_parts(units, distributions, edits, options.target == "mpi")
+            result.explained = explained
+        result.report = describe(distributions)
+    if problems:
+        raise TranslationError(problems)
+    for source, one in zip(sources, read, strict=True):
+        changes = edits.get(id(one.unit)) if one.unit is not None else None
+        if changes is None or not changes.any:
+            result.outputs.append(Output(source.path, source.text, False))
+            continue
+        result.outputs.append(Output(source.path, changes.apply(one.statement_lines), True))
+    return result
+
+
+def translate_parts(
+    units: Sequence[Unit], distributions: Distributions, edits: dict[int, Edits], mpi: bool
+) -> tuple[list[Problem], list[Explained]]:
+    """--to spmd and --to mpi."""
+    from homing.translate.c_writer import CWriter
+    from homing.translate.fortran_writer import FortranWriter
+
+    problems: list[Problem] = []
+    explained: list[Explained] = []
+    writers: list[FortranWriter | CWriter] = []
+    for unit in units:
+        for routine in unit.routines:
+            writer: FortranWriter | CWriter
+            if unit.form is Form.C:
+                writer = CWriter(routine, distributions, edits[id(unit)], mpi)
+            else:
+                writer = FortranWriter(routine, distributions, edits[id(unit)], mpi)
+            parts = Parts(routine, distributions, writer, mpi, explained)
+            parts.translate()
+            problems += parts.problems
+            if mpi:
+                problems += _standard_input(routine)
+            writers.append(writer)
+    if distributions.any:
+        for writer in writers:
+            writer.frame()
+    for writer in writers:
+        problems += [writer.source.problem(*wrong) for wrong in writer.problems]
+    explained.sort(key=lambda one: (one.file, one.line))
+    return problems, explained
+
+
+def _standard_input(routine: Routine) -> list[Problem]:
+    """Only rank 0 of an MPI program has the standard input; the others would find its end."""
+    found = []
+    for statement in statements(routine.body):
+        if statement.kind is not Kind.INPUT:
+            continue
+        text = statement.text.replace(" ", "")
+        fortran = re.match(r"(if\(.*\))?read(\*|\((unit=)?(\*|5),|\d|')", text)
+        if fortran or {"scanf", "getchar", "gets"} & set(statement.calls) or "stdin" in text:
+            reason = "reads standard input, which only rank 0 has: read a file, or take arguments"
+            found.append(routine.source.problem(statement.begin, statement.end, reason))
+    return found
+
+
+def describe(distributions: Distributions) -> list[str]:
+    """A line for each array: distribution, shadow, where from."""
+    lines = []
+    for unit in distributions.units:
+        for routine in unit.routines:
+            for array in distributions.of(routine).values():
+                if array.routine is not routine:
+                    continue
+                formats = []
+                for dimension in array.dimensions:
+                    text = dimension.kind.value
+                    if dimension.argument not in ("", "1"):
+                        text += f"({dimension.argument})"
+                    if dimension.sizes:
+                        text += f"({dimension.sizes})"
+                    if dimension.offset:
+                        text += f" {dimension.offset:+d}"
+                    formats.append(text)
+                shadow = ", ".join(f"{low}:{high}" for low, high in array.shadow)
+                passed = f", passed from {array.passed_from.routine.name}" if array.passed_from else ""
+                lines.append(f"{routine.name}: {array.name}({', '.join(formats)}), shadow ({shadow}){passed}")
+    return lines
+
+
+def _load(path: str, options: Options) -> SourceFile:
+    form = scanner.form_of(path)
+    if form is None:
+        raise UserError(f"{path}: neither Fortran nor C, by its name")
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+            text = file.read()
+    except OSError as error:
+        raise UserError(f"{path}: {os_reason(error)}") from error
+    return SourceFile(path, text, form, options.fixed_columns)
+
+
+def _read_all(
+    sources: Sequence[SourceFile], options: Options, progress: Callable[[int, int, str], None] | None
+) -> list[_Read]:
+    processes = options.processes or len(os.sched_getaffinity(0))
+    size = sum(len(source.text) for source in sources)
+    found: list[_Read] = []
+    if processes > 1 and len(sources) > 1 and size > _PARALLEL_CHARACTERS:
+        with ProcessPoolExecutor(min(processes, len(sources))) as pool:
+            for index, one in enumerate(pool.map(_read_one, sources, [options] * len(sources))):
+                found.append(one)
+                if progress:
+                    progress(index + 1, len(sources), sources[index].path)
+        for source, one in zip(sources, found, strict=True):
+            if one.unit is not None:  # one object for one file, as without processes
+                one.unit.source = source
+                for routine in one.unit.routines:
+                    routine.source = source
+        return found
+    for index, source in enumerate(sources):
+        found.append(_read_one(source, options))
+        if progress:
+            progress(index + 1, len(sources), source.path)
+    return found
+
+
+def _read_one(source: SourceFile, options: Options) -> _Read:
+    """Scan and parse one file. Nothing is raised for what is wrong in it: other files are looked at, too."""
+    scanned = scanner.scan(source.text, source.path, source.form, source.fixed_columns)
+    problems, notes = list(scanned.problems), list(scanned.notes)
+    if problems:
+        return _Read(None, [], problems, notes)
+    try:
+        if source.form is Form.C:
+            from homing.translate import c
+
+            unit, lines = c.read(source, scanned.directives, options.flags)
+        else:
+            from homing.translate import fortran, fortran_lines
+
+            unit = fortran.read(source, scanned.directives)
+            lines = [line.line_begin for line in fortran_lines.split(source)]
+    except TranslationError as error:
+        return _Read(None, [], [*problems, *error.problems], notes)
+    return _Read(unit, lines, problems, notes)

@@ -1,0 +1,288 @@
+"""The program as the translator sees it: the same tree for Fortran and C.
+
+The tree holds what matters for distributed arrays (loops, branches, OpenMP constructs, accesses) and where it
+stands in the text; everything else stays the user's text. Offsets count characters of the file from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from homing.translate.directives import Directive, Form
+from homing.translate.source import SourceFile
+
+
+class Access(Enum):
+    READ = "read"
+    WRITE = "write"
+    UPDATE = "update"  # read and written (C's +=)
+    ARGUMENT = "argument"  # passed on whole to a procedure of the program
+    OTHER = "other"  # a use that cannot be followed: a pointer is made of it, say
+
+
+@dataclass
+class Subscript:
+    """One subscript. A section has low and high (None: from or to the bound); section alone is `:`."""
+
+    begin: int
+    end: int
+    text: str  # normalised
+    section: bool = False
+    low: str | None = None
+    high: str | None = None
+    step: str | None = None
+
+
+@dataclass
+class Reference:
+    """One appearance of an array. subscripts is None where the bare name stands."""
+
+    name: str
+    begin: int
+    name_end: int
+    end: int
+    subscripts: list[Subscript] | None
+    access: Access
+    conditional: bool = False  # inside an expression that may not be evaluated, or under a mask
+    argument_of: str | None = None  # the procedure, and which argument (from 0)
+    argument_index: int = 0
+
+
+class Kind(Enum):
+    ASSIGNMENT = "assignment"
+    CALL = "call"
+    ALLOCATE = "allocate"
+    DEALLOCATE = "deallocate"
+    INPUT = "input"
+    OUTPUT = "output"
+    JUMP = "jump"  # goto, return, exit, cycle, break, continue, stop
+    OTHER = "other"
+
+
+@dataclass
+class Statement:
+    """A statement without a body, or the head of a loop or branch."""
+
+    begin: int
+    end: int
+    kind: Kind
+    text: str  # normalised: comments and continuations taken out, names in the form that is compared
+    references: list[Reference] = field(default_factory=list)
+    reads: frozenset[str] = frozenset()  # names of anything
+    writes: frozenset[str] = frozenset()
+    calls: tuple[str, ...] = ()
+    jump: str | None = None  # the word
+    label: str | None = None
+    guarded: bool = False  # a logical IF before it
+    places: list[int] = field(default_factory=list)  # offset of each character of `code`
+    code: str = ""  # text with the user's own letters
+
+
+@dataclass
+class Loop:
+    """A counted loop; `variable` is None for any other."""
+
+    head: Statement
+    body: list[Node]
+    end: int  # offset behind its last statement
+    end_begin: int  # offset of the statement that ends it (C: of the closing brace, or `end`)
+    variable: str | None = None
+    first: Subscript | None = None
+    last: Subscript | None = None  # inclusive
+    step: str = "1"
+    label: str | None = None
+    body_begin: int = 0  # offset where a statement can be put at the beginning of the body
+    unrolled_reason: str | None = None  # why a loop is not counted
+    condition: tuple[int, int] = (0, 0)  # C: where the condition and the step stand
+    increment: tuple[int, int] = (0, 0)
+
+    @property
+    def begin(self) -> int:
+        return self.head.begin
+
+
+@dataclass
+class Branch:
+    """if, select, switch, where, block: heads with a body each."""
+
+    arms: list[tuple[Statement, list[Node]]]
+    end: int
+    conditional: bool = True  # False: a block that is always run
+    masked: bool = False  # where, forall
+    body_begins: list[int] = field(default_factory=list)
+
+    @property
+    def begin(self) -> int:
+        return self.arms[0][0].begin
+
+
+@dataclass(frozen=True)
+class Clause:
+    """An OpenMP clause: name(text), with its place."""
+
+    name: str
+    text: str | None
+    begin: int
+    end: int
+
+
+@dataclass
+class OpenMP:
+    """An OpenMP directive. name: `parallel do` (C's `for` is `do` here, too), `end parallel`."""
+
+    name: str
+    clauses: list[Clause]
+    begin: int
+    end: int
+    text: str
+
+    def clause(self, *names: str) -> list[Clause]:
+        return [clause for clause in self.clauses if clause.name in names]
+
+    def listed(self, *names: str) -> set[str]:
+        """The variables in the clauses of these names."""
+        found: set[str] = set()
+        for clause in self.clause(*names):
+            text = (clause.text or "").rpartition(":")[2]
+            found.update(word.strip() for word in text.split(",") if word.strip())
+        return found
+
+
+@dataclass
+class Construct:
+    """An OpenMP construct: the directive and what it applies to. A barrier has no body."""
+
+    directive: OpenMP
+    body: list[Node]
+    end: int
+    closing: OpenMP | None = None
+    homing: list[Directive] = field(default_factory=list)  # for the loop that follows
+
+    @property
+    def begin(self) -> int:
+        return self.directive.begin
+
+    @property
+    def parallel(self) -> bool:
+        return self.directive.name.split()[0] == "parallel"
+
+    @property
+    def worksharing(self) -> bool:
+        return "do" in self.directive.name.split()
+
+
+@dataclass
+class Executable:
+    """A homing directive among the statements: REDISTRIBUTE, or one for the next loop."""
+
+    directive: Directive
+    begin: int
+    end: int
+
+
+Node = Statement | Loop | Branch | Construct | Executable
+
+
+@dataclass
+class Bound:
+    """One dimension of an array: inclusive, as text. upper None: `*` or unknown. deferred: `:`."""
+
+    lower: str
+    upper: str | None
+    deferred: bool = False
+
+
+@dataclass
+class Declaration:
+    """Where a variable is declared. bounds is empty for a scalar."""
+
+    name: str
+    spelling: str
+    type: str  # without attributes: real(8), double
+    bounds: list[Bound]
+    begin: int  # of the entity in its list
+    end: int
+    statement_begin: int
+    statement_end: int
+    entities: int = 1  # in the same statement
+    attributes: frozenset[str] = frozenset()
+    initial: str | None = None
+    storage: str = "static"  # static, automatic, allocatable, dummy, pointer, common
+    separate_shape: tuple[int, int] | None = None  # Fortran's DIMENSION attribute is shared by the entities
+
+
+@dataclass
+class Routine:
+    """A procedure, a main program, or (module = True) a module, or a C file's own scope."""
+
+    name: str
+    source: SourceFile
+    begin: int
+    end: int
+    body: list[Node] = field(default_factory=list)
+    declarations: dict[str, Declaration] = field(default_factory=dict)
+    arguments: list[str] = field(default_factory=list)
+    main: bool = False
+    module: bool = False
+    result: str | None = None
+    parent: Routine | None = None
+    uses: dict[str, tuple[int, int, str | None]] = field(default_factory=dict)  # module: statement, ONLY list
+    directives: list[Directive] = field(default_factory=list)
+    head_end: int = 0  # offset behind the line of the head
+    declarations_end: int = 0  # offset of the first executable line
+    body_end: int = 0  # offset of the line that ends it, or contains
+    arguments_end: int = 0  # offset of the bracket that closes the list of arguments
+    equivalence: frozenset[str] = frozenset()
+    private: frozenset[str] = frozenset()  # THREADPRIVATE
+    places: dict[str, list[int]] = field(default_factory=dict)  # C: where the name is declared, in any block
+    prototypes: list[tuple[str, int, int]] = field(default_factory=list)  # C file: name, begin, end
+    implicit_none: bool = False
+
+    def lookup(self, name: str) -> tuple[Routine, Declaration] | None:
+        """The declaration that the name means here, without those that come by USE."""
+        scope: Routine | None = self
+        while scope is not None:
+            if name in scope.declarations:
+                return scope, scope.declarations[name]
+            scope = scope.parent
+        return None
+
+
+@dataclass
+class Unit:
+    """A source file, read."""
+
+    source: SourceFile
+    form: Form
+    routines: list[Routine]
+
+
+def walk(nodes: list[Node]) -> Iterator[Node]:
+    """Every node below, outer ones first."""
+    for node in nodes:
+        yield node
+        if isinstance(node, Loop | Construct):
+            yield from walk(node.body)
+        elif isinstance(node, Branch):
+            for _, body in node.arms:
+                yield from walk(body)
+
+
+def statements(nodes: list[Node]) -> Iterator[Statement]:
+    """Every statement below, the heads of loops and branches included."""
+    for node in walk(nodes):
+        if isinstance(node, Statement):
+            yield node
+        elif isinstance(node, Loop):
+            yield node.head
+        elif isinstance(node, Branch):
+            for head, _ in node.arms:
+                yield head
+
+
+def references(nodes: list[Node]) -> Iterator[Reference]:
+    """Every reference below."""
+    for statement in statements(nodes):
+        yield from statement.references

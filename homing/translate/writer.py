@@ -1,0 +1,145 @@
+"""What the translation into parts asks of a language: the text of each thing that it puts into the program.
+
+Lines come without indentation; the translation indents them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from homing.translate.arrays import Array
+from homing.translate.boxes import Box, Follow
+from homing.translate.source import Edits
+from homing.translate.tree import Construct, Executable, Loop, Reference, Routine, Statement
+
+
+@dataclass
+class Local:
+    """A variable that the translation adds: of the type of another variable (or a plain integer), or an array
+    like another one, without bounds."""
+
+    name: str
+    like: str | None = None
+    array: Array | None = None
+
+
+@dataclass
+class Region:
+    """A parallel region under translation, or the body of a procedure that is called inside one."""
+
+    routine: Routine
+    construct: Construct | None
+    arrays: list[Array] = field(default_factory=list)
+    locals: dict[str, Local] = field(default_factory=dict)
+    #: Own bounds that loops use: name -> (array, dimension, "low" or "high", a loop variable of its type).
+    bounds: dict[str, tuple[Array, int, str, str]] = field(default_factory=dict)
+    private: set[str] = field(default_factory=set)
+    reductions: list[tuple[str, str]] = field(default_factory=list)  # operator, variable
+    together: set[tuple[str, int, str, int]] = field(default_factory=set)  # layouts assumed to be cut alike
+
+    def add(self, local: Local) -> str:
+        self.locals.setdefault(local.name, local)
+        return local.name
+
+
+#: What must hold the local position of index i + offset: (variable, array, dimension, offset).
+Position = tuple[str, Array, int, int]
+
+
+class Writer(Protocol):
+    edits: Edits
+
+    def indented(self, indent: str, line: str) -> str:
+        """The line at its place in the source form; OpenMP directives included."""
+
+    def whole(self, array: Array, dimension: int) -> tuple[str, str]:
+        """Bounds of a dimension, as text that is valid in a region."""
+
+    def fetch(self, array: Array, boxes: Sequence[Box]) -> list[str]: ...
+
+    def push(self, array: Array, boxes: Sequence[Box]) -> list[str]: ...
+
+    def broadcast(self, region: Region, box: Box, target: str) -> list[str]: ...
+
+    def own_loop(
+        self,
+        region: Region,
+        loop: Loop,
+        follow: Follow,
+        positions: Sequence[Position],
+        before: list[str] | None,
+    ) -> None:
+        """Edit the loop's head so that it runs over the part's own iterations. Lines that belong before it go
+        to the end of `before`, or (None) right before the loop."""
+
+    def owner_test(self, array: Array, subscripts: Sequence[tuple[int, str]]) -> str: ...
+
+    def local_index(self, array: Array, dimension: int, index: str) -> str: ...
+
+    def assign(self, name: str, value: str) -> str: ...
+
+    def owner_executes(
+        self,
+        node: Construct,
+        test: str,
+        before: Sequence[str],
+        lines: Sequence[str],
+        behind: Sequence[str],
+        barrier: bool,
+    ) -> None:
+        """A SINGLE or MASTER construct becomes a condition. lines: inside, at its beginning."""
+
+    def single_whole(
+        self, region: Region, node: Construct, arrays: Sequence[Array], changed: Sequence[Array]
+    ) -> str | None:
+        """A SINGLE or MASTER construct on gathered arrays. Returns why not, if so."""
+
+    def worksharing(
+        self,
+        region: Region,
+        node: Construct,
+        loop: Loop,
+        before: Sequence[str],
+        behind: Sequence[str],
+        barrier: bool,
+        mpi: bool,
+    ) -> None:
+        """A worksharing loop inside a region, whose loop runs over own iterations already."""
+
+    def begin_region(
+        self, region: Region, construct: Construct, before: Sequence[str], behind: Sequence[str]
+    ) -> None:
+        """The region's directive, and what stands at its beginning and end."""
+
+    def begin_procedure(self, region: Region) -> None:
+        """The same for a procedure that is called inside regions."""
+
+    def reductions(self, reductions: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
+        """Lines before and behind a region: its reductions, combined over the ranks."""
+
+    def gather(self, arrays: Sequence[Array]) -> list[str]: ...
+
+    def release(self, arrays: Sequence[Array], changed: Sequence[Array]) -> list[str]: ...
+
+    def lifetime(self, statement: Statement, arrays: Sequence[Array]) -> None:
+        """A statement that allocates or frees distributed arrays."""
+
+    def redistribute(self, node: Executable, old: Array, new: Array) -> None:
+        """Serial code: the array's elements move to a new layout."""
+
+    def pass_parts(self, reference: Reference, array: Array) -> None:
+        """An argument in serial code: all parts go to the procedure."""
+
+    def pass_part(self, reference: Reference, array: Array) -> None:
+        """An argument inside a region: the thread's part goes to the procedure."""
+
+    def may_write(self, reference: Reference, callee: Routine | None) -> bool:
+        """Can a function that gets the array change it?"""
+
+    def is_private(self, loop: Loop, reference: Reference) -> bool:
+        """Is the variable private because of where it is declared?"""
+
+    def frame(self) -> None:
+        """Declarations, the start of the program, and arrays that live as long as the routine."""

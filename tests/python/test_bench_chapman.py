@@ -1,0 +1,132 @@
+"""homing bench chapman without its runs: what is needed, what is read, what is refused, what rows say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from homing.bench import chapman, chapman_programs, chapman_runs
+from homing.bench.chapman_programs import Built, changed_text
+from homing.bench.chapman_runs import bytes_a_step, exchanged
+from homing.errors import UserError
+from tests.python.test_apps import ROOT
+
+STATISTICS = "homing_parts parts 4 exchanges 41 bytes 12240 messages 6 message_bytes 12240\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "parts", "arguments", "needed"),
+    [
+        ("jacobi", 4, ("--n", "100"), 16 * 3 * 100),
+        ("jacobi", 1, ("--n", "100", "--steps", "3"), 0),
+        ("lu", 4, ("--n", "4"), 8 * (3 + 2 + 1)),
+        ("lbe", 3, ("--nx", "10", "--ny", "7"), 48 * 2 * 10),
+    ],
+)
+def test_what_has_to_be_exchanged(code: str, parts: int, arguments: tuple[str, ...], needed: int) -> None:
+    assert bytes_a_step(code, parts, arguments) == needed
+
+
+def test_statistics_are_read() -> None:
+    found = exchanged(f"noise\n{STATISTICS}")
+    assert (found.bytes, found.messages, found.message_bytes) == (12240, 6, 12240)
+    with pytest.raises(UserError, match="no statistics"):
+        exchanged("noise\n")
+
+
+@pytest.mark.parametrize("suffix", ["c", "f90"])
+def test_versions_that_are_made_by_changing_the_text(suffix: str) -> None:
+    lu = (ROOT / "apps" / "chapman" / f"lu.{suffix}").read_text()
+    changed = changed_text(lu, "no_affinity")
+    assert "affinity(" in lu
+    assert "affinity(" not in changed
+    assert "schedule(static, 1)" not in changed
+    jacobi = (ROOT / "apps" / "chapman" / f"jacobi.{suffix}").read_text()
+    assert "homing distribute_reshape a" in changed_text(jacobi, "reshape")
+    assert len(changed_text(jacobi, "reshape").splitlines()) == len(jacobi.splitlines())
+
+
+def test_only_what_there_is(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there are jacobi, lu, lbe, time"):
+        chapman.run("small", ["jacobi", "cg"], lambda words: " ".join(words))
+
+
+class Builder:
+    """In place of compilers: LBE's translation is refused."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def build(self, code: str, language: str, version: str) -> Built:
+        refused = code == "lbe" and version == "spmd"
+        return Built("", "x:1:1: no") if refused else Built(f"/{code}-{language}-{version}")
+
+
+@pytest.fixture
+def results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """The benchmark with runs that take so long and count so much as their names say."""
+    seconds = {
+        "shared": 2.0,
+        "distribute": 2.0,
+        "reshape": 2.0,
+        "spmd": 1.0,
+        "hand": 1.25,
+        "no_affinity": 3.0,
+    }
+
+    def version(command: Any) -> str:
+        return str(command[0]).rpartition("-")[2]
+
+    monkeypatch.setattr(chapman, "Builder", Builder)
+    monkeypatch.setattr(chapman, "tree", lambda: tmp_path)
+    monkeypatch.setattr(chapman, "digest", lambda path: "0")
+    monkeypatch.setattr(chapman, "run_time", lambda command, threads: seconds[version(command)] / threads)
+    monkeypatch.setattr(
+        chapman, "counted_step", lambda command, more: 103.0 if version(command) == "spmd" else 100.0
+    )
+    monkeypatch.setattr(
+        chapman,
+        "ranks_step",
+        lambda path, code, ranks: (bytes_a_step(code, ranks, chapman.MPI_ARGUMENTS[code]), 2, 8),
+    )
+    return chapman.run("small", ["time", "instructions", "mpi"], lambda words: " ".join(words))
+
+
+def test_rows_and_checks(results: Any) -> None:
+    rows = {row.name: row.value for row in results.rows}
+    assert rows["jacobi.fortran.shared.speedup.t2"] == 2
+    assert rows["jacobi.fortran.spmd.speedup.t2"] == 4
+    assert rows["jacobi.fortran.spmd_vs_hand.time"] == pytest.approx(0.8)
+    assert rows["lu.c.no_affinity.time"] == pytest.approx(1.5)
+    assert rows["lu.c.mpi_bytes"] == bytes_a_step("lu", 4, chapman.MPI_ARGUMENTS["lu"])
+    assert "lbe.c.spmd.speedup.t2" not in rows
+    checks = {check.name: check.passed for check in results.checks}
+    assert checks["jacobi.c.spmd_vs_hand.time at most 1.05"]
+    assert not [name for name in checks if name.startswith("lbe") and "spmd" in name]
+    if chapman.shutil.which("valgrind"):
+        assert not checks["lu.fortran.spmd_vs_hand.instructions at most 1.02"]
+    refused = [note for note in results.notes if "refused" in note]
+    assert len(refused) == 2
+
+
+def test_a_run_is_free_of_the_callers_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "64")
+    monkeypatch.setenv("LD_PRELOAD", "x.so")
+    monkeypatch.setenv("HOMING_MECHANISM", "x")
+    chosen = chapman_runs.quiet_environment(3, HOMING_PARTS="statistics")
+    assert chosen["OMP_NUM_THREADS"] == "3"
+    assert "LD_PRELOAD" not in chosen
+    assert "HOMING_MECHANISM" not in chosen
+    assert chosen["HOMING_PARTS"] == "statistics"
+
+
+def test_a_program_that_fails_is_told() -> None:
+    with pytest.raises(UserError, match="ended with 3"):
+        chapman_runs.execute(["sh", "-c", "exit 3"], {"PATH": "/bin:/usr/bin"})
+
+
+def test_flags_are_the_same_for_all_versions() -> None:
+    """-ffp-contract=off: what is compared has the same digits."""
+    assert "-ffp-contract=off" in chapman_programs.FLAGS

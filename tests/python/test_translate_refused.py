@@ -1,0 +1,202 @@
+"""What cannot be translated is an error with its place; what is not concerned stays."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from homing.translate.positions import TranslationError
+from homing.translate.translation import Options, Result, translate
+from tests.python.translate_programs import TREE
+
+HEAD = """program p
+  implicit none
+  integer, parameter :: n = 9
+  integer :: i, j, k, index(n)
+  real(8) :: a(n, n), b(n, n), s
+{declarations}
+!$homing distribute (*, block) :: a
+"""
+
+
+def fortran(folder: Path, declarations: str, body: str, target: str = "spmd") -> Result:
+    path = folder / "p.f90"
+    path.write_text(HEAD.format(declarations=declarations) + body + "end program\n")
+    return translate([str(path)], Options(target))
+
+
+LOOP = "!$omp parallel do private(i)\n do j = 1, n\n  do i = 1, n\n   {}\n  end do\n end do\n"
+REFUSED = [
+    ("", LOOP.format("a(i, 2*j) = 0"), "not a loop's index plus a number"),
+    ("", LOOP.format("a(i, index(j)) = 0"), "not a loop's index plus a number"),
+    ("", LOOP.format("a(i, j) = a(i, index(j))"), "'index(j)'"),
+    ("  equivalence (a(1, 1), s)", "", "EQUIVALENCE"),
+    ("  common /blk/ a", "", "COMMON"),
+    ("!$homing distribute a(block, *)", "", "twice"),
+    ("!$homing distribute b(block)", "", "2 dimensions, not 1"),
+    ("!$homing distribute c(block)", "", "not declared"),
+    ("!$homing align b(i, j) with c(i, j)", "", "has no distribution"),
+    ("!$homing align b(i, j) with a(i, 2*j)", "", "index plus a number"),
+    ("!$homing shadow a(0, 1)", LOOP.format("if (j > 2) a(i, j) = a(i, j - 2)"), "SHADOW allows"),
+    ("", "  call part(a(1, 2))\n", None),
+    ("", "!$omp parallel\n goto 10\n a(1,1) = 0\n!$omp end parallel\n10 continue\n", "jumps out"),
+    (
+        "",
+        "!$omp parallel do\n do j = 1, n\n  if (j > 3) goto 10\n  a(1,j) = 0\n end do\n10 continue\n",
+        "jumps out",
+    ),
+    ("", "!$omp parallel do lastprivate(s)\n do j = 1, n\n  a(1,j) = s\n end do\n", "LASTPRIVATE"),
+    ("", "!$omp parallel private(a)\n a = 0\n!$omp end parallel\n", "PRIVATE"),
+    ("", "!$omp parallel\n a(1, 2) = 0\n!$omp end parallel\n", "SINGLE"),
+    (
+        "",
+        "!$omp parallel\n!$omp critical\n a(1, 2) = 0\n!$omp end critical\n!$omp end parallel\n",
+        "CRITICAL",
+    ),
+    ("", LOOP.format("a(i, 3) = 0; b(i, j) = a(i, j)"), "same owner's element"),
+    ("", "!$homing on home(a(1, j))\n do j = 1, n\n  b(1, j) = 0\n end do\n a(1,1) = 0\n", None),
+]
+
+
+@pytest.mark.parametrize(("declarations", "body", "reason"), REFUSED)
+def test_refused_with_place_and_reason(
+    tmp_path: Path, declarations: str, body: str, reason: str | None
+) -> None:
+    if reason is None:
+        fortran(tmp_path, declarations, body)
+        return
+    with pytest.raises(TranslationError) as caught:
+        fortran(tmp_path, declarations, body)
+    assert any(reason in problem.reason for problem in caught.value.problems), str(caught.value)
+    for problem in caught.value.problems:
+        assert problem.position.file.endswith("p.f90")
+        assert problem.position.line > 1
+        assert problem.text
+
+
+C_REFUSED = [
+    ("double *a;\n#pragma homing distribute a[block]\n(void)a;", "EXTENT"),
+    ("double a[9];\n#pragma homing distribute a[block]\ndouble *q = &a[2]; (void)q;", "another name"),
+    ("double a[9];\n#pragma homing distribute a[block]\n#pragma omp parallel for\n"
+     "for (int i = 0; i < 9; i++) { a[i * i] = 0; }", "not a loop's index plus a number"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "reason"), C_REFUSED)
+def test_refused_in_c(tmp_path: Path, body: str, reason: str) -> None:
+    path = tmp_path / "p.c"
+    path.write_text("int main(void) {\n" + body + "\nreturn 0;\n}\n")
+    with pytest.raises(TranslationError) as caught:
+        translate([str(path)], Options("spmd"))
+    assert any(reason in problem.reason for problem in caught.value.problems), str(caught.value)
+
+
+def test_standard_input_over_ranks(tmp_path: Path) -> None:
+    with pytest.raises(TranslationError, match="rank 0"):
+        fortran(tmp_path, "", "  read *, s\n  a = s\n", "mpi")
+
+
+def homing(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(TREE), "HOMING_CACHE": str(folder / "cache")}
+    return subprocess.run(
+        [sys.executable, "-m", "homing", "translate", *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+PLAIN = "program q\n  implicit none\n  ! no directive\n  print *, 1\nend program\n"
+KEPT = """      program fixed
+      integer i, j
+#ifdef NEVER
+      real*8 c(3)
+#endif
+c     A comment of the user's.
+      real*8 a(20, 20)
+c$homing distribute a(*, block)
+!$omp parallel do
+!$omp& private(i)
+      do 10 j = 1, 20
+      do 10 i = 1, 20
+   10 a(i, j) = i + j
+      print *, a(3, 4),
+     &  a(5, 6)
+      end
+"""
+
+
+def test_nothing_is_written_on_error(tmp_path: Path) -> None:
+    (tmp_path / "bad.f90").write_text(
+        HEAD.format(declarations="") + LOOP.format("a(i, j*j) = 0") + "end program\n"
+    )
+    (tmp_path / "good.f90").write_text(PLAIN)
+    done = homing(tmp_path, "good.f90", "bad.f90", "--to", "spmd", "-o", "out")
+    assert done.returncode == 2
+    assert "bad.f90:11:9: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_not_concerned_stays(tmp_path: Path) -> None:
+    (tmp_path / "q.f90").write_text(PLAIN)
+    done = homing(tmp_path, "q.f90", "--to", "spmd", "-o", "out")
+    assert done.returncode == 0
+    assert (tmp_path / "out" / "q.f90").read_text() == PLAIN
+
+
+def test_fixed_form_keeps_comments_and_preprocessor_lines(tmp_path: Path) -> None:
+    path = tmp_path / "fixed.F"
+    path.write_text(KEPT)
+    text = translate([str(path)], Options("spmd")).outputs[0].text
+    for line in (
+        "#ifdef NEVER",
+        "      real*8 c(3)",
+        "c     A comment of the user's.",
+        "   10 a(i, j) = i + j",
+    ):
+        assert f"\n{line}\n" in text
+    assert all(len(line) <= 72 or line[0] in "#cC!*" for line in text.splitlines())
+    done = homing(tmp_path, "--to", "spmd", "--", "gfortran", "-cpp", "-fopenmp", "fixed.F", "-o", "fixed")
+    assert done.returncode == 0, done.stderr
+    out = subprocess.run([tmp_path / "fixed"], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert out.split() == ["7.0000000000000000", "11.000000000000000"]
+
+
+def test_compiler_messages_point_to_the_source(tmp_path: Path) -> None:
+    body = LOOP.format("a(i, j) = 1").replace("a(i, j) = 1", "a(i, j) = undeclared_name")
+    (tmp_path / "p.f90").write_text(HEAD.format(declarations="") + body + "end program\n")
+    done = homing(tmp_path, "--to", "spmd", "--", "gfortran", "-fopenmp", "-c", "p.f90")
+    assert done.returncode != 0
+    assert "p.f90:11:" in done.stderr
+
+
+def test_explained(tmp_path: Path) -> None:
+    (tmp_path / "p.f90").write_text(
+        HEAD.format(declarations="!$homing align b(i, j) with a(i, j)")
+        + LOOP.format("if (j > 1) b(i, j) = a(i, j - 1)")
+        + "end program\n"
+    )
+    done = homing(tmp_path, "p.f90", "--to", "spmd", "--explain")
+    assert done.returncode == 0, done.stderr
+    assert "a(*, block), shadow (0:0, 1:0)" in done.stdout
+    assert "fetch the shadow of a" in done.stdout
+    assert (tmp_path / "spmd" / "homing_parts.c").exists()
+
+
+def test_misuse(tmp_path: Path) -> None:
+    for words in (
+        ("--to", "gpu", "x.f90"),
+        ("--to", "spmd"),
+        ("--to", "spmd", "missing.f90"),
+        ("--to", "upm", "x.txt"),
+    ):
+        done = homing(tmp_path, *words)
+        assert done.returncode == 2
+        assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,133 @@
+"""Translated programs: translate, compile, run, compare."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from homing.translate.translation import Options, Result, translate
+
+TREE = Path(__file__).resolve().parents[2]
+APPS = TREE / "apps"
+PROGRAMS = TREE / "tests" / "translate"
+RUNTIME = TREE / "homing" / "translate" / "runtime"
+FLAGS = ("-O1", "-g", "-fopenmp", "-ffp-contract=off")
+#: Bounds of every array are checked; C's memory, too.
+CHECKS = {".f90": ("-fcheck=all",), ".c": ("-std=gnu17", "-Wall", "-Wextra", "-Werror", "-fsanitize=address")}
+MPIRUN = [
+    "mpirun",
+    "--allow-run-as-root",
+    "--oversubscribe",
+    "--bind-to",
+    "none",
+    "--mca",
+    "btl",
+    "self,vader,tcp",
+    "--mca",
+    "btl_tcp_if_include",
+    "lo",
+    "--mca",
+    "btl_vader_single_copy_mechanism",
+    "none",
+]
+
+
+def run_command(command: Sequence[str], folder: Path, **environment: str) -> str:
+    """Standard output of a command that must succeed."""
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=folder,
+        env={**os.environ, "OMP_WAIT_POLICY": "passive", **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, (
+        f"{' '.join(map(str, command))}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    )
+    return done.stdout
+
+
+class Workshop:
+    """A folder with the runtime compiled once, in which programs are translated and compiled."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.count = 0
+        for name in ("homing_parts.c", "homing_parts.h", "homing_parts.f90"):
+            shutil.copy(RUNTIME / name, folder)
+        shutil.copy(APPS / "common" / "app.f90", folder)
+        strict = ("-O2", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fopenmp")
+        run_command(["gcc", *strict, "-std=c11", "-c", "homing_parts.c"], folder)
+        run_command(["gfortran", *strict, "-std=f2018", "-c", "homing_parts.f90", "-o", "module.o"], folder)
+        run_command(["gfortran", "-O1", "-c", "app.f90", "-o", "app_module.o"], folder)
+        for name in ("app", "mark"):
+            run_command(["gcc", "-O1", "-c", APPS / "common" / f"{name}.c"], folder)
+
+    def mpi_object(self) -> str:
+        """The runtime for ranks."""
+        if not (self.folder / "parts_mpi.o").exists():
+            run_command(
+                ["mpicc", "-DHOMING_MPI", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fopenmp", "-c",
+                 "homing_parts.c", "-o", "parts_mpi.o"],
+                self.folder,
+            )  # fmt: skip
+        return "parts_mpi.o"
+
+    def place(self) -> Path:
+        self.count += 1
+        made = self.folder / str(self.count)
+        made.mkdir()
+        return made
+
+    def plain(self, source: Path) -> Path:
+        """The program as it is."""
+        return self.compile(source, self.place(), ())
+
+    def compile(self, source: Path, folder: Path, more: Sequence[str | Path], mpi: bool = False) -> Path:
+        target = folder / "program"
+        if source.suffix == ".c":
+            compiler = "mpicc" if mpi else "gcc"
+            objects = ["../app.o", "../mark.o"]
+        else:
+            compiler = "mpifort" if mpi else "gfortran"
+            objects = ["../app_module.o", "../app.o", "../mark.o"]
+        includes = ["-I..", f"-I{APPS / 'common'}", f"-I{TREE / 'include'}"]
+        command = [compiler, *FLAGS, *includes, source, *more, *objects, "-o", target, "-lm"]
+        run_command([str(word) for word in command], folder)
+        return target
+
+    def translated(self, source: Path, target: str, checked: bool = True) -> tuple[Path, Result]:
+        """Translate and compile; the program, and what the translation said."""
+        folder = self.place()
+        result = translate([str(source)], Options(target, flags=(f"-I{APPS / 'common'}",)))
+        output = folder / source.name
+        output.write_text(result.outputs[0].text)
+        more: list[str | Path] = list(CHECKS[source.suffix]) if checked else []
+        if target == "upm":
+            library = os.environ.get("HOMING_LIBRARY") or str(TREE / "build" / "release" / "libhoming.so")
+            more += [library, f"-Wl,-rpath,{os.path.dirname(library)}"]
+        elif result.runtime:
+            more += ["../" + (self.mpi_object() if target == "mpi" else "homing_parts.o"), "../module.o"]
+        if source.suffix == ".c" and "../module.o" in more:
+            more.remove("../module.o")
+        if target == "mpi" and "-fsanitize=address" in more:
+            more.remove("-fsanitize=address")  # Open MPI itself leaks
+        return self.compile(output, folder, more, target == "mpi"), result
+
+
+def without_times(text: str) -> list[str]:
+    """An app's output without what differs from run to run."""
+    return [line for line in text.splitlines() if not re.match(r"time|threads", line)]
+
+
+def with_distribution(source: Path, distribution: str, folder: Path) -> Path:
+    """A copy of a program with DIST replaced."""
+    made = folder / source.name
+    made.write_text(source.read_text().replace("DIST", distribution))
+    return made
