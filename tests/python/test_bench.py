@@ -434,12 +434,9 @@ def test_the_list_names_every_benchmark(capsys: pytest.CaptureFixture[str]) -> N
         "convergence",
         "sampling",
         "overhead",
-<<<<<<< HEAD
         "lof",
-=======
         "tasks",
         "wittmann",
->>>>>>> issue-4
     ]
 
 
