@@ -14,21 +14,19 @@ from homing.translate import directives as d
 from homing.translate.affine import affine, shifted
 from homing.translate.arrays import Array, Distributions
 from homing.translate.boxes import Box, Follow
+from homing.translate.openmp import clause_text, reductions_of
 from homing.translate.source import Edits
 from homing.translate.tree import (
     Access,
-    Branch,
-    Clause,
     Construct,
     Executable,
     Loop,
-    Node,
     Reference,
     Routine,
     Statement,
     walk,
 )
-from homing.translate.writer import Local, Position, Region
+from homing.translate.writer import Position, Region
 
 _KINDS = {
     d.Kind.STAR: "HOMING_STAR",
@@ -285,11 +283,6 @@ class CWriter:
             ["}", *tail, "}"],
         )
         self.edits.replace(node.directive.begin, node.directive.end, "")
-        for line in node.body:
-            self._forget_locals(line)
-
-    def _forget_locals(self, node: Node) -> None:
-        del node
 
     def single_whole(
         self, region: Region, node: Construct, arrays: Sequence[Array], changed: Sequence[Array]
@@ -331,11 +324,11 @@ class CWriter:
         head, tail = ["{", *before], []
         if data:
             # A loop over the parts, one a thread, so that OpenMP itself does what the clauses say.
-            clauses = " ".join(_clause(clause) for clause in data)
+            clauses = " ".join(clause_text(clause) for clause in data)
             wait = "" if barrier or reductions else " nowait"
             opening = f"#pragma omp for schedule(static, 1) {clauses}{wait}"
             if mpi and reductions:
-                start, stop = self.reductions(_pairs(reductions))
+                start, stop = self.reductions(reductions_of(reductions))
                 head = ["{", "#pragma omp barrier", "#pragma omp single", "{", *start, "}", *before]
                 tail = ["#pragma omp master", "{", *stop, "}", "#pragma omp barrier"]
             self.edits.replace(directive.begin, directive.end, opening)
@@ -361,7 +354,7 @@ class CWriter:
                 if names:
                     kept.append(f"shared({', '.join(names)})")
                 continue
-            kept.append(_clause(clause))
+            kept.append(clause_text(clause))
         if any(c.name == "default" and (c.text or "").strip() == "none" for c in directive.clauses):
             homes = {array.name: array for array, *_ in region.bounds.values()}
             homes.update({array.name: array for array in region.arrays})
@@ -669,18 +662,3 @@ class CWriter:
                     group.end(1),
                     f"homing_width({self.layout(array)}, homing_part(), {index})",
                 )
-
-
-def _clause(clause: Clause) -> str:
-    return clause.name if clause.text is None else f"{clause.name}({clause.text})"
-
-
-def _pairs(clauses: Sequence[Clause]) -> list[tuple[str, str]]:
-    found = []
-    for clause in clauses:
-        operator, _, names = (clause.text or "").partition(":")
-        found += [(operator.strip(), name.strip()) for name in names.split(",")]
-    return found
-
-
-_UNUSED: tuple[object, ...] = (Branch, Local)

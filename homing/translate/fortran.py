@@ -32,7 +32,6 @@ from homing.translate.tree import (
     Loop,
     Node,
     OpenMP,
-    Reference,
     Routine,
     Statement,
     Unit,
@@ -180,7 +179,6 @@ class _Builder:
         )
         self.routines.append(routine)
         first = True
-        declared = False
         for child in node.content:
             what = type(child).__name__
             if _is_preprocessor(child):
@@ -193,7 +191,6 @@ class _Builder:
             first = False
             if what == "Specification_Part":
                 self._specification(routine, child)
-                declared = True
             elif what == "Execution_Part":
                 if not routine.declarations_end:
                     routine.declarations_end = self._after_declarations(routine)
@@ -211,7 +208,6 @@ class _Builder:
                 routine.end = line.line_end
             else:
                 self.leaves(child)
-        del declared
         if not routine.declarations_end:
             routine.declarations_end = routine.body_end
         if routine.end <= routine.begin and self.at:
@@ -751,8 +747,3 @@ def _type_end(words: Words) -> int:
     elif at < len(all_words) and all_words[at].text == "(":
         at = closing(all_words, at) + 1
     return at
-
-
-def element_references(reference: Reference) -> bool:
-    """Does the reference have subscripts?"""
-    return reference.subscripts is not None

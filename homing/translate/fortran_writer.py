@@ -13,16 +13,14 @@ import re
 from collections.abc import Sequence
 
 from homing.translate import directives as d
-from homing.translate.affine import affine, names_in, shifted
+from homing.translate.affine import affine, shifted
 from homing.translate.arrays import Array, Distributions
 from homing.translate.boxes import Box, Follow
+from homing.translate.openmp import clause_text, reductions_of
 from homing.translate.source import Edits
 from homing.translate.tree import (
     Access,
-    Branch,
-    Clause,
     Construct,
-    Declaration,
     Executable,
     Loop,
     Reference,
@@ -373,13 +371,13 @@ class FortranWriter:
         tail: list[str] = []
         if data:
             # A loop over the parts, one a thread, so that OpenMP itself does what the clauses say.
-            clauses = " ".join(self._clause(clause) for clause in data)
+            clauses = " ".join(clause_text(clause) for clause in data)
             part = region.add(Local("hm_each"))
             opening = f"!$omp do schedule(static, 1) {clauses}"
             inner = [f"do {part} = homing_first_part(), homing_last_part()"]
             tail = ["end do", "!$omp end do" + ("" if barrier or reductions else " nowait")]
             if mpi and reductions:
-                start, stop = self.reductions(_pairs(reductions))
+                start, stop = self.reductions(reductions_of(reductions))
                 before = ["!$omp barrier", "!$omp single", *start, "!$omp end single", *before]
                 tail += ["!$omp master", *stop, "!$omp end master", "!$omp barrier"]
         else:
@@ -407,9 +405,6 @@ class FortranWriter:
             at = self.source.next_line(loop.end - 1)
         self._lines(at, tail + behind, begin)
 
-    def _clause(self, clause: Clause) -> str:
-        return clause.name if clause.text is None else f"{clause.name}({clause.text})"
-
     def begin_region(
         self, region: Region, construct: Construct, before: Sequence[str], behind: Sequence[str]
     ) -> None:
@@ -425,7 +420,7 @@ class FortranWriter:
                 if names:
                     kept.append(f"shared({', '.join(names)})")
                 continue
-            kept.append(self._clause(clause))
+            kept.append(clause_text(clause))
         arrays = list(region.arrays)
         for name in sorted({f.home.name for f in self._follows(region)}):
             if self.arrays[name] not in arrays:
@@ -875,14 +870,3 @@ def _split(text: str) -> list[str]:
         else:
             current += char
     return [*items, current]
-
-
-def _pairs(clauses: Sequence[Clause]) -> list[tuple[str, str]]:
-    found = []
-    for clause in clauses:
-        operator, _, names = (clause.text or "").partition(":")
-        found += [(operator.strip(), name.strip()) for name in names.split(",")]
-    return found
-
-
-_UNUSED: tuple[object, ...] = (Branch, Declaration, names_in)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from homing.translate.tree import Clause, OpenMP
 
@@ -113,3 +114,17 @@ def _split(word: str) -> list[str] | None:
     if match and word not in ("",):
         return [part for part in match.groups() if part]
     return None
+
+
+def clause_text(clause: Clause) -> str:
+    """The clause as it is written."""
+    return clause.name if clause.text is None else f"{clause.name}({clause.text})"
+
+
+def reductions_of(clauses: Sequence[Clause]) -> list[tuple[str, str]]:
+    """Operator and variable of each reduction."""
+    found = []
+    for clause in clauses:
+        operator, _, names = (clause.text or "").partition(":")
+        found += [(operator.strip(), name.strip()) for name in names.split(",")]
+    return found

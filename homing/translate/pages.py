@@ -13,18 +13,16 @@ from homing.translate.arrays import Array, Distributions
 from homing.translate.boxes import Follow
 from homing.translate.c_writer import CWriter
 from homing.translate.fortran_writer import PART, FortranWriter
+from homing.translate.openmp import clause_text
 from homing.translate.parts import Explained, Parts, _sites
 from homing.translate.positions import Problem
 from homing.translate.source import Edits
 from homing.translate.tree import (
     Access,
-    Clause,
     Construct,
     Executable,
     Kind,
     Loop,
-    Reference,
-    Routine,
     Statement,
     Unit,
     walk,
@@ -183,7 +181,7 @@ class PagesFortran(FortranWriter):
 
     def _directive_text(self, node: Construct, more: Sequence[str]) -> str:
         directive = node.directive
-        kept = [self._clause(c) for c in directive.clauses if c.name not in _SCHEDULING]
+        kept = [clause_text(c) for c in directive.clauses if c.name not in _SCHEDULING]
         count = (
             ["num_threads(homing_threads())"] if node.parallel and not directive.clause("num_threads") else []
         )
@@ -303,7 +301,7 @@ class PagesC(CWriter):
 
     def _wrap(self, node: Construct, loop: Loop, lines: Sequence[str]) -> None:
         directive = node.directive
-        kept = [_text(c) for c in directive.clauses if c.name not in _SCHEDULING]
+        kept = [clause_text(c) for c in directive.clauses if c.name not in _SCHEDULING]
         variable = loop.variable or ""
         declared = any(loop.begin <= place < loop.end for place in self.routine.places.get(variable, []))
         if not declared and variable not in directive.listed("private", "firstprivate", "lastprivate"):
@@ -344,10 +342,3 @@ class PagesC(CWriter):
 
     def _body_begin(self, loop: Loop) -> int:
         return loop.body_begin
-
-
-def _text(clause: Clause) -> str:
-    return clause.name if clause.text is None else f"{clause.name}({clause.text})"
-
-
-_UNUSED: tuple[object, ...] = (Reference, Routine)

@@ -16,6 +16,7 @@ from homing.translate import directives as d
 from homing.translate.affine import affine, names_in
 from homing.translate.arrays import Array, Distributions
 from homing.translate.boxes import Box, Follow, Side, Site, merged, side_of
+from homing.translate.openmp import reductions_of
 from homing.translate.positions import Problem
 from homing.translate.reference_text import reference_subscripts
 from homing.translate.tree import (
@@ -1254,11 +1255,7 @@ def _loop_variables(nodes: Sequence[Node], routine: Routine) -> set[str]:
 
 
 def _reductions(construct: Construct) -> list[tuple[str, str]]:
-    found = []
-    for clause in construct.directive.clause("reduction"):
-        operator, _, names = (clause.text or "").partition(":")
-        found += [(operator.strip(), name.strip()) for name in names.split(",")]
-    return found
+    return reductions_of(construct.directive.clause("reduction"))
 
 
 def _sites(
