@@ -435,6 +435,8 @@ def test_the_list_names_every_benchmark(capsys: pytest.CaptureFixture[str]) -> N
         "convergence",
         "sampling",
         "overhead",
+        "simulator_speed",
+        "agreement",
         "lof",
     ]
 
