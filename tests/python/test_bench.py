@@ -434,6 +434,8 @@ def test_the_list_names_every_benchmark(capsys: pytest.CaptureFixture[str]) -> N
         "convergence",
         "sampling",
         "overhead",
+        "simulator_speed",
+        "agreement",
         "lof",
         "tasks",
         "wittmann",

@@ -44,7 +44,7 @@ def test_the_three_tables_are_printed(bench: tuple[subprocess.CompletedProcess[s
 
 def test_rows_stand_beside_the_papers(bench: tuple[subprocess.CompletedProcess[str], Path]) -> None:
     _, folder = bench
-    rows = {row["name"]: row for row in json.loads((folder / "lof.json").read_text())["rows"]}
+    rows = {row["name"]: row for row in json.loads((folder / "lof_small.json").read_text())["rows"]}
     for program in paper.PROGRAMS:
         for placement, known in paper.REMOTE[program].items():
             assert rows[f"table2.{program}.{placement}"]["paper"] == known
@@ -62,7 +62,7 @@ def test_rows_stand_beside_the_papers(bench: tuple[subprocess.CompletedProcess[s
 
 def test_figures_are_drawn(bench: tuple[subprocess.CompletedProcess[str], Path]) -> None:
     _, folder = bench
-    text = (folder / "lof.md").read_text()
+    text = (folder / "lof_small.md").read_text()
     for number in (1, 2, 3):
-        assert (folder / f"lof_figure{number}.png").read_bytes().startswith(b"\x89PNG")
-        assert f"(lof_figure{number}.png)" in text
+        assert (folder / f"lof_small_figure{number}.png").read_bytes().startswith(b"\x89PNG")
+        assert f"(lof_small_figure{number}.png)" in text

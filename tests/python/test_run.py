@@ -133,7 +133,7 @@ def test_a_script_without_a_first_line_goes_to_the_shell(homing: Command, tmp_pa
         (["run", "--costs", "/no/costs", "--", "true"], "No such file"),
         (["run", "--json", "/no/folder/x", "--", "true"], "no folder"),
         (["run", "--record", "/", "--", "true"], "is a folder"),
-        (["run", "--on", "moon", "--", "true"], "must be one of here, lab"),
+        (["run", "--on", "moon", "--", "true"], "there is no machine moon"),
         (["run", "--nodes", "4", "--", "true"], "--nodes: only with --on lab"),
         (["run", "--nodes", "four", "--on", "lab", "--", "true"], "--nodes"),
         (["run", "--on", "lab", "--cache", "1:1", "--", "true"], "--cache: only with --count"),

@@ -40,7 +40,8 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
         raise UserError(f"--only {','.join(sorted(unknown))}: parts are {', '.join(wanted.programs)}")
     programs = {name: program for name, program in wanted.programs.items() if not only or name in only}
     title = "Löf, Nordén, Holmgren 2004: geographical locality, on simulated machines"
-    results = Results("lof_paper" if size == "paper" else "lof", title, tell(["lof"]), notes=list(NOTES))
+    # Of the sizes, one is the committed page; the others must not replace it.
+    results = Results("lof" if size == "medium" else f"lof_{size}", title, tell(["lof"]), notes=list(NOTES))
     results.notes.append(_sizes(size, programs))
     steps = [(program, name, case) for program in programs for name, case in cases(program, wanted).items()]
     progress = Progress("lof", [20.0, *(_WEIGHTS[program] for program, _, _ in steps)])
