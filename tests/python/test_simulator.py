@@ -406,7 +406,7 @@ def test_misuse(tmp_path: Path) -> None:
 
 
 def test_misses_are_those_of_cachegrind() -> None:
-    """The whole comparison is `homing bench simulator_speed`. Smaller problems drown in the loader's own misses."""
+    """Smaller problems drown in the loader's own misses; the whole comparison is a bench."""
     from homing.bench import simulated
 
     if shutil.which("valgrind") is None:
