@@ -93,11 +93,15 @@ def run(
     page: str | None = None,
     initial: str = "first-touch",
     turn: int = 0,
+    seed: int = 1,
 ) -> Measured:
     """Simulate a program that was built by `homing cc`; nothing moves."""
     described = machines.changed(machines.find(machine), page, cache, None)
     wishes = Wishes(
-        initial=initial, places=tuple(tuple(one) for one in places.places({}, described)), turn=turn
+        initial=initial,
+        seed=seed,
+        places=tuple(tuple(one) for one in places.places({}, described)),
+        turn=turn,
     )
     before = os.environ.get("OMP_NUM_THREADS")
     os.environ["OMP_NUM_THREADS"] = str(threads)

@@ -406,13 +406,13 @@ def test_misuse(tmp_path: Path) -> None:
 
 
 def test_misses_are_those_of_cachegrind() -> None:
-    """The whole comparison is `homing bench simulator_speed`."""
+    """Smaller problems drown in the loader's own misses; the whole comparison is a bench."""
     from homing.bench import simulated
 
     if shutil.which("valgrind") is None:
         pytest.skip("valgrind is not installed")
-    ours = simulated.run(simulated.build("lu", "gcc", True), ["220"], 1, cache="128KiB:8")
-    theirs = simulated.cachegrind(simulated.build("lu", "gcc", False), ["220"], 128 << 10, 8)
+    ours = simulated.run(simulated.build("lu", "gcc", True), ["330"], 1, cache="128KiB:8")
+    theirs = simulated.cachegrind(simulated.build("lu", "gcc", False), ["330"], 128 << 10, 8)
     assert ours.counts["run"]["total_misses"] == pytest.approx(theirs.misses, rel=0.02)
 
 
