@@ -225,8 +225,7 @@ void Engine::choose_source(std::string& chosen, std::string& reasons) {
     if (!source_ && (wanted == "auto" || wanted == "hint-faults"))
         try_sampled("hint-faults", make_hint_fault_source(kernel_, machine_, "/proc", &policies_));
     if (!source_ && (wanted == "auto" || wanted == "windows")) {
-    if (windows_) plan_.calibrate(simulation() ? 0 : arming_seconds(kernel_));
-    mover_.pages_may_hide([this] { pause_source(); });
+        if (const std::string reason = prepare_windows(); !reason.empty()) return refuse("windows", reason);
         source_ = windows_.get();
         chosen = "windows";
     }
@@ -239,7 +238,8 @@ void Engine::choose_source(std::string& chosen, std::string& reasons) {
 std::string Engine::prepare_windows() {
     if (windows_) return {};
     if (option_flag(Option::no_signals)) return "--no-signals";
-    auto windows = std::make_unique<Windows>(kernel_);
+    auto windows =
+        std::make_unique<Windows>(kernel_, simulation() ? Windows::most_capacity : Windows::usual_capacity);
     if (std::string reason = windows->unavailable(); !reason.empty()) return reason;
     if (services_.prepare_handler)
         if (const char* blocked = services_.prepare_handler()) return blocked;
