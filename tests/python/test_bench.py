@@ -433,6 +433,7 @@ def test_the_list_names_every_benchmark(capsys: pytest.CaptureFixture[str]) -> N
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [
         "convergence",
         "sampling",
+        "chapman",
         "overhead",
         "simulator_speed",
         "agreement",

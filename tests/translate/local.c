@@ -7,7 +7,7 @@
 static double x[M][M], y[M][M];
 #pragma homing distribute xDIST, yDIST
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     int n = argc > 1 ? atoi(argv[1]) : 5;
     int i;
     if (n > M) n = M;
@@ -32,6 +32,7 @@ int main(int argc, char **argv) {
         x[k][k] += 1;
     }
     for (int j = 0; j < n; j++)
-        for (i = 0; i < n; i++) printf("%a %a\n", x[j][i], y[j][i]);
+        for (i = 0; i < n; i++)
+            printf("%a %a\n", x[j][i], y[j][i]);
     return 0;
 }
