@@ -222,6 +222,9 @@ def test_every_source_is_run() -> None:
         "no_openmp",
         "closed",
         "user_preload",
+        "affinity",
+        "affinity_objects",
+        "queues",
     }
     sources = {
         path.stem
