@@ -276,6 +276,15 @@ def test_an_interrupt_ends_everything(work: Path, compiled_parts: None, guest: G
     assert shell(guest, "exit 3").exit_status == 3
 
 
+def test_a_guest_that_hangs_at_boot_is_started_again(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("homing.lab.guest._BOOT_TIMEOUTS", (0.5, 240.0))
+    told: list[str] = []
+    options = LabOptions(nodes=2, memory_per_node_mib=256, progress=told.append)
+    with Guest(options, cwd=work) as again:
+        assert shell(again, "exit 4").exit_status == 4
+    assert sum("trying once more" in line for line in told) == 1
+
+
 HELPERS = [machine.QEMU[:15], "virtiofsd", "virtiofsd", "virtiofsd"]
 
 
