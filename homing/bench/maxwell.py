@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +57,10 @@ class Mesh:
 def make_mesh(size: float) -> Mesh:
     """Mesh the space around the aircraft with edges of about `size` at the body (its length is 2.6)."""
     gmsh = _gmsh()
+    # gmsh lifts the stack limit of the whole process, which everything started later would inherit.
+    stack = resource.getrlimit(resource.RLIMIT_STACK)
     gmsh.initialize(interruptible=False)
+    resource.setrlimit(resource.RLIMIT_STACK, stack)
     try:
         gmsh.option.setNumber("General.Terminal", 0)
         body = _geometry(gmsh)

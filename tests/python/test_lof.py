@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -306,6 +307,13 @@ def test_numberings_keep_the_matrix(matrix) -> None:  # type: ignore[no-untyped-
         assert x @ (one @ x) == pytest.approx(whole)
     assert bandwidth(found["rcm"]) < 0.5 * bandwidth(found["natural"])
     assert bandwidth(found["rcm"]) < 0.5 * bandwidth(found["random"])
+
+
+def test_meshing_leaves_the_stack_limit_as_it_was() -> None:
+    pytest.importorskip("gmsh")
+    before = resource.getrlimit(resource.RLIMIT_STACK)
+    maxwell.make_mesh(0.9)
+    assert resource.getrlimit(resource.RLIMIT_STACK) == before
 
 
 def test_the_smallest_mesh_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
