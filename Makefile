@@ -26,7 +26,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: .setup/demo .venv/complete build/release/build.ninja ## a program's pages sent home on four NUMA nodes, counted: the table of the README
-	@cmake --build --preset release -j $(JOBS) --target homing homing-costs lab/all apps/all
+	@cmake --build --preset release -j $(JOBS) --target homing homing-costs lab/all cg_gfortran
 	@$(python) -m homing.demo
 
 test: .setup/test build ## the tests (one boot of the guest among them)
