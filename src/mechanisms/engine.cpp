@@ -96,7 +96,7 @@ void Engine::event(Address id, bool is_barrier) {
     ++events_;
     ++events_in_iteration_;
     open_region_ = region;
-    if (events_ <= team_events && source_running_ && !source_->needs_plan()) source_->follow_threads();
+    if (events_ <= team_events && source_running_ && samples_itself()) source_->follow_threads();
     if (!called_) {
         const phases::Step step = finder_.push(region);
         if (step.event == phases::PeriodEvent::broken) stability_.look();
@@ -209,7 +209,7 @@ void Engine::iteration_boundary(Basis basis) {
     const bool was_active = activity_ != policy::Activity::rest;
     basis_ = basis;
     ++round_iterations_;
-    if (was_active && source_ && !source_->needs_plan()) take_references();
+    if (was_active && samples_itself()) take_references();
     if (was_active && !round_is_over(now)) {
         next_iteration();
         return;
@@ -293,7 +293,7 @@ void Engine::follow_changes() {
     ++area_changes_;
     windows_->start(watch_.ranges());
     // Programs that allocate in every iteration: the new blocks want samples, too, before the next boundary.
-    if (source_->needs_plan()) plan_samples(activity_ == policy::Activity::check);
+    if (source_ && source_->needs_plan()) plan_samples(activity_ == policy::Activity::check);
 }
 
 std::size_t Engine::open_window(const std::vector<Range>& granules) {
@@ -344,7 +344,7 @@ void Engine::count_references() {
         ++round_references_;
         ++statistics_.references;
     }
-    if (source_->counts_misses()) count_remote_misses();
+    if (counts_misses()) count_remote_misses();
 }
 
 /// How many of the misses that were just taken went to another node.
@@ -369,7 +369,7 @@ void Engine::pause_source() {
 void Engine::begin_observing(policy::Activity activity) {
     activity_ = activity;
     if (activity == policy::Activity::rest) {
-        if (source_running_ && source_ && !source_->needs_plan()) {
+        if (source_running_ && samples_itself()) {
             source_->stop();
             source_running_ = false;
             own_areas();

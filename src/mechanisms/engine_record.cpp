@@ -168,7 +168,7 @@ void Engine::finish() noexcept {
         return;
     }
     try {
-        if (activity_ != policy::Activity::rest && source_ && !source_->needs_plan()) take_references();
+        if (activity_ != policy::Activity::rest && samples_itself()) take_references();
         if (source_) source_->stop();
         watch_.synchronise(record::now()); // what was freed is no longer where it was
         record_placements(3);
