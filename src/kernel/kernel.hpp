@@ -91,10 +91,10 @@ class Kernel {
     /// So -ENOENT may be a page that is there, and is worth asking for again; -EFAULT has nothing to move.
     virtual int query(std::span<void* const> pages, std::span<int> nodes) noexcept = 0;
 
-    /// Do query() and move() fail to know pages that are armed for a hint fault? (Linux up to 6.5.)
+    /// [signal] Do query() and move() fail to know pages that are armed for a hint fault? (Linux up to 6.5.)
     virtual bool hides_pages() noexcept { return false; }
-    /// Make such pages known: they are touched on the caller's behalf, which a policy with balancing may
-    /// answer by moving them here. What does not exist stays so.
+    /// [signal] Make such pages known: they are touched on the caller's behalf, which a policy with balancing
+    /// may answer by moving them here. What does not exist stays so.
     virtual int reveal(std::span<void* const> /*pages*/) noexcept { return 0; }
 
     /// Move each page to its target node; `status` becomes the node where it is now, or -errno. One system
@@ -135,7 +135,7 @@ class Kernel {
     virtual int node_of_cpu(int cpu) noexcept = 0;
 };
 
-/// query(), with a second look at pages that it did not know because they were armed. `prepare` is called
+/// query(), with more looks at pages that it did not know because they were armed. `prepare` is called
 /// before any of them is touched.
 int query_revealed(Kernel& kernel, std::span<void* const> pages, std::span<int> nodes,
                    const std::function<void()>& prepare = {});

@@ -61,8 +61,13 @@ class LinuxKernel final : public Kernel {
     }
 
     bool hides_pages() noexcept override {
-        static const bool old = release_before(6, 6);
-        return old;
+        // Asked for in signal handlers: no guarded static.
+        int known = hides_.load(std::memory_order_relaxed);
+        if (known < 0) {
+            known = release_before(6, 6);
+            hides_.store(known, std::memory_order_relaxed);
+        }
+        return known != 0;
     }
     int reveal(std::span<void* const> pages) noexcept override;
 
@@ -142,13 +147,14 @@ class LinuxKernel final : public Kernel {
     static constexpr int most_cpus = 8192;
     std::atomic<std::uint8_t> cpu_nodes_[most_cpus] = {};
     std::atomic<bool> cpu_nodes_read_{false};
+    std::atomic<int> hides_{-1}; ///< not asked yet
 };
 
 int LinuxKernel::reveal(std::span<void* const> pages) noexcept {
     const int pagemap = raw::open("/proc/self/pagemap", O_RDONLY);
     if (pagemap < 0) return -pagemap;
     // process_vm_readv(2) takes hint faults, and answers EFAULT where a read of our own would be a signal.
-    constexpr std::size_t batch = 64;
+    constexpr std::size_t batch = 32; // the caller may stand on an alternate signal stack
     iovec there[batch];
     char bytes[batch];
     std::size_t count = 0;

@@ -203,6 +203,13 @@ void SimulatedKernel::make_armed(Range range) {
     for (Address at = range.begin; at < range.end; at += page_bytes())
         page(at).armed = true;
 }
+void SimulatedKernel::scan(KernelCall after) {
+    if (scans_.call != after || scans_.times == 0) return;
+    --scans_.times;
+    for (const auto& [begin, area] : areas_)
+        for (Address at = std::max(begin, scans_.from); at < area.end; at += page_bytes())
+            if (find_page(at) && page(at).node != absent) page(at).armed = true;
+}
 
 int SimulatedKernel::where(Address address) const {
     const Page* found = find_page(address);
@@ -270,6 +277,7 @@ int SimulatedKernel::reveal(std::span<void* const> pages) noexcept {
     for (void* address : pages)
         if (state_of(reinterpret_cast<Address>(address)) == -ENOENT)
             page(reinterpret_cast<Address>(address)).armed = false;
+    scan(KernelCall::reveal);
     return logged({KernelCall::reveal, {}, pages.size()});
 }
 
@@ -376,6 +384,7 @@ int SimulatedKernel::protect(Range range, Access access) noexcept {
         entry.error = ENOMEM;
     } else {
         entry.error = change(range, nullptr, &access);
+        if (access == Access::read_write) scan(KernelCall::protect);
     }
     return logged(entry);
 }

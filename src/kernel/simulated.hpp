@@ -62,6 +62,9 @@ class SimulatedKernel final : public Kernel {
     void make_zero(Range range);   ///< the zero page: -EFAULT until touched (which places it)
     /// Marked for a NUMA hint fault, as kernels up to 6.5 answer then: -ENOENT until touched.
     void make_armed(Range range);
+    /// A scan that comes right after each of the next so many calls of this kind (reveal; protect where it
+    /// gives access) and arms what is there from this address on.
+    void scan_after(KernelCall call, int times, Address from = 0) { scans_ = {call, times, from}; }
 
     void set_allowed(NodeSet nodes) { allowed_ = nodes; }
     void set_cpu_nodes(std::vector<int> nodes) { cpu_nodes_ = std::move(nodes); }
@@ -151,6 +154,7 @@ class SimulatedKernel final : public Kernel {
     bool populate(Address address, int node, bool huge);
     void release(Page& page);
     int logged(Logged entry);
+    void scan(KernelCall after);
 
     std::vector<std::size_t> capacity_;
     std::vector<std::size_t> used_;
@@ -164,6 +168,11 @@ class SimulatedKernel final : public Kernel {
     int sampler_error_;
     int absent_error_;
     std::size_t most_mappings_ = 65530;
+    struct {
+        KernelCall call = KernelCall::count;
+        int times = 0;
+        Address from = 0;
+    } scans_;
     std::vector<Logged> log_;
     std::array<std::size_t, static_cast<std::size_t>(KernelCall::count)> counts_{};
     std::size_t pages_moved_ = 0;

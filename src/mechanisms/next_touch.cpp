@@ -12,6 +12,7 @@
 #include "record/record.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 namespace homing {
 namespace {
@@ -21,41 +22,64 @@ constinit std::atomic<std::uint64_t> target_bits{0};
 constinit std::atomic<std::uint32_t> handler_calls{0};
 constinit std::atomic<std::uint64_t> pages_sent{0}; ///< that were on another node
 
-/// [signal] Send a granule to the node that touches it. Alternate signal stacks are small: pages go in small
-/// groups.
+/// The balancer's scans hide pages at any time, on Linux up to 6.5 (Kernel::query): between the question and
+/// the move as well. So many times a page is made known again.
+constexpr int most_looks = 3;
+
+/// [signal] query(), with another look at what a scan hid since the granule was opened. Every page that hides
+/// is of a granule that the caller touches: that the kernel may move it here is what is wanted.
+int look(Kernel& kernel, std::span<void* const> pages, std::span<int> status) noexcept {
+    if (const int error = kernel.query(pages, status)) return error;
+    if (!kernel.hides_pages() || std::find(status.begin(), status.end(), -ENOENT) == status.end()) return 0;
+    return kernel.reveal(pages) ? 0 : kernel.query(pages, status);
+}
+
+/// [signal] Send those of at most `group` pages that are not on the node; how many were away.
+constexpr std::size_t group = 32; // alternate signal stacks are small
+std::size_t send_group(Kernel& kernel, std::span<void*> pages, int node) noexcept {
+    int nodes[group];
+    int status[group];
+    std::size_t were_away = 0;
+    for (int looks = 0; looks < most_looks && !pages.empty(); ++looks) {
+        const std::span<int> found(status, pages.size());
+        if (look(kernel, pages, found) != 0) break;
+        // Asking is cheap; a move drains every CPU's lists of pages even where there is nothing to move.
+        std::size_t away = 0;
+        for (std::size_t i = 0; i < pages.size(); ++i)
+            if (found[i] >= 0 && found[i] != node) pages[away++] = pages[i];
+        if (away == 0) break;
+        if (looks == 0) were_away = away;
+        std::fill_n(nodes, away, node);
+        kernel.move(pages.first(away), {nodes, away}, {status, away});
+        handler_calls.fetch_add(1, std::memory_order_relaxed);
+        if (!kernel.hides_pages()) break;
+        std::size_t hidden = 0;
+        for (std::size_t i = 0; i < away; ++i)
+            if (status[i] == -ENOENT) pages[hidden++] = pages[i];
+        pages = pages.first(hidden);
+    }
+    return were_away;
+}
+
+/// [signal] Send a granule to the node that touches it.
 void send_here(Range granule, int node) noexcept {
     Kernel* kernel = moving_kernel.load(std::memory_order_acquire);
     if (!kernel || !NodeSet{target_bits.load(std::memory_order_relaxed)}.has(node)) return;
-    constexpr std::size_t group = 32;
     void* pages[group];
-    int nodes[group];
-    int status[group];
     if (granule.bytes() ==
         huge_page_bytes) { // whole, by its first address; small pages inside follow one by one
         pages[0] = reinterpret_cast<void*>(granule.begin);
-        nodes[0] = node;
-        if (kernel->query({pages, 1}, {status, 1}) == 0 && status[0] >= 0 && status[0] != node) {
-            kernel->move({pages, 1}, {nodes, 1}, {status, 1});
-            handler_calls.fetch_add(1, std::memory_order_relaxed);
+        if (send_group(*kernel, {pages, 1}, node))
             pages_sent.fetch_add(granule.bytes() / page_bytes(), std::memory_order_relaxed);
-        }
+        int last = 0;
         pages[0] = reinterpret_cast<void*>(granule.end - page_bytes());
-        if (kernel->query({pages, 1}, {status, 1}) == 0 && (status[0] == node || status[0] < 0)) return;
+        if (look(*kernel, {pages, 1}, {&last, 1}) == 0 && (last == node || last < 0)) return;
     }
     for (Address at = granule.begin; at < granule.end;) {
         std::size_t count = 0;
         for (; count < group && at < granule.end; ++count, at += page_bytes())
             pages[count] = reinterpret_cast<void*>(at);
-        if (kernel->query({pages, count}, {status, count}) != 0) continue;
-        // Asking is cheap; a move drains every CPU's lists of pages even where there is nothing to move.
-        std::size_t away = 0;
-        for (std::size_t i = 0; i < count; ++i)
-            if (status[i] >= 0 && status[i] != node) pages[away++] = pages[i];
-        if (away == 0) continue;
-        std::fill_n(nodes, away, node);
-        kernel->move({pages, away}, {nodes, away}, {status, away});
-        handler_calls.fetch_add(1, std::memory_order_relaxed);
-        pages_sent.fetch_add(away, std::memory_order_relaxed);
+        pages_sent.fetch_add(send_group(*kernel, {pages, count}, node), std::memory_order_relaxed);
     }
 }
 
@@ -185,7 +209,7 @@ void NextTouch::region_ended(Engine& engine) {
     touched_ += touched.size();
     std::vector<int> where(pages.size(), -1);
     std::uint64_t refused = 0;
-    if (engine.kernel().query(pages, where) == 0)
+    if (query_revealed(engine.kernel(), pages, where, [&engine] { engine.pause_source(); }) == 0)
         for (std::size_t i = 0; i < pages.size(); ++i)
             refused += where[i] >= 0 && where[i] != wanted[i];
     const std::uint64_t sent = pages_sent.exchange(0, std::memory_order_relaxed);

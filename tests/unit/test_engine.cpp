@@ -339,6 +339,17 @@ TEST_F(EngineTest, NextTouchMovesEachGranuleToItsToucher) {
     EXPECT_EQ(program.simulated.protected_pages(), 0u);
 }
 
+TEST_F(EngineTest, NextTouchMovesWhatAScanHidesInTheHandler) {
+    const Variable mechanism("HOMING_MECHANISM", "next-touch");
+    const Variable granule("HOMING_GRANULE", "4096");
+    Program program(512);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.simulated.scan_after(KernelCall::protect, 1 << 20);
+    program.iterate(30, program.block());
+    EXPECT_EQ(program.right(program.block()), program.pages());
+}
+
 TEST_F(EngineTest, NextTouchArmsAgainWhereALongerIterationIsFound) {
     const Variable mechanism("HOMING_MECHANISM", "next-touch");
     Program program(512);

@@ -192,6 +192,32 @@ TEST(SimulatedKernel, RemembersWhatItWasAsked) {
     EXPECT_EQ(kernel.calls(KernelCall::move), 1u);
 }
 
+TEST(SimulatedKernel, RevealedQueriesKeepWhatWasSeenBetweenScans) {
+    SimulatedKernel kernel({64, 64});
+    kernel.map(pages_at(0, 32));
+    kernel.place(pages_at(0, 16), 0);
+    kernel.place(pages_at(16, 16), 1);
+    kernel.make_armed(pages_at(0, 32));
+    kernel.scan_after(KernelCall::reveal, 1, page_at(8)); // hides three quarters again
+    std::vector<void*> pages;
+    for (int i = 0; i < 32; ++i)
+        pages.push_back(reinterpret_cast<void*>(page_at(i)));
+    std::vector<int> nodes(32, -1);
+    int prepared = 0;
+    ASSERT_EQ(query_revealed(kernel, pages, nodes, [&] { ++prepared; }), 0);
+    for (std::size_t i = 0; i < 32; ++i)
+        EXPECT_EQ(nodes[i], i < 16 ? 0 : 1) << i;
+    EXPECT_EQ(prepared, 1);
+
+    kernel.scan_after(KernelCall::reveal,
+                      1 << 20); // a scan that never rests: it ends, and says what it knows
+    kernel.make_armed(pages_at(0, 32));
+    const std::size_t before = kernel.calls(KernelCall::reveal);
+    ASSERT_EQ(query_revealed(kernel, pages, nodes), 0);
+    EXPECT_EQ(nodes, Statuses(32, -ENOENT));
+    EXPECT_LE(kernel.calls(KernelCall::reveal) - before, 8u);
+}
+
 TEST(FailingKernel, FailsTheChosenCallOnly) {
     SimulatedKernel simulated({10, 10});
     simulated.map(pages_at(0, 4));
