@@ -1,9 +1,9 @@
 #include "model.hpp"
 
 #include "base/inside.hpp"
-#include "base/options.hpp"
 #include "base/raw_calls.hpp"
 #include "references/windows.hpp"
+#include "tables.hpp"
 #include "threads.hpp"
 #include "turns.hpp"
 
@@ -15,10 +15,12 @@
 #include <mutex>
 
 namespace homing::simulator {
-namespace {
 
-constexpr int address_bits = 47;
-constexpr std::uint64_t address_mask = (std::uint64_t{1} << address_bits) - 1;
+constinit Tables table;
+constinit const Described* stated = nullptr;
+constinit std::mutex seldom;
+
+namespace {
 
 // A line's state in the directory: owner << 20 | version.
 constexpr unsigned version_bits = 20;
@@ -28,59 +30,18 @@ constexpr std::uint32_t owner_several = 1;
 constexpr std::uint32_t owner_first = 2; ///< + id of the thread that has it exclusively
 static_assert(most_threads + owner_first < 1u << (32 - version_bits));
 
-// A page's entry: node + 1, or 0 where it has no home; and whether it is protected.
-constexpr std::uint8_t armed = 0x80;
-constexpr std::uint8_t home_mask = 0x7f;
-
 constexpr std::uint64_t no_line = ~std::uint64_t{0}; ///< in a filter
 // In a cache 0 is an empty place: no program has anything in its line 0.
 constexpr std::uint64_t empty = 0;
 constexpr std::uint64_t filter_part = 8;
 constexpr std::int64_t endless = std::int64_t{1} << 62;
 
-struct Bound {
-    Range range;
-    int mode;
-    std::uint64_t nodes;
-};
-
-struct Tables {
-    unsigned line_shift = 6;
-    unsigned page_shift = 12;
-    unsigned ways = 1;
-    std::uint64_t set_mask = 0;
-    unsigned shared_ways = 0;
-    std::uint64_t shared_set_mask = 0;
-    int nodes = 1;
-    bool count_places = false;
-    std::uint32_t* directory = nullptr;   ///< by line
-    std::uint8_t* pages = nullptr;        ///< by page
-    std::uint32_t* page_area = nullptr;   ///< by page: area + 1
-    std::uint32_t* page_misses = nullptr; ///< by page and node
-    std::uint32_t* page_seen = nullptr;
-};
-// Constant initialisation throughout: objects that are loaded before us may run instrumented code in their
-// constructors.
-constinit Tables table;
-constinit const Described* stated = nullptr;
 constinit std::vector<SharedCache> shared_caches;
 constinit Thread* threads[most_threads] = {};
 constinit std::atomic<int> threads_made{0};
 constinit std::atomic<std::uint32_t> epoch{1};
 constinit std::atomic<bool> abandoned{false};
-constinit std::atomic<bool> any_bound{false};
 constinit thread_local Thread* self = nullptr;
-constinit std::atomic<std::uint64_t> used_pages[64] = {};
-
-/// Seldom taken: threads that come and go, areas, policies.
-constinit std::mutex seldom;
-constinit std::vector<Bound> bound;
-constinit std::vector<std::uint64_t> area_totals; ///< (area, node, home), of threads that left their node
-
-/// Pieces of the address space in which pages ever had homes: what a look at all pages goes through.
-constexpr unsigned piece_bits = 30;
-constinit std::uint8_t pieces[std::size_t{1} << (address_bits - piece_bits)] = {};
-constinit std::atomic<std::uint64_t> oracle_gone{0}; ///< remote misses of the oracle on pages that are gone
 
 std::uint64_t sets_of(const Cache& cache) { return cache.bytes / stated->line / cache.ways; }
 
@@ -88,89 +49,6 @@ template <class T> T* reserve(std::uint64_t count) noexcept {
     void* memory = ::mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
-}
-
-std::uint64_t page_of(Address address) noexcept { return (address & address_mask) >> table.page_shift; }
-std::uint64_t line_of(Address address) noexcept { return (address & address_mask) >> table.line_shift; }
-
-std::uint64_t mix(std::uint64_t value) noexcept {
-    value ^= value >> 31;
-    value *= 0x7fb5d329728ea185u;
-    value ^= value >> 27;
-    value *= 0x81dadef4bc2dd44du;
-    return value ^ value >> 33;
-}
-
-bool has_room(int node) noexcept {
-    return used_pages[node].load(std::memory_order_relaxed) <
-           stated->memory[static_cast<std::size_t>(node)] >> table.page_shift;
-}
-
-/// The node, or the nearest one that has room.
-int with_room(int node) noexcept {
-    if (has_room(node)) return node;
-    int best = node;
-    double least = 1e300;
-    for (int other = 0; other < table.nodes; ++other) {
-        if (other == node || !has_room(other)) continue;
-        const auto from = static_cast<std::size_t>(node);
-        const auto to = static_cast<std::size_t>(other);
-        const double distance = from < stated->distances.size() && to < stated->distances[from].size()
-                                    ? stated->distances[from][to]
-                                    : 20;
-        if (distance < least) {
-            least = distance;
-            best = other;
-        }
-    }
-    return best;
-}
-
-/// The n-th node of a set.
-int nth_node(std::uint64_t nodes, std::uint64_t n) noexcept {
-    n %= static_cast<std::uint64_t>(std::popcount(nodes));
-    for (; n > 0; --n)
-        nodes &= nodes - 1;
-    return std::countr_zero(nodes);
-}
-
-/// Where a page goes that `node` touches first.
-int first_home(std::uint64_t page, int node) noexcept {
-    if (any_bound.load(std::memory_order_acquire)) {
-        int mode = MPOL_DEFAULT;
-        std::uint64_t nodes = 0;
-        policy_of(page << table.page_shift, mode, nodes);
-        if (nodes != 0) {
-            if (mode == MPOL_INTERLEAVE) return with_room(nth_node(nodes, page));
-            return with_room(nodes >> node & 1 ? node : std::countr_zero(nodes));
-        }
-    }
-    const auto count = static_cast<std::uint64_t>(table.nodes);
-    switch (stated->initial) {
-    case Initial::round_robin:
-        return with_room(static_cast<int>(page % count));
-    case Initial::random:
-        return with_room(static_cast<int>(mix(page + (stated->seed << 40)) % count));
-    case Initial::single_node:
-        return with_room(0);
-    case Initial::first_touch:
-        break;
-    }
-    return with_room(node);
-}
-
-/// Give a page that has none a home.
-void place(std::uint64_t page, int home) noexcept {
-    std::uint8_t entry = __atomic_load_n(&table.pages[page], __ATOMIC_RELAXED);
-    if ((entry & home_mask) != 0) return;
-    const auto wanted = static_cast<std::uint8_t>((entry & armed) | (home + 1));
-    // Of two threads that touch it first one wins, as in a kernel.
-    if (__atomic_compare_exchange_n(&table.pages[page], &entry, wanted, false, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_RELAXED)) {
-        used_pages[home].fetch_add(1, std::memory_order_relaxed);
-        __atomic_store_n(&pieces[(page << table.page_shift) >> piece_bits], std::uint8_t{1},
-                         __ATOMIC_RELAXED);
-    }
 }
 
 /// Take lines out of a filter.
@@ -188,33 +66,6 @@ bool filter_holds(const Thread& one, std::uint64_t line) noexcept {
     for (std::uint64_t part = line << parts; part < (line + 1) << parts; ++part)
         if (one.context.filter[homing_filter_slot(part, one.context.mask)] >> 1 == part) return true;
     return false;
-}
-
-/// Lines of a range of pages become invalid everywhere: the physical pages behind them are gone.
-void forget_lines(Address begin, Address end) noexcept {
-    const std::uint64_t first = line_of(begin);
-    const std::uint64_t last = first + (end - begin) / stated->line;
-    for (std::uint64_t line = first; line < last; ++line) {
-        const std::uint32_t state = __atomic_load_n(&table.directory[line], __ATOMIC_RELAXED);
-        if (state != 0)
-            __atomic_store_n(&table.directory[line], (state + 1) & version_mask, __ATOMIC_RELAXED);
-    }
-    // A few lines are looked up one by one; for many it is shorter to go through the filters.
-    const std::uint64_t from = begin >> HOMING_FILTER_SHIFT;
-    const std::uint64_t to = end >> HOMING_FILTER_SHIFT;
-    for (int id = 0; id < thread_count(); ++id) {
-        Thread& one = *threads[id];
-        if (to - from <= one.context.mask) {
-            for (std::uint64_t line = first; line < last; ++line)
-                forget_line(one, line);
-            continue;
-        }
-        for (std::uint64_t i = 0; i <= one.context.mask; ++i) {
-            std::uint64_t& entry = one.context.filter[i];
-            const std::uint64_t line = (__atomic_load_n(&entry, __ATOMIC_RELAXED) >> 1) & (address_mask >> 6);
-            if (line >= from && line < to) __atomic_store_n(&entry, no_line, __ATOMIC_RELAXED);
-        }
-    }
 }
 
 void count_place(Thread& one, const void* pc, int home) noexcept {
@@ -246,18 +97,6 @@ void count_place(Thread& one, const void* pc, int home) noexcept {
         ++place->misses[home];
         return;
     }
-}
-
-/// What a thread counted for areas belongs to the node it was on. Called with `seldom` held.
-void fold_areas(Thread& one) {
-    const auto nodes = static_cast<std::size_t>(table.nodes);
-    const std::size_t known = area_totals.size() / (nodes * nodes);
-    for (std::size_t area = 0; area < known; ++area)
-        for (std::size_t home = 0; home < nodes; ++home) {
-            std::uint32_t& count = one.area_misses[area * nodes + home];
-            area_totals[(area * nodes + static_cast<std::size_t>(one.node)) * nodes + home] += count;
-            count = 0;
-        }
 }
 
 void go_to(Thread& one, int cpu) {
@@ -398,35 +237,33 @@ __attribute__((noinline)) std::uint8_t fault(Thread& one, std::uintptr_t address
     return entry != 0 ? entry : std::uint8_t{1}; // taken away at this very moment (munmap by another thread)
 }
 
-/// The remote misses that are left with the page on the node that missed on it most.
-std::uint64_t oracle_of(std::uint64_t page) noexcept {
-    const std::uint32_t* counts = &table.page_misses[page * static_cast<std::uint64_t>(table.nodes)];
-    std::uint64_t sum = 0;
-    std::uint32_t most = 0;
-    for (int node = 0; node < table.nodes; ++node) {
-        sum += counts[node];
-        most = std::max(most, counts[node]);
-    }
-    return sum - most;
-}
+} // namespace
 
-/// What the user wants of an area's pages, those that are there and those to come.
-void distribute(Range range, const char* name) noexcept {
-    const std::uint64_t first = page_of(range.begin);
-    const std::uint64_t pages = page_of(range.end) - first;
-    const auto nodes = static_cast<std::uint64_t>(table.nodes);
-    for (const Distribution& one : stated->distributions) {
-        if (!glob_match(one.area.c_str(), name)) continue;
-        for (std::uint64_t i = 0; i < pages; ++i) {
-            const auto node = static_cast<int>(one.cycle ? i / one.cycle % nodes : i * nodes / pages);
-            const Address address = (first + i) << table.page_shift;
-            if (home_of(address) < 0) place(first + i, node);
-            send(address, node);
+void forget_lines(Address begin, Address end) noexcept {
+    const std::uint64_t first = line_of(begin);
+    const std::uint64_t last = first + (end - begin) / stated->line;
+    for (std::uint64_t line = first; line < last; ++line) {
+        const std::uint32_t state = __atomic_load_n(&table.directory[line], __ATOMIC_RELAXED);
+        if (state != 0)
+            __atomic_store_n(&table.directory[line], (state + 1) & version_mask, __ATOMIC_RELAXED);
+    }
+    // A few lines are looked up one by one; for many it is shorter to go through the filters.
+    const std::uint64_t from = begin >> HOMING_FILTER_SHIFT;
+    const std::uint64_t to = end >> HOMING_FILTER_SHIFT;
+    for (int id = 0; id < thread_count(); ++id) {
+        Thread& one = *threads[id];
+        if (to - from <= one.context.mask) {
+            for (std::uint64_t line = first; line < last; ++line)
+                forget_line(one, line);
+            continue;
+        }
+        for (std::uint64_t i = 0; i <= one.context.mask; ++i) {
+            std::uint64_t& entry = one.context.filter[i];
+            const std::uint64_t line = (__atomic_load_n(&entry, __ATOMIC_RELAXED) >> 1) & (address_mask >> 6);
+            if (line >= from && line < to) __atomic_store_n(&entry, no_line, __ATOMIC_RELAXED);
         }
     }
 }
-
-} // namespace
 
 std::size_t place_bytes() noexcept {
     return sizeof(void*) + static_cast<std::size_t>(table.nodes) * sizeof(std::uint64_t);
@@ -621,167 +458,9 @@ Totals totals() {
     return sum;
 }
 
-void begin_area(std::uint32_t area, Range range, const char* name) {
-    if (area >= most_areas) return;
-    const std::lock_guard lock(seldom);
-    const auto nodes = static_cast<std::size_t>(table.nodes);
-    if (area_totals.size() < (area + 1) * nodes * nodes) area_totals.resize((area + 1) * nodes * nodes);
-    for (std::uint64_t page = page_of(range.begin); page < page_of(range.end); ++page) {
-        // What was missed on it before anybody knew of the area.
-        const int home = (table.pages[page] & home_mask) - 1;
-        if (home >= 0 && table.page_area[page] == 0)
-            for (std::size_t node = 0; node < nodes; ++node)
-                area_totals[(area * nodes + node) * nodes + static_cast<std::size_t>(home)] +=
-                    table.page_misses[page * nodes + node];
-        __atomic_store_n(&table.page_area[page], area + 1, __ATOMIC_RELAXED);
-    }
-    distribute(range, name);
-}
-
-void end_area(std::uint32_t area, Range range) {
-    for (std::uint64_t page = page_of(range.begin); page < page_of(range.end); ++page)
-        if (table.page_area[page] == area + 1) __atomic_store_n(&table.page_area[page], 0u, __ATOMIC_RELAXED);
-}
-
-void add_area_misses(std::uint32_t area, std::vector<std::uint64_t>& out) {
-    const std::lock_guard lock(seldom);
-    const auto nodes = static_cast<std::size_t>(table.nodes);
-    out.resize(nodes * nodes);
-    if (area_totals.size() < (area + 1) * nodes * nodes) return;
-    for (std::size_t i = 0; i < nodes * nodes; ++i)
-        out[i] += area_totals[area * nodes * nodes + i];
-    for (int id = 0; id < thread_count(); ++id)
-        for (std::size_t home = 0; home < nodes && threads[id]->node >= 0; ++home)
-            out[static_cast<std::size_t>(threads[id]->node) * nodes + home] +=
-                threads[id]->area_misses[area * nodes + home];
-}
-
-int home_of(Address address) noexcept {
-    return (__atomic_load_n(&table.pages[page_of(address)], __ATOMIC_RELAXED) & home_mask) - 1;
-}
-
-bool is_protected(Address address) noexcept {
-    return (__atomic_load_n(&table.pages[page_of(address)], __ATOMIC_RELAXED) & armed) != 0;
-}
-
-void populate(Address address, int node) noexcept {
-    const std::uint64_t page = page_of(address);
-    if ((__atomic_load_n(&table.pages[page], __ATOMIC_RELAXED) & home_mask) == 0)
-        place(page, first_home(page, node));
-}
-int send(Address address, int node) noexcept {
-    if (node < 0 || node >= table.nodes) return ENODEV;
-    const std::uint64_t page = page_of(address);
-    std::uint8_t entry = __atomic_load_n(&table.pages[page], __ATOMIC_RELAXED);
-    const int home = (entry & home_mask) - 1;
-    if (home < 0) return EFAULT;
-    if (home == node) return 0;
-    if (!has_room(node)) return ENOMEM;
-    const auto wanted = static_cast<std::uint8_t>((entry & armed) | (node + 1));
-    if (!__atomic_compare_exchange_n(&table.pages[page], &entry, wanted, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED))
-        return EBUSY;
-    used_pages[home].fetch_sub(1, std::memory_order_relaxed);
-    used_pages[node].fetch_add(1, std::memory_order_relaxed);
-    const Address begin = page << table.page_shift;
-    forget_lines(begin, begin + stated->page);
-    return 0;
-}
-
-void forget(Range range) noexcept {
-    const Address begin = align_up(range.begin & address_mask, stated->page);
-    const Address end = align_down(range.end & address_mask, stated->page);
-    if (begin >= end) return;
-    const auto nodes = static_cast<std::uint64_t>(table.nodes);
-    bool any = false;
-    for (std::uint64_t page = page_of(begin); page < page_of(end); ++page) {
-        const std::uint8_t entry = __atomic_exchange_n(&table.pages[page], std::uint8_t{0}, __ATOMIC_ACQ_REL);
-        if (entry == 0) continue;
-        any = true;
-        oracle_gone.fetch_add(oracle_of(page), std::memory_order_relaxed);
-        if ((entry & home_mask) != 0)
-            used_pages[(entry & home_mask) - 1].fetch_sub(1, std::memory_order_relaxed);
-        __atomic_store_n(&table.page_area[page], 0u, __ATOMIC_RELAXED);
-        std::fill_n(&table.page_misses[page * nodes], nodes, 0u);
-        std::fill_n(&table.page_seen[page * nodes], nodes, 0u);
-    }
-    if (any) forget_lines(begin, end);
-}
-
-void move_pages_of(Range from, Range to) noexcept {
-    const std::uint64_t pages = std::min(from.bytes(), to.bytes()) >> table.page_shift;
-    if (pages == 0 || from.begin == to.begin) return;
-    const auto nodes = static_cast<std::uint64_t>(table.nodes);
-    const std::uint64_t source = page_of(from.begin);
-    const std::uint64_t target = page_of(to.begin);
-    for (std::uint64_t i = 0; i < pages; ++i) {
-        __atomic_store_n(&table.pages[target + i], table.pages[source + i], __ATOMIC_RELAXED);
-        table.pages[source + i] = 0;
-        table.page_area[target + i] = table.page_area[source + i];
-        table.page_area[source + i] = 0;
-        std::copy_n(&table.page_misses[(source + i) * nodes], nodes,
-                    &table.page_misses[(target + i) * nodes]);
-        std::copy_n(&table.page_seen[(source + i) * nodes], nodes, &table.page_seen[(target + i) * nodes]);
-        std::fill_n(&table.page_misses[(source + i) * nodes], nodes, 0u);
-        std::fill_n(&table.page_seen[(source + i) * nodes], nodes, 0u);
-    }
-    forget_lines(source << table.page_shift, (source + pages) << table.page_shift);
-}
-
-void set_protection(Range range, bool protect) noexcept {
-    for (std::uint64_t page = page_of(range.begin); page < page_of(range.end); ++page)
-        if (protect)
-            __atomic_fetch_or(&table.pages[page], armed, __ATOMIC_RELAXED);
-        else
-            __atomic_fetch_and(&table.pages[page], home_mask, __ATOMIC_RELAXED);
-}
-
 void forget_filters() noexcept {
     for (int id = 0; id < thread_count(); ++id)
         std::memset(threads[id]->context.filter, 0xff, sizeof threads[id]->context.filter);
-}
-
-std::uint64_t free_bytes_of(int node) noexcept {
-    if (node < 0 || node >= table.nodes) return 0;
-    const std::uint64_t used = used_pages[node].load(std::memory_order_relaxed) << table.page_shift;
-    const std::uint64_t all = stated->memory[static_cast<std::size_t>(node)];
-    return all > used ? all - used : 0;
-}
-
-const std::uint32_t* page_misses(Address address) noexcept {
-    return &table.page_misses[page_of(address) * static_cast<std::uint64_t>(table.nodes)];
-}
-std::uint32_t* page_misses_seen(Address address) noexcept {
-    return &table.page_seen[page_of(address) * static_cast<std::uint64_t>(table.nodes)];
-}
-
-std::uint64_t oracle_remote() noexcept {
-    std::uint64_t remote = oracle_gone.load(std::memory_order_relaxed);
-    const std::uint64_t pages = std::uint64_t{1} << (piece_bits - table.page_shift);
-    for (std::uint64_t piece = 0; piece < std::size(pieces); ++piece)
-        for (std::uint64_t page = piece * pages; pieces[piece] && page < (piece + 1) * pages; ++page)
-            if (table.pages[page] != 0) remote += oracle_of(page);
-    return remote;
-}
-
-void bind_range(Range range, int mode, std::uint64_t nodes) {
-    const std::lock_guard lock(seldom);
-    std::erase_if(bound, [&](const Bound& one) {
-        return range.begin <= one.range.begin && one.range.end <= range.end;
-    });
-    if (nodes != 0) bound.push_back({range, mode, nodes});
-    any_bound.store(!bound.empty(), std::memory_order_release);
-}
-
-void policy_of(Address address, int& mode, std::uint64_t& nodes) {
-    const std::lock_guard lock(seldom);
-    mode = MPOL_DEFAULT;
-    nodes = 0;
-    for (const Bound& one : bound) // the newest one counts
-        if (one.range.contains(address)) {
-            mode = one.mode & ~(MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | MPOL_F_NUMA_BALANCING);
-            nodes = one.nodes;
-        }
 }
 
 } // namespace homing::simulator
