@@ -177,6 +177,63 @@ ATOMICS(8, uint8_t)
 ATOMICS(16, uint16_t)
 ATOMICS(32, uint32_t)
 ATOMICS(64, uint64_t)
+
+// 128 bits by compare and exchange alone, as processors have them: a load of read-only memory would fault,
+// and there is none in practice. (The builtins of above would become calls of libatomic.)
+__extension__ typedef unsigned __int128 wide;
+#ifdef __x86_64__
+#define WIDE PUBLIC __attribute__((target("cx16")))
+#else
+#define WIDE PUBLIC
+#endif
+#define EXCHANGED(at, expected, value) __sync_val_compare_and_swap(at, expected, value)
+#define WIDE_UPDATE(name, result)                                                                            \
+    WIDE wide __tsan_atomic128_##name(volatile wide* at, wide value, int order) {                            \
+        (void)order;                                                                                         \
+        homing_access((uintptr_t)at, 1, HERE);                                                               \
+        wide old = 0;                                                                                        \
+        for (;;) {                                                                                           \
+            const wide found = EXCHANGED(at, old, result);                                                   \
+            if (found == old) return old;                                                                    \
+            old = found;                                                                                     \
+        }                                                                                                    \
+    }
+WIDE_UPDATE(exchange, value)
+WIDE_UPDATE(fetch_add, old + value)
+WIDE_UPDATE(fetch_sub, old - value)
+WIDE_UPDATE(fetch_and, old& value)
+WIDE_UPDATE(fetch_or, old | value)
+WIDE_UPDATE(fetch_xor, old ^ value)
+WIDE_UPDATE(fetch_nand, ~(old& value))
+WIDE wide __tsan_atomic128_load(const volatile wide* at, int order) {
+    (void)order;
+    homing_access((uintptr_t)at, 0, HERE);
+    return EXCHANGED((volatile wide*)at, 0, 0);
+}
+WIDE void __tsan_atomic128_store(volatile wide* at, wide value, int order) {
+    (void)__tsan_atomic128_exchange(at, value, order);
+}
+WIDE wide __tsan_atomic128_compare_exchange_val(volatile wide* at, wide expected, wide value, int order,
+                                                int failure) {
+    (void)order, (void)failure;
+    homing_access((uintptr_t)at, 1, HERE);
+    return EXCHANGED(at, expected, value);
+}
+WIDE int __tsan_atomic128_compare_exchange_strong(volatile wide* at, wide* expected, wide value, int order,
+                                                  int failure) {
+    (void)order, (void)failure;
+    homing_access((uintptr_t)at, 1, HERE);
+    const wide wanted = *expected;
+    const wide found = EXCHANGED(at, wanted, value);
+    if (found == wanted) return 1;
+    *expected = found;
+    return 0;
+}
+WIDE int __tsan_atomic128_compare_exchange_weak(volatile wide* at, wide* expected, wide value, int order,
+                                                int failure) {
+    return __tsan_atomic128_compare_exchange_strong(at, expected, value, order, failure);
+}
+
 PUBLIC void __tsan_atomic_thread_fence(int order) {
     (void)order;
     __atomic_thread_fence(ORDER);

@@ -67,7 +67,13 @@ void append_counted(Scope scope, record::u32 id, const Totals& counts, std::uint
     if (!counts.misses.empty()) append_misses(scope, id, counts.misses);
 }
 
-int add_not_instrumented(dl_phdr_info* info, std::size_t, void* out);
+/// What an access may escape by: code that was not instrumented, and constants, whose reads no compiler
+/// instruments.
+struct NotCounted {
+    std::string objects;
+    std::string constants;
+};
+int add_not_counted(dl_phdr_info* info, std::size_t, void* out);
 
 /// In front of the engine: what was missed between two events belongs to the region, and to the iteration.
 class Counting final : public phases::Listener {
@@ -269,12 +275,15 @@ class ModelSimulation final : public Simulation {
             append_counted(area, id, counts, 1);
         }
         report_places();
-        std::string others;
-        ::dl_iterate_phdr(add_not_instrumented, &others);
-        if (!others.empty())
+        NotCounted others;
+        ::dl_iterate_phdr(add_not_counted, &others);
+        if (!others.objects.empty())
             record::message(record::Level::note,
                             "not compiled by homing cc, so not counted but for memcpy and the like: " +
-                                others);
+                                others.objects);
+        if (!others.constants.empty())
+            record::message(record::Level::note, "reads of constants are not counted: up to " +
+                                                     others.constants + " of read-only data");
         record::simulated_row row;
         row.moved_pages = move_totals().pages.load();
         row.move_calls = move_totals().calls.load();
@@ -324,21 +333,48 @@ constexpr const char* unremarkable[] = {"ld-linux",   "libc.so",   "libdl.so",  
                                         "linux-vdso", "libgcc_s.", "libgomp.",  "libomp.",       "libiomp5.",
                                         "libhoming",  "libtsan.",  "libstdc++", "libatomic."};
 
-int add_not_instrumented(dl_phdr_info* info, std::size_t, void* out) {
-    const char* path = info->dlpi_name ? info->dlpi_name : "";
-    const char* slash = std::strrchr(path, '/');
-    const char* name = slash ? slash + 1 : path;
-    if (!*name) return 0; // the program: without it there would be no counts at all
-    for (const char* known : unremarkable)
-        if (std::strncmp(name, known, std::strlen(known)) == 0) return 0;
+/// Constants of an object from this size on are named.
+constexpr std::uint64_t named_constants = 64 << 10;
+
+bool is_instrumented(const char* path) noexcept {
     for (const std::atomic<const void*>& slot : instrumented) {
         Dl_info found{};
         const void* base = slot.load();
         if (base && ::dladdr(base, &found) && found.dli_fname && std::strcmp(found.dli_fname, path) == 0)
-            return 0;
+            return true;
     }
-    auto& text = *static_cast<std::string*>(out);
-    text += (text.empty() ? "" : ", ") + std::string(name);
+    return false;
+}
+
+/// Read-only data lie behind the code; what lies before it are tables of the linker.
+std::uint64_t read_only_bytes(const dl_phdr_info& info) noexcept {
+    bool code_seen = false;
+    std::uint64_t bytes = 0;
+    for (int i = 0; i < info.dlpi_phnum; ++i) {
+        const auto& segment = info.dlpi_phdr[i];
+        if (segment.p_type != PT_LOAD) continue;
+        if (code_seen && segment.p_flags == PF_R) bytes += segment.p_memsz;
+        code_seen |= (segment.p_flags & PF_X) != 0;
+    }
+    return bytes;
+}
+
+int add_not_counted(dl_phdr_info* info, std::size_t, void* out) {
+    const char* path = info->dlpi_name ? info->dlpi_name : "";
+    const char* slash = std::strrchr(path, '/');
+    const char* name = slash ? slash + 1 : path;
+    auto& others = *static_cast<NotCounted*>(out);
+    // The program has no name here: without it there would be no counts at all.
+    if (!*name || is_instrumented(path)) {
+        if (const std::uint64_t bytes = read_only_bytes(*info); bytes >= named_constants)
+            others.constants += (others.constants.empty() ? "" : ", ") +
+                                std::string(*name ? name : ::program_invocation_short_name) + " " +
+                                std::to_string(bytes >> 10) + " KiB";
+        return 0;
+    }
+    for (const char* known : unremarkable)
+        if (std::strncmp(name, known, std::strlen(known)) == 0) return 0;
+    others.objects += (others.objects.empty() ? "" : ", ") + std::string(name);
     return 0;
 }
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 #: personality(2).
 _ADDR_NO_RANDOMIZE = 0x0040000
+_OVERCOMMIT = "/proc/sys/vm/overcommit_memory"
 
 LIBRARY = "libhoming_simulator.so"
 HOW_TO_BUILD = "build it with `homing cc` (homing cc gcc -fopenmp ..., or CC=homing-gcc FC=homing-gfortran)"
@@ -139,7 +140,7 @@ def _check(path: str) -> None:
     if elf is not None and not elf.interpreter:
         raise UserError(f"{path}: is statically linked, and cannot be simulated: link it dynamically")
     try:
-        with open("/proc/sys/vm/overcommit_memory") as file:
+        with open(_OVERCOMMIT) as file:
             if file.read().strip() == "2":
                 raise UserError(
                     "the simulator reserves some 10 TiB of address space (not of memory), which "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -218,13 +219,13 @@ def test_turns_give_the_same_counts(tmp_path: Path, build: Callable[..., Path]) 
 
 # --- what it survives -----------------------------------------------------
 
-PLAIN = {"": 0, "nested": 0, "tasks": 0, "threads": 0, "fork": 0, "jump": 0, "memory": 0, "leave": 5}
+PLAIN = {"": 0, "nested": 0, "tasks": 0, "threads": 0, "fork": 0, "jump": 0, "memory": 0, "wide": 0, "leave": 5}
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("mode", PLAIN)
 def test_programs_survive(tmp_path: Path, build: Callable[..., Path], mode: str, compiler: str) -> None:
-    program = build("survive.c", compiler)
+    program = build("survive.c", compiler, "-mcx16", "-latomic")
     plain = subprocess.run([program, mode], env=environment(), capture_output=True, text=True, timeout=60)
     result = simulate(tmp_path, program, mode, flags=("--mechanism", "next-touch"))
     assert plain.returncode == result["status"] == PLAIN[mode], result["said"]
@@ -260,9 +261,16 @@ def test_a_thousand_threads(tmp_path: Path, build: Callable[..., Path]) -> None:
     assert all(sum(row) > 0 for row in result["counts"]["run"]["misses"])
 
 
-def test_memory_functions_are_counted(tmp_path: Path, build: Callable[..., Path]) -> None:
+@pytest.mark.parametrize("flags", [(), ("-D_FORTIFY_SOURCE=2",)])
+def test_memory_functions_are_counted(
+    tmp_path: Path, build: Callable[..., Path], flags: tuple[str, ...]
+) -> None:
+    program = build("survive.c", "gcc", *flags, "-latomic")
+    if flags:
+        symbols = subprocess.run(["nm", "-D", program], capture_output=True, text=True, check=True).stdout
+        assert "__memcpy_chk" in symbols
     runs = [
-        simulate(tmp_path, build("survive.c"), mode, flags=("--mechanism", "observe"))["counts"]["run"]
+        simulate(tmp_path, program, mode, flags=("--mechanism", "observe"))["counts"]["run"]
         for mode in ("", "memory")
     ]
     lines = 40000 * 8 // 64
@@ -285,6 +293,37 @@ def test_a_plain_program_gets_a_line_that_says_how(tmp_path: Path) -> None:
     ran = homing("run", "--on", FOUR, "--summary", "none", "--", "/bin/true")
     assert ran.returncode == 0
     assert "nothing was counted in true: build it with `homing cc`" in ran.stderr
+
+
+def test_constants_are_named(tmp_path: Path, build: Callable[..., Path]) -> None:
+    result = simulate(tmp_path, build("constants.c"))
+    assert re.search(r"reads of constants are not counted: up to constants_gcc \d+ KiB", result["said"])
+    result = simulate(tmp_path, build("sweep.c"), "2")
+    assert "constants" not in result["said"]
+
+
+def test_no_address_space_and_no_overcommit(
+    tmp_path: Path, build: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["run", "--on", FOUR, "--", str(build("sweep.c")), "2"]
+    limited = subprocess.run(
+        ["sh", "-c", 'ulimit -v 16000000; exec "$@"', "sh", sys.executable, "-m", "homing", *words],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert limited.returncode == 0, limited.stderr
+    assert "ulimit -v must be unlimited" in limited.stderr
+
+    from homing.errors import UserError
+    from homing.simulate import on_machine
+
+    strict = tmp_path / "overcommit_memory"
+    strict.write_text("2\n")
+    monkeypatch.setattr(on_machine, "_OVERCOMMIT", str(strict))
+    with pytest.raises(UserError, match="vm.overcommit_memory=2 refuses: sysctl vm.overcommit_memory=0"):
+        on_machine._check(words[-2])
 
 
 # --- the compiler's front -----------------------------------------------------
