@@ -219,7 +219,8 @@ def test_turns_give_the_same_counts(tmp_path: Path, build: Callable[..., Path]) 
 
 # --- what it survives -----------------------------------------------------
 
-PLAIN = {"": 0, "nested": 0, "tasks": 0, "threads": 0, "fork": 0, "jump": 0, "memory": 0, "wide": 0, "leave": 5}
+#: The exit status of each mode.
+PLAIN = dict.fromkeys(["", "nested", "tasks", "threads", "fork", "jump", "memory", "wide"], 0) | {"leave": 5}
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
@@ -322,7 +323,7 @@ def test_no_address_space_and_no_overcommit(
     strict = tmp_path / "overcommit_memory"
     strict.write_text("2\n")
     monkeypatch.setattr(on_machine, "_OVERCOMMIT", str(strict))
-    with pytest.raises(UserError, match="vm.overcommit_memory=2 refuses: sysctl vm.overcommit_memory=0"):
+    with pytest.raises(UserError, match=r"vm\.overcommit_memory=2 refuses: sysctl"):
         on_machine._check(words[-2])
 
 
