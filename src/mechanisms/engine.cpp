@@ -78,7 +78,8 @@ void Engine::region_begin(Address function) noexcept {
             if (step.event != phases::PeriodEvent::iteration_boundary)
                 stability_.look(); // the period broke, or another was found: owners may have changed
             iteration_boundary(basis_);
-            if (!resting_ && source_ && source_->needs_plan()) window_region_begins(regions_.index(function));
+            enter(regions_.index(function));
+            if (!resting_ && source_ && source_->needs_plan()) window_region_begins();
             region_begin_ = record::now();
         });
         return;
@@ -95,7 +96,6 @@ void Engine::event(Address id, bool is_barrier) {
     ++info.in_iteration;
     ++events_;
     ++events_in_iteration_;
-    open_region_ = region;
     if (events_ <= team_events && source_running_ && samples_itself()) source_->follow_threads();
     if (!called_) {
         const phases::Step step = finder_.push(region);
@@ -116,6 +116,7 @@ void Engine::event(Address id, bool is_barrier) {
             iteration_boundary(Basis::time);
         }
     }
+    enter(region);
     if (windows_ && (activity_ != policy::Activity::rest || mechanism_->needs_windows() || called_touch_))
         follow_changes();
     if (called_touch_ && called_touch_->region_begins(*this, region))
@@ -123,7 +124,7 @@ void Engine::event(Address id, bool is_barrier) {
     else if (mechanism_->region_begins(*this, region))
         window_open_ = true;
     else if (source_ && source_->needs_plan() && activity_ != policy::Activity::rest)
-        window_region_begins(region);
+        window_region_begins();
     region_begin_ = record::now();
     const double spent = region_begin_ - now - (statistics_.deciding + statistics_.moving - elsewhere);
     statistics_.observing += spent;
@@ -134,10 +135,11 @@ void Engine::region_end() noexcept {
     if (__builtin_expect(resting_ && !window_open_, 1)) return;
     guarded([&] {
         const double now = record::now();
-        RegionInfo& info = regions_[open_region_];
+        RegionInfo& info = regions_[open_.region];
         const double seconds = now - region_begin_;
         info.seconds += seconds;
         ++info.timed;
+        places_.timed(seconds);
         round_region_seconds_ += seconds;
         parallel_seconds_ += seconds;
         window_region_ends();
@@ -164,9 +166,10 @@ void Engine::barrier(Address site) noexcept {
             finder_.reset();
         }
         const double now = record::now();
-        RegionInfo& info = regions_[open_region_];
+        RegionInfo& info = regions_[open_.region];
         info.seconds += now - region_begin_;
         ++info.timed;
+        places_.timed(now - region_begin_);
         round_region_seconds_ += now - region_begin_;
         parallel_seconds_ += now - region_begin_;
         window_region_ends();
@@ -264,10 +267,17 @@ void Engine::next_iteration() {
     if (called_touch_ && !called_touch_->needs_windows()) called_touch_.reset(); // its iteration is over
 }
 
-void Engine::window_region_begins(std::uint32_t region) {
+void Engine::enter(std::uint32_t region) {
+    const phases::PeriodFinder& period = finder_.period();
+    open_ = {region, called_ ? PlaceTable::nowhere : places_.enter(period.period(), period.newest())};
+}
+
+void Engine::window_region_begins() {
     if (plan_.empty()) return;
-    const RegionInfo& info = regions_[region];
-    std::vector<Range> granules = plan_.choose(region, info.mean_seconds(), record::now() - start_time_);
+    const RegionInfo& info = regions_[open_.region];
+    const double here = places_.mean_seconds();
+    const double seconds = here > 0 ? here : info.mean_seconds();
+    std::vector<Range> granules = plan_.choose(open_, seconds, record::now() - start_time_);
     // A region that is entered for the first time may be initialisation, whose touches say nothing of the
     // computation to come: then its pages do not exist yet. What does exist was initialised before, and is
     // used now.
@@ -320,7 +330,7 @@ void Engine::window_region_ends() {
     references_.clear();
     windows_->drain(references_);
     count_references();
-    plan_.observed(watch_, open_region_, references_);
+    plan_.observed(watch_, open_, references_);
 }
 
 void Engine::take_references() {

@@ -160,7 +160,8 @@ class Engine final : public phases::Listener {
     void take_references();
     void count_references();
     void count_remote_misses();
-    void window_region_begins(std::uint32_t region);
+    void enter(std::uint32_t region);
+    void window_region_begins();
     void window_region_ends();
     void follow_changes();
     void event(Address id, bool barrier);
@@ -180,6 +181,7 @@ class Engine final : public phases::Listener {
     policy::Stability stability_;
     WindowPlan plan_;
     RegionTable regions_;
+    PlaceTable places_;
     PolicyKeeper policies_;
     std::unique_ptr<Windows> windows_;
     std::unique_ptr<ReferenceSource> sampled_; ///< pmu or hint-faults
@@ -206,7 +208,7 @@ class Engine final : public phases::Listener {
     std::uint64_t events_ = 0;
     std::uint64_t area_changes_ = 0;
     std::uint64_t barriers_in_region_ = 0;
-    std::uint32_t open_region_ = 0;
+    Site open_; ///< the region that runs, or ran last
     double region_begin_ = 0;
     double start_time_ = 0;
     double iteration_begin_ = 0;

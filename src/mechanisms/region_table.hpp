@@ -60,4 +60,46 @@ class RegionTable {
     std::vector<RegionInfo> regions_;
 };
 
+/// The places of the followed iteration: one function may be entered for grids of several sizes, and what its
+/// regions do and take differs by where in the iteration they are.
+class PlaceTable {
+  public:
+    static constexpr std::uint32_t nowhere = ~std::uint32_t{0};
+
+    /// The region at this position of an iteration of `period` regions begins (0: none is followed). Its
+    /// number is one that no place of another iteration had lately.
+    std::uint32_t enter(std::uint32_t period, std::uint32_t position) {
+        if (period != period_) {
+            period_ = period;
+            ++generation_;
+            times_.assign(period, {});
+        }
+        at_ = period ? position : nowhere;
+        return period ? generation_ * most_places + position % most_places : nowhere;
+    }
+    /// It took so long.
+    void timed(double seconds) {
+        if (at_ >= times_.size()) return;
+        times_[at_].seconds += seconds;
+        ++times_[at_].count;
+        at_ = nowhere;
+    }
+    /// What the region that was entered last takes on average; 0 where it is not known.
+    double mean_seconds() const noexcept {
+        if (at_ >= times_.size() || times_[at_].count == 0) return 0;
+        return times_[at_].seconds / times_[at_].count;
+    }
+
+  private:
+    static constexpr std::uint32_t most_places = 1u << 16;
+    struct Time {
+        double seconds = 0;
+        std::uint32_t count = 0;
+    };
+    std::uint32_t period_ = 0;
+    std::uint32_t generation_ = 0;
+    std::uint32_t at_ = nowhere;
+    std::vector<Time> times_;
+};
+
 } // namespace homing

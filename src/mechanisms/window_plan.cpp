@@ -8,7 +8,7 @@ namespace {
 /// What observation may take before the share of the run time counts, in references and in seconds: enough to
 /// place a few arrays, and less than 1 % of half a second where a fault takes 15 microseconds.
 constexpr double first_references = 300;
-constexpr double most_allowance = 0.1;
+constexpr double most_allowance = 0.25;
 /// A region may be slowed by at most this share while the allowance lasts, and later.
 constexpr double eager_share = 0.25;
 constexpr double steady_share = 0.05;
@@ -18,9 +18,13 @@ constexpr double drifting_share = 3;
 constexpr std::size_t largest_window = 1024;
 constexpr std::size_t smallest_window = 4;
 constexpr double least_rate = 1.0 / 32;
-/// References wanted of every part of an area; a share of its granules where it has few. Armed so often
-/// without a touch, a part is not used.
+/// References wanted of every part of an area; fewer where all are of one node and a neighbouring part's are,
+/// too (the inside of a block); a share of its granules where it has few. Armed so often without a touch, a
+/// part is not used.
 constexpr std::uint32_t enough_of_part = 12;
+constexpr std::uint32_t enough_of_inside = 3;
+/// Armed so often at a place of the iteration, a part's rate there is known.
+constexpr std::uint32_t enough_of_place = 3;
 constexpr std::uint64_t share_of_part = 4;
 constexpr std::uint32_t unused_after = 64;
 constexpr std::size_t most_remembered = std::size_t{1} << 17;
@@ -69,7 +73,7 @@ void WindowPlan::gather(WatchList& watch) {
         std::swap(entries_[i - 1], entries_[random() % i]);
 }
 
-const std::vector<Range>& WindowPlan::choose(std::uint32_t region, double seconds, double elapsed) {
+const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double elapsed) {
     chosen_.clear();
     ranges_.clear();
     if (entries_.empty()) return ranges_;
@@ -88,7 +92,7 @@ const std::vector<Range>& WindowPlan::choose(std::uint32_t region, double second
     for (std::size_t looked = 0; looked < entries_.size() && chosen_.size() < count; ++looked) {
         if (cursor_ == entries_.size()) cursor_ = 0;
         const Entry& entry = entries_[cursor_++];
-        if (!worthwhile(region, entry)) continue;
+        if (!worthwhile(site, entry)) continue;
         chosen_.push_back(entry);
     }
     std::sort(chosen_.begin(), chosen_.end(),
@@ -114,46 +118,68 @@ void WindowPlan::armed(double seconds) noexcept {
     arm_cost_ += (measured - arm_cost_) / 4;
 }
 
-void WindowPlan::observed(WatchList& watch, std::uint32_t region, const std::vector<Reference>& references) {
+void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Reference>& references) {
     if (parts_.size() > most_remembered) { // programs that allocate in every iteration: areas without end
         touches_.clear();
         parts_.clear();
+        placed_.clear();
         coverage_.clear();
     }
     for (const Entry& entry : chosen_) {
-        ++touches_[key(region, entry.area)].armed;
-        ++parts_[key(region, entry.part)].armed;
+        ++touches_[key(site.region, entry.area)].armed;
+        ++parts_[key(site.region, entry.part)].armed;
+        if (site.placed()) ++placed_[key(site.place, entry.part)].armed;
         ++coverage_[entry.part].armed;
     }
     for (const Reference& reference : references) {
         const WatchedArea* area = watch.find(reference.address);
         if (!area) continue;
-        ++touches_[key(region, area->id)].touched;
+        ++touches_[key(site.region, area->id)].touched;
         const std::uint32_t part = part_of(*area, area->granule_of(reference.address));
-        ++parts_[key(region, part)].touched;
-        ++coverage_[part].touched;
+        ++parts_[key(site.region, part)].touched;
+        if (site.placed()) ++placed_[key(site.place, part)].touched;
+        Coverage& covered = coverage_[part];
+        ++covered.touched;
+        if (covered.node < 0) covered.node = reference.node;
+        covered.mixed |= covered.node != reference.node;
     }
     spent_ += arm_cost_ *
               (static_cast<double>(chosen_.size()) + fault_in_arms * static_cast<double>(references.size()));
     chosen_.clear();
 }
 
+/// How likely the region touches a granule of the part.
+double WindowPlan::rate(Site site, std::uint32_t part) const {
+    const auto of = [](const Touches& seen) { return (1.0 + seen.touched) / (1.0 + seen.armed); };
+    if (site.placed())
+        if (const auto here = placed_.find(key(site.place, part));
+            here != placed_.end() && here->second.armed >= enough_of_place)
+            return of(here->second);
+    const auto found = parts_.find(key(site.region, part));
+    return found == parts_.end() ? 1 : of(found->second);
+}
+
 /// Grids of several sizes may share one block, and a region work on one of them only: what is known of an
 /// area's part counts. Never hopeless: that may change.
-bool WindowPlan::worthwhile(std::uint32_t region, const Entry& entry) {
-    double rate = lacking_ && !entry.lacking ? other_rate : 1;
-    const auto found = parts_.find(key(region, entry.part));
-    if (found != parts_.end())
-        rate *= std::max(least_rate, (1.0 + found->second.touched) / (1.0 + found->second.armed));
-    return static_cast<double>(random() % 1024) < 1024 * rate;
+bool WindowPlan::worthwhile(Site site, const Entry& entry) {
+    const double wanted = lacking_ && !entry.lacking ? other_rate : 1;
+    const double likely = wanted * std::max(least_rate, rate(site, entry.part));
+    return static_cast<double>(random() % 1024) < 1024 * likely;
 }
 
 bool WindowPlan::lacks(std::uint32_t part, std::uint64_t granules) const {
     const auto found = coverage_.find(part);
     if (found == coverage_.end()) return true;
-    const Touches& seen = found->second;
+    const Coverage& seen = found->second;
     if (seen.touched == 0 && seen.armed >= unused_after) return false;
-    return seen.touched < std::min<std::uint64_t>(enough_of_part, granules / share_of_part);
+    const auto continues = [&](std::uint32_t neighbour) {
+        const auto beside = coverage_.find(neighbour);
+        return beside != coverage_.end() && beside->second.node == seen.node && !beside->second.mixed;
+    };
+    const bool inside = !seen.mixed && ((part % parts > 0 && continues(part - 1)) ||
+                                        (part % parts + 1 < parts && continues(part + 1)));
+    const std::uint64_t enough = inside ? enough_of_inside : enough_of_part;
+    return seen.touched < std::min(enough, granules / share_of_part);
 }
 
 std::vector<policy::PageRange> WindowPlan::lacking(const WatchedArea& area) const {

@@ -5,6 +5,7 @@
 // after an iteration is a fair draw of who touched it first in its regions.
 #pragma once
 
+#include "mechanisms/region_table.hpp"
 #include "mechanisms/watch.hpp"
 
 #include <unordered_map>
@@ -16,6 +17,13 @@ namespace homing {
 inline constexpr double usual_arm_cost = 5e-6;
 inline constexpr double fault_in_arms = 2;
 
+/// Which region runs: its function, and where in the iteration, if that is known.
+struct Site {
+    std::uint32_t region = 0;
+    std::uint32_t place = PlaceTable::nowhere;
+    bool placed() const noexcept { return place != PlaceTable::nowhere; }
+};
+
 class WindowPlan {
   public:
     WindowPlan(double share, std::uint64_t seed) : share_(share), random_(seed | 1) {}
@@ -24,7 +32,7 @@ class WindowPlan {
     void gather(WatchList& watch);
     /// Granules for a region about to begin, ascending. `seconds` is what the region took so far on average,
     /// 0 for one that is entered for the first time; `elapsed` the time since the start of the process.
-    const std::vector<Range>& choose(std::uint32_t region, double seconds, double elapsed);
+    const std::vector<Range>& choose(Site site, double seconds, double elapsed);
     /// Of those only the granules for which `keep` holds are armed.
     template <class Keep> const std::vector<Range>& filter(Keep&& keep) {
         std::erase_if(chosen_, [&](const Entry& entry) { return !keep(entry.granule); });
@@ -35,7 +43,7 @@ class WindowPlan {
     /// Arming all of the chosen granules took so long.
     void armed(double seconds) noexcept;
     /// After the region: what was touched of what was armed.
-    void observed(WatchList& watch, std::uint32_t region, const std::vector<Reference>& references);
+    void observed(WatchList& watch, Site site, const std::vector<Reference>& references);
 
     /// Share of an area's armed granules that a region touched; 0 where none was armed.
     double touch_estimate(std::uint32_t region, std::uint32_t area) const;
@@ -58,12 +66,17 @@ class WindowPlan {
         std::uint32_t armed = 0;
         std::uint32_t touched = 0;
     };
+    struct Coverage : Touches {
+        std::int16_t node = -1; ///< of the first toucher
+        bool mixed = false;     ///< another node touched it, too
+    };
     static std::uint64_t key(std::uint32_t region, std::uint32_t area) noexcept {
         return std::uint64_t{region} << 32 | area;
     }
     bool lacks(std::uint32_t part, std::uint64_t granules) const;
     static std::uint32_t part_of(const WatchedArea& area, std::uint64_t granule) noexcept;
-    bool worthwhile(std::uint32_t region, const Entry& entry);
+    bool worthwhile(Site site, const Entry& entry);
+    double rate(Site site, std::uint32_t part) const;
     std::uint64_t random() noexcept;
     const std::vector<Range>& collect();
     double each() const noexcept { return arm_cost_ * (1 + fault_in_arms); }
@@ -79,9 +92,10 @@ class WindowPlan {
     std::vector<Entry> entries_;
     std::vector<Entry> chosen_;
     std::vector<Range> ranges_;
-    std::unordered_map<std::uint64_t, Touches> touches_;  ///< by region and area
-    std::unordered_map<std::uint64_t, Touches> parts_;    ///< by region and part of an area
-    std::unordered_map<std::uint32_t, Touches> coverage_; ///< by part of an area, in all regions
+    std::unordered_map<std::uint64_t, Touches> touches_;   ///< by region and area
+    std::unordered_map<std::uint64_t, Touches> parts_;     ///< by region and part of an area
+    std::unordered_map<std::uint64_t, Touches> placed_;    ///< by place and part of an area
+    std::unordered_map<std::uint32_t, Coverage> coverage_; ///< by part of an area, in all regions
 };
 
 } // namespace homing

@@ -49,13 +49,12 @@ class WindowPlanTest : public ::testing::Test {
         plan.gather(*watch_);
     }
     /// Runs a region in which only pages from `first` on are touched; how many were armed.
-    std::size_t run(WindowPlan& plan, std::uint32_t region, double seconds, double elapsed,
-                    std::uint64_t first = 0) {
-        const std::vector<Range> armed = plan.choose(region, seconds, elapsed);
+    std::size_t run(WindowPlan& plan, Site site, double seconds, double elapsed, std::uint64_t first = 0) {
+        const std::vector<Range> armed = plan.choose(site, seconds, elapsed);
         std::vector<Reference> references;
         for (const Range& granule : armed)
             if (area().granule_of(granule.begin) >= first) references.push_back({granule.begin, 0, false, 1});
-        plan.observed(*watch_, region, references);
+        plan.observed(*watch_, site, references);
         return armed.size();
     }
 
@@ -70,7 +69,7 @@ TEST_F(WindowPlanTest, ObservationStaysWithinItsShare) {
     want_all(plan);
     double elapsed = 0;
     for (int i = 0; i < 20000; ++i) {
-        run(plan, 1, 0.002, elapsed);
+        run(plan, {1}, 0.002, elapsed);
         elapsed += 0.002;
     }
     EXPECT_LE(plan.spent(), 0.01 * elapsed + 300 * 15e-6 + 1e-4);
@@ -84,7 +83,7 @@ TEST_F(WindowPlanTest, DearMachinesArmLess) {
         want_all(plan);
         std::size_t sum = 0;
         for (int i = 0; i < 100; ++i)
-            sum += run(plan, 1, 0.01, 1 + 0.01 * i);
+            sum += run(plan, {1}, 0.01, 1 + 0.01 * i);
         return sum;
     };
     EXPECT_GT(armed(2e-6), 4 * armed(50e-6));
@@ -95,17 +94,40 @@ TEST_F(WindowPlanTest, ARegionIsAskedForWhatItUses) {
     want_all(plan);
     const std::uint64_t tail = pages - 2 * pages / 16;
     for (int i = 0; i < 40; ++i)
-        run(plan, 5, 1e-4, 1, tail);
+        run(plan, {5}, 1e-4, 1, tail);
     std::size_t used = 0;
     std::size_t all = 0;
     for (int i = 0; i < 40; ++i) {
-        for (const Range& granule : plan.choose(5, 1e-4, 1)) {
+        for (const Range& granule : plan.choose({5}, 1e-4, 1)) {
             ++all;
             used += area().granule_of(granule.begin) >= tail;
         }
-        run(plan, 5, 1e-4, 1, tail);
+        run(plan, {5}, 1e-4, 1, tail);
     }
     EXPECT_GT(used * 2, all) << "an eighth of the area, more than half of what is armed";
+}
+
+TEST_F(WindowPlanTest, APlaceIsAskedForWhatItUsesThere) {
+    // One function, two places: a fine grid, and a coarse one in the last eighth of the same block.
+    WindowPlan plan(1, 7);
+    want_all(plan);
+    const std::uint64_t tail = pages - 2 * pages / 16;
+    const Site fine{5, 1};
+    const Site coarse{5, 2};
+    std::size_t used = 0;
+    std::size_t all = 0;
+    for (int i = 0; i < 80; ++i) {
+        run(plan, fine, 1e-4, 1);
+        const std::vector<Range> armed = plan.choose(coarse, 1e-4, 1);
+        std::vector<Reference> references;
+        for (const Range& granule : armed)
+            if (area().granule_of(granule.begin) >= tail) references.push_back({granule.begin, 0, false, 1});
+        plan.observed(*watch_, coarse, references);
+        if (i < 40) continue;
+        all += armed.size();
+        used += references.size();
+    }
+    EXPECT_GT(used * 2, all) << "though the function as a whole uses everything";
 }
 
 TEST_F(WindowPlanTest, EveryPartIsAskedForUntilItWasSeen) {
@@ -114,29 +136,76 @@ TEST_F(WindowPlanTest, EveryPartIsAskedForUntilItWasSeen) {
     want_all(plan);
     const std::uint64_t half = pages / 2;
     for (int i = 0; i < 400 && plan.lacking(area()).size() > 8; ++i)
-        run(plan, 5, 0.01, 1, half);
+        run(plan, {5}, 0.01, 1, half);
     const auto lacking = plan.lacking(area());
     for (const policy::PageRange& part : lacking)
         EXPECT_LE(part.end, half);
     // Nobody uses the other half: it is given up.
     for (int i = 0; i < 2000 && !plan.lacking(area()).empty(); ++i)
-        run(plan, 6, 0.01, 1, pages);
+        run(plan, {6}, 0.01, 1, pages);
     EXPECT_TRUE(plan.lacking(area()).empty());
+}
+
+TEST_F(WindowPlanTest, TheInsideOfABlockNeedsFewerReferencesThanWhatIsMixed) {
+    // The lower half is one node's; above it every other page is another's, as where small grids lie.
+    WindowPlan plan(1, 7);
+    want_all(plan);
+    const auto lacks_below = [&] {
+        const auto lacking = plan.lacking(area());
+        return !lacking.empty() && lacking.front().first < pages * 7 / 16;
+    };
+    int rounds = 0;
+    for (; rounds < 400 && lacks_below(); ++rounds) {
+        std::vector<Reference> references;
+        for (const Range& granule : plan.choose({5}, 1e-4, 1)) {
+            const std::uint64_t page = area().granule_of(granule.begin);
+            const auto node = static_cast<std::int16_t>(page < pages / 2 ? 0 : page % 2);
+            references.push_back({granule.begin, node, false, 1});
+        }
+        plan.observed(*watch_, {5}, references);
+    }
+    ASSERT_LT(rounds, 400);
+    std::size_t above = 0;
+    for (const policy::PageRange& part : plan.lacking(area()))
+        above += part.first >= pages / 2;
+    EXPECT_GE(above, 6u) << "of 8";
 }
 
 TEST_F(WindowPlanTest, WhatIsFilteredOutIsNotCounted) {
     WindowPlan plan(0.01, 7);
     want_all(plan);
-    const std::size_t all = plan.choose(1, 0, 1).size();
+    const std::size_t all = plan.choose({1}, 0, 1).size();
     ASSERT_GT(all, 16u);
     std::size_t kept = 0;
     const auto& left =
         plan.filter([&](const Range& granule) { return granule.begin / page_bytes() % 2 == 0; });
     kept = left.size();
     EXPECT_LT(kept, all);
-    plan.observed(*watch_, 1, {});
+    plan.observed(*watch_, {1}, {});
     EXPECT_EQ(plan.touch_estimate(1, area().id), 0);
     EXPECT_NEAR(plan.spent(), static_cast<double>(kept) * usual_arm_cost, 1e-9);
+}
+
+TEST(PlaceTable, EachPlaceHasItsOwnTime) {
+    PlaceTable places;
+    EXPECT_EQ(places.enter(0, ~0u), PlaceTable::nowhere);
+    places.timed(7);
+    const std::uint32_t first = places.enter(3, 0);
+    EXPECT_EQ(places.mean_seconds(), 0) << "not known yet";
+    places.timed(2);
+    EXPECT_NE(places.enter(3, 1), first);
+    places.timed(10);
+    EXPECT_EQ(places.enter(3, 0), first);
+    EXPECT_EQ(places.mean_seconds(), 2);
+    places.timed(4);
+    places.timed(100); // not of this place: it has ended
+    places.enter(3, 0);
+    EXPECT_EQ(places.mean_seconds(), 3);
+    const std::uint32_t other = places.enter(4, 0);
+    EXPECT_NE(other, first) << "another iteration";
+    EXPECT_EQ(places.mean_seconds(), 0);
+    places.enter(0, ~0u); // the period broke
+    EXPECT_NE(places.enter(4, 0), other);
 }
 
 } // namespace
