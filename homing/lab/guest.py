@@ -163,21 +163,29 @@ class Guest:
         machine.check_memory(options.topology)
         folders = shares.writable_folders([self.cwd, *options.writable])
         archive = initrd.build(self.kernel)
-        for last, timeout in enumerate(_BOOT_TIMEOUTS, 1 - len(_BOOT_TIMEOUTS)):
-            try:
-                self._running = running = _Running(*temporary.make_folder())
-                self._start(running, qemu, archive, folders)
-                if self._is_ready_within(timeout):
-                    break
-                failure = f"the guest did not boot within {timeout:g} s{self._last_words()}"
-                if last == 0:
-                    raise LabError(failure, LAB_FAILED)
-                self._stop()
+        failure = ""
+        for timeout in _BOOT_TIMEOUTS:
+            if failure:
                 self._tell(f"{failure}: trying once more")
-            except BaseException:
-                self._stop()
-                raise
-        return self
+            failure = self._boot(qemu, archive, folders, timeout)
+            if not failure:
+                return self
+        raise LabError(failure, LAB_FAILED)
+
+    def _boot(self, qemu: str, archive: Path, folders: list[Path], timeout: float) -> str:
+        """One try, undone where the guest does not come up: why it did not, or nothing."""
+        failure = ""
+        try:
+            self._running = running = _Running(*temporary.make_folder())
+            self._start(running, qemu, archive, folders)
+            if not self._is_ready_within(timeout):
+                failure = f"the guest did not boot within {timeout:g} s{self._last_words()}"
+        except BaseException:
+            self._stop()
+            raise
+        if failure:
+            self._stop()
+        return failure
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

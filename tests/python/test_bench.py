@@ -287,6 +287,17 @@ def test_convergence_has_the_rows_that_were_promised() -> None:
     assert failed(program()) == []
 
 
+def test_harm_is_measured_more_often_where_plain_runs_differ() -> None:
+    def turns(*counts: int) -> dict[tuple[str, int], Outcome]:
+        plain = {("parallel_init", at): made("parallel_init", {2: n}) for at, n in enumerate(counts)}
+        return {**plain, ("parallel_init_homing", 0): made("parallel_init_homing", {2: 10 * counts[0]})}
+
+    assert not convergence._alike({})
+    assert not convergence._alike(turns(1000, 1001)), "too few to say"
+    assert convergence._alike(turns(1000, 1009, 1001))
+    assert not convergence._alike(turns(1000, 1011, 1001))
+
+
 def test_convergence_sees_what_is_not_met() -> None:
     facts = {"settled_after": 3, "moved": 900}
     slow = made("homing", {1: 0, 2: 900, 3: 300}, homing=facts)
