@@ -198,24 +198,46 @@ def test_a_memory_limit_holds_and_the_program_finishes(runs: GuestRuns, placed: 
     assert sum(found["nodes"]) == sum(plain["nodes"])
 
 
-@pytest.mark.parametrize("source", SOURCES)
-def test_next_touch_by_name_beside_any_source(runs: GuestRuns, tmp_path: Path, source: str) -> None:
+@pytest.fixture(scope="module")
+def touched(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """touched.c, built: it asks for next touch by name."""
     root, library = Path(__file__).resolve().parents[2], Path(find_library())
-    program = tmp_path / "touched"
+    program = tmp_path_factory.mktemp("touched") / "touched"
     source_file = Path(__file__).parent / "touched.c"
     command = ["gcc", "-O2", "-fopenmp", "-o", program, source_file, f"-I{root / 'include'}", library]
     subprocess.run([*command, f"-Wl,-rpath,{library.parent}"], check=True)
+    return str(program)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_next_touch_by_name_beside_any_source(runs: GuestRuns, touched: str, source: str) -> None:
     variables = {
         **BINDING,
         "HOMING_REFERENCES": source,
         "HOMING_MECHANISM": "observe",
         "HOMING_GRANULE": "4KiB",
     }
-    result = runs.guest.step(Step(command=[str(program)], env=variables, timeout=120, **SOURCES[source]))
+    result = runs.guest.step(Step(command=[touched], env=variables, timeout=120, **SOURCES[source]))
     assert result.exit_status == 0, result.stderr
     found = json.loads(result.stdout)
     assert found["status"] == 0
     assert found["before"] == [1024, 0, 0, 0]
+    assert found["after"] == [256, 256, 256, 256]
+    assert found["sum"] == 3 * 1024 * 4096
+
+
+def test_next_touch_by_name_without_any_source(runs: GuestRuns, touched: str) -> None:
+    """No source works here, and homing runs for the sake of affinity clauses only."""
+    variables = {
+        **BINDING,
+        "HOMING_REFERENCES": "pmu",
+        "HOMING_TASKS": "affinity",
+        "HOMING_GRANULE": "4KiB",
+    }
+    result = runs.guest.step(Step(command=[touched], env=variables, timeout=120, numa_balancing=0))
+    assert result.exit_status == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["status"] == 0
     assert found["after"] == [256, 256, 256, 256]
     assert found["sum"] == 3 * 1024 * 4096
 

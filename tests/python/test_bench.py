@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import math
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from homing.bench.programs import Output, find_bench_program, find_program, pars
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Parts, Results, Row, write
 from homing.errors import UserError
+from homing.installation import find_library
 from homing.lab.counts import parse
 from homing.lab.errors import LabError
 from homing.lab.steps import Step, StepResult
@@ -241,6 +244,27 @@ def test_a_run_without_moves_settles_at_once() -> None:
     assert describe(record())["moved"] == 0
 
 
+# Overhead
+
+
+def test_runs_of_a_pair_take_turns_and_pay_for_their_own(tmp_path: Path) -> None:
+    work = "import sys, time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass\n"
+    command = [sys.executable, "-c", work]
+    begin = time.perf_counter()
+    pair = overhead.measure_pair(command, find_library(), {"HOMING": "off"}, str(tmp_path), 0)
+    elapsed = time.perf_counter() - begin
+    assert set(pair) == set(overhead.KINDS)
+    assert min(pair["cpu"]) >= 0.2
+    assert min(pair["wall"]) >= 0.2
+    assert sum(pair["wall"]) <= elapsed, "what one does while the other is stopped is not there"
+
+
+def test_a_run_that_fails_ends_the_pair(tmp_path: Path) -> None:
+    command = ["sh", "-c", "echo no such thing >&2; exit 3"]
+    with pytest.raises(UserError, match="ended with 3: no such thing"):
+        overhead.measure_pair(command, find_library(), {"HOMING": "off"}, str(tmp_path), 1)
+
+
 # Convergence
 
 
@@ -343,7 +367,7 @@ def test_regions_are_taken_from_the_second_half() -> None:
 
 def test_overheads_rows_are_those_promised() -> None:
     results = Results("overhead", "", "")
-    pair = {kind: [2.0, 2.02] for kind in ("wall", "program", "cpu")}
+    pair = {kind: [2.0, 2.02] for kind in overhead.KINDS}
     overhead._ratio_rows(results, "aside.cg", [pair] * 30)
     overhead._ratio_rows(results, "working.cg", [pair] * 30)
     for name in overhead.REGIONS:
