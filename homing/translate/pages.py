@@ -14,8 +14,10 @@ from homing.translate.boxes import Follow
 from homing.translate.c_writer import CWriter
 from homing.translate.fortran_writer import PART, FortranWriter
 from homing.translate.openmp import clause_text
-from homing.translate.parts import Explained, Parts, _sites
+from homing.translate.owned_loops import sites_of
+from homing.translate.parts import Parts
 from homing.translate.positions import Problem
+from homing.translate.routine import Explained
 from homing.translate.source import Edits
 from homing.translate.tree import (
     Access,
@@ -108,7 +110,7 @@ class Pages(Parts):
             writer.on_thread(node, loop, threads[0])
             self.explain(node.begin, f"loop: iterations on thread {threads[0].thread}")
             return
-        sites = [s for s in _sites([loop], [], False, self.arrays) if s.reference.subscripts is not None]
+        sites = [s for s in sites_of([loop], [], False, self.arrays) if s.reference.subscripts is not None]
         sites = [s for s in sites if len(s.reference.subscripts or []) == self.arrays[s.reference.name].rank]
         home = self._home(node, loop, sites)
         if home is None:

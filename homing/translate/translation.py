@@ -13,8 +13,9 @@ from homing.translate import scanner
 from homing.translate.arrays import Distributions
 from homing.translate.directives import Form
 from homing.translate.pages import translate_pages
-from homing.translate.parts import Explained, Parts
+from homing.translate.parts import Parts
 from homing.translate.positions import Problem, TranslationError
+from homing.translate.routine import Explained
 from homing.translate.source import Edits, SourceFile
 from homing.translate.tree import Kind, Routine, Unit, statements
 from homing.translate.upm import translate_upm

@@ -1,0 +1,437 @@
+"""Loops over a part's own iterations: whose they are, and what they read and write of other parts.
+
+ON HOME and AFFINITY decide (Chapman, Patil and Prabhakar 2001, section 3); without them the array that is
+written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from homing.translate import directives as d
+from homing.translate.affine import affine
+from homing.translate.arrays import Array
+from homing.translate.boxes import Box, Follow, Site
+from homing.translate.communication import Communication
+from homing.translate.positions import Problem
+from homing.translate.reference_text import reference_subscripts
+from homing.translate.routine import written_in
+from homing.translate.tree import (
+    Access,
+    Branch,
+    Construct,
+    Loop,
+    Node,
+    Statement,
+    Subscript,
+    statements,
+    walk,
+)
+from homing.translate.writer import Local, Region
+
+
+class OwnedLoops(Communication):
+    """Gives loops local bounds, and classifies every access in them."""
+
+    def _local_name(self, array: Array, dimension: int, text: str) -> str:
+        word = re.sub(r"\W+", "_", text).strip("_")[:24]
+        return f"hm_at_{array.name}_{dimension + 1}_{word}"[:60]
+
+    def share_out(self, construct: Construct, loop: Loop, region: Region) -> tuple[list[str], list[str]]:
+        """Give the loop the part's own iterations. Returns the lines before and behind it."""
+        self.loop_number += 1
+        sites = list(sites_of([loop], [], False, self.arrays))
+        problems = len(self.problems)
+        for site in sites:
+            self._usable(site)
+        for inner in walk([loop]):
+            nested = isinstance(inner, Construct) and inner.directive.name != "simd"
+            if isinstance(inner, Construct) and nested and self.touched([inner]):
+                reason = "a construct inside a loop that is shared out"
+                self.wrong(inner.directive.begin, inner.directive.end, reason)
+        if len(self.problems) > problems:
+            return [], []
+        home = self._home(construct, loop, sites)
+        if home is None:
+            return [], []
+        array, follows = home
+        nest = [n for n in walk([loop]) if isinstance(n, Loop)]
+        varying = written_in(loop) | frozenset(n.variable for n in nest if n.variable)
+        varying -= frozenset(self.arrays)
+        if loop.variable not in follows and not self._inner_only(loop, follows, region):
+            return [], []
+        fetches: list[Box] = []
+        pushes: list[Box] = []
+        broadcasts: list[Site] = []
+        locals_: dict[tuple[str, Array, int, int], str] = {}
+        for site in sites:
+            self._classify(site, follows, varying, nest, fetches, pushes, broadcasts, locals_, region)
+        if len(self.problems) > problems:
+            return [], []
+        before: list[str] = []
+        wrote = written_in(loop)
+        before += self._fetch(fetches)
+        before += self._broadcast(broadcasts, varying, region)
+        for inner in nest:
+            if inner.variable in follows:
+                positions = {
+                    name: (name, own, dimension, offset)
+                    for (variable, own, dimension, offset), name in locals_.items()
+                    if variable == inner.variable
+                }
+                wanted = list(positions.values())
+                self.writer.own_loop(
+                    region, inner, follows[inner.variable], wanted, before if inner is loop else None
+                )
+        self.fresh.wrote(wrote)
+        behind = self._push(pushes)
+        self._explain_loop(loop, array, follows)
+        return before, behind
+
+    def _inner_only(self, loop: Loop, follows: dict[str, Follow], region: Region) -> bool:
+        """The distributed dimensions go with loops inside the one that OpenMP shares out: then every part
+        runs all
+        iterations of that one, and its own ones of the others. Is that the same?"""
+        own = [n for n in walk([loop]) if isinstance(n, Loop) and n.variable in follows]
+        for statement in statements([loop]):
+            if any(inner.begin <= statement.begin < inner.end for inner in own):
+                continue
+            for reference in statement.references:
+                writes = reference.access in (Access.WRITE, Access.UPDATE)
+                reduced = any(reference.name == name for _, name in region.reductions)
+                hidden = reference.name in region.private or self.writer.is_private(loop, reference)
+                if writes and (reduced or not hidden):
+                    self.wrong(
+                        reference.begin,
+                        reference.end,
+                        f"would be done once by each part: iterations of '{loop.variable}' have no owner",
+                    )
+                    return False
+        return True
+
+    def _explain_loop(self, loop: Loop, array: Array, follows: dict[str, Follow]) -> None:
+        homes = ", ".join(
+            f"{v} on the owner of {f.home.name} dimension {f.dimension + 1}"
+            + (f" at {v}{f.offset:+d}" if f.offset else "")
+            for v, f in follows.items()
+        )
+        self.explain(loop.begin, f"loop: {homes}")
+
+    def _usable(self, site: Site) -> None:
+        reference = site.reference
+        if reference.subscripts is None:
+            if reference.argument_of in ("size", "lbound", "ubound", "shape"):
+                self.wrong(
+                    reference.begin,
+                    reference.end,
+                    "asks for the shape of a distributed array inside a region",
+                )
+            else:
+                self.wrong(
+                    reference.begin,
+                    reference.end,
+                    "a whole distributed array inside a loop that is shared out",
+                )
+        elif len(reference.subscripts) != self.arrays[reference.name].rank:
+            rank = self.arrays[reference.name].rank
+            self.wrong(
+                reference.begin,
+                reference.end,
+                f"{len(reference.subscripts)} subscripts for {rank} dimensions",
+            )
+        elif reference.access is Access.OTHER:
+            self.wrong(reference.begin, reference.end, "may give the distributed array another name")
+        elif reference.access is Access.ARGUMENT or reference.argument_of in self.distributions.routines:
+            piece = any(s.section for s in reference.subscripts) or reference.access is Access.ARGUMENT
+            if piece:
+                reason = "a piece of a distributed array is passed on (sequence association)"
+                self.wrong(reference.begin, reference.end, reason)
+
+    def _home(
+        self, construct: Construct, loop: Loop, sites: Sequence[Site]
+    ) -> tuple[Array, dict[str, Follow]] | None:
+        """The array whose owners run the iterations, and which loop goes with which of its dimensions."""
+        given: d.Reference | None = None
+        where: d.Directive | None = None
+        for directive in construct.homing:
+            if isinstance(directive, d.OnHome | d.DataAffinity):
+                if given is not None:
+                    self.problems.append(
+                        Problem(
+                            directive.source.position, directive.source.text, "the loop has a home already"
+                        )
+                    )
+                given, where = directive.home, directive
+            elif isinstance(directive, d.ThreadAffinity):
+                self.problems.append(
+                    Problem(
+                        directive.source.position,
+                        directive.source.text,
+                        "the loop touches distributed arrays: iterations go to the owners (ON HOME), "
+                        "not to threads",
+                    )
+                )
+        nest = [n for n in walk([loop]) if isinstance(n, Loop)]
+        variables = [n.variable for n in nest if n.variable]
+        if given is not None and where is not None:
+            array = self.arrays.get(given.name.key)
+            source = where.source
+            if array is None:
+                self.problems.append(
+                    Problem(source.position, source.text, f"'{given.name}' is not distributed")
+                )
+                return None
+            if len(given.subscripts) != array.rank:
+                self.problems.append(
+                    Problem(source.position, source.text, f"'{given.name}' has {array.rank} dimensions")
+                )
+                return None
+            texts = [subscript.text.strip() for subscript in given.subscripts]
+            if source.form.fortran:
+                texts = [text.lower() for text in texts]
+            follows = self._follows(array, texts, variables)
+            if follows is None:
+                self.problems.append(
+                    Problem(
+                        source.position,
+                        source.text,
+                        "a distributed dimension's subscript is not a loop's index plus a number",
+                    )
+                )
+                return None
+            return array, follows
+        # Owner computes: the written reference that needs no other part's elements, else what is read.
+        candidates = [s.reference for s in sites if s.reference.access in (Access.WRITE, Access.UPDATE)]
+        candidates += [s.reference for s in sites if s.reference.access is Access.READ]
+        best: tuple[tuple[int, int, int], Array, dict[str, Follow]] | None = None
+        for number, reference in enumerate(candidates):
+            array = self.arrays[reference.name]
+            texts = ["" if s.section else s.text for s in reference_subscripts(reference)]
+            follows = self._follows(array, texts, variables)
+            if follows is None:
+                continue
+            distance = sum(abs(f.offset + array.dimensions[f.dimension].offset) for f in follows.values())
+            key = (
+                int(reference.access is Access.READ),
+                distance + 100 * (loop.variable not in follows),
+                number,
+            )
+            if best is None or key < best[0]:
+                best = (key, array, follows)
+        if best is None:
+            bad = self._unanalysed(sites, variables)
+            if bad is not None:
+                self.wrong(
+                    bad.begin,
+                    bad.end,
+                    f"the distributed subscript '{bad.text}' is not a loop's index plus a number",
+                )
+            else:
+                self.wrong(
+                    loop.head.begin,
+                    loop.head.end,
+                    f"no distributed dimension goes with '{loop.variable}': say ON HOME(...)",
+                )
+            return None
+        return best[1], best[2]
+
+    def _unanalysed(self, sites: Sequence[Site], variables: Sequence[str]) -> Subscript | None:
+        for site in sites:
+            array = self.arrays[site.reference.name]
+            for index in array.distributed_dimensions():
+                subscript = reference_subscripts(site.reference)[index]
+                value = affine(subscript.text)
+                if (
+                    not subscript.section
+                    and value.names & set(variables)
+                    and not any(value.follows(variable) is not None for variable in variables)
+                ):
+                    return subscript
+        return None
+
+    def _follows(
+        self, array: Array, texts: Sequence[str], variables: Sequence[str]
+    ) -> dict[str, Follow] | None:
+        """Which loop goes with which distributed dimension; None when one goes with none."""
+        follows: dict[str, Follow] = {}
+        for index in array.distributed_dimensions():
+            value = affine(texts[index])
+            for variable in variables:
+                offset = value.follows(variable)
+                if offset is not None and variable not in follows:
+                    follows[variable] = Follow(variable, array, index, offset)
+                    break
+            else:
+                return None
+        return follows
+
+    def _classify(
+        self,
+        site: Site,
+        follows: dict[str, Follow],
+        varying: frozenset[str],
+        nest: Sequence[Loop],
+        fetches: list[Box],
+        pushes: list[Box],
+        broadcasts: list[Site],
+        locals_: dict[tuple[str, Array, int, int], str],
+        region: Region,
+    ) -> None:
+        reference = site.reference
+        array = self.arrays[reference.name]
+        followed: dict[int, tuple[Follow, int]] = {}
+        fixed = 0
+        distributed = array.distributed_dimensions()
+        for index in distributed:
+            subscript = reference_subscripts(reference)[index]
+            value = affine(subscript.text)
+            if not subscript.section and not value.names & varying:
+                fixed += 1
+                continue
+            shift = None
+            follow = None
+            if not subscript.section:
+                for variable, candidate in follows.items():
+                    shift = value.follows(variable)
+                    if shift is not None:
+                        follow = candidate
+                        break
+            if follow is None or shift is None:
+                self.wrong(
+                    subscript.begin,
+                    subscript.end,
+                    f"the distributed subscript '{subscript.text}' is not the index of a shared-out "
+                    "loop plus a number",
+                )
+                return
+            home_dimension = follow.home.dimensions[follow.dimension]
+            mine = array.dimensions[index]
+            if not mine.together(home_dimension):
+                self.wrong(
+                    reference.begin,
+                    reference.end,
+                    f"'{array.name}' is not distributed like '{follow.home.name}': ALIGN them",
+                )
+                return
+            if not any(loop.variable == follow.variable for loop in site.loops):
+                self.wrong(
+                    reference.begin, reference.end, f"stands outside the loop over '{follow.variable}'"
+                )
+                return
+            followed[index] = (follow, shift)
+            if array is not follow.home and not mine.base and not home_dimension.base:
+                region.together.add(
+                    (f"hm_layout_{array.name}", index, f"hm_layout_{follow.home.name}", follow.dimension)
+                )
+        if fixed and followed:
+            self.wrong(
+                reference.begin,
+                reference.end,
+                "one distributed subscript goes with the loop, another does not",
+            )
+            return
+        if fixed:
+            if reference.access is not Access.READ:
+                self.wrong(reference.begin, reference.end, "every iteration writes the same owner's element")
+                return
+            broadcasts.append(site)
+            return
+        distances = {
+            index: (shift + array.dimensions[index].offset)
+            - (follow.offset + follow.home.dimensions[follow.dimension].offset)
+            for index, (follow, shift) in followed.items()
+        }
+        for index, (follow, shift) in followed.items():
+            if not array.dimensions[index].cyclic:
+                continue
+            subscript = reference_subscripts(reference)[index]
+            if distances[index]:
+                self.wrong(
+                    subscript.begin,
+                    subscript.end,
+                    "a neighbour in a CYCLIC dimension lies on another part: distribute by BLOCK",
+                )
+                return
+            key = (follow.variable, array, index, shift)
+            same = next(
+                (
+                    name
+                    for (variable, other, dimension, offset), name in locals_.items()
+                    if variable == follow.variable
+                    and offset == shift
+                    and other.dimensions[dimension] == array.dimensions[index]
+                    and _same_bounds(other, dimension, array, index)
+                ),
+                None,
+            )
+            name = same or self._local_name(array, index, subscript.text)
+            locals_.setdefault(key, name)
+            region.add(Local(name))
+            self.writer.edits.replace(subscript.begin, subscript.end, name)
+        if not any(distances.values()):
+            return
+        for index, distance in distances.items():
+            low, high = max(0, -distance), max(0, distance)
+            if array.given_shadow is not None:
+                given = array.given_shadow[index]
+                if low > given[0] or high > given[1]:
+                    self.wrong(
+                        reference.begin,
+                        reference.end,
+                        f"reaches {max(low, high)} beyond the own elements, SHADOW allows "
+                        f"{given[0]}:{given[1]}",
+                    )
+            array.widen(index, low, high)
+        box = self._box(site, array, followed, varying, nest)
+        if box is None:
+            return
+        if reference.access is Access.READ:
+            fetches.append(box)
+        elif reference.access is Access.UPDATE:
+            self.wrong(
+                reference.begin,
+                reference.end,
+                "changes an element of another part: two parts may do so at once",
+            )
+        else:
+            pushes.append(box)
+            if site.conditional or not box.exact:
+                # Elements of the shadow that are not written now are sent back as they came.
+                fetches.append(box)
+
+
+def _same_bounds(a: Array, i: int, b: Array, j: int) -> bool:
+    if a is b:
+        return i == j
+    if i >= len(a.declaration.bounds) or j >= len(b.declaration.bounds):
+        return False
+    mine, its = a.declaration.bounds[i], b.declaration.bounds[j]
+    if mine.deferred or its.deferred or mine.upper is None or its.upper is None:
+        return False
+    return affine(mine.lower) == affine(its.lower) and affine(mine.upper) == affine(its.upper)
+
+
+def sites_of(
+    nodes: Sequence[Node], loops: list[Loop], conditional: bool, arrays: dict[str, Array]
+) -> Iterable[Site]:
+    for node in nodes:
+        if isinstance(node, Statement):
+            for reference in node.references:
+                if reference.name in arrays:
+                    yield Site(reference, loops, conditional or reference.conditional)
+        elif isinstance(node, Loop):
+            for reference in node.head.references:
+                if reference.name in arrays:
+                    yield Site(reference, loops, conditional)
+            # A loop inside others may run not at all: its bounds are part of the box.
+            uncounted = node.variable is None
+            yield from sites_of(node.body, [*loops, node], conditional or uncounted, arrays)
+        elif isinstance(node, Branch):
+            for head, body in node.arms:
+                for reference in head.references:
+                    if reference.name in arrays:
+                        yield Site(reference, loops, conditional)
+                yield from sites_of(body, loops, conditional or node.conditional, arrays)
+        elif isinstance(node, Construct):
+            yield from sites_of(node.body, loops, conditional, arrays)

@@ -1,0 +1,147 @@
+"""One routine on its way into parts: problems, explanations, edits, and what every part has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from homing.translate.arrays import Distributions
+from homing.translate.boxes import Box
+from homing.translate.positions import Problem
+from homing.translate.tree import (
+    Access,
+    Kind,
+    Loop,
+    Node,
+    Reference,
+    Routine,
+    Statement,
+    references,
+    statements,
+    walk,
+)
+from homing.translate.writer import Writer
+
+
+@dataclass
+class Fresh:
+    """The boxes of each array that every part has since the last write."""
+
+    boxes: dict[str, set[tuple[object, ...]]] = field(default_factory=dict)
+    names: dict[tuple[object, ...], frozenset[str]] = field(default_factory=dict)
+
+    def has(self, box: Box) -> bool:
+        return box.key() in self.boxes.get(box.array.name, set())
+
+    def add(self, box: Box) -> None:
+        self.boxes.setdefault(box.array.name, set()).add(box.key())
+        self.names[box.key()] = box.names()
+
+    def wrote(self, names: Iterable[str]) -> None:
+        """These variables have new values."""
+        changed = frozenset(names)
+        for name in changed:
+            self.boxes.pop(name, None)
+        for kept in self.boxes.values():
+            kept.difference_update({key for key in kept if self.names[key] & changed})
+
+    def copy(self) -> Fresh:
+        return Fresh({name: set(keys) for name, keys in self.boxes.items()}, dict(self.names))
+
+    def meet(self, others: Sequence[Fresh]) -> None:
+        """Only what all of them have."""
+        for name in list(self.boxes):
+            for other in others:
+                self.boxes[name] &= other.boxes.get(name, set())
+
+
+@dataclass
+class Explained:
+    """A line of --explain: where, and what happens there."""
+
+    file: str
+    line: int
+    routine: str
+    text: str
+
+
+class RoutineInParts:
+    """One routine, its distributed arrays and the edits so far. Problems are collected; what was edited is of
+    no use when there are any."""
+
+    def __init__(
+        self,
+        routine: Routine,
+        distributions: Distributions,
+        writer: Writer,
+        mpi: bool,
+        notes: list[Explained],
+    ) -> None:
+        self.routine = routine
+        self.source = routine.source
+        self.distributions = distributions
+        self.arrays = dict(distributions.of(routine))  # REDISTRIBUTE changes it on the way
+        self.writer = writer
+        self.mpi = mpi
+        self.notes = notes
+        self.problems: list[Problem] = []
+        self.fresh = Fresh()
+        self.serial = 0
+        self.loop_number = 0
+
+    def wrong(self, begin: int, end: int, reason: str) -> None:
+        problem = self.source.problem(begin, end, reason)
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def explain(self, offset: int, text: str) -> None:
+        self.notes.append(Explained(self.source.path, self.source.line_of(offset), self.routine.name, text))
+
+    def touched(self, nodes: Sequence[Node]) -> list[Reference]:
+        return [r for r in references(list(nodes)) if r.name in self.arrays]
+
+    def line_before(self, offset: int) -> int:
+        return self.source.line_start(offset)
+
+    def before(self, offset: int, lines: Sequence[str], indent_of: int | None = None) -> None:
+        """Insert lines before the line of an offset, indented like it."""
+        indent = self.source.indent(offset if indent_of is None else indent_of)
+        self.writer.edits.insert_lines(
+            self.source.line_start(offset), [self.writer.indented(indent, x) for x in lines]
+        )
+
+    def after(self, offset: int, lines: Sequence[str], indent_of: int) -> None:
+        """Insert lines behind the line of an offset."""
+        indent = self.source.indent(indent_of)
+        at = self.source.next_line(max(offset - 1, 0))
+        self.writer.edits.insert_lines(at, [self.writer.indented(indent, x) for x in lines])
+
+    def _lifetime(self, statement: Statement) -> bool:
+        return statement.kind in (Kind.ALLOCATE, Kind.DEALLOCATE) and any(
+            r.name in self.arrays and r.access is Access.WRITE for r in statement.references
+        )
+
+    def _passes(self, statement: Statement) -> list[Reference]:
+        """The distributed arrays that a statement passes to procedures that know about parts."""
+        found = []
+        for reference in statement.references:
+            callee = self.distributions.routines.get(reference.argument_of or "")
+            if callee is None or reference.name not in self.arrays:
+                continue
+            if reference.argument_index >= len(callee.arguments):
+                continue
+            dummy = callee.arguments[reference.argument_index]
+            known = self.distributions.of(callee).get(dummy)
+            if known is not None and known.routine is callee:
+                found.append(reference)
+        return found
+
+
+def written_in(node: Node) -> frozenset[str]:
+    names: frozenset[str] = frozenset()
+    for statement in statements([node]):
+        names |= statement.writes
+    for inner in walk([node]):
+        if isinstance(inner, Loop) and inner.variable:
+            names |= {inner.variable}
+    return names

@@ -1,0 +1,172 @@
+"""SINGLE constructs that touch distributed arrays: the part that owns the elements works on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from homing.translate import directives as d
+from homing.translate.affine import affine, names_in
+from homing.translate.arrays import Array
+from homing.translate.boxes import Box, Follow, Side, side_of
+from homing.translate.owned_loops import OwnedLoops, sites_of
+from homing.translate.reference_text import reference_subscripts
+from homing.translate.routine import written_in
+from homing.translate.tree import (
+    Access,
+    Construct,
+    Loop,
+    Node,
+    Reference,
+    Routine,
+    walk,
+)
+from homing.translate.writer import Local, Region
+
+#: How far apart elements that one thread works on in a SINGLE construct may lie and still be a shadow.
+_NEAR = 4
+
+
+class SingleOwner(OwnedLoops):
+    """Finds the one owner of what a SINGLE construct touches."""
+
+    def _single(self, node: Construct, region: Region) -> None:
+        """SINGLE or MASTER: by the owner where all elements are one owner's; otherwise on the gathered
+        array."""
+        found = self.touched(node.body)
+        owner = self._one_owner(node, found)
+        if owner is None:
+            arrays: list[Array] = []
+            for reference in found:
+                if self.arrays[reference.name] not in arrays:
+                    arrays.append(self.arrays[reference.name])
+                if self._passes_reference(reference):
+                    self.wrong(
+                        reference.begin, reference.end, "parts passed to a procedure by one thread only"
+                    )
+            changed = [
+                array
+                for array in arrays
+                if any(r.name == array.name and r.access is not Access.READ for r in found)
+            ]
+            self.writer.single_whole(region, node, arrays, changed)
+            self.fresh.wrote(written_in(node))
+            names = ", ".join(array.name for array in arrays)
+            self.explain(node.begin, f"{node.directive.name}: {names} gathered for one thread")
+            return
+        array, tests = owner
+        shared = [name for name in written_in(node) if name not in self.arrays and name not in region.private]
+        if shared and self.mpi:
+            self.wrong(
+                node.directive.begin,
+                node.directive.end,
+                f"'{sorted(shared)[0]}' would be known to the owner's rank only",
+            )
+        local: dict[str, str] = {}
+        fetches: list[Box] = []
+        pushes: list[Box] = []
+        changing = written_in(node) - frozenset(self.arrays)
+        follows = [Follow("", array, index, 0) for index, _ in tests]
+        for site in sites_of(node.body, [], False, self.arrays):
+            reference = site.reference
+            own = self.arrays[reference.name]
+            followed: dict[int, tuple[Follow, int]] = {}
+            distances = []
+            for (index, home), follow in zip(tests, follows, strict=True):
+                at = own.distributed_dimensions()[len(followed)]
+                subscript = reference_subscripts(reference)[at]
+                step = affine(subscript.text).minus(affine(home)) or 0
+                distance = step + own.dimensions[at].offset - array.dimensions[index].offset
+                distances.append(distance)
+                followed[at] = (follow, step)
+                if own.dimensions[at].cyclic:
+                    if distance:
+                        self.wrong(
+                            subscript.begin,
+                            subscript.end,
+                            "lies on another part than the element that is written",
+                        )
+                    name = self._local_name(own, at, subscript.text)
+                    local[region.add(Local(name))] = self.writer.local_index(own, at, subscript.text)
+                    self.writer.edits.replace(subscript.begin, subscript.end, name)
+                else:
+                    own.widen(at, max(0, -distance), max(0, distance))
+            if not any(distances):
+                continue
+            sides = []
+            exact = not site.conditional
+            homes = dict(tests)
+            for at, subscript in enumerate(reference_subscripts(reference)):
+                if at in followed:
+                    follow, step = followed[at]
+                    text = homes[follow.dimension]
+                    sides.append(Side(text, text, follow, step, step))
+                else:
+                    side, whole = side_of(subscript, site.loops, changing, self.writer.whole(own, at))
+                    exact &= whole
+                    sides.append(side)
+            box = Box(own, sides, exact, [reference])
+            if reference.access is Access.READ:
+                fetches.append(box)
+            else:
+                pushes.append(box)
+                if not exact:
+                    fetches.append(box)
+        before = self._fetch(fetches)
+        self.fresh.wrote(written_in(node))
+        behind = self._push(pushes)
+        lines = [self.writer.assign(name, value) for name, value in local.items()]
+        test = self.writer.owner_test(array, tests)
+        self.writer.owner_executes(node, test, before, lines, behind, barrier=bool(shared))
+        subscripts = ", ".join(text for _, text in tests)
+        dimensions = ", ".join(str(index + 1) for index, _ in tests)
+        self.explain(
+            node.begin,
+            f"{node.directive.name}: run by the owner of {array.name}, index {subscripts} of "
+            f"dimension {dimensions}",
+        )
+
+    def _passes_reference(self, reference: Reference) -> bool:
+        return reference.argument_of in self.distributions.routines
+
+    def _one_owner(
+        self, node: Construct, found: Sequence[Reference]
+    ) -> tuple[Array, list[tuple[int, str]]] | None:
+        changing = written_in(node) | loop_variables(node.body, self.routine)
+        chosen: tuple[Array, list[tuple[int, str]]] | None = None
+        writes_first = sorted(found, key=lambda r: r.access is Access.READ)
+        for reference in writes_first:
+            array = self.arrays[reference.name]
+            if (
+                reference.subscripts is None
+                or len(reference.subscripts) != array.rank
+                or self._passes_reference(reference)
+            ):
+                return None
+            tests = []
+            for index in array.distributed_dimensions():
+                subscript = reference.subscripts[index]
+                if subscript.section or names_in(subscript.text) & (changing - {array.name}):
+                    return None
+                tests.append((index, subscript.text))
+            if chosen is None:
+                chosen = (array, tests)
+                continue
+            other, other_tests = chosen
+            if len(tests) != len(other_tests):
+                return None
+            for (index, text), (other_index, other_text) in zip(tests, other_tests, strict=True):
+                mine, its = array.dimensions[index], other.dimensions[other_index]
+                step = affine(text).minus(affine(other_text))
+                if step is None or abs(step) > _NEAR or not mine.together(its):
+                    return None
+                if mine.cyclic and step + mine.offset - its.offset != 0:
+                    return None
+        return chosen
+
+
+def loop_variables(nodes: Sequence[Node], routine: Routine) -> set[str]:
+    """Predetermined private: counters of loops in a region (Fortran; C's are when they are declared
+    there)."""
+    if routine.source.form is d.Form.C:
+        return set()
+    return {n.variable for n in walk(list(nodes)) if isinstance(n, Loop) and n.variable}
