@@ -371,7 +371,8 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         // says nothing of the whole yet.
         if (engine.samples_itself())
             area->thinly_sampled =
-                area->samples.size() < enough_covered * static_cast<double>(area->granules) &&
+                static_cast<double>(area->samples.size()) <
+                    enough_covered * static_cast<double>(area->granules) &&
                 static_cast<double>(area->samples.size()) > still_growing * static_cast<double>(known);
         any_changed |= changed;
         if (check && !changed) continue;
