@@ -341,7 +341,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     library = library_key(find_library())
     parts = Parts(tree() / "build" / "bench" / f"convergence-{size}.json", {"size": size})
     if redo:
-        parts.drop(parts.names())
+        parts.drop([name for name in parts.names() if name.split()[0] in chosen])
     progress = Progress("convergence", [1.0] * (len(chosen) * len(_STEPS)))
     try:
         programs = measure(size, chosen, parts, progress, library)

@@ -195,7 +195,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
         raise UserError(f"--only {','.join(only)}: no such rows; there are {', '.join(names)}")
     parts = Parts(tree() / "build" / "bench" / f"overhead-{size}.json", {"library": library_key(library)})
     if redo:
-        parts.drop(parts.names())
+        parts.drop(chosen)
     pairs = {name: (REGION_PAIRS if name in REGIONS else PAIRS)[size] for name in chosen}
     weights = [0.3 if name in REGIONS else 1.0 for name in chosen for _ in range(pairs[name][1])]
     progress = Progress("overhead", weights)

@@ -97,7 +97,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     key = {"built": [library_key(path) for path in programs]}
     parts = Parts(tree() / "build" / "bench" / f"tasks-{size}.json", key)
     if redo:
-        parts.drop(parts.names())
+        parts.drop(chosen)
     progress = Progress("tasks", [15.0 if name == "home" else 2.0 for name in chosen])
     load = os.getloadavg()[0]
     try:

@@ -193,7 +193,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     key = {"built": [library_key(path) for path in (library, *map(find_program, programs))]}
     parts = Parts(tree() / "build" / "bench" / f"wittmann-{size}.json", key)
     if redo:
-        parts.drop(parts.names())
+        parts.drop(chosen)
     weights = {"stream": 2.0, "figure3": 8.0, "guest": 15.0, "temporal": 2.0, "lanczos": 1.0}
     progress = Progress("wittmann", [weights[name] for name in chosen])
     load = os.getloadavg()[0]
