@@ -69,6 +69,9 @@ int main(int count, char** arguments) {
             }
         }
     }
+    // On a busy machine the first notification may come after all of this; that of SIGPROF may never come.
+    for (int i = 0; number == SIGALRM && !alarms && i < 10000; ++i)
+        usleep(1000);
     if (posix) {
         timer_delete(timer);
     } else {
