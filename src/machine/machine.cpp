@@ -1,5 +1,7 @@
 #include "machine/machine.hpp"
 
+#include "base/options.hpp"
+
 #include "base/index_list.hpp"
 #include "base/raw_calls.hpp"
 
@@ -76,6 +78,20 @@ Machine assumed_machine(int count) {
         std::to_string(count) + " nodes are assumed: " + std::to_string(online) +
         " CPUs play them, pages only pretend to move, distances of 10 and 20 are assumed");
     return machine;
+}
+
+namespace {
+int assumed_nodes() noexcept { return static_cast<int>(option_number(Option::assume_nodes)); }
+} // namespace
+
+Kernel& process_kernel() noexcept {
+    const int assumed = assumed_nodes();
+    return assumed > 1 ? assumed_kernel(assumed) : linux_kernel();
+}
+
+Machine process_machine(Kernel& kernel) {
+    const int assumed = assumed_nodes();
+    return assumed > 1 ? assumed_machine(assumed) : discover_machine(kernel);
 }
 
 } // namespace homing

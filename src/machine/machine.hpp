@@ -57,4 +57,8 @@ Machine described_machine(const std::string& description);
 /// than nodes every node still counts as having one, so that it is a target.
 Machine assumed_machine(int nodes);
 
+/// The kernel and the machine of this process: the real ones, or those that HOMING_ASSUME_NODES pretends.
+Kernel& process_kernel() noexcept;
+Machine process_machine(Kernel& kernel);
+
 } // namespace homing

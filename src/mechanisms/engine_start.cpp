@@ -106,16 +106,12 @@ void lend_services(DoorServices services) noexcept { lent = services; }
 
 phases::Listener* start_engine() noexcept {
     try {
-        const int assumed = static_cast<int>(option_number(Option::assume_nodes));
         record::open(option_text(Option::record));
         Simulation* simulated = simulation();
-        Kernel& kernel = simulated     ? simulated->kernel()
-                         : assumed > 1 ? assumed_kernel(assumed)
-                                       : linux_kernel();
-        Machine machine = simulated     ? simulated->machine()
-                          : assumed > 1 ? assumed_machine(assumed)
-                                        : discover_machine(kernel);
-        if (assumed < 2 && !simulated) // assumed nodes are not those that the user bound memory to
+        Kernel& kernel = simulated ? simulated->kernel() : process_kernel();
+        Machine machine = simulated ? simulated->machine() : process_machine(kernel);
+        if (!simulated && option_number(Option::assume_nodes) <
+                              2) // assumed nodes are not those that the user bound memory to
             respect_binding(kernel, machine);
         auto* fresh = new Engine(kernel, std::move(machine), lent); // lives as long as the process
         if (!fresh->start()) {
