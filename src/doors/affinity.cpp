@@ -203,26 +203,15 @@ bool active() noexcept {
 /// The domain of most of what a clause names; up to eight items are looked at.
 int home_of(Locality& locality, const AffinityItem* items, std::int32_t count) noexcept {
     constexpr std::int32_t most = 8;
-    const std::int32_t looked_at = std::min(count, most);
+    const auto looked_at = static_cast<std::size_t>(std::min(count, most));
     int domains[most];
     std::size_t bytes[most];
-    for (std::int32_t i = 0; i < looked_at; ++i) {
-        const AffinityItem& item = items[std::int64_t{i} * count / looked_at];
+    for (std::size_t i = 0; i < looked_at; ++i) {
+        const AffinityItem& item = items[i * static_cast<std::size_t>(count) / looked_at];
         domains[i] = locality.of_memory(static_cast<Address>(item.base), item.bytes);
         bytes[i] = std::max<std::size_t>(item.bytes, 1);
     }
-    int best = -1;
-    std::size_t largest = 0;
-    for (std::int32_t i = 0; i < looked_at; ++i) {
-        if (domains[i] < 0) continue;
-        std::size_t sum = 0;
-        for (std::int32_t k = 0; k < looked_at; ++k)
-            sum += domains[k] == domains[i] ? bytes[k] : 0;
-        if (sum <= largest) continue;
-        largest = sum;
-        best = domains[i];
-    }
-    return best;
+    return heaviest_domain({domains, looked_at}, {bytes, looked_at});
 }
 
 void registered(void* task, std::int32_t count, const AffinityItem* items, void* caller) noexcept {

@@ -1,7 +1,6 @@
 #include "tasks/domains.hpp"
 
 #include "base/inside.hpp"
-#include "base/options.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -29,6 +28,21 @@ std::vector<int> numbered(const std::vector<int>& values) {
 }
 
 } // namespace
+
+int heaviest_domain(std::span<const int> domains, std::span<const std::size_t> weights) noexcept {
+    int best = -1;
+    std::size_t most = 0;
+    for (const int domain : domains) {
+        if (domain < 0) continue;
+        std::size_t sum = 0;
+        for (std::size_t k = 0; k < domains.size(); ++k)
+            sum += domains[k] == domain ? weights[k] : 0;
+        if (sum <= most) continue;
+        most = sum;
+        best = domain;
+    }
+    return best;
+}
 
 DomainTable::DomainTable(std::vector<int> domain_of_cpu) : cpus_(std::move(domain_of_cpu)) {
     for (const int domain : cpus_)
@@ -79,27 +93,19 @@ int Locality::of_memory(Address start, std::size_t bytes) noexcept {
     for (std::size_t i = 0; i < looked_at; ++i)
         sample[i] = reinterpret_cast<void*>(first + (2 * i + 1) * pages / (2 * looked_at) * page);
     homes_.look_up({sample, looked_at}, {nodes, looked_at});
-    int best = -1;
-    int most = 0;
-    for (std::size_t i = 0; i < looked_at; ++i) {
-        const int domain = of_node(nodes[i]);
-        if (domain < 0) continue;
-        int votes = 0;
-        for (std::size_t k = 0; k < looked_at; ++k)
-            votes += of_node(nodes[k]) == domain;
-        if (votes <= most) continue;
-        most = votes;
-        best = domain;
-    }
-    return best;
+    int domains[Homes::most_pages];
+    std::size_t votes[Homes::most_pages];
+    std::fill_n(votes, looked_at, 1);
+    for (std::size_t i = 0; i < looked_at; ++i)
+        domains[i] = of_node(nodes[i]);
+    return heaviest_domain({domains, looked_at}, {votes, looked_at});
 }
 
 Locality& locality() {
     static Locality& found = *[] { // never destroyed: tasks may run while the process ends
         const Inside inside;
-        const int assumed = static_cast<int>(option_number(Option::assume_nodes));
-        Kernel& kernel = assumed > 1 ? assumed_kernel(assumed) : linux_kernel();
-        auto* made = new Locality(kernel, assumed > 1 ? assumed_machine(assumed) : discover_machine(kernel));
+        Kernel& kernel = process_kernel();
+        auto* made = new Locality(kernel, process_machine(kernel));
         the_locality.store(made, std::memory_order_release);
         return made;
     }();

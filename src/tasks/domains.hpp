@@ -7,9 +7,14 @@
 #include "tasks/homes.hpp"
 
 #include <array>
+#include <span>
 #include <vector>
 
 namespace homing {
+
+/// The domain with the greatest sum of weights, of equal ones the first; -1 where all are negative (none).
+/// For a few: quadratic.
+int heaviest_domain(std::span<const int> domains, std::span<const std::size_t> weights) noexcept;
 
 /// Domains of one kind, numbered 0, 1, ...
 class DomainTable {
