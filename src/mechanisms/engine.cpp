@@ -131,20 +131,25 @@ void Engine::event(Address id, bool is_barrier) {
     spent_in_iteration_ += spent;
 }
 
+/// The region, or the part of it that a barrier ends, is over.
+void Engine::open_region_ends(double now) {
+    RegionInfo& info = regions_[open_.region];
+    const double seconds = now - region_begin_;
+    info.seconds += seconds;
+    ++info.timed;
+    places_.timed(seconds);
+    round_region_seconds_ += seconds;
+    parallel_seconds_ += seconds;
+    window_region_ends();
+    mechanism_->region_ended(*this);
+    if (called_touch_) called_touch_->region_ended(*this);
+}
+
 void Engine::region_end() noexcept {
     if (__builtin_expect(resting_ && !window_open_, 1)) return;
     guarded([&] {
         const double now = record::now();
-        RegionInfo& info = regions_[open_.region];
-        const double seconds = now - region_begin_;
-        info.seconds += seconds;
-        ++info.timed;
-        places_.timed(seconds);
-        round_region_seconds_ += seconds;
-        parallel_seconds_ += seconds;
-        window_region_ends();
-        mechanism_->region_ended(*this);
-        if (called_touch_) called_touch_->region_ended(*this);
+        open_region_ends(now);
         const double spent = record::now() - now;
         statistics_.observing += spent;
         spent_in_iteration_ += spent;
@@ -165,16 +170,7 @@ void Engine::barrier(Address site) noexcept {
             barriers_tell_ = true;
             finder_.reset();
         }
-        const double now = record::now();
-        RegionInfo& info = regions_[open_.region];
-        info.seconds += now - region_begin_;
-        ++info.timed;
-        places_.timed(now - region_begin_);
-        round_region_seconds_ += now - region_begin_;
-        parallel_seconds_ += now - region_begin_;
-        window_region_ends();
-        mechanism_->region_ended(*this);
-        if (called_touch_) called_touch_->region_ended(*this);
+        open_region_ends(record::now());
         event(site, true);
     });
 }

@@ -161,6 +161,7 @@ class Engine final : public phases::Listener {
     void count_references();
     void count_remote_misses();
     void enter(std::uint32_t region);
+    void open_region_ends(double now);
     void window_region_begins();
     void window_region_ends();
     void follow_changes();
