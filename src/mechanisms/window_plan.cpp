@@ -122,9 +122,9 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
     if (parts_.size() > most_remembered) { // programs that allocate in every iteration: areas without end
         touches_.clear();
         parts_.clear();
-        placed_.clear();
         coverage_.clear();
     }
+    if (placed_.size() > most_remembered) placed_.clear(); // periods that come and go: places without end
     for (const Entry& entry : chosen_) {
         ++touches_[key(site.region, entry.area)].armed;
         ++parts_[key(site.region, entry.part)].armed;

@@ -105,7 +105,7 @@ class Windows final : public ReferenceSource {
     Kernel& kernel_;
     std::size_t capacity_;
     Slot* slots_ = nullptr; ///< own mapping: no allocator in a handler
-    /// Finds most slots by the first page of their granule: page number << 14 | slot + 1, 0 where empty. A
+    /// Finds most slots by the first page of their granule: page number << 20 | slot + 1, 0 where empty. A
     /// search through slots_ would cost each thread a remote line a step, in somebody else's program.
     std::uint64_t* index_ = nullptr;
     std::size_t index_size_ = 0; ///< a power of two
