@@ -39,6 +39,11 @@ struct Range {
     constexpr bool overlaps(Range other) const noexcept { return begin < other.end && other.begin < end; }
 };
 
+inline Range range_of(const void* memory, std::size_t bytes) noexcept {
+    const auto begin = reinterpret_cast<Address>(memory);
+    return {begin, begin + bytes};
+}
+
 /// The whole pages inside a range: memory that no neighbour shares.
 inline Range whole_pages(Range range) noexcept {
     const Range inner{align_up(range.begin, page_bytes()), align_down(range.end, page_bytes())};

@@ -3,7 +3,6 @@
 
 #include "areas/named.hpp"
 #include "base/inside.hpp"
-#include "base/options.hpp"
 #include "mechanisms/engine.hpp"
 #include "mechanisms/placement.hpp"
 #include "phases/regions.hpp"
@@ -18,11 +17,6 @@
 namespace {
 
 using namespace homing;
-
-Range range_of(const void* start, size_t bytes) noexcept {
-    const auto begin = reinterpret_cast<Address>(start);
-    return {begin, begin + bytes};
-}
 
 /// Ordinary code calls us: exceptions stay here, regions are refused.
 template <class Work> int serial(Work&& work) noexcept {
@@ -48,9 +42,8 @@ void pause_source() {
 
 Placer& placer() {
     static Placer* the_placer = [] {
-        const int assumed = static_cast<int>(option_number(Option::assume_nodes));
-        Kernel& kernel = assumed > 1 ? assumed_kernel(assumed) : linux_kernel();
-        return new Placer{kernel, assumed > 1 ? assumed_machine(assumed) : discover_machine(kernel)};
+        Kernel& kernel = process_kernel();
+        return new Placer{kernel, process_machine(kernel)};
     }();
     return *the_placer;
 }

@@ -129,11 +129,6 @@ void end_simulated(void* block) noexcept {
         simulation()->freed({align_down(range.begin, page_bytes()), align_up(range.end, page_bytes())}, own);
 }
 
-Range range_of(const void* memory, std::size_t bytes) noexcept {
-    const auto begin = reinterpret_cast<Address>(memory);
-    return {begin, begin + bytes};
-}
-
 bool large(std::size_t bytes) noexcept { return bytes >= heap_threshold.load(std::memory_order_relaxed); }
 
 bool maybe_known(void* block) noexcept {
@@ -195,9 +190,8 @@ HOMING_EXPORT void* realloc(void* block, std::size_t bytes) {
     }
     const bool own = !before.empty() && homing::simulation() && has_own_mapping(block);
     void* fresh = real_realloc(block, bytes);
-    if (own && fresh != block)
-        homing::simulation()->remapped(
-            before, {reinterpret_cast<Address>(fresh), reinterpret_cast<Address>(fresh) + bytes});
+    if (own && fresh && fresh != block)
+        homing::simulation()->remapped(before, homing::range_of(fresh, bytes));
     if (!fresh && bytes != 0 && !before.empty()) { // the old block lives on
         note(block, before.bytes());
         return nullptr;
@@ -241,8 +235,7 @@ HOMING_EXPORT int munmap(void* address, std::size_t bytes) noexcept {
     static constinit Real<int(void*, std::size_t)> real{"munmap"};
     homing::doors::memory_changes(address, bytes);
     const int result = real(address, bytes);
-    if (result == 0 && homing::simulation())
-        homing::simulation()->unmapped(homing::doors::range_of(address, bytes));
+    if (result == 0 && homing::simulation()) homing::simulation()->unmapped(homing::range_of(address, bytes));
     return result;
 }
 
@@ -257,7 +250,7 @@ HOMING_EXPORT int madvise(void* address, std::size_t bytes, int advice) noexcept
     homing::doors::memory_changes(address, bytes);
     const int result = real(address, bytes, advice);
     if (result == 0 && advice == MADV_DONTNEED && homing::simulation())
-        homing::simulation()->unmapped(homing::doors::range_of(address, bytes));
+        homing::simulation()->unmapped(homing::range_of(address, bytes));
     return result;
 }
 
@@ -270,8 +263,7 @@ HOMING_EXPORT void* mremap(void* address, std::size_t bytes, std::size_t new_byt
     homing::doors::memory_changes(address, bytes);
     void* fresh = real(address, bytes, new_bytes, flags, wanted);
     if (fresh != MAP_FAILED && homing::simulation())
-        homing::simulation()->remapped(homing::doors::range_of(address, bytes),
-                                       homing::doors::range_of(fresh, new_bytes));
+        homing::simulation()->remapped(homing::range_of(address, bytes), homing::range_of(fresh, new_bytes));
     return fresh;
 }
 
