@@ -40,9 +40,7 @@ COMMANDS = {
     "lab": Command(
         "homing.lab_command", "Run a command in a Linux guest with several NUMA nodes.", _TAKES_COMMAND
     ),
-    "cc": Command(
-        "homing.simulate.cc_command", "Compile a program for simulated machines.", _TAKES_COMPILER
-    ),
+    "cc": Command("homing.simulate.cc_command", "Compile a program for simulated machines.", _TAKES_COMPILER),
     "machine": Command("homing.simulate.machine_command", "The machines that can be simulated."),
     "translate": Command(
         "homing.translate.command", "Rewrite programs with data-distribution directives (SPMD, MPI)."

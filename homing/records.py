@@ -448,9 +448,7 @@ class Record:
     @cached_property
     def task_hints(self) -> TaskHints | None:
         """What became of affinity clauses; None without `--tasks affinity`."""
-        left = {
-            self.text(row["reason"]): row["count"] for row in self._dicts("task_left", "reason", "count")
-        }
+        left = {self.text(row["reason"]): row["count"] for row in self._dicts("task_left", "reason", "count")}
         last = None
         columns = ("given", "honoured", "at_home", "elsewhere")
         for row in self._dicts("tasks", *columns):
