@@ -28,11 +28,11 @@ from homing.bench.chapman_runs import (
     MPI_ARGUMENTS,
     bytes_a_step,
     counted_step,
-    execute,
     ranks_step,
     run_time,
     simulated,
 )
+from homing.bench.programs import execute
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Parts, Results, Row, tree
 from homing.errors import UserError

@@ -6,14 +6,13 @@ import itertools
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from homing.bench.programs import Output, parse_output
+from homing.bench.programs import Output, execute, parse_output
 from homing.bench.results import tree
 from homing.errors import UserError
 
@@ -39,16 +38,6 @@ def quiet_environment(threads: int, **extra: str) -> dict[str, str]:
         "OMP_WAIT_POLICY": "passive",
         **extra,
     }
-
-
-def execute(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a command. UserError where it fails or does not verify."""
-    done = subprocess.run(command, env=dict(environment), capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise UserError(
-            f"{' '.join(command)} ended with {done.returncode}: {' '.join(done.stderr.split())}", 1
-        )
-    return done
 
 
 def bytes_a_step(code: str, parts: int, arguments: Sequence[str]) -> int:

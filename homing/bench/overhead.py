@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from homing import costs, environment
-from homing.bench.programs import find_bench_program, find_program
+from homing.bench.programs import execute, find_bench_program, find_program
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Parts, Results, Row, library_key, tree
 from homing.errors import UserError
@@ -157,15 +157,6 @@ def measure_pair(
     return {kind: [getattr(sides[side], kind) for side in (False, True)] for kind in KINDS}
 
 
-def _output(command: Sequence[str], chosen: dict[str, str]) -> str:
-    done = subprocess.run(command, env=chosen, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise UserError(
-            f"{' '.join(command)} ended with {done.returncode}: {' '.join(done.stderr.split())}", 1
-        )
-    return done.stdout
-
-
 def settled_ns(output: str) -> float:
     """The median time of an empty region in the second half of the iterations."""
     for line in output.splitlines():
@@ -182,7 +173,7 @@ def measure_regions(program: str, mode: str, library: str, folder: str, turn: in
     found: dict[bool, float] = {}
     for with_homing in (False, True) if turn % 2 == 0 else (True, False):
         chosen = variables(library, ASSUMED["working"] if with_homing else None, folder)
-        found[with_homing] = settled_ns(_output(command, chosen))
+        found[with_homing] = settled_ns(execute(command, chosen).stdout)
     return [found[False], found[True]]
 
 

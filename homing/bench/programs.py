@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from homing.errors import UserError
@@ -87,3 +89,13 @@ def find_bench_program(name: str) -> str:
     if not os.access(path, os.X_OK) or os.path.isdir(path):
         raise UserError(f"{path}: no such program: build it, or set HOMING_BENCH_PROGRAMS to its folder")
     return os.path.abspath(path)
+
+
+def execute(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command. UserError where it fails."""
+    done = subprocess.run(command, env=dict(environment), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise UserError(
+            f"{' '.join(command)} ended with {done.returncode}: {' '.join(done.stderr.split())}", 1
+        )
+    return done

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from homing.bench import chapman, chapman_programs, chapman_runs
+from homing.bench import chapman, chapman_programs, chapman_runs, programs
 from homing.bench.chapman_programs import Built, changed_text
 from homing.bench.chapman_runs import bytes_a_step, exchanged
 from homing.errors import UserError
@@ -124,7 +124,7 @@ def test_a_run_is_free_of_the_callers_settings(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_program_that_fails_is_told() -> None:
     with pytest.raises(UserError, match="ended with 3"):
-        chapman_runs.execute(["sh", "-c", "exit 3"], {"PATH": "/bin:/usr/bin"})
+        programs.execute(["sh", "-c", "exit 3"], {"PATH": "/bin:/usr/bin"})
 
 
 def test_flags_are_the_same_for_all_versions() -> None:
