@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from homing import environment
 from homing.bench.programs import Output, parse_output
@@ -96,19 +96,20 @@ class Outcome:
         )
 
 
-class GuestRuns:
-    """A booted guest with its counter that runs programs one after the other, as a context manager."""
+#: A kind of GuestWithFolder (typing.Self is not in Python 3.10).
+Self = TypeVar("Self", bound="GuestWithFolder")
 
-    def __init__(
-        self, progress: Callable[[str], None] | None = None, options: LabOptions | None = None
-    ) -> None:
+
+class GuestWithFolder:
+    """A booted guest and a folder that it may write to, as a context manager."""
+
+    def __init__(self, options: LabOptions) -> None:
         self._folder = tempfile.mkdtemp(prefix="homing-runs-")
-        self.options = options or LabOptions(count=CountOptions(), progress=progress)
+        self.options = options
         self.options.writable = [*self.options.writable, self._folder]
         self._guest: Guest | None = None
-        self._library = find_library()
 
-    def __enter__(self) -> GuestRuns:
+    def __enter__(self: Self) -> Self:
         try:
             self._guest = Guest(self.options, cwd=self._folder).__enter__()
         except BaseException:
@@ -129,6 +130,16 @@ class GuestRuns:
     def guest(self) -> Guest:
         assert self._guest is not None
         return self._guest
+
+
+class GuestRuns(GuestWithFolder):
+    """A booted guest with its counter that runs programs one after the other."""
+
+    def __init__(
+        self, progress: Callable[[str], None] | None = None, options: LabOptions | None = None
+    ) -> None:
+        super().__init__(options or LabOptions(count=CountOptions(), progress=progress))
+        self._library = find_library()
 
     def run(
         self,

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 
 from homing import environment
-from homing.bench.guest_runs import BINDING
+from homing.bench.guest_runs import BINDING, GuestWithFolder
 from homing.bench.programs import Output, parse_output
 from homing.errors import UserError
 from homing.installation import find_library
 from homing.lab.errors import LAB_FAILED, LabError
-from homing.lab.guest import Guest, LabOptions
+from homing.lab.guest import LabOptions
 from homing.lab.steps import Step
 
 #: Follow affinity clauses, and leave pages where they are.
@@ -67,33 +65,16 @@ def run_here(
     return output
 
 
-class TaskGuest:
-    """The guest with four nodes of one CPU each, as a context manager; nothing is counted but by programs."""
+class TaskGuest(GuestWithFolder):
+    """The guest with four nodes of one CPU each; nothing is counted but by programs."""
 
     def __init__(self, progress: Callable[[str], None] | None = None) -> None:
-        self._folder = tempfile.mkdtemp(prefix="homing-tasks-")
-        self._guest = Guest(LabOptions(progress=progress, writable=[self._folder]), cwd=self._folder)
-
-    def __enter__(self) -> TaskGuest:
-        try:
-            self._guest.__enter__()
-        except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self._guest.__exit__(kind, error, trace)
-        finally:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        super().__init__(LabOptions(progress=progress))
 
     def run(self, command: Sequence[str], *, clause: bool = False, bound: bool = True) -> Output:
         """One command. LabError where it fails."""
         chosen = variables(clause, 0, bound, self._folder, {})
-        result = self._guest.step(Step(command=list(command), env=chosen, timeout=300))
+        result = self.guest.step(Step(command=list(command), env=chosen, timeout=300))
         output = parse_output(result.stdout.decode(errors="replace"))
         if result.exit_status != 0 or output.verification == "failed":
             words = " ".join(result.stderr.decode(errors="replace").split()[-30:])
