@@ -202,9 +202,20 @@ def _balanced(runs: GuestRuns, name: str, words: list[str], none: Outcome, corre
 
 
 def _alike(found: Mapping[tuple[str, int], Outcome]) -> bool:
-    """Do the plain runs of parallel initialisation differ by little? It says nothing of homing's."""
-    plain = [one.remote_misses() for (variant, _), one in found.items() if variant == "parallel_init"]
-    return len(plain) >= _LEAST_REPEATED and max(plain) - min(plain) <= _ALIKE * min(plain)
+    """Do the first plain runs of parallel initialisation differ by little? It says nothing of homing's."""
+    first = [("parallel_init", turn) for turn in range(_LEAST_REPEATED)]
+    plain = [found[step].remote_misses() for step in first if step in found]
+    return len(plain) == _LEAST_REPEATED and max(plain) - min(plain) <= _ALIKE * min(plain)
+
+
+def _next_step(found: Mapping[tuple[str, int], Outcome]) -> tuple[str, int] | None:
+    """What is to be run next; None: enough was."""
+    for step in _STEPS:
+        if step[1] >= _LEAST_REPEATED and _alike(found):
+            return None
+        if step not in found:
+            return step
+    return None
 
 
 def measure(
@@ -226,21 +237,18 @@ def measure(
         found = {
             step: Outcome.from_dict(kept) for step in _STEPS if (kept := parts.get(key(step))) is not None
         }
-        missing = [step for step in _STEPS if step not in found]
-        if _alike({step: one for step, one in found.items() if step[1] < _LEAST_REPEATED}):
-            missing = [step for step in missing if step[1] < _LEAST_REPEATED]
-        for _ in range(len(_STEPS) - len(missing)):
-            progress.finished(skipped=True)
-        if missing:
+        measured = 0
+        if _next_step(found) is not None:
             progress.step(f"{name}: booting the guest")
             with GuestRuns() as runs:
-                for step in missing:
-                    if step[1] == _LEAST_REPEATED and _alike(found):
-                        break  # and so are all that follow
+                while (step := _next_step(found)) is not None:
                     progress.step(f"{name} {step[0]}")
                     found[step] = run_variant(runs, step[0], entry.command, found.get(("none", 0)))
                     parts.put(key(step), found[step].to_dict())
                     progress.finished()
+                    measured += 1
+        for _ in range(len(_STEPS) - measured):
+            progress.finished(skipped=True)
         for variant in VARIANTS:
             turns = sorted(
                 (one for step, one in found.items() if step[0] == variant), key=Outcome.remote_misses
