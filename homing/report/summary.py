@@ -7,8 +7,8 @@ import errno
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import TextIO
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TextIO, TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -18,6 +18,8 @@ from homing.errors import UserError, os_reason
 from homing.record_rows import Ownership, Placement, TaskHints, Unwatched
 from homing.records import Record
 from homing.report.results import AreaResult, ProcessResult, Results
+
+Key = TypeVar("Key")
 
 #: More areas than these are one line at the end of the table.
 MOST_AREAS = 12
@@ -290,10 +292,7 @@ def _totals(processes: list[ProcessResult], results: Results) -> Iterable[Text]:
     if batches:
         longest = max(move.longest_call_seconds for move in batches)
         text += f", in {_number(sum(move.calls for move in batches))} calls (the longest {duration(longest)})"
-    refused: dict[int, int] = {}
-    for process in processes:
-        for error, pages in process.refused.items():
-            refused[error] = refused.get(error, 0) + pages
+    refused = _added(process.refused for process in processes)
     if refused:
         words = ", ".join(
             f"{_number(pages)} {error_words(error)}" for error, pages in sorted(refused.items())
@@ -306,6 +305,15 @@ def _totals(processes: list[ProcessResult], results: Results) -> Iterable[Text]:
     yield _head("time", _overhead(processes))
 
 
+def _added(counts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
+    """The sums by key."""
+    sums: dict[Key, int] = {}
+    for one in counts:
+        for key, count in one.items():
+            sums[key] = sums.get(key, 0) + count
+    return sums
+
+
 def _tasks(hints: Sequence[TaskHints]) -> str:
     """What became of affinity clauses, of all processes."""
     given, honoured = sum(one.given for one in hints), sum(one.honoured for one in hints)
@@ -313,10 +321,7 @@ def _tasks(hints: Sequence[TaskHints]) -> str:
     text = f"{_number(given)} affinity hints, {_number(honoured)} honoured ({_percent(honoured / given)})"
     if at_home + elsewhere:
         text += f"; {_percent(at_home / (at_home + elsewhere))} of these tasks began at home"
-    left: dict[str, int] = {}
-    for one in hints:
-        for reason, count in one.left.items():
-            left[reason] = left.get(reason, 0) + count
+    left = _added(one.left for one in hints)
     if left:
         words = ", ".join(f"{reason} {_number(count)}" for reason, count in sorted(left.items()))
         text += f"; left to the runtime: {words}"
