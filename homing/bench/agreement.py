@@ -19,7 +19,7 @@ from typing import Any
 from homing.bench import simulated
 from homing.bench.programs import find_program
 from homing.bench.progress import Progress
-from homing.bench.results import Check, Results, Row, tree
+from homing.bench.results import Check, Results, Row, check_only, tree
 from homing.errors import UserError
 
 CACHE = "1024:16"
@@ -43,9 +43,7 @@ FIRST_PHASE = 2
 
 def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
     """The benchmark. only: names in PROGRAMS. Runs of the guest are kept in build/bench/agreement."""
-    unknown = set(only) - set(PROGRAMS)
-    if unknown:
-        raise UserError(f"--only {','.join(sorted(unknown))}: parts are {', '.join(PROGRAMS)}")
+    check_only(only, PROGRAMS)
     results = Results(
         "agreement",
         "Remote fractions: the simulator, and the guest's counter",

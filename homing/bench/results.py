@@ -7,12 +7,13 @@ import datetime
 import json
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from homing import __version__
+from homing.bench.progress import Progress
 from homing.errors import UserError, os_reason
 from homing.installation import PACKAGE
 
@@ -161,6 +162,12 @@ def format_value(value: float) -> str:
     return f"{value:.4g}"
 
 
+def check_only(only: Sequence[str], names: Collection[str]) -> None:
+    """UserError where `--only` asks for parts that a benchmark does not have."""
+    if unknown := set(only) - set(names):
+        raise UserError(f"--only {','.join(sorted(unknown))}: parts are {', '.join(names)}")
+
+
 class Parts:
     """Results of parts, kept in build/bench/NAME.json, so that a bench that was interrupted goes on.
 
@@ -188,6 +195,19 @@ class Parts:
             _replace(self._path, json.dumps({"key": self._key, "parts": self._parts}) + "\n")
         except OSError as error:
             raise UserError(f"{self._path}: {os_reason(error)}") from error
+
+    def measure(self, names: Sequence[str], progress: Progress, measure: Callable[[str], Any]) -> None:
+        """Measure those of these parts that are not kept, a step of the progress each."""
+        try:
+            for name in names:
+                if self.get(name) is None:
+                    progress.step(name)
+                    self.put(name, measure(name))
+                    progress.finished()
+                else:
+                    progress.finished(skipped=True)
+        finally:
+            progress.close()
 
     def names(self) -> list[str]:
         """All parts that are kept."""

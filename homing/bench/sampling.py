@@ -17,7 +17,7 @@ from typing import Any
 
 from homing.bench.programs import find_bench_program, find_program
 from homing.bench.progress import Progress
-from homing.bench.results import Check, Results, Row
+from homing.bench.results import Check, Results, Row, check_only
 from homing.errors import UserError
 from homing.records import read_record
 
@@ -31,9 +31,7 @@ WINDOWS = "windows"
 
 def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
     """The benchmark. only: names in PATTERNS, or windows."""
-    unknown = set(only) - {*PATTERNS, WINDOWS}
-    if unknown:
-        raise UserError(f"--only {','.join(sorted(unknown))}: parts are {', '.join((*PATTERNS, WINDOWS))}")
+    check_only(only, (*PATTERNS, WINDOWS))
     results = Results(
         "sampling",
         "Sampling: faults that it takes to find the owners of 1 GiB",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from homing.bench import simulated
 from homing.bench.progress import Progress
-from homing.bench.results import Check, Results, Row
+from homing.bench.results import Check, Results, Row, check_only
 from homing.errors import UserError
 
 #: The last level that both model where misses are compared: bytes and ways.
@@ -60,9 +60,7 @@ REPEATS = {"tiny": 1, "small": 3, "full": 5}
 
 def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
     """The benchmark. only: names in PARTS."""
-    unknown = set(only) - set(PARTS)
-    if unknown:
-        raise UserError(f"--only {','.join(sorted(unknown))}: parts are {', '.join(PARTS)}")
+    check_only(only, PARTS)
     if shutil.which("valgrind") is None:
         raise UserError("simulator_speed: needs valgrind (cachegrind and lackey)")
     results = Results(

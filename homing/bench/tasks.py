@@ -100,16 +100,11 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
         parts.drop(chosen)
     progress = Progress("tasks", [15.0 if name == "home" else 2.0 for name in chosen])
     load = os.getloadavg()[0]
-    try:
-        for name in chosen:
-            if parts.get(name) is not None:
-                progress.finished(skipped=True)
-                continue
-            progress.step(name)
-            parts.put(name, _count_homes(size, progress) if name == "home" else _measure(name, size))
-            progress.finished()
-    finally:
-        progress.close()
+    parts.measure(
+        chosen,
+        progress,
+        lambda name: _count_homes(size, progress) if name == "home" else _measure(name, size),
+    )
     results = Results("tasks", "Locality queues: what they cost and bring", tell(["tasks"]))
     for name in chosen:
         found: dict[str, Any] = parts.get(name) or {}

@@ -197,23 +197,14 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     weights = {"stream": 2.0, "figure3": 8.0, "guest": 15.0, "temporal": 2.0, "lanczos": 1.0}
     progress = Progress("wittmann", [weights[name] for name in chosen])
     load = os.getloadavg()[0]
-    try:
-        for name in chosen:
-            if parts.get(name) is not None:
-                progress.finished(skipped=True)
-                continue
-            progress.step(name)
-            measured: dict[str, Callable[[], dict[str, Any]]] = {
-                "stream": lambda: _stream(size),
-                "figure3": lambda: _figure3(size, progress.note),
-                "guest": lambda: _guest(size, progress.note),
-                "temporal": lambda: _temporal(size),
-                "lanczos": lambda: _lanczos(size),
-            }
-            parts.put(name, measured[name]())
-            progress.finished()
-    finally:
-        progress.close()
+    measured: dict[str, Callable[[], dict[str, Any]]] = {
+        "stream": lambda: _stream(size),
+        "figure3": lambda: _figure3(size, progress.note),
+        "guest": lambda: _guest(size, progress.note),
+        "temporal": lambda: _temporal(size),
+        "lanczos": lambda: _lanczos(size),
+    }
+    parts.measure(chosen, progress, lambda name: measured[name]())
     results = Results(
         "wittmann", "Locality queues: the programs of Wittmann and Hager 2010", tell(["wittmann"])
     )

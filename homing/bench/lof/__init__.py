@@ -12,8 +12,7 @@ from homing.bench.lof.pictures import draw
 from homing.bench.lof.runs import OTHER_ORDERS, SIZES, Case, Outcome, Program, build_programs, cases, run_case
 from homing.bench.lof.tables import Tables
 from homing.bench.progress import Progress
-from homing.bench.results import Check, Parts, Results, library_key, tree
-from homing.errors import UserError
+from homing.bench.results import Check, Parts, Results, check_only, library_key, tree
 
 #: How long the runs of a program take relative to each other, roughly.
 _WEIGHTS = {"nas_cg": 4.0, "nas_mg": 4.0, "i_cg": 2.0, "i_mg": 12.0, "drift": 1.0}
@@ -35,9 +34,7 @@ NOTES = [
 def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
     """The benchmark. only: programs."""
     wanted = SIZES[size]
-    unknown = set(only) - wanted.programs.keys()
-    if unknown:
-        raise UserError(f"--only {','.join(sorted(unknown))}: parts are {', '.join(wanted.programs)}")
+    check_only(only, wanted.programs)
     programs = {name: program for name, program in wanted.programs.items() if not only or name in only}
     title = "Löf, Nordén, Holmgren 2004: geographical locality, on simulated machines"
     # Of the sizes, one is the committed page; the others must not replace it.
