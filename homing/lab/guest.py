@@ -26,7 +26,7 @@ from types import FrameType, TracebackType
 from typing import Protocol
 
 from . import counts as counts_module
-from . import initrd, machine, shares, temporary
+from . import initrd, machine, shares, temporary, vcpus
 from .built import find_built
 from .counts import Counts
 from .errors import LAB_FAILED, LabError, LabInterrupted, LabTimeout
@@ -180,6 +180,8 @@ class Guest:
             self._start(running, qemu, archive, folders)
             if not self._is_ready_within(timeout):
                 failure = f"the guest did not boot within {timeout:g} s{self._last_words()}"
+            elif running.qemu is not None:
+                vcpus.share_evenly(running.qemu.pid, self.options.topology.cpus)
         except BaseException:
             self._stop()
             raise

@@ -139,7 +139,7 @@ def command_line(
     command = [
         qemu,
         "-name",
-        "homing-lab",
+        "homing-lab,debug-threads=on",  # vcpus.py looks for their names
         "-machine",
         "q35",
         "-accel",

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.lab import machine
+from homing.lab import machine, vcpus
 from homing.lab.built import find_built
 from homing.lab.errors import LabError
 from homing.lab.guest import CountOptions, Guest, LabOptions
@@ -83,6 +83,13 @@ def test_the_guest_has_the_nodes_asked_for(guest: Guest) -> None:
     for size in lines[10:]:
         assert 0.7 * MEMORY_MIB < int(size.split()[0]) / 1024 <= MEMORY_MIB
     assert result.stderr == b""
+
+
+def test_its_cpus_share_the_hosts_evenly(guest: Guest) -> None:
+    here = sorted(os.sched_getaffinity(0))
+    assert guest._running is not None and guest._running.qemu is not None
+    places = [os.sched_getaffinity(thread) for _, thread in sorted(vcpus.threads(guest._running.qemu.pid))]
+    assert places == [{cpu} for cpu in vcpus.even_shares(NODES, here)] or [set(here)] * NODES
 
 
 def test_stdout_and_stderr_stay_apart_and_exact(guest: Guest, work: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.lab import built, counts, initrd, kernel, machine, shares, steps, temporary
+from homing.lab import built, counts, initrd, kernel, machine, shares, steps, temporary, vcpus
 from homing.lab.errors import LabError
 from homing.lab.guest import CountOptions, Guest, LabOptions
 from homing.lab.steps import KernelSettings, Step
@@ -317,6 +317,27 @@ def test_options_that_make_no_sense_are_refused(options: LabOptions, message: st
 def test_steps_that_make_no_sense_are_refused(step: Step) -> None:
     with pytest.raises(LabError):
         step.check()
+
+
+@pytest.mark.parametrize(
+    ("cpus", "host", "places"),
+    [
+        (4, [0, 1], [0, 1, 0, 1]),
+        (6, [2, 5, 7], [2, 5, 7, 2, 5, 7]),
+        (4, [3], [3, 3, 3, 3]),
+        (4, [0, 1, 2], []),  # one of them would get two
+        (4, [0, 1, 2, 3], []),
+        (2, list(range(64)), []),
+    ],
+)
+def test_the_guests_cpus_share_the_hosts_evenly(cpus: int, host: list[int], places: list[int]) -> None:
+    assert vcpus.even_shares(cpus, host) == places
+
+
+def test_a_guest_that_has_gone_has_no_cpus_to_bind() -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    assert vcpus.share_evenly(gone.pid, 4096) == 0
 
 
 def test_folders_to_share_for_writing(tmp_path: Path) -> None:
