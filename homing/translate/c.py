@@ -1,7 +1,7 @@
 """The C front end: libclang says what the program means and where each piece stands.
 
 Parsed without -fopenmp: with it libclang does not descend into loops under a directive. OpenMP pragmas are
-read from the text.
+read from the text, and _OPENMP is defined as if it were.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ from homing.translate.tree import (
     Subscript,
     Unit,
 )
+
+#: The version of OpenMP that gcc and clang claim to compile.
+OPENMP = "-D_OPENMP=201511"
 
 _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+omp\b((?:[^\n\\]|\\\r?\n|\\.)*)", re.MULTILINE)
 _OUTPUT = frozenset(
@@ -101,7 +104,7 @@ def read(source: SourceFile, directives: Sequence[Directive], flags: Sequence[st
     """
     index = _index()
     here = os.path.dirname(os.path.abspath(source.path))
-    arguments = ["-std=gnu17", "-Wno-everything", f"-I{here}", *flags, *_other_headers()]
+    arguments = ["-std=gnu17", "-Wno-everything", OPENMP, f"-I{here}", *flags, *_other_headers()]
     unit = index.parse(
         source.path,
         args=arguments,

@@ -43,7 +43,9 @@ _WITH_VALUE = frozenset(
         "-z",
     ]
 )
-_NO_LINK = frozenset({"-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"})
+#: The preprocessor's output is a source, whose turn comes later (CMake with Ninja does so for Fortran).
+_PREPROCESSING = frozenset({"-E", "-M", "-MM"})
+_NO_LINK = frozenset({"-c", "-S", "-fsyntax-only"})
 
 
 def _sources(arguments: Sequence[str]) -> list[int]:
@@ -70,8 +72,12 @@ def translate_and_compile(
     compiler, *arguments = words
     if shutil.which(compiler) is None:
         raise UserError(f"{compiler}: command not found")
+    if not _PREPROCESSING.isdisjoint(arguments):
+        return subprocess.run(words, check=False).returncode
     sources = _sources(arguments)
     preprocess = [*flags, *_preprocessor_flags(arguments)]
+    if not any(word.startswith("-fopenmp") for word in arguments):
+        preprocess.append("-U_OPENMP")
     if any(word.startswith("-ffixed-line-length-") for word in arguments):
         text = next(w for w in arguments if w.startswith("-ffixed-line-length-")).rpartition("-")[2]
         line_length = 0 if text == "none" else int(text)

@@ -79,6 +79,10 @@ def translate(
     """
     sources = [_load(path, options) for path in paths]
     result = Result(lines=sum(source.text.count("\n") for source in sources))
+    if options.target != "upm" and not any(_concerns(source) for source in sources):
+        # A build's other files may hold what no parser of ours knows.
+        result.outputs = [Output(source.path, source.text, False) for source in sources]
+        return result
     read = _read_all(sources, options, progress)
     problems = [problem for one in read for problem in one.problems]
     result.notes = [note for one in read for note in one.notes]
@@ -192,6 +196,12 @@ def _load(path: str, options: Options) -> SourceFile:
     except OSError as error:
         raise UserError(f"{path}: {os_reason(error)}") from error
     return SourceFile(path, text, form, options.fixed_columns)
+
+
+def _concerns(source: SourceFile) -> bool:
+    """Does it hold a directive, right or wrong?"""
+    scanned = scanner.scan(source.text, source.path, source.form, source.fixed_columns)
+    return bool(scanned.directives or scanned.problems or scanned.notes)
 
 
 def _read_all(

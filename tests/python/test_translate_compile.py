@@ -1,0 +1,77 @@
+"""`homing translate --to T -- COMPILER ARGS` in the place of a build's compiler."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from homing.translate.positions import TranslationError
+from homing.translate.translation import Options, translate
+from tests.python.test_translate_refused import homing
+
+#: gcc's nested functions: clang calls them errors.
+NESTED = """int twice(int x) {
+    int add(int y) { return x + y; }
+    return add(x);
+}
+"""
+DISTRIBUTED = """#include <stdio.h>
+#ifdef _OPENMP
+static double x[64];
+#endif
+#pragma homing distribute x[block]
+int main(void) {
+    double sum = 0;
+#pragma omp parallel for
+    for (int i = 0; i < 64; ++i)
+        x[i] = i;
+#pragma omp parallel for reduction(+ : sum)
+    for (int i = 0; i < 64; ++i)
+        sum += x[i];
+    printf("%g\\n", sum);
+}
+"""
+
+
+def test_a_source_without_directives_is_the_compilers_alone(tmp_path: Path) -> None:
+    (tmp_path / "nested.c").write_text(NESTED)
+    done = homing(tmp_path, "--to", "spmd", "--", "gcc", "-c", "nested.c")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "nested.o").exists()
+    result = translate([str(tmp_path / "nested.c")], Options("pages"))
+    assert [(output.text, output.changed) for output in result.outputs] == [(NESTED, False)]
+
+
+def test_beside_a_directive_all_must_be_understood(tmp_path: Path) -> None:
+    (tmp_path / "nested.c").write_text(NESTED + "double x[9];\n#pragma homing distribute x[block]\n")
+    with pytest.raises(TranslationError):
+        translate([str(tmp_path / "nested.c")], Options("spmd"))
+
+
+def test_what_the_program_has_for_openmp_only_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "x.c").write_text(DISTRIBUTED)
+    done = homing(tmp_path, "--to", "spmd", "--", "gcc", "-fopenmp", "-o", "x", "x.c")
+    assert done.returncode == 0, done.stderr
+    out = subprocess.run([tmp_path / "x"], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert out == "2016\n"
+    without = homing(tmp_path, "--to", "spmd", "--", "gcc", "-o", "x", "x.c")
+    assert without.returncode == 2
+    assert "x.c:" in without.stderr
+
+
+def test_preprocessed_sources_are_translated_once(tmp_path: Path) -> None:
+    """As CMake with Ninja does it: the preprocessor first, its output to the compiler."""
+    (tmp_path / "y.f90").write_text(
+        "program p\n  real(8) :: y(9)\n  integer :: i\n!$homing distribute y(block)\n!$omp parallel do\n"
+        "  do i = 1, 9\n    y(i) = i\n  end do\n  print *, nint(sum(y))\nend program\n"
+    )
+    gfortran = ("--to", "spmd", "--", "gfortran", "-fopenmp")
+    done = homing(tmp_path, *gfortran, "-cpp", "-E", "y.f90", "-o", "y-pp.f90")
+    assert done.returncode == 0, done.stderr
+    assert "!$homing distribute y(block)" in (tmp_path / "y-pp.f90").read_text()
+    done = homing(tmp_path, *gfortran, "-fpreprocessed", "y-pp.f90", "-o", "y")
+    assert done.returncode == 0, done.stderr
+    out = subprocess.run([tmp_path / "y"], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert out.split() == ["45"]
