@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -121,6 +122,54 @@ def test_installed_command_uses_its_own_library(installed: Path) -> None:
 def test_installed_command_runs_programs(installed: Path, command: str, status: int) -> None:
     done = run(installed / "bin" / "homing", "run", "--", command, cwd=installed)
     assert (done.returncode, done.stdout) == (status, ""), done.stderr
+
+
+COMPILERS = {
+    "gcc": ("homing-gcc", "homing-g++", "homing-gfortran"),
+    "llvm": ("homing-clang", "homing-clang++", "homing-flang"),
+    "translate": ("homing-translate-cc", "", "homing-translate-fc"),
+}
+
+
+def as_compilers(installed: Path, which: str, cache: Path) -> dict[str, str]:
+    """CC, CXX and FC for a build that knows nothing of homing. There is no translator for C++."""
+    commands = zip(("CC", "CXX", "FC"), COMPILERS[which], strict=True)
+    chosen = {name: os.fspath(installed / "bin" / word) if word else "g++" for name, word in commands}
+    return {**chosen, "XDG_CACHE_HOME": os.fspath(cache)}
+
+
+def check_built(installed: Path, which: str, folder: Path) -> None:
+    for program in (folder / "sum_c", folder / "sum_cxx", folder / "sum_fortran"):
+        assert succeed(program, cwd=folder, OMP_NUM_THREADS="3") == "sum 2147450880\n"
+        if which == "translate":
+            assert (b"homing_allocate" in program.read_bytes()) == (program.name != "sum_cxx")
+            continue
+        json_file = folder / f"{program.name}.json"
+        options = ("--on", "sf15k", "--summary", "none", "--json", json_file)
+        succeed(installed / "bin" / "homing", "run", *options, "--", program, cwd=folder, OMP_NUM_THREADS="3")
+        counts = json.loads(json_file.read_text(encoding="utf-8"))["counts"]
+        assert counts["run"]["total_misses"] > 1000
+
+
+@pytest.mark.parametrize("generator", ["Ninja", "Unix Makefiles"])
+@pytest.mark.parametrize("which", COMPILERS)
+def test_one_word_commands_serve_cmake(installed: Path, which: str, generator: str, tmp_path: Path) -> None:
+    if which == "llvm" and shutil.which("flang-new-19") is None:
+        pytest.skip("flang-new-19 is not here")
+    words = as_compilers(installed, which, tmp_path / "cache")
+    build = tmp_path / "build"
+    succeed("cmake", "-G", generator, "-S", CONSUMER / "compilers", "-B", build, cwd=tmp_path, **words)
+    succeed("cmake", "--build", build, cwd=tmp_path, **words)
+    check_built(installed, which, build)
+
+
+@pytest.mark.parametrize("which", ["gcc", "translate"])
+def test_one_word_commands_serve_make(installed: Path, which: str, tmp_path: Path) -> None:
+    words = as_compilers(installed, which, tmp_path / "cache")
+    makefile = CONSUMER / "compilers" / "Makefile"
+    values = [f"{name}={words[name]}" for name in ("CC", "CXX", "FC")]
+    succeed("make", "-f", makefile, f"VPATH={makefile.parent}", *values, cwd=tmp_path, **words)
+    check_built(installed, which, tmp_path)
 
 
 # --- make install -------------------------------------------------------------------------------------------
