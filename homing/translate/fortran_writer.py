@@ -434,7 +434,7 @@ class FortranWriter:
                 private.append(variable)
         kept.append(f"private({', '.join(private)})")
         kept.append("num_threads(homing_threads())")
-        if any(c.name == "default" and (c.text or "").strip() == "none" for c in directive.clauses):
+        if any((c.text or "").strip() != "shared" for c in directive.clause("default")):
             shared = [self.container(a) for a in region.arrays] + [self.layout(a) for a in arrays]
             kept.append(f"shared({', '.join(shared)})")
         begin = directive.begin
@@ -702,7 +702,8 @@ class FortranWriter:
         indent = self._indent()
         self.edits.insert_lines(at, [self.indented(indent, x) for x in [*declarations, *start]], first=True)
         # USE comes before everything else, at the same place or an earlier one.
-        if own or declarations or any(isinstance(n, Construct) for n in walk(routine.body)) or self.locals:
+        needed = own or declarations or start or self.locals
+        if needed or any(isinstance(n, Construct) for n in walk(routine.body)):
             self.edits.insert_lines(routine.head_end, [self.indented(indent, "use homing_parts")], first=True)
         self._import()
 
