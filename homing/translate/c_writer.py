@@ -26,7 +26,7 @@ from homing.translate.tree import (
     Statement,
     walk,
 )
-from homing.translate.writer import Position, Region
+from homing.translate.writer import PART, Position, Region
 
 _KINDS = {
     d.Kind.STAR: "HOMING_STAR",
@@ -44,7 +44,6 @@ _OPERATIONS = {
     "||": ("HOMING_OR", None),
 }
 _TYPES = {"int": "HOMING_INT", "long": "HOMING_LONG", "float": "HOMING_FLOAT", "double": "HOMING_DOUBLE"}
-PART = "hm_part"
 
 
 class CWriter:

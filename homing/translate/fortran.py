@@ -277,7 +277,7 @@ class _Builder:
                 self._use(routine, words, line)
             elif what == "Implicit_Stmt" and "none" in line.code.lower():
                 routine.implicit_none = True
-            elif what in ("Allocatable_Stmt", "Pointer_Stmt", "Target_Stmt", "Save_Stmt"):
+            elif what in ("Allocatable_Stmt", "Pointer_Stmt", "Target_Stmt", "Save_Stmt", "Parameter_Stmt"):
                 word = what.split("_")[0].lower()
                 for entity in words.words[1:]:
                     declaration = routine.declarations.get(entity.text.lower())

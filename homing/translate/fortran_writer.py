@@ -3,8 +3,7 @@ calls).
 
 A distributed array becomes an allocatable with the program's own bounds; every thread holds its part:
 in a parallel region it is PRIVATE, and MOVE_ALLOC hands it over from and back to a container that outlives
-the
-region. So the user's subscripts stay as they are, and compilers know that nothing else has the same storage.
+the region. So the user's subscripts stay as they are.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from homing.translate import directives as d
 from homing.translate.affine import affine, shifted
 from homing.translate.arrays import Array, Distributions
 from homing.translate.boxes import Box, Follow
+from homing.translate.fortran_procedures import LoopProcedures
 from homing.translate.openmp import clause_text, reductions_of
 from homing.translate.source import Edits
 from homing.translate.tree import (
@@ -28,7 +28,7 @@ from homing.translate.tree import (
     Statement,
     walk,
 )
-from homing.translate.writer import Local, Position, Region
+from homing.translate.writer import PART, Local, Position, Region
 
 _KINDS = {d.Kind.STAR: 0, d.Kind.BLOCK: 1, d.Kind.CYCLIC: 2, d.Kind.GEN_BLOCK: 3}
 _OPERATIONS = {
@@ -40,7 +40,6 @@ _OPERATIONS = {
     ".and.": ("homing_and", None),
     ".or.": ("homing_or", None),
 }
-PART = "hm_part"
 
 
 class FortranWriter:
@@ -61,6 +60,7 @@ class FortranWriter:
         self.waiting: list[tuple[Statement, list[Array]]] = []
         self.anew: list[tuple[Executable, Array, Array]] = []
         self.extra: list[str] = []  # declarations that take the place of others
+        self.procedures = LoopProcedures(routine, edits, self.indented)
 
     # --- names and small texts --------------------------------------------------------------------------
 
@@ -404,19 +404,22 @@ class FortranWriter:
         else:
             at = self.source.next_line(loop.end - 1)
         self._lines(at, tail + behind, begin)
+        if not self.inside:
+            self.procedures.add(region, node, loop)
 
     def begin_region(
         self, region: Region, construct: Construct, before: Sequence[str], behind: Sequence[str]
     ) -> None:
         directive = construct.directive
         kept = []
+        counters = self._counters(construct)
         dropped = {"schedule", "collapse", "ordered", "if", "nowait", "affinity of sgi"}
         for clause in directive.clauses:
             if clause.name in dropped:
                 continue
             if clause.name == "shared":
                 names = [n.strip() for n in (clause.text or "").split(",")]
-                names = [n for n in names if n and n not in self.arrays]
+                names = [n for n in names if n and n not in self.arrays and n.lower() not in counters]
                 if names:
                     kept.append(f"shared({', '.join(names)})")
                 continue
@@ -427,11 +430,9 @@ class FortranWriter:
                 arrays.append(self.arrays[name])
         private = [array.name for array in region.arrays]
         private += [PART, *region.locals, *region.bounds]
+        private += sorted(counters - directive.listed("private", "firstprivate", "reduction"))
         if construct.directive.name == "parallel do" and isinstance(construct.body[0], Loop):
-            variable = construct.body[0].variable
-            listed = directive.listed("private", "firstprivate", "reduction")
-            if variable and variable not in listed:
-                private.append(variable)
+            self.procedures.add(region, construct, construct.body[0])
         kept.append(f"private({', '.join(private)})")
         kept.append("num_threads(homing_threads())")
         if any((c.text or "").strip() != "shared" for c in directive.clause("default")):
@@ -458,6 +459,23 @@ class FortranWriter:
             end = self.source.next_line(construct.end - 1)
             self._lines(end, [*behind, *epilogue, "!$omp end parallel"], like)
         self._declare_locals(region)
+
+    def _counters(self, region: Construct) -> set[str]:
+        """Counters of the region's loops: private without being listed as long as the loops stand in it,
+        which those that are moved do not."""
+        nodes = list(walk([region]))
+        loops = {node.variable for node in nodes if isinstance(node, Loop) and node.variable}
+        shared_out = {
+            node.body[0].variable
+            for node in nodes
+            if isinstance(node, Construct) and node.worksharing and isinstance(node.body[0], Loop)
+        }
+        found = shared_out | (loops - region.directive.listed("shared"))
+        scope: Routine | None = self.routine
+        while scope is not None and not scope.implicit_none:
+            scope = scope.parent
+        # Under IMPLICIT NONE a name that is not declared here may be one of a BLOCK construct.
+        return {name for name in found if name and (scope is None or self.routine.lookup(name) is not None)}
 
     def _follows(self, region: Region) -> list[Follow]:
         return [Follow("", array, dimension, 0) for array, dimension, _, _ in region.bounds.values()]
@@ -706,6 +724,7 @@ class FortranWriter:
         if needed or any(isinstance(n, Construct) for n in walk(routine.body)):
             self.edits.insert_lines(routine.head_end, [self.indented(indent, "use homing_parts")], first=True)
         self._import()
+        self.procedures.write(self._variables(own))
 
     def _import(self) -> None:
         """An ONLY list that names a distributed array of a module names what belongs to it as well."""
@@ -751,18 +770,24 @@ class FortranWriter:
                     lines.append(f"public :: {', '.join(self._companions(array))}")
             else:
                 lines.append(f"type({name}), intent(inout) :: {self.container(array)}(homing_first_part():*)")
+        lines += self._variables(own).values()
+        return lines
+
+    def _variables(self, own: Sequence[Array]) -> dict[str, str]:
+        """The translation's variables, with their declarations."""
+        found: dict[str, str] = {}
         for local in self.locals.values():
             if local.array is not None:
                 colons = ", ".join(":" for _ in local.array.dimensions)
-                lines.append(f"{local.array.declaration.type}, allocatable :: {local.name}({colons})")
+                found[local.name] = f"{local.array.declaration.type}, allocatable :: {local.name}({colons})"
             else:
                 like = self.routine.lookup(local.like) if local.like else None
-                lines.append(f"{like[1].type if like else 'integer'} :: {local.name}")
+                found[local.name] = f"{like[1].type if like else 'integer'} :: {local.name}"
         if PART not in self.locals and (own or self.bounds) and not self.routine.module:
-            lines.append(f"integer :: {PART}")
+            found[PART] = f"integer :: {PART}"
         for name, kind in self.bounds.items():
-            lines.append(f"{kind} :: {name}")
-        return lines
+            found[name] = f"{kind} :: {name}"
+        return found
 
     def _own_declarations(self, own: Sequence[Array]) -> None:
         routine = self.routine
