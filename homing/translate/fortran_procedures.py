@@ -2,10 +2,10 @@
 
 A part comes out of a container in memory, so to a compiler two parts may have the same storage: gfortran 12
 then guards each loop that it vectorises, and leaves one that copies a loop. Of dummy arguments the language
-says that they have storage of their own. Everything that is private to a thread becomes a dummy argument, and
-so does the value of what is shared and only read: as it has no address there, the code around the call is
-compiled as before. Other names are known by host association. A loop for which all that might not be the same
-stays where it is, which costs speed only.
+says that they have storage of their own. Every variable of the routine that the loop names becomes a dummy
+argument, so that the code around the call is compiled as before: with host association the variables would
+have to lie in memory there. A loop for which all that might not be the same stays where it is, which costs
+speed only.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from homing.translate.fortran_words import INTRINSICS
 from homing.translate.routine import written_in
 from homing.translate.source import Edits, Move
 from homing.translate.tree import (
@@ -31,14 +32,14 @@ from homing.translate.tree import (
 from homing.translate.writer import PART, Region
 
 _NAME = re.compile(r"[a-z]\w*")
-_CALLED = re.compile(r"(?<![%\w])([a-z]\w*)\s*\(")
 #: Constructs that give names to things, which an internal procedure does not know.
 _SCOPES = re.compile(r"(\w+\s*:\s*)?(associate|block|select\s*(type|rank))\b")
 #: Types that a dummy argument has by the same words; lengths of characters may have changed meanwhile.
 _TYPES = re.compile(r"(integer|real|logical|complex|double\s*precision|double\s*complex|type\s*\()", re.I)
 #: With these, another name may stand for the same storage, or more is meant than the value.
-_ATTRIBUTES = frozenset(["target", "pointer", "volatile", "asynchronous", "codimension"])
-_NO_VALUES = frozenset(["parameter", "optional", "external", "intrinsic", "save"])
+_ATTRIBUTES = frozenset(
+    ["target", "pointer", "volatile", "asynchronous", "codimension", "optional", "external"]
+)
 _CONDITIONAL_TEXT = re.compile(r"^[ \t]*#[ \t]*[a-z]", re.MULTILINE)
 
 
@@ -126,17 +127,25 @@ class LoopProcedures:
                     return True
         return False
 
-    def _unknown(self, text: str, region: Region) -> bool:
-        """Is there a name that might mean something else in another scope?"""
-        parts = {array.name for array in region.arrays}
-        for name in _CALLED.findall(text):
-            found = self._routine.lookup(name)
-            if found is None or name in parts:
-                continue
-            # The type of a function, declared here, makes no function of the name in an internal procedure.
-            if not found[1].bounds and "external" not in found[1].attributes:
-                return True
-        return self._routine.result is not None and self._routine.result in _NAME.findall(text)
+    def _unknown(self, loop: Loop) -> bool:
+        """Is there a procedure that may use the same variables, or a name that is not declared here?"""
+        routine = self._routine
+        scope: Routine | None = routine
+        while scope is not None and not scope.implicit_none:
+            scope = scope.parent
+        if routine.equivalence or any(s.kind is Kind.CALL for s in statements([loop])):
+            return True
+        for reference in references([loop]):
+            found = routine.lookup(reference.name)
+            if found is None and reference.name not in INTRINSICS:
+                # An external function, or an array of a module.
+                if scope is None or reference.subscripts is not None:
+                    return True
+            elif found is not None and reference.subscripts is not None:
+                character = found[1].type.lower().startswith("character")
+                if not found[1].bounds and not character:
+                    return True
+        return False
 
     # --- the procedure ----------------------------------------------------------------------------------
 
@@ -145,28 +154,11 @@ class LoopProcedures:
         lines = self._lines(loop)
         if lines is None or not self._worth_while(region, loop) or self._tied(candidate):
             return None
-        # A name may be broken across lines: the statements' texts are whole.
-        text = "\n".join([self._edits.changed(*lines), *(s.text for s in statements([loop]))]).lower()
-        if self._unknown(text, region):
+        if self._unknown(loop):
             return None
-        names = {*_NAME.findall(text), *_tree_names(loop)}
-        values = {PART, *region.bounds, *self._values(loop)}
-        arguments: dict[str, str] = {}
-        for array in region.arrays:
-            if array.name in names:
-                if array.declaration.attributes & (_ATTRIBUTES - {"pointer"}):
-                    return None
-                shape = ", ".join(":" for _ in array.dimensions)
-                arguments[array.name] = f"{array.declaration.type}, allocatable :: {array.name}({shape})"
-        for name in sorted(names & (region.private | own.keys())):
-            declaration = own.get(name) or self._declaration(name)
-            if declaration is None:
-                return None
-            arguments[name] = declaration
-        for name in sorted(names & values - region.private):
-            declaration = own.get(name) or self._declaration(name)
-            if declaration is not None:
-                arguments[name] = declaration.replace(" ::", ", value ::", 1)
+        arguments = self._arguments(region, loop, self._edits.changed(*lines), own)
+        if arguments is None:
+            return None
         begin, end = lines
         name = f"hm_loop_{self._source.line_of(loop.begin)}"
         listed = f"{name}({', '.join(arguments)})"
@@ -177,38 +169,65 @@ class LoopProcedures:
         tail = [self._indented(outer, "end subroutine")]
         return Move(begin, end, self._place(), instead, head, tail)
 
+    def _arguments(
+        self, region: Region, loop: Loop, changed: str, own: Mapping[str, str]
+    ) -> dict[str, str] | None:
+        """The dummy arguments with their declarations; None where one cannot be declared."""
+        # A name may be broken across lines: the statements' texts are whole.
+        text = "\n".join([changed, *(s.text for s in statements([loop]))]).lower()
+        names = {*_NAME.findall(text), *_tree_names(loop)}
+        if self._routine.result in names:
+            return None
+        written = written_in(loop)
+        arguments: dict[str, str] = {}
+        for array in region.arrays:
+            if array.name in names:
+                if array.declaration.attributes & (_ATTRIBUTES - {"pointer"}):
+                    return None
+                shape = ", ".join(":" for _ in array.dimensions)
+                arguments[array.name] = f"{array.declaration.type}, allocatable :: {array.name}({shape})"
+        for name in sorted(names - arguments.keys()):
+            if name in own:
+                constant = name == PART or name in region.bounds
+                arguments[name] = own[name].replace(" ::", ", value ::", 1) if constant else own[name]
+            elif name.startswith("hm_layout_"):
+                arguments[name] = f"type(homing_handle), value :: {name}"
+            elif name in region.private or self._automatic(name):
+                declaration = self._declaration(name, name in written)
+                if declaration is None:
+                    return None
+                arguments[name] = declaration
+        return arguments
+
+    def _automatic(self, name: str) -> bool:
+        """Is it a variable that lives as long as a call of the routine?"""
+        declaration = self._routine.declarations.get(name)
+        if declaration is None or name in self._routine.private or declaration.storage == "common":
+            return False
+        return not declaration.attributes & {"parameter", "save"}
+
     def _place(self) -> int:
         """Behind CONTAINS, or where it will be."""
         end = self._routine.body_end
         there = re.compile(r"[ \t]*contains\b", re.IGNORECASE).match(self._source.text, end)
         return self._source.next_line(end) if there else end
 
-    def _values(self, loop: Loop) -> Iterator[str]:
-        """Scalars of the routine that nobody changes while the loop runs."""
-        known_elsewhere = self._routine.equivalence | self._routine.private
-        changed = written_in(loop) | {r.name for r in references([loop]) if r.argument_of is not None}
-        for name, declaration in self._routine.declarations.items():
-            plain = declaration.storage in ("static", "dummy") and not declaration.bounds
-            plain &= not declaration.type.lower().startswith("type")
-            if plain and not declaration.attributes & _NO_VALUES and name not in changed | known_elsewhere:
-                yield name
-
-    def _declaration(self, name: str) -> str | None:
-        """A dummy argument for a private variable of the user's; None: it cannot be declared."""
+    def _declaration(self, name: str, written: bool) -> str | None:
+        """A dummy argument for a variable of the user's; None: it cannot be declared."""
         found = self._routine.lookup(name)
         if found is None:
             return None
         declaration = found[1]
-        if declaration.attributes & _ATTRIBUTES or not _TYPES.match(declaration.type):
+        shape = _shape(declaration)
+        if declaration.attributes & _ATTRIBUTES or not _TYPES.match(declaration.type) or shape is None:
             return None
         words = [declaration.type]
-        shape = _shape(declaration)
-        if shape is None:
-            return None
         if declaration.storage == "allocatable":
             words.append("allocatable")
-        elif shape:
+        elif shape and not any(bound.deferred for bound in declaration.bounds):
             words.append("contiguous")
+        elif not shape and not written and not declaration.type.lower().startswith("type"):
+            words.append("value")
         return f"{', '.join(words)} :: {name}{shape}"
 
 
@@ -218,7 +237,7 @@ def _shape(declaration: Declaration) -> str | None:
     for bound in declaration.bounds:
         if declaration.storage == "allocatable":
             sides.append(":")
-        elif bound.deferred or bound.upper is None or not re.fullmatch(r"[+-]?\d+", bound.lower):
+        elif (bound.upper is None and not bound.deferred) or not re.fullmatch(r"[+-]?\d+", bound.lower):
             return None
         else:
             sides.append(f"{bound.lower}:")

@@ -17,6 +17,7 @@ from tests.python.translate_programs import (
     Workshop,
     run_command,
     with_distribution,
+    without_times,
 )
 
 COPY = """program p
@@ -139,6 +140,22 @@ def test_a_copying_loop_is_one_call(tmp_path: Path) -> None:
     run_command([*flags, RUNTIME / "homing_parts.f90", "-o", "module.s"], tmp_path)
     run_command([*flags, target, "-o", "parts.s"], tmp_path)
     assert re.search(r"\bmem(cpy|move)\b", (tmp_path / "parts.s").read_text())
+
+
+def test_the_code_around_is_compiled_as_before(workshop: Workshop) -> None:
+    """An internal procedure uses nothing of its host's, which would have to lie in memory: a loop there is
+    vectorised as in the program itself. It has other digits if not, where glibc has a vector function."""
+    source = APPS / "chapman" / "jacobi.f90"
+    text = spmd(source)
+    assert "integer, value :: n" in text
+    target = workshop.place() / "jacobi.f90"
+    target.write_text(text)
+    parts = workshop.compile(target, target.parent, ["-O3", "../homing_parts.o", "../module.o"])
+    plain = workshop.compile(source, workshop.place(), ["-O3"])
+    expected = without_times(run_command([plain, "--n", "37"], workshop.folder, OMP_NUM_THREADS="1"))
+    for threads in ("1", "3"):
+        found = run_command([parts, "--n", "37"], workshop.folder, OMP_NUM_THREADS=threads)
+        assert without_times(found) == expected
 
 
 def test_lines_of_a_loop_that_moved(workshop: Workshop, tmp_path: Path) -> None:

@@ -86,6 +86,13 @@ contains
       end do
     end do
 !$omp end parallel
+    ! Stays: a procedure may use the same variables.
+!$omp parallel do private(i)
+    do j = 1, n
+      do i = 1, n
+        y(i, j) = x(i, j)*0.5d0 + one(i)
+      end do
+    end do
     ! Both stay: what is private is not named.
 !$omp parallel do private(i, /shared/)
     do j = 1, n
@@ -109,7 +116,7 @@ contains
     do 10 j = 1, n
       do 10 i = 1, n
         continue
-        y(i, j) = x(i, j)*0.25d0 + y(i, j) + one(i)
+        y(i, j) = x(i, j)*0.25d0 + y(i, j)
 10  continue
     work = s + c
   contains
