@@ -3,8 +3,7 @@ calls).
 
 A distributed array becomes an allocatable with the program's own bounds; every thread holds its part:
 in a parallel region it is PRIVATE, and MOVE_ALLOC hands it over from and back to a container that outlives
-the
-region. So the user's subscripts stay as they are, and compilers know that nothing else has the same storage.
+the region. So the user's subscripts stay as they are.
 """
 
 from __future__ import annotations
@@ -12,25 +11,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from homing.translate import directives as d
 from homing.translate.affine import affine, shifted
-from homing.translate.arrays import Array, Distributions
+from homing.translate.arrays import Array
 from homing.translate.boxes import Box, Follow
+from homing.translate.fortran_declarations import FortranDeclarations
 from homing.translate.openmp import clause_text, reductions_of
-from homing.translate.source import Edits
 from homing.translate.tree import (
-    Access,
     Construct,
-    Executable,
     Loop,
     Reference,
     Routine,
-    Statement,
     walk,
 )
-from homing.translate.writer import Local, Position, Region
+from homing.translate.writer import PART, Local, Position, Region
 
-_KINDS = {d.Kind.STAR: 0, d.Kind.BLOCK: 1, d.Kind.CYCLIC: 2, d.Kind.GEN_BLOCK: 3}
 _OPERATIONS = {
     "+": ("homing_sum", "0"),
     "-": ("homing_sum", "0"),
@@ -40,59 +34,12 @@ _OPERATIONS = {
     ".and.": ("homing_and", None),
     ".or.": ("homing_or", None),
 }
-PART = "hm_part"
 
 
-class FortranWriter:
-    """Writes one routine. `used` collects whether anything of the runtime is needed."""
+class FortranWriter(FortranDeclarations):
+    """Loops, regions and what stands in them."""
 
-    def __init__(self, routine: Routine, distributions: Distributions, edits: Edits, mpi: bool) -> None:
-        self.routine = routine
-        self.source = routine.source
-        self.distributions = distributions
-        self.arrays = distributions.of(routine)
-        self.edits = edits
-        self.mpi = mpi
-        self.inside = distributions.inside(routine)
-        self.locals: dict[str, Local] = {}
-        self.bounds: dict[str, str] = {}  # own bounds: name -> type
-        self.fixed = self.source.form is d.Form.FIXED
-        self.problems: list[tuple[int, int, str]] = []
-        self.waiting: list[tuple[Statement, list[Array]]] = []
-        self.anew: list[tuple[Executable, Array, Array]] = []
-        self.extra: list[str] = []  # declarations that take the place of others
-
-    # --- names and small texts --------------------------------------------------------------------------
-
-    def indented(self, indent: str, line: str) -> str:
-        if self.fixed:
-            return line if line.startswith("!$omp") else " " * max(6, len(indent.expandtabs())) + line
-        return indent + line
-
-    def layout(self, array: Array) -> str:
-        return f"hm_layout_{array.name}"
-
-    def container(self, array: Array) -> str:
-        return f"hm_parts_{array.name}"
-
-    def type_name(self, array: Array) -> str:
-        root = array
-        while root.passed_from is not None:
-            root = root.passed_from
-        word = re.sub(r"\W+", "_", root.declaration.type).strip("_")
-        return f"hm_{word}_{array.rank}"[:60]
-
-    def long(self, text: str) -> str:
-        return f"int({text}, homing_long)"
-
-    def whole(self, array: Array, dimension: int) -> tuple[str, str]:
-        bounds = array.declaration.bounds
-        if dimension < len(bounds):
-            bound = bounds[dimension]
-            if not bound.deferred and bound.upper is not None and array.routine is self.routine:
-                return bound.lower, bound.upper
-        layout = self.layout(array)
-        return f"homing_lower({layout}, {dimension})", f"homing_upper({layout}, {dimension})"
+    # --- communication ---------------------------------------------------------------------------------
 
     def _extents(self, boxes: Sequence[Box]) -> str:
         sides = []
@@ -272,18 +219,6 @@ class FortranWriter:
 
     # --- constructs -------------------------------------------------------------------------------------
 
-    def _directive(self, begin: int, end: int, text: str) -> None:
-        """Put code (or another directive) in place of a directive."""
-        if self.fixed and text and not text.startswith("!$omp"):
-            start = self.source.line_start(begin)
-            self.edits.replace(start, end, "      " + text)
-            return
-        self.edits.replace(begin, end, text)
-
-    def _lines(self, offset: int, lines: Sequence[str], like: int, first: bool = False) -> None:
-        indent = self.source.indent(like)
-        self.edits.insert_lines(offset, [self.indented(indent, line) for line in lines], first)
-
     def owner_executes(
         self,
         node: Construct,
@@ -404,19 +339,22 @@ class FortranWriter:
         else:
             at = self.source.next_line(loop.end - 1)
         self._lines(at, tail + behind, begin)
+        if not self.inside:
+            self.procedures.add(region, node, loop)
 
     def begin_region(
         self, region: Region, construct: Construct, before: Sequence[str], behind: Sequence[str]
     ) -> None:
         directive = construct.directive
         kept = []
+        counters = self._counters(construct)
         dropped = {"schedule", "collapse", "ordered", "if", "nowait", "affinity of sgi"}
         for clause in directive.clauses:
             if clause.name in dropped:
                 continue
             if clause.name == "shared":
                 names = [n.strip() for n in (clause.text or "").split(",")]
-                names = [n for n in names if n and n not in self.arrays]
+                names = [n for n in names if n and n not in self.arrays and n.lower() not in counters]
                 if names:
                     kept.append(f"shared({', '.join(names)})")
                 continue
@@ -427,14 +365,12 @@ class FortranWriter:
                 arrays.append(self.arrays[name])
         private = [array.name for array in region.arrays]
         private += [PART, *region.locals, *region.bounds]
+        private += sorted(counters - directive.listed("private", "firstprivate", "reduction"))
         if construct.directive.name == "parallel do" and isinstance(construct.body[0], Loop):
-            variable = construct.body[0].variable
-            listed = directive.listed("private", "firstprivate", "reduction")
-            if variable and variable not in listed:
-                private.append(variable)
+            self.procedures.add(region, construct, construct.body[0])
         kept.append(f"private({', '.join(private)})")
         kept.append("num_threads(homing_threads())")
-        if any(c.name == "default" and (c.text or "").strip() == "none" for c in directive.clauses):
+        if any((c.text or "").strip() != "shared" for c in directive.clause("default")):
             shared = [self.container(a) for a in region.arrays] + [self.layout(a) for a in arrays]
             kept.append(f"shared({', '.join(shared)})")
         begin = directive.begin
@@ -458,6 +394,23 @@ class FortranWriter:
             end = self.source.next_line(construct.end - 1)
             self._lines(end, [*behind, *epilogue, "!$omp end parallel"], like)
         self._declare_locals(region)
+
+    def _counters(self, region: Construct) -> set[str]:
+        """Counters of the region's loops: private without being listed as long as the loops stand in it,
+        which those that are moved do not."""
+        nodes = list(walk([region]))
+        loops = {node.variable for node in nodes if isinstance(node, Loop) and node.variable}
+        shared_out = {
+            node.body[0].variable
+            for node in nodes
+            if isinstance(node, Construct) and node.worksharing and isinstance(node.body[0], Loop)
+        }
+        found = shared_out | (loops - region.directive.listed("shared"))
+        scope: Routine | None = self.routine
+        while scope is not None and not scope.implicit_none:
+            scope = scope.parent
+        # Under IMPLICIT NONE a name that is not declared here may be one of a BLOCK construct.
+        return {name for name in found if name and (scope is None or self.routine.lookup(name) is not None)}
 
     def _follows(self, region: Region) -> list[Follow]:
         return [Follow("", array, dimension, 0) for array, dimension, _, _ in region.bounds.values()]
@@ -498,154 +451,7 @@ class FortranWriter:
             behind.append(f"call homing_reduce({name}, {operation})")
         return before, behind
 
-    # --- serial code ------------------------------------------------------------------------------------
-
-    def _whole_bounds(self, array: Array) -> str:
-        layout = self.layout(array)
-        return ", ".join(
-            f"homing_lower({layout}, {i}):homing_upper({layout}, {i})" for i in range(array.rank)
-        )
-
-    def _each_part(self, calls: Sequence[str]) -> list[str]:
-        self.locals.setdefault("hm_each", Local("hm_each"))
-        return [
-            "do hm_each = homing_first_part(), homing_last_part()",
-            *("  " + call for call in calls),
-            "end do",
-        ]
-
-    def gather(self, arrays: Sequence[Array]) -> list[str]:
-        lines = [f"allocate({array.name}({self._whole_bounds(array)}))" for array in arrays]
-        lines += self._each_part(
-            [
-                f"call homing_collect({self.layout(a)}, hm_each, {self.container(a)}(hm_each)%part, {a.name})"
-                for a in arrays
-            ]
-        )
-        if self.mpi:
-            lines += [f"call homing_share({self.layout(a)}, {a.name})" for a in arrays]
-        return lines
-
-    def release(self, arrays: Sequence[Array], changed: Sequence[Array]) -> list[str]:
-        lines = []
-        if changed:
-            lines = self._each_part(
-                [
-                    f"call homing_scatter({self.layout(a)}, hm_each, "
-                    f"{self.container(a)}(hm_each)%part, {a.name})"
-                    for a in changed
-                ]
-            )
-        return [*lines, *(f"deallocate({array.name})" for array in arrays)]
-
-    # --- life of an array -------------------------------------------------------------------------------
-
-    def _dimensions(self, array: Array, bounds: Sequence[tuple[str, str]]) -> tuple[str, str]:
-        numbers, sizes = [], []
-        for index, dimension in enumerate(array.dimensions):
-            lower, upper = bounds[index]
-            template_lower, template_upper = dimension.lower or lower, dimension.upper or upper
-            if dimension.base:
-                base = f"hm_layout_{dimension.base}, {dimension.base_dimension}"
-                template_lower, template_upper = (
-                    f"homing_template_lower({base})",
-                    f"homing_template_upper({base})",
-                )
-            argument = dimension.argument or "0"
-            if dimension.kind is d.Kind.GEN_BLOCK:
-                single = re.fullmatch(r"[a-z]\w*", dimension.sizes)
-                declared = self.routine.lookup(dimension.sizes) if single else None
-                is_array = declared is not None and bool(declared[1].bounds)
-                argument = f"size({dimension.sizes})" if is_array else str(dimension.sizes.count(",") + 1)
-                sizes.append(dimension.sizes)
-            low, high = array.given_shadow[index] if array.given_shadow else array.shadow[index]
-            low, high = max(low, array.shadow[index][0]), max(high, array.shadow[index][1])
-            numbers.append(
-                f"{lower}, {upper}, {_KINDS[dimension.kind]}, {argument}, {low}, {high}, "
-                f"{template_lower}, {template_upper}, {dimension.offset}, {dimension.parts or 0}"
-            )
-        return ",  ".join(numbers), ", ".join(sizes)
-
-    def create(self, array: Array, bounds: Sequence[tuple[str, str]]) -> list[str]:
-        """The layout and the parts of an array."""
-        self.locals.setdefault(PART, Local(PART))
-        layout, container = self.layout(array), self.container(array)
-        numbers, sizes = self._dimensions(array, bounds)
-        zero = int(array.declaration.storage != "allocatable")
-        own = ", ".join(
-            f"homing_low({layout}, {PART}, {i}):homing_high({layout}, {PART}, {i})" for i in range(array.rank)
-        )
-        return [
-            f"{layout} = homing_layout_create('{array.name}', storage_size({array.name}), {array.rank}, "
-            f"[integer(homing_long) :: {numbers}], [integer(homing_long) :: {sizes}])",
-            f"allocate({container}(homing_first_part():homing_last_part()))",
-            f"!$omp parallel private({PART}) num_threads(homing_threads())",
-            f"{PART} = homing_part()",
-            f"allocate({container}({PART})%part({own}))",
-            f"call homing_clear({layout}, {PART}, {container}({PART})%part, {zero})",
-            "!$omp end parallel",
-        ]
-
-    def lifetime(self, statement: Statement, arrays: Sequence[Array]) -> None:
-        # Shadows are known when all loops of all routines have been looked at.
-        self.waiting.append((statement, list(arrays)))
-
-    def _lifetime(self, statement: Statement, arrays: Sequence[Array]) -> None:
-        named = {array.name for array in arrays}
-        targets = [r for r in statement.references if r.access is Access.WRITE and r.name in named]
-        status = [
-            r.name
-            for r in statement.references
-            if r.access is Access.WRITE
-            and r.name not in named
-            and re.search(rf"\bstat\s*=\s*{r.name}\b", statement.text)
-        ]
-        if statement.guarded:
-            self.problems.append(
-                (statement.begin, statement.end, "use IF ... THEN around a distributed array's ALLOCATE")
-            )
-            return
-        lines = []
-        for reference in targets:
-            array = self.arrays[reference.name]
-            if statement.text.lstrip().startswith("deallocate"):
-                lines += [
-                    f"deallocate({self.container(array)})",
-                    f"call homing_layout_free({self.layout(array)})",
-                ]
-                continue
-            if reference.subscripts is None:
-                self.problems.append((statement.begin, statement.end, "ALLOCATE without bounds"))
-                return
-            bounds = [
-                (s.low or "1", s.high or "0") if s.section else ("1", s.text) for s in reference.subscripts
-            ]
-            lines += self.create(array, bounds)
-        others = re.search(r"\((.*)\)\s*$", statement.code, re.DOTALL)
-        kept = []
-        if others:
-            for item in _split(others[1]):
-                match = re.match(r"\s*(\w+)", item)
-                if match and match[1].lower() in named and not re.match(r"\s*\w+\s*=", item):
-                    continue
-                kept.append(item.strip())
-        word = "deallocate" if statement.text.lstrip().startswith("deallocate") else "allocate"
-        real = [item for item in kept if not re.match(r"\w+\s*=(?!=)", item)]
-        head = f"{word}({', '.join(kept)})" if real else f"{status[0]} = 0" if status else "continue"
-        self.edits.replace(statement.begin, statement.end, head)
-        # Before what is gathered for the next statement.
-        self._lines(self.source.next_line(statement.end - 1), lines, statement.begin, first=True)
-
-    def redistribute(self, node: Executable, old: Array, new: Array) -> None:
-        self.anew.append((node, old, new))
-        self.locals.setdefault("hm_each", Local("hm_each"))
-
-    def _redistribute(self, node: Executable, old: Array, new: Array) -> None:
-        bounds = [(f"lbound({old.name}, {i + 1})", f"ubound({old.name}, {i + 1})") for i in range(old.rank)]
-        lines = self.gather([old])
-        lines += [f"deallocate({self.container(old)})", f"call homing_layout_free({self.layout(old)})"]
-        lines += self.create(new, bounds) + self.release([new], [new])
-        self._lines(self.source.next_line(node.end - 1), lines, node.begin, first=True)
+    # --- arguments -------------------------------------------------------------------------------------
 
     def pass_parts(self, reference: Reference, array: Array) -> None:
         self.edits.replace(reference.begin, reference.end, f"{self.container(array)}, {self.layout(array)}")
@@ -667,206 +473,3 @@ class FortranWriter:
     def is_private(self, loop: Loop, reference: Reference) -> bool:
         del loop
         return self.inside and self.routine.lookup(reference.name) is None
-
-    # --- declarations -----------------------------------------------------------------------------------
-
-    def frame(self) -> None:
-        routine = self.routine
-        own = [a for a in self.arrays.values() if a.routine is routine]
-        for statement, arrays in self.waiting:
-            self._lifetime(statement, arrays)
-        for node, old, new in self.anew:
-            self._redistribute(node, old, new)
-        self._own_declarations(own)
-        start: list[str] = []
-        if routine.main:
-            start.append("call homing_start()")
-        for array in own:
-            declaration = array.declaration
-            if array.dummy or declaration.storage in ("allocatable",):
-                continue
-            bounds = [(b.lower, b.upper or "0") for b in declaration.bounds]
-            start += self.create(array, bounds)
-        for array in own:
-            procedure = not routine.main and not routine.module and not array.dummy
-            if procedure and "save" in array.declaration.attributes:
-                begin, end = array.declaration.begin, array.declaration.end
-                self.problems.append((begin, end, "a distributed array with SAVE in a procedure"))
-        if routine.module:
-            for array in own:
-                if array.declaration.storage != "allocatable":
-                    begin, end = array.declaration.begin, array.declaration.end
-                    self.problems.append((begin, end, "a distributed array of a module must be ALLOCATABLE"))
-        declarations = self._new_declarations(own)
-        at = routine.declarations_end
-        indent = self._indent()
-        self.edits.insert_lines(at, [self.indented(indent, x) for x in [*declarations, *start]], first=True)
-        # USE comes before everything else, at the same place or an earlier one.
-        if own or declarations or any(isinstance(n, Construct) for n in walk(routine.body)) or self.locals:
-            self.edits.insert_lines(routine.head_end, [self.indented(indent, "use homing_parts")], first=True)
-        self._import()
-
-    def _import(self) -> None:
-        """An ONLY list that names a distributed array of a module names what belongs to it as well."""
-        for module, (_, end, only) in self.routine.uses.items():
-            if only is None:
-                continue
-            names = {part.strip() for part in only.split(",")}
-            found = [a for a in self.arrays.values() if a.routine.name == module and a.name in names]
-            if found:
-                more = ", ".join(f"{name}" for a in found for name in self._companions(a))
-                self.edits.replace(end, end, f", {more}")
-
-    def _companions(self, array: Array) -> list[str]:
-        """What stands beside an array's declaration."""
-        return [self.container(array), self.layout(array)]
-
-    def _indent(self) -> str:
-        for declaration in self.routine.declarations.values():
-            return self.source.indent(declaration.statement_begin)
-        return self.source.indent(self.routine.declarations_end)
-
-    def _new_declarations(self, own: Sequence[Array]) -> list[str]:
-        lines = list(self.extra)
-        types: set[str] = set()
-        for array in own:
-            if array.dummy and self.inside:
-                continue
-            colons = ", ".join(":" for _ in array.dimensions)
-            name = self.type_name(array)
-            if name not in types:
-                types.add(name)
-                element = array.declaration.type
-                lines += [
-                    f"type :: {name}",
-                    "  sequence",
-                    f"  {element}, allocatable :: part({colons})",
-                    "end type",
-                ]
-            if not array.dummy:
-                lines.append(f"type({name}), allocatable :: {self.container(array)}(:)")
-                lines.append(f"type(homing_handle) :: {self.layout(array)}")
-                if self.routine.module:
-                    lines.append(f"public :: {', '.join(self._companions(array))}")
-            else:
-                lines.append(f"type({name}), intent(inout) :: {self.container(array)}(homing_first_part():*)")
-        for local in self.locals.values():
-            if local.array is not None:
-                colons = ", ".join(":" for _ in local.array.dimensions)
-                lines.append(f"{local.array.declaration.type}, allocatable :: {local.name}({colons})")
-            else:
-                like = self.routine.lookup(local.like) if local.like else None
-                lines.append(f"{like[1].type if like else 'integer'} :: {local.name}")
-        if PART not in self.locals and (own or self.bounds) and not self.routine.module:
-            lines.append(f"integer :: {PART}")
-        for name, kind in self.bounds.items():
-            lines.append(f"{kind} :: {name}")
-        return lines
-
-    def _own_declarations(self, own: Sequence[Array]) -> None:
-        routine = self.routine
-        by_statement: dict[int, list[Array]] = {}
-        for array in own:
-            by_statement.setdefault(array.declaration.statement_begin, []).append(array)
-        dummies = [a for a in own if a.dummy]
-        if dummies:
-            begin = min(decl.statement_begin for decl in routine.declarations.values())
-            at = self.source.line_start(begin)
-            lines = [f"type(homing_handle), intent(in) :: {', '.join(self.layout(a) for a in dummies)}"]
-            self.edits.insert_lines(at, [self.indented(self._indent(), x) for x in lines])
-            self._argument_list(dummies)
-        for begin, arrays in by_statement.items():
-            changed = [a for a in arrays if self._must_change(a)]
-            if not changed:
-                continue
-            if self.inside:
-                for array in changed:
-                    self._local_bounds(array)
-                continue
-            self._take_out(begin, changed)
-
-    def _must_change(self, array: Array) -> bool:
-        return array.declaration.storage != "allocatable" or array.dummy
-
-    def _argument_list(self, dummies: Sequence[Array]) -> None:
-        """`f` becomes `f, hm_layout_f` (or the container of all parts) in the procedure's head."""
-        text = self.source.text
-        head = text[self.routine.begin : self.routine.arguments_end]
-        opening = self.routine.begin + head.index("(")
-        for array in dummies:
-            match = re.compile(rf"\b{re.escape(array.name)}\b", re.IGNORECASE).search(text, opening)
-            assert match is not None
-            new = match.group() if self.inside else self.container(array)
-            self.edits.replace(match.start(), match.end(), f"{new}, {self.layout(array)}")
-
-    def _local_bounds(self, array: Array) -> None:
-        """A dummy inside a region has the bounds of the part."""
-        declaration = array.declaration
-        text = self.source.text[declaration.begin : declaration.end]
-        shape = declaration.separate_shape
-        parts = []
-        for index, (dimension, bound) in enumerate(zip(array.dimensions, declaration.bounds, strict=True)):
-            low = f"homing_low({self.layout(array)}, homing_part(), {index})"
-            high = f"homing_high({self.layout(array)}, homing_part(), {index})"
-            if dimension.distributed:
-                parts.append(f"{low}:" if bound.deferred else f"{low}:{high}")
-            elif bound.deferred:
-                parts.append(f"{bound.lower}:" if bound.lower != "1" else ":")
-            else:
-                parts.append(f"{bound.lower}:{bound.upper}" if bound.lower != "1" else str(bound.upper))
-        new = f"({', '.join(parts)})"
-        del shape
-        opening = text.find("(")
-        if opening >= 0:
-            self.edits.replace(declaration.begin + opening, declaration.end, new)
-        else:
-            self.edits.replace(declaration.end, declaration.end, new)
-
-    def _take_out(self, begin: int, arrays: Sequence[Array]) -> None:
-        """Declare the arrays of one statement as allocatables instead (dummies: as locals)."""
-        first = arrays[0].declaration
-        lines = []
-        for array in arrays:
-            colons = ", ".join(":" for _ in array.dimensions)
-            lines.append(f"{array.declaration.type}, allocatable :: {array.declaration.spelling}({colons})")
-            if array.declaration.initial is not None:
-                decl = array.declaration
-                self.problems.append(
-                    (decl.begin, decl.end, "an initialised distributed array: assign its values instead")
-                )
-        names = {array.name for array in arrays}
-        others = [
-            decl
-            for decl in self.routine.declarations.values()
-            if decl.statement_begin == begin and decl.name not in names
-        ]
-        source = self.source
-        if not others:
-            self.edits.replace(first.statement_begin, first.statement_end, lines[0])
-            self.extra += lines[1:]
-        else:
-            everything = sorted(
-                (decl for decl in self.routine.declarations.values() if decl.statement_begin == begin),
-                key=lambda decl: decl.begin,
-            )
-            kept = [source.text[decl.begin : decl.end] for decl in everything if decl.name not in names]
-            self.edits.replace(everything[0].begin, everything[-1].end, ", ".join(_joined(k) for k in kept))
-            self.extra += lines
-
-
-def _joined(text: str) -> str:
-    """An entity on one line."""
-    return re.sub(r"&[ \t]*(?:![^\n]*)?\n\s*&?", "", text)
-
-
-def _split(text: str) -> list[str]:
-    """The items of a list, at commas outside brackets."""
-    items, depth, current = [], 0, ""
-    for char in text:
-        depth += {"(": 1, ")": -1}.get(char, 0)
-        if char == "," and depth == 0:
-            items.append(current)
-            current = ""
-        else:
-            current += char
-    return [*items, current]

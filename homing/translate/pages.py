@@ -12,7 +12,7 @@ from homing.translate import directives as d
 from homing.translate.arrays import Array, Distributions
 from homing.translate.boxes import Follow
 from homing.translate.c_writer import CWriter
-from homing.translate.fortran_writer import PART, FortranWriter
+from homing.translate.fortran_writer import FortranWriter
 from homing.translate.openmp import clause_text
 from homing.translate.owned_loops import sites_of
 from homing.translate.parts import Parts
@@ -29,7 +29,7 @@ from homing.translate.tree import (
     Unit,
     walk,
 )
-from homing.translate.writer import Local, Region
+from homing.translate.writer import PART, Local, Region
 
 _SCHEDULING = frozenset({"schedule", "collapse", "ordered", "nowait", "affinity of sgi"})
 

@@ -289,6 +289,12 @@ class Parts(SingleOwner):
         ):
             for variable in sorted(directive.listed(kind) & set(self.arrays)):
                 self.wrong(directive.begin, directive.end, f"the distributed '{variable}' in {kind.upper()}")
+        for clause in directive.clause("default"):
+            kind = (clause.text or "").strip().lower()
+            names = sorted({array.name for array in region.arrays} - directive.listed("shared"))
+            if kind in ("private", "firstprivate") and names:
+                reason = f"the distributed '{names[0]}' in {kind.upper()}: list it in SHARED"
+                self.wrong(clause.begin, clause.end, reason)
         for clause in directive.clause("num_threads"):
             self.wrong(
                 clause.begin,

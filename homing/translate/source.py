@@ -59,6 +59,18 @@ class SourceFile:
         return Problem(self.position(begin), text, reason)
 
 
+@dataclass(frozen=True)
+class Move:
+    """Lines that stand elsewhere in the new text: instead of them `instead`, around them head and tail."""
+
+    begin: int
+    end: int
+    to: int
+    instead: list[str]
+    head: list[str]
+    tail: list[str]
+
+
 class Edits:
     """Changes to a file, in any order; they must not overlap."""
 
@@ -66,10 +78,11 @@ class Edits:
         self.source = source
         self._replaced: dict[int, tuple[int, str]] = {}
         self._before: dict[int, list[str]] = {}
+        self._moves: dict[int, Move] = {}
 
     @property
     def any(self) -> bool:
-        return bool(self._replaced or self._before)
+        return bool(self._replaced or self._before or self._moves)
 
     def replace(self, begin: int, end: int, text: str) -> None:
         """Put text in place of the characters from begin up to end. The same change twice is one."""
@@ -86,6 +99,11 @@ class Edits:
         else:
             at.extend(lines)
 
+    def move_lines(self, move: Move) -> None:
+        """Take whole lines to before the line that begins at `to`, with what changes inside them; lines that
+        are inserted before the first of them or behind the last stay where they are."""
+        self._moves[move.begin] = move
+
     def remove_lines(self, begin: int, end: int) -> None:
         """Make the lines of this range comments of nothing: the lines stay, empty."""
         newlines = self.source.text.count("\n", begin, end)
@@ -95,19 +113,33 @@ class Edits:
         """Is some character of the range replaced already?"""
         return any(b < end and begin < e for b, (e, _) in self._replaced.items())
 
+    def changed(self, begin: int, end: int) -> str:
+        """The lines of this range with what changes inside them, and with markers."""
+        return self._piece(begin, end, ()).replace("\x01", "").replace("\x02", "")
+
     def apply(self, statement_lines: Sequence[int]) -> str:
         """The new text. statement_lines: ascending offsets of lines at which a statement begins; there, and
         around inserted lines, markers tell the compiler where the user's line stands."""
-        source = self.source
-        text = source.text
-        newline = "\r\n" if "\r\n" in text else "\n"
-        out: list[str] = []
-        at = 0
-        moved = False  # the compiler counts lines wrongly since a change
+        length = len(self.source.text)
+        return _rewrap(self._piece(0, length, statement_lines, whole=True), self.source)
 
-        def marker(offset: int) -> str:
-            name = source.path.replace("\\", "\\\\").replace('"', '\\"')
-            return f'# {source.line_of(offset)} "{name}"{newline}'
+    def _marker(self, offset: int) -> str:
+        name = self.source.path.replace("\\", "\\\\").replace('"', '\\"')
+        return f'# {self.source.line_of(offset)} "{name}"{self._newline()}'
+
+    def _newline(self) -> str:
+        return "\r\n" if "\r\n" in self.source.text else "\n"
+
+    def _inserted(self, lines: Sequence[str]) -> str:
+        return "".join(piece + self._newline() for line in lines for piece in wrap(line, self.source))
+
+    def _piece(self, begin: int, stop: int, statement_lines: Sequence[int], whole: bool = False) -> str:
+        """The new text of a range of lines, and (whole) what is inserted before and behind it."""
+        text = self.source.text
+        newline = self._newline()
+        out: list[str] = []
+        at = begin
+        moved = False  # the compiler counts lines wrongly since a change
 
         def copy(end: int) -> None:
             nonlocal at, moved
@@ -115,29 +147,45 @@ class Edits:
                 index = bisect.bisect_left(statement_lines, at)
                 if index < len(statement_lines) and statement_lines[index] < end:
                     line = statement_lines[index]
-                    out.append(text[at:line] + marker(line))
+                    out.append(text[at:line] + self._marker(line))
                     at, moved = line, False
             out.append(text[at:end])
             at = end
 
-        for event in sorted({*self._replaced, *self._before}):
+        arrivals: dict[int, list[Move]] = {}
+        for move in self._moves.values() if whole else ():
+            arrivals.setdefault(move.to, []).append(move)
+        left = begin  # behind the lines that were moved away last
+        for event in sorted({*self._replaced, *self._before, *arrivals, *(self._moves if whole else ())}):
+            if event < left or not (whole or begin <= event < stop):
+                continue
             if event < at:
-                raise AssertionError(f"overlapping changes at {source.position(event)}")
+                raise AssertionError(f"overlapping changes at {self.source.position(event)}")
             copy(event)
-            lines = self._before.get(event)
+            lines = self._before.get(event) if whole or event > begin else None
+            if (lines or event in arrivals) and event == len(text) and text and not text.endswith("\n"):
+                out.append(newline)
             if lines:
-                if event == len(text) and text and not text.endswith("\n"):
-                    out.append(newline)
-                wrapped = [piece for line in lines for piece in wrap(line, source)]
-                out.append(marker(event) + "".join(line + newline for line in wrapped) + marker(event))
+                out.append(self._marker(event) + self._inserted(lines) + self._marker(event))
                 moved = False
-            if event in self._replaced:
+            for move in sorted(arrivals.get(event, ()), key=lambda move: move.begin):
+                marker = self._marker(move.begin)
+                inside = self._piece(move.begin, move.end, statement_lines)
+                out += [marker, self._inserted(move.head), marker, inside, self._inserted(move.tail)]
+                out.append(self._marker(event))
+                moved = False
+            if whole and event in self._moves:
+                move = self._moves[event]
+                out += [self._marker(event), self._inserted(move.instead), self._marker(move.end)]
+                at = left = move.end
+                moved = False
+            elif event in self._replaced:
                 end, new = self._replaced[event]
                 out.append("\x01" + new.replace("\n", newline) + "\x02")
                 moved |= new.count("\n") != text.count("\n", event, end)
                 at = end
-        copy(len(text))
-        return _rewrap("".join(out), source)
+        copy(stop)
+        return "".join(out)
 
 
 _MARKER = re.compile(r'# (\d+) (".*")')

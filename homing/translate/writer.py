@@ -14,6 +14,9 @@ from homing.translate.boxes import Box, Follow
 from homing.translate.source import Edits
 from homing.translate.tree import Construct, Executable, Loop, Reference, Routine, Statement
 
+#: The variable of a translated program that holds the number of the thread's part.
+PART = "hm_part"
+
 
 @dataclass
 class Local:

@@ -48,6 +48,7 @@ CASES = [
     *((f"stencil{suffix}", text) for suffix, texts in STENCIL.items() for text in texts),
     *((f"local{suffix}", text) for suffix, texts in LOCAL.items() for text in texts),
     ("modules.f90", ""),
+    ("inner.f90", ""),
 ]
 needs_mpi = pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun")
 LIBRARY = os.environ.get("HOMING_LIBRARY") or str(TREE / "build" / "release" / "libhoming.so")
@@ -118,7 +119,7 @@ def test_papers_codes_over_ranks(workshop: Workshop, name: str, suffix: str) -> 
 
 
 @needs_mpi
-@pytest.mark.parametrize(("name", "distribution"), [CASES[2], CASES[6], CASES[10], CASES[-3]])
+@pytest.mark.parametrize(("name", "distribution"), [CASES[2], CASES[6], CASES[10], CASES[-4]])
 def test_same_bits_over_ranks(workshop: Workshop, name: str, distribution: str) -> None:
     source = with_distribution(PROGRAMS / name, distribution, workshop.place())
     plain = workshop.plain(source)

@@ -50,6 +50,7 @@ REFUSED = [
         "jumps out",
     ),
     ("", "!$omp parallel do lastprivate(s)\n do j = 1, n\n  a(1,j) = s\n end do\n", "LASTPRIVATE"),
+    ("", "!$omp parallel default(private) shared(n)\n a = 0\n!$omp end parallel\n", "SHARED"),
     ("", "!$omp parallel private(a)\n a = 0\n!$omp end parallel\n", "PRIVATE"),
     ("", "!$omp parallel\n a(1, 2) = 0\n!$omp end parallel\n", "SINGLE"),
     (
