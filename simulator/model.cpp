@@ -359,6 +359,13 @@ Thread* attach() noexcept {
     return one;
 }
 
+int current_cpu() noexcept {
+    Thread* one = attach(); // it may ask before its first access
+    if (!one) return -1;
+    if (one->epoch != epoch.load(std::memory_order_relaxed)) look_where(*one);
+    return one->cpu;
+}
+
 void access(homing_context* context, std::uintptr_t address, int is_write, const void* pc) noexcept {
     Thread& one = *reinterpret_cast<Thread*>(context);
     const bool write = is_write != 0;
