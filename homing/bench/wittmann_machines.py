@@ -52,8 +52,13 @@ class Size:
     caches: tuple[str, ...] = ()  #: in place of the machine's, so that a small grid is large beside them
 
 
-#: TBB sees this computer's CPUs, of which the simulator knows nothing.
-_FULL = tuple(name for name in WAYS if not name.startswith(("tbb", "nested")) and not name.endswith("gcc"))
+#: Figure 3 without oneTBB, which makes threads for this computer's CPUs; and two ways of today.
+_FULL = tuple(
+    name
+    for name in WAYS
+    if name.startswith(("static.", "dynamic.", "tasks.", "paper.", "queues.s.", "clause.s."))
+    and not name.endswith(".gcc")
+)
 _SMALL: tuple[str, ...] = (
     "static.serial",
     "static.round-robin",
@@ -227,7 +232,8 @@ def measure(size: str, tell: Callable[[str], None], redo: bool = False) -> dict[
     tell("building with homing cc")
     compilers = {compiler_of(WAYS[name]) for name in chosen.ways}
     built = [build("copy", "clang"), *(build("blocked_jacobi", one) for one in sorted(compilers))]
-    key = {"size": repr(chosen), "built": [library_key(str(path)) for path in (*built, find_simulator())]}
+    made_with = [chosen.grid, chosen.samples, chosen.copy_bytes, chosen.turn, chosen.caches]
+    key = {"size": repr(made_with), "built": [library_key(str(path)) for path in (*built, find_simulator())]}
     kept = Parts(tree() / "build" / "bench" / f"wittmann-machines-{size}.json", key)
     if redo:
         kept.drop(kept.names())
