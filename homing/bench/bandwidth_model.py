@@ -14,9 +14,9 @@ from dataclasses import dataclass
 MODEL_NAME = "bandwidth bounds"
 MODEL = (
     "T = max(memory, order, cores). memory: bytes that one node's memory serves, over its bandwidth, the "
-    "busiest node. order: the blocks in the order in which they ran, one a thread at a time, those under way "
-    "sharing the bandwidths of their homes. cores: what the threads of one node fetch, their own node's "
-    "bytes over the bandwidth plus other nodes' bytes over the link, the slowest node"
+    "busiest node. order: the blocks in the order in which each node ran them, one a thread at a time, "
+    "those under way sharing the bandwidths of their homes. cores: what the threads of one node fetch, "
+    "their own node's bytes over the bandwidth plus other nodes' bytes over the link, the slowest node"
 )
 
 
@@ -50,34 +50,40 @@ def cores_seconds(fetched: Sequence[Sequence[float]], bandwidth: float, link: fl
     )
 
 
-def order_seconds(homes: Sequence[int], threads: int, block_bytes: float, bandwidth: float) -> float:
-    """The time of blocks that begin in this order, as many at a time as there are threads, where those of one
-    home share its memory's bandwidth equally and nothing else limits them.
+def order_seconds(
+    runs: Sequence[tuple[int, int]], threads: Sequence[int], block_bytes: float, bandwidth: float
+) -> float:
+    """The time of blocks that run in this order, where those under way that have one home share its memory's
+    bandwidth equally, and nothing else limits them.
 
-    homes: of each block, 0 or more. This is what a whole sweep's bytes do not show: 256 waiting tasks that
+    runs: of each block the node of its thread and its home; threads: by node, each works on one block at a
+    time, the next one that its node had. This is what a whole sweep's bytes do not show: tasks that wait may
     all belong to one domain (section 2.1)."""
-    if not homes:
-        return 0.0
-    nodes = max(homes) + 1
-    # Blocks of one home end in the order of their beginnings, when their memory has served so many bytes to
+    waiting: list[deque[int]] = [deque() for _ in threads]
+    for node, home in runs:
+        waiting[node].append(home)
+    # Blocks of one home end in the order of their beginnings: when their memory has served so many bytes to
     # each of those that were under way.
-    served = [0.0] * nodes
-    ends: list[deque[float]] = [deque() for _ in range(nodes)]
-    now, begun, under_way = 0.0, 0, 0
-    while begun < len(homes) or under_way:
-        while under_way < threads and begun < len(homes):
-            home = homes[begun]
-            ends[home].append(served[home] + block_bytes)
-            begun += 1
-            under_way += 1
-        busy = [home for home in range(nodes) if ends[home]]
-        step = min((ends[home][0] - served[home]) * len(ends[home]) / bandwidth for home in busy)
+    served = [0.0] * len(threads)
+    under_way: list[deque[tuple[float, int]]] = [deque() for _ in threads]
+
+    def begin(node: int) -> None:
+        if waiting[node]:
+            home = waiting[node].popleft()
+            under_way[home].append((served[home] + block_bytes, node))
+
+    for node, count in enumerate(threads):
+        for _ in range(count):
+            begin(node)
+    now = 0.0
+    while busy := [home for home, blocks in enumerate(under_way) if blocks]:
+        step = min((under_way[home][0][0] - served[home]) * len(under_way[home]) for home in busy) / bandwidth
         now += step
         for home in busy:
-            served[home] += step * bandwidth / len(ends[home])
-            while ends[home] and ends[home][0] <= served[home] + 1e-9 * block_bytes:
-                ends[home].popleft()
-                under_way -= 1
+            served[home] += step * bandwidth / len(under_way[home])
+        for home in busy:
+            while under_way[home] and under_way[home][0][0] <= served[home] + 1e-9 * block_bytes:
+                begin(under_way[home].popleft()[1])
     return now
 
 
@@ -85,14 +91,14 @@ def bounds(
     fetched: Sequence[Sequence[float]],
     bandwidth: float,
     link: float,
-    homes: Sequence[int] = (),
-    threads: int = 1,
+    runs: Sequence[tuple[int, int]] = (),
+    threads: Sequence[int] = (),
 ) -> Bounds:
-    """All three. homes: of the blocks in their order, each of an equal part of all bytes; empty: unknown."""
-    total = sum(map(sum, fetched))
-    each = total / len(homes) if homes else 0.0
+    """All three. runs, threads: as for order_seconds, of blocks that have an equal part of all bytes; empty:
+    the order is unknown."""
+    each = sum(map(sum, fetched)) / len(runs) if runs else 0.0
     return Bounds(
         memory_seconds(fetched, bandwidth),
-        order_seconds(homes, threads, each, bandwidth),
+        order_seconds(runs, threads, each, bandwidth),
         cores_seconds(fetched, bandwidth, link),
     )

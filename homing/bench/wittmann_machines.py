@@ -94,16 +94,6 @@ SIZES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Counted:
-    """A run of the simulator: misses of one sweep, [node of the thread][home node], the mean of all sweeps;
-    and of each sweep the homes of its blocks in the order in which they ended (none where pages, not blocks,
-    were dealt out)."""
-
-    misses: list[list[float]]
-    homes: list[list[int]]
-
-
 def compiler_of(way: Way) -> str:
     """Which compiler a way is simulated with.
 
@@ -186,27 +176,29 @@ def region_misses(counts: Mapping[str, Any], entries: int) -> list[list[float]]:
     return [[misses / entries for misses in row] for row in most["misses"]]
 
 
-def read_homes(text: str, sweeps: int) -> list[list[int]]:
-    """The homes of the blocks of each sweep, from what `--runs` wrote."""
-    homes = [int(line.split()[1]) for line in text.splitlines()]
-    each = len(homes) // sweeps
-    return [homes[at * each : (at + 1) * each] for at in range(sweeps)]
+def read_runs(text: str, sweeps: int) -> list[list[list[int]]]:
+    """Of each sweep its blocks in the order of their ends: [node of the thread, home], from what `--runs`
+    wrote."""
+    runs = [[int(word) for word in line.split()] for line in text.splitlines()]
+    each = len(runs) // sweeps
+    return [runs[at * each : (at + 1) * each] for at in range(sweeps)]
 
 
 def run_way(machine: str, way: Way, size: Size) -> dict[str, Any]:
-    """One column of Figure 3 on a machine: misses, homes, share of blocks at home."""
+    """One column of Figure 3 on a machine: `misses` of a sweep, [node of the thread][home node]; `runs` as
+    read_runs has them, none where pages, not blocks, were dealt out; `home`, the share of blocks at home."""
     described = machines.find(machine)
     with tempfile.TemporaryDirectory(prefix="homing-wittmann-") as folder:
-        runs = Path(folder) / "runs"
+        path = Path(folder) / "runs"
         command = [str(build("blocked_jacobi", compiler_of(way))), *way.arguments, *size.grid]
-        command += ["--stores", "normal", "--samples", str(size.samples), "--runs", str(runs)]
+        command += ["--stores", "normal", "--samples", str(size.samples), "--runs", str(path)]
         more = ["--tasks", "affinity", "--no-signals"] if way.clause else []
         counts, output = simulate(machine, size, command, described.cpu_count, more)
-        homes = read_homes(runs.read_text(), size.samples)
+        runs = read_runs(path.read_text(), size.samples)
     placed_by_page = "round-robin" in way.name
     return {
         "misses": region_misses(counts, size.samples),
-        "homes": [] if placed_by_page else homes,
+        "runs": [] if placed_by_page else runs,
         "home": _share_at_home(output),
     }
 
@@ -283,7 +275,8 @@ def predict(machine: str, runs: Mapping[str, Any], size: Size) -> Predicted:
     for name in runs.keys() - {"stream.full", "stream.domain"}:
         own = fetched(runs[name])
         sweeps = [
-            bounds(own, bandwidth, link, homes, described.cpu_count) for homes in runs[name]["homes"] or [[]]
+            bounds(own, bandwidth, link, [(node, home) for node, home in sweep], described.cpus)
+            for sweep in runs[name]["runs"] or [[]]
         ]
         seconds = statistics.median(one.seconds for one in sweeps)
         mlups[name] = size.updates / seconds / 1e6
@@ -350,16 +343,16 @@ def statements(machine: str, mlups: Mapping[str, float]) -> list[Check]:
             told(tasks),
         ),
         (
-            "the paper's queues with kji or static,1 are within 10 % of static first touch (section 2.2)",
-            min(good.values()) >= 0.9 * best,
-            f"{told(good)} against {best:,.0f} MLUP/s",
-        ),
-        (
             "of the paper's queues, ijk with static initialisation is the unfortunate one (section 2.2)",
             unfortunate < 0.9 * min(good.values()),
             f"{unfortunate:,.0f} against {told(good)} MLUP/s",
         ),
     ]
+    ways = {"s.kji": "kji", "s1.ijk": "static,1", "s1.kji": "kji and static,1"}
+    for way, text in ways.items():
+        if rate := mlups.get(f"paper.{way}"):
+            name = f"the paper's queues with {text} are within 10 % of static first touch (section 2.2)"
+            checks.append((name, rate >= 0.9 * best, f"{rate:,.0f} against {best:,.0f} MLUP/s"))
     today = {name: rate for name, rate in mlups.items() if name.startswith(("queues.", "clause."))}
     if today:
         name = "queues that are filled first, and the affinity clause, are within 10 % of static first touch"

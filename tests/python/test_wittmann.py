@@ -188,21 +188,28 @@ def test_bounds_of_known_placements() -> None:
 
 def test_the_order_of_blocks_counts() -> None:
     # 16 blocks of 10 bytes, 4 threads, memories of 10 bytes a second.
-    turns = [0, 1, 2, 3] * 4
-    assert order_seconds(turns, 4, 10, 10) == pytest.approx(4), "all memories at work"
-    assert order_seconds(sorted(turns), 4, 10, 10) > 10, "one memory after the other"
-    assert order_seconds([0] * 16, 4, 10, 10) == pytest.approx(16)
-    assert order_seconds([0, 1], 1, 10, 10) == pytest.approx(2), "one thread uses one memory at a time"
-    assert order_seconds([], 4, 10, 10) == 0
-    whole = bounds(LOCAL, 10, 5, sorted(turns), 4)
+    nodes = [0, 1, 2, 3] * 4
+    one_each = [1, 1, 1, 1]
+    home = [(node, node) for node in nodes]
+    assert order_seconds(home, one_each, 10, 10) == pytest.approx(4), "all memories at work"
+    assert order_seconds(sorted(home), one_each, 10, 10) == pytest.approx(4), (
+        "each node has an order of its own"
+    )
+    late = list(zip(nodes, sorted(nodes), strict=True))
+    assert order_seconds(late, one_each, 10, 10) == pytest.approx(16), "one memory after the other"
+    assert order_seconds([(node, 0) for node in nodes], one_each, 10, 10) == pytest.approx(16)
+    assert order_seconds([(0, 0), (0, 1)], [1, 0], 10, 10) == pytest.approx(2), "one block a thread at a time"
+    assert order_seconds([(0, 0), (0, 1)], [2, 0], 10, 10) == pytest.approx(1)
+    assert order_seconds([], one_each, 10, 10) == 0
+    whole = bounds(LOCAL, 10, 5, late, one_each)
     assert whole.seconds == whole.order > whole.memory
 
 
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.integers(1, 40))
-def test_an_order_takes_no_less_than_its_busiest_memory(homes: list[int], threads: int) -> None:
-    seconds = order_seconds(homes, threads, 2.0, 4.0)
-    busiest = max(homes.count(home) for home in range(4))
-    assert 0.5 * busiest * (1 - 1e-9) <= seconds <= 0.5 * len(homes) * (1 + 1e-9)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=60), st.integers(1, 9))
+def test_an_order_takes_no_less_than_its_busiest_memory(runs: list[tuple[int, int]], threads: int) -> None:
+    seconds = order_seconds(runs, [threads] * 4, 2.0, 4.0)
+    busiest = max([home for _, home in runs].count(node) for node in range(4))
+    assert 0.5 * busiest * (1 - 1e-9) <= seconds <= 0.5 * len(runs) * (1 + 1e-9)
 
 
 def test_the_statements_are_judged_by_predictions() -> None:
@@ -228,7 +235,7 @@ def test_what_runs_say_becomes_rows_with_model_and_error() -> None:
     lines = size.copy_bytes / 64
     copy = {"misses": [[lines / 2, 0.0], [0.0, lines / 2]]}
     one = {"misses": [[lines, 0.0], [0.0, 0.0]]}
-    sweep = {"misses": [[line / 2, 0], [0, line / 2]], "homes": [[0, 1] * 8], "home": 1.0}
+    sweep = {"misses": [[line / 2, 0], [0, line / 2]], "runs": [[[0, 0], [1, 1]] * 8], "home": 1.0}
     runs = {"stream.full": copy, "stream.domain": one, **dict.fromkeys(size.ways, sweep)}
     predicted = wittmann_machines.predict("nehalem-ep", runs, size)
     assert [predicted.full, predicted.domain] == pytest.approx([37, 18.5])
@@ -265,4 +272,4 @@ def test_a_simulated_run_knows_who_is_at_home(way: str, least: float, most: floa
     assert 2 * lines <= misses.sum() <= 3.5 * lines
     assert 1 - np.trace(misses) / misses.sum() == pytest.approx(remote, abs=0.1)
     assert least <= found["home"] <= most
-    assert [len(homes) for homes in found["homes"]] == ([] if "round" in way else [180, 180])
+    assert [len(runs) for runs in found["runs"]] == ([] if "round" in way else [180, 180])
