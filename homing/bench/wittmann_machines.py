@@ -365,7 +365,7 @@ def notes(size: str) -> list[str]:
         "file, the former close to Table 1's STREAM copy: its error says how well Table 1 is met, not how "
         "well Figure 3 is, whose bars the paper does not print as numbers.",
         "Not predicted: oneTBB's ways (it makes as many threads as this computer has CPUs), nested teams, "
-        "what tasks cost, and Figure 4: the first sweep alone is simulated, because libomp lets threads sleep "
+        "what tasks cost, and Figure 4: the first sweep alone is simulated, as libomp lets threads sleep "
         "before the next one. With turns all threads are equally fast: schedule(dynamic) deals blocks of "
         "static,1 out as they lie. dynamic and queues are gcc's there, the others clang's.",
     ]
