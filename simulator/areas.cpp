@@ -6,7 +6,8 @@
 namespace homing::simulator {
 namespace {
 
-constinit std::vector<std::uint64_t> area_totals; ///< (area, node, home), of threads that left their node
+constinit Kept<std::vector<std::uint64_t>>
+    area_totals; ///< (area, node, home), of threads that left their node
 
 /// What the user wants of an area's pages, those that are there and those to come.
 void distribute(Range range, const char* name) noexcept {
@@ -28,11 +29,11 @@ void distribute(Range range, const char* name) noexcept {
 
 void fold_areas(Thread& one) {
     const auto nodes = static_cast<std::size_t>(table.nodes);
-    const std::size_t known = area_totals.size() / (nodes * nodes);
+    const std::size_t known = area_totals.value.size() / (nodes * nodes);
     for (std::size_t area = 0; area < known; ++area)
         for (std::size_t home = 0; home < nodes; ++home) {
             std::uint32_t& count = one.area_misses[area * nodes + home];
-            area_totals[(area * nodes + static_cast<std::size_t>(one.node)) * nodes + home] += count;
+            area_totals.value[(area * nodes + static_cast<std::size_t>(one.node)) * nodes + home] += count;
             count = 0;
         }
 }
@@ -41,13 +42,14 @@ void begin_area(std::uint32_t area, Range range, const char* name) {
     if (area >= most_areas) return;
     const std::lock_guard lock(seldom);
     const auto nodes = static_cast<std::size_t>(table.nodes);
-    if (area_totals.size() < (area + 1) * nodes * nodes) area_totals.resize((area + 1) * nodes * nodes);
+    if (area_totals.value.size() < (area + 1) * nodes * nodes)
+        area_totals.value.resize((area + 1) * nodes * nodes);
     for (std::uint64_t page = page_of(range.begin); page < page_of(range.end); ++page) {
         // What was missed on it before anybody knew of the area.
         const int home = (table.pages[page] & home_mask) - 1;
         if (home >= 0 && table.page_area[page] == 0)
             for (std::size_t node = 0; node < nodes; ++node)
-                area_totals[(area * nodes + node) * nodes + static_cast<std::size_t>(home)] +=
+                area_totals.value[(area * nodes + node) * nodes + static_cast<std::size_t>(home)] +=
                     table.page_misses[page * nodes + node];
         __atomic_store_n(&table.page_area[page], area + 1, __ATOMIC_RELAXED);
     }
@@ -63,9 +65,9 @@ void add_area_misses(std::uint32_t area, std::vector<std::uint64_t>& out) {
     const std::lock_guard lock(seldom);
     const auto nodes = static_cast<std::size_t>(table.nodes);
     out.resize(nodes * nodes);
-    if (area_totals.size() < (area + 1) * nodes * nodes) return;
+    if (area_totals.value.size() < (area + 1) * nodes * nodes) return;
     for (std::size_t i = 0; i < nodes * nodes; ++i)
-        out[i] += area_totals[area * nodes * nodes + i];
+        out[i] += area_totals.value[area * nodes * nodes + i];
     for (int id = 0; id < thread_count(); ++id)
         for (std::size_t home = 0; home < nodes && thread(id).node >= 0; ++home)
             out[static_cast<std::size_t>(thread(id).node) * nodes + home] +=

@@ -91,7 +91,11 @@ Machine machine_of(const Described& described) {
         node.cpus = described.cpus[static_cast<std::size_t>(index)];
         node.memory_bytes = described.memory[static_cast<std::size_t>(index)];
         machine.nodes.push_back(node);
+        const auto first = static_cast<int>(machine.cpu_nodes.size());
         machine.cpu_nodes.insert(machine.cpu_nodes.end(), static_cast<std::size_t>(node.cpus), index);
+        const int together = described.shared.bytes ? static_cast<int>(described.shared.cpus) : 1;
+        for (int cpu = 0; cpu < node.cpus; ++cpu)
+            machine.cpu_caches.push_back(first + cpu / together * together);
     }
     machine.distances = described.distances;
     machine.last_level_cache_bytes = described.shared.bytes ? described.shared.bytes : described.own.bytes;

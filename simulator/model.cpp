@@ -36,7 +36,7 @@ constexpr std::uint64_t empty = 0;
 constexpr std::uint64_t filter_part = 8;
 constexpr std::int64_t endless = std::int64_t{1} << 62;
 
-constinit std::vector<SharedCache> shared_caches;
+constinit Kept<std::vector<SharedCache>> shared_caches;
 constinit Thread* threads[most_threads] = {};
 constinit std::atomic<int> threads_made{0};
 constinit std::atomic<std::uint32_t> epoch{1};
@@ -111,7 +111,8 @@ void go_to(Thread& one, int cpu) {
                       stated->shared.cpus - 1) /
                      stated->shared.cpus;
         }
-        one.shared = &shared_caches[index + static_cast<std::size_t>(cpu - first) / stated->shared.cpus];
+        one.shared =
+            &shared_caches.value[index + static_cast<std::size_t>(cpu - first) / stated->shared.cpus];
     }
     if (node == one.node) return;
     if (one.node >= 0) {
@@ -285,8 +286,8 @@ std::string prepare_model(const Described& given) {
         std::size_t caches = 0;
         for (const int cpus : stated->cpus)
             caches += (static_cast<std::size_t>(cpus) + stated->shared.cpus - 1) / stated->shared.cpus;
-        shared_caches.resize(caches);
-        for (SharedCache& cache : shared_caches) {
+        shared_caches.value.resize(caches);
+        for (SharedCache& cache : shared_caches.value) {
             cache.tags = reserve<std::uint64_t>(stated->shared.bytes / stated->line);
             if (!cache.tags) return "no memory for the shared caches";
         }
@@ -356,6 +357,13 @@ Thread* attach() noexcept {
     look_where(*one);
     errno = saved;
     return one;
+}
+
+int current_cpu() noexcept {
+    Thread* one = attach(); // it may ask before its first access
+    if (!one) return -1;
+    if (one->epoch != epoch.load(std::memory_order_relaxed)) look_where(*one);
+    return one->cpu;
 }
 
 void access(homing_context* context, std::uintptr_t address, int is_write, const void* pc) noexcept {

@@ -94,6 +94,8 @@ const Described& described() noexcept;
 /// process is a forked child).
 Thread* current_thread() noexcept;
 Thread* attach() noexcept;
+/// The CPU of the described machine on which the caller is now; -1: it is not simulated.
+int current_cpu() noexcept;
 void access(homing_context* context, std::uintptr_t address, int write, const void* pc) noexcept;
 /// Lines of a range, for memory functions of the C library.
 void access_range(const void* memory, std::size_t bytes, int write, const void* pc) noexcept;

@@ -17,7 +17,7 @@ struct Bound {
 
 constinit std::atomic<std::uint64_t> used_pages[64] = {};
 constinit std::atomic<bool> any_bound{false};
-constinit std::vector<Bound> bound;
+constinit Kept<std::vector<Bound>> bound;
 
 /// Pieces of the address space in which pages ever had homes: what a look at all pages goes through.
 constexpr unsigned piece_bits = 30;
@@ -214,18 +214,18 @@ std::uint64_t oracle_remote() noexcept {
 
 void bind_range(Range range, int mode, std::uint64_t nodes) {
     const std::lock_guard lock(seldom);
-    std::erase_if(bound, [&](const Bound& one) {
+    std::erase_if(bound.value, [&](const Bound& one) {
         return range.begin <= one.range.begin && one.range.end <= range.end;
     });
-    if (nodes != 0) bound.push_back({range, mode, nodes});
-    any_bound.store(!bound.empty(), std::memory_order_release);
+    if (nodes != 0) bound.value.push_back({range, mode, nodes});
+    any_bound.store(!bound.value.empty(), std::memory_order_release);
 }
 
 void policy_of(Address address, int& mode, std::uint64_t& nodes) {
     const std::lock_guard lock(seldom);
     mode = MPOL_DEFAULT;
     nodes = 0;
-    for (const Bound& one : bound) // the newest one counts
+    for (const Bound& one : bound.value) // the newest one counts
         if (one.range.contains(address)) {
             mode = one.mode & ~(MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | MPOL_F_NUMA_BALANCING);
             nodes = one.nodes;

@@ -391,7 +391,10 @@ Simulation* make_simulation() noexcept {
         if (problem.empty()) problem = prepare_model(*given);
         if (problem.empty()) {
             stated_page_bytes = given->page;
-            return new ModelSimulation;
+            auto* made = new ModelSimulation;
+            // The C interface and locality queues ask for it before, or without, the engine.
+            play_machine(made->kernel(), made->machine());
+            return made;
         }
         std::fprintf(stderr, "homing: nothing is simulated: %s\n", problem.c_str());
     } catch (...) {

@@ -37,6 +37,15 @@ extern constinit const Described* stated;
 /// Seldom taken: threads that come and go, areas, policies.
 extern constinit std::mutex seldom;
 
+/// Is never destroyed: other libraries end after us, and what they write then is still counted.
+template <class T> union Kept {
+    T value;
+    constexpr Kept() : value{} {}
+    Kept(const Kept&) = delete;
+    Kept& operator=(const Kept&) = delete;
+    constexpr ~Kept() {} // NOLINT(modernize-use-equals-default): a union's member would need it
+};
+
 inline std::uint64_t page_of(Address address) noexcept {
     return (address & address_mask) >> table.page_shift;
 }

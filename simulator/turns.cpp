@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <linux/futex.h>
 #include <mutex>
+#include <sched.h>
 #include <sys/stat.h>
 
 namespace homing::simulator {
@@ -133,6 +134,13 @@ void take_turn(Thread& one) noexcept {
     }
 }
 
+bool turn_instead_of_yield() noexcept {
+    if (!simulation() || described().turn == 0 || is_inside()) return false;
+    Thread* one = current_thread();
+    if (one) take_turn(*one);
+    return one != nullptr;
+}
+
 void turn_before_work() noexcept {
     if (!simulation() || described().turn == 0 || is_inside()) return;
     Thread* one = attach(); // it may come for work before its first access
@@ -163,4 +171,9 @@ HOMING_FIRST_COME(unsigned, GOMP_sections_start, (unsigned count), (count))
 HOMING_FIRST_COME(unsigned, GOMP_sections_next, (), ())
 HOMING_FIRST_COME(void, GOMP_critical_start, (), ())
 HOMING_FIRST_COME(void, GOMP_atomic_start, (), ())
+
+HOMING_EXPORT int sched_yield() noexcept {
+    static constinit homing::doors::Real<int()> real{"sched_yield"};
+    return homing::simulator::turn_instead_of_yield() ? 0 : real();
+}
 } // extern "C"

@@ -5,8 +5,10 @@
 
 #include <cstring>
 #include <exception>
+#include <fstream>
 #include <homing/homing.h>
 #include <omp.h>
+#include <stdexcept>
 
 namespace wittmann {
 
@@ -41,6 +43,14 @@ std::string word(const char* choices, int number) {
     return all.substr(0, all.find('|'));
 }
 
+/// A line a sweep and block: the domains of the thread that ran it and of the block, -1 for none.
+void write_runs(const char* path, const std::vector<HomeCount::Run>& runs) {
+    std::ofstream file(path);
+    for (const HomeCount::Run& one : runs)
+        file << one.here << ' ' << one.home << '\n';
+    if (!file.flush()) throw std::runtime_error(std::string(path) + ": cannot be written");
+}
+
 int run(int argc, char** argv) {
     app_begin("blocked_jacobi", argc, argv);
     Choice choice;
@@ -69,6 +79,8 @@ int run(int argc, char** argv) {
     const long samples = app_integer_option("--samples", 100, 1, 1000000, "sweeps");
     choice.work = app_integer_option("--work", 1, 1, 1000000,
                                      "each block is updated so many times, to the same values");
+    const char* const runs_path = app_text_option(
+        "--runs", "FILE", "write a line for each block that ran: the domains of its thread, and its own");
     app_options_end();
 
     size.i = layers ? layers : layers_that_fit(size.k, size.j, 2400);
@@ -88,6 +100,7 @@ int run(int argc, char** argv) {
                 choice.kji ? "kji" : "ijk");
     variant->initialise();
     if (choice.look_up) find_homes(grid);
+    if (runs_path) count.keep_runs(static_cast<std::size_t>(grid.count() * samples));
     std::vector<double> rates;
     const double updates = static_cast<double>((size.k - 2) * (size.j - 2) * (size.i - 2));
     app_iterations_begin(samples);
@@ -102,6 +115,7 @@ int run(int argc, char** argv) {
     app_iterations_end();
     print_quantiles("mlups", rates);
     std::printf("time home: %ld of %ld blocks with a home\n", count.at_home(), count.known());
+    if (runs_path) write_runs(runs_path, count.runs());
     if (const std::string remark = variant->remark(); !remark.empty())
         std::printf("time remark: %s\n", remark.c_str());
     app_result("checksum", grid.checksum());

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace wittmann {
 
@@ -20,20 +21,31 @@ struct Choice {
     int threads = 1;
 };
 
-/// How many blocks ran in their own domain. Counted by the thread that ran them.
+/// How many blocks ran in their own domain, and on request which ran where, in the order of their ends.
+/// Counted by the thread that ran them.
 class HomeCount {
   public:
+    /// A block's run: the domains of the thread and of the block.
+    struct Run {
+        int here = -1, home = -1;
+    };
     void ran(const Block& block) noexcept;
+    /// Keep the next `blocks` runs.
+    void keep_runs(std::size_t blocks) { runs_.resize(blocks); }
+    const std::vector<Run>& runs() const noexcept { return runs_; }
     long at_home() const noexcept { return at_home_.load(std::memory_order_relaxed); }
     long known() const noexcept { return known_.load(std::memory_order_relaxed); }
     void reset() noexcept {
         at_home_ = 0;
         known_ = 0;
+        next_run_ = 0;
     }
 
   private:
     alignas(64) std::atomic<long> at_home_{0};
     alignas(64) std::atomic<long> known_{0};
+    std::vector<Run> runs_;
+    std::atomic<std::size_t> next_run_{0};
 };
 
 /// A program of blocks: touch them first, then sweep.

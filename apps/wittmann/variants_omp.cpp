@@ -8,9 +8,14 @@
 namespace wittmann {
 
 void HomeCount::ran(const Block& block) noexcept {
+    if (block.home < 0 && runs_.empty()) return;
+    const int here = homing_domain_here(HOMING_BY_NODE);
+    if (!runs_.empty())
+        if (const std::size_t at = next_run_.fetch_add(1, std::memory_order_relaxed); at < runs_.size())
+            runs_[at] = {here, block.home};
     if (block.home < 0) return;
     known_.fetch_add(1, std::memory_order_relaxed);
-    if (homing_domain_here(HOMING_BY_NODE) == block.home) at_home_.fetch_add(1, std::memory_order_relaxed);
+    if (here == block.home) at_home_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void find_homes(Grid& grid) {

@@ -1,73 +1,25 @@
 """`homing bench wittmann`: Table 1, Figures 3 and 4 of Wittmann and Hager 2010, and what they have come to.
 
 Here, where there is one domain, all placements are alike: what differs is what the ways of tasking cost.
-Where tasks run is counted in the guest with four nodes, whose time means nothing.
+Where tasks run is counted in the guest with four nodes, whose time means nothing. What bandwidth the paper's
+three machines would have is predicted from simulated runs (wittmann_machines.py).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from homing.bench import wittmann_machines
 from homing.bench.programs import find_program
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Parts, Results, Row, library_key, tree
 from homing.bench.task_runs import TaskGuest, numbers, run_here
+from homing.bench.wittmann_ways import WAYS
 from homing.errors import UserError
 from homing.installation import find_library
 from homing.lab.errors import LabError
-
-
-@dataclass(frozen=True)
-class Way:
-    """One column of Figure 3, or a way of today: the program's arguments, and its name in the rows."""
-
-    name: str
-    arguments: tuple[str, ...]
-    compiler: str = "clang"
-    clause: bool = False
-
-    @property
-    def bound(self) -> bool:
-        """Does OpenMP bind the threads? It would bind the main thread, and TBB would see one CPU."""
-        return not self.name.startswith("tbb")
-
-    def command(self, size: Sequence[str]) -> list[str]:
-        return [find_program(f"blocked_jacobi_{self.compiler}"), *self.arguments, *size]
-
-
-def _ways() -> list[Way]:
-    ways = [
-        Way(f"static.{initialise}", ("--variant", "static", "--initialise", initialise))
-        for initialise in ("serial", "round-robin", "s")
-    ]
-    ways += [Way(f"dynamic.{one}", ("--variant", "dynamic", "--initialise", one)) for one in ("s", "s1")]
-    for variant in ("tasks", "paper", "queues", "clause"):
-        for initialise in ("s", "s1"):
-            for order in ("ijk", "kji"):
-                arguments = ("--variant", variant, "--initialise", initialise, "--order", order)
-                name = f"{variant}.{initialise}.{order}"
-                ways.append(Way(name, arguments, clause=variant == "clause"))
-    for pin in ("no", "yes"):
-        for partitioner in ("auto", "affinity"):
-            pinned = "p" if pin == "yes" else "n-p"
-            kind = "a" if partitioner == "affinity" else "n-a"
-            more = ("--pin", pin, "--partitioner", partitioner)
-            ways.append(Way(f"tbb.{pinned}.{kind}", ("--variant", "tbb", *more), "gcc"))
-    for variant in ("tbb-paper", "tbb-queues", "tbb-for-each"):
-        ways.append(Way(f"{variant}.p", ("--variant", variant, "--pin", "yes"), "gcc"))
-    ways.append(Way("tbb-arena", ("--variant", "tbb-arena"), "gcc"))  # TBB binds an arena's threads itself
-    ways.append(Way("nested.s", ("--variant", "nested", "--initialise", "s"), "gcc"))
-    ways += [
-        Way(f"{variant}.s.kji.gcc", ("--variant", variant, "--order", "kji"), "gcc")
-        for variant in ("tasks", "queues")
-    ]
-    return ways
-
-
-WAYS = {way.name: way for way in _ways()}
 
 #: Figure 4 shows these two.
 FIGURE_4 = ("tasks.s.kji", "tbb.p.n-a")
@@ -100,7 +52,7 @@ _GUEST_SMALL = (
     "tbb-queues.p",
     "tbb-arena",
 )
-PARTS = ("stream", "figure3", "guest", "temporal", "lanczos")
+PARTS = ("stream", "figure3", "machines", "guest", "temporal", "lanczos")
 THREADS = 2
 
 
@@ -194,12 +146,15 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     parts = Parts(tree() / "build" / "bench" / f"wittmann-{size}.json", key)
     if redo:
         parts.drop(chosen)
-    weights = {"stream": 2.0, "figure3": 8.0, "guest": 15.0, "temporal": 2.0, "lanczos": 1.0}
+    parts.drop(["machines"])  # it keeps its runs itself, by what they were made with
+    weights = {"stream": 2.0, "figure3": 8.0, "machines": 5.0 if size == "small" else 60.0}
+    weights |= {"guest": 15.0, "temporal": 2.0, "lanczos": 1.0}
     progress = Progress("wittmann", [weights[name] for name in chosen])
     load = os.getloadavg()[0]
     measured: dict[str, Callable[[], dict[str, Any]]] = {
         "stream": lambda: _stream(size),
         "figure3": lambda: _figure3(size, progress.note),
+        "machines": lambda: wittmann_machines.measure(size, progress.note, redo),
         "guest": lambda: _guest(size, progress.note),
         "temporal": lambda: _temporal(size),
         "lanczos": lambda: _lanczos(size),
@@ -213,6 +168,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
         {
             "stream": _stream_rows,
             "figure3": _figure3_rows,
+            "machines": wittmann_machines.add_rows,
             "guest": _guest_rows,
             "temporal": _temporal_rows,
             "lanczos": _lanczos_rows,
@@ -224,9 +180,10 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
         "with its distance to static first touch. The load was up to "
         f"{load:.1f} on {os.cpu_count()} CPUs.",
         "Guest: the share of blocks that ran on the node of their pages, counted by the program, 4 nodes of "
-        "one CPU. The three machines of the paper (Istanbul, Nehalem EP and EX) need the simulator: their "
-        "bandwidths are not predicted here.",
+        "one CPU.",
     ]
+    if "machines" in chosen:
+        results.notes += wittmann_machines.notes(size)
     results.details = {name: parts.get(name) for name in chosen}
     return results
 

@@ -57,7 +57,12 @@ Machine described_machine(const std::string& description);
 /// than nodes every node still counts as having one, so that it is a target.
 Machine assumed_machine(int nodes);
 
-/// The kernel and the machine of this process: the real ones, or those that HOMING_ASSUME_NODES pretends.
+/// Another machine is played in this process (the simulator's): the two functions below answer with it. Once
+/// at most; the kernel lives as long as the process.
+void play_machine(Kernel& kernel, Machine machine);
+
+/// The kernel and the machine of this process: the real ones, those that are played, or those that
+/// HOMING_ASSUME_NODES pretends.
 Kernel& process_kernel() noexcept;
 Machine process_machine(Kernel& kernel);
 

@@ -108,8 +108,8 @@ phases::Listener* start_engine() noexcept {
     try {
         record::open(option_text(Option::record));
         Simulation* simulated = simulation();
-        Kernel& kernel = simulated ? simulated->kernel() : process_kernel();
-        Machine machine = simulated ? simulated->machine() : process_machine(kernel);
+        Kernel& kernel = process_kernel();
+        Machine machine = process_machine(kernel);
         if (!simulated && option_number(Option::assume_nodes) <
                               2) // assumed nodes are not those that the user bound memory to
             respect_binding(kernel, machine);

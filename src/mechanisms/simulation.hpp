@@ -47,7 +47,8 @@ class Simulation {
     virtual void abandon() noexcept = 0;
 };
 
-/// Defined in the simulator's library only: reads what it was given and calls set_simulation.
+/// Defined in the simulator's library only: reads what it was given, and calls set_simulation and
+/// play_machine.
 extern "C" __attribute__((weak, visibility("hidden"))) void homing_prepare_simulation() noexcept;
 
 /// The simulation of this process, or null.

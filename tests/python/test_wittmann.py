@@ -9,11 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from homing.bench import wittmann
+from homing.bench import wittmann, wittmann_machines
+from homing.bench.bandwidth_model import bounds, cores_seconds, memory_seconds, order_seconds
 from homing.bench.programs import Output, find_program, parse_output
 from homing.bench.results import Results
 from homing.bench.task_runs import CLAUSE
+from homing.bench.wittmann_ways import WAYS
 from tests.python.test_programs import LIBRARY
 
 GRID = ("--sites-k", "30", "--sites-j", "33", "--sites-i", "41", "--block-j", "7", "--block-i", "3")
@@ -159,3 +163,112 @@ def test_the_statements_are_judged_by_their_shares() -> None:
         wittmann._guest_rows(results, found(paper, plain))
         assert sum(not check.passed for check in results.checks) == failed
         assert len(results.rows) == 8
+
+
+# --- predictions --------------------------------------------------
+
+LOCAL = [[30.0 if home == node else 0.0 for home in range(4)] for node in range(4)]
+SERIAL = [[30.0, 0.0, 0.0, 0.0] for _ in range(4)]
+DEALT = [[7.5] * 4 for _ in range(4)]
+
+
+def test_bounds_of_known_placements() -> None:
+    # 120 bytes on four nodes of 10 bytes a second, links of 5.
+    local = bounds(LOCAL, 10, 5)
+    assert (local.memory, local.order, local.cores) == (3, 0, 3)
+    serial = bounds(SERIAL, 10, 5)
+    assert (serial.memory, serial.cores, serial.seconds) == (12, 6, 12)
+    dealt = bounds(DEALT, 10, 5)
+    assert dealt.memory == 3
+    assert dealt.seconds == dealt.cores == pytest.approx(0.75 + 4.5)
+    assert cores_seconds(SERIAL, 10, 1) == 30, "a slow link is worse than a busy memory"
+    assert cores_seconds(DEALT, 10, 50) == 3, "a link is never faster than the memory behind it"
+    assert memory_seconds([[12.0]], 4) == 3
+
+
+def test_the_order_of_blocks_counts() -> None:
+    # 16 blocks of 10 bytes, 4 threads, memories of 10 bytes a second.
+    nodes = [0, 1, 2, 3] * 4
+    one_each = [1, 1, 1, 1]
+    home = [(node, node) for node in nodes]
+    assert order_seconds(home, one_each, 10, 10) == pytest.approx(4), "all memories at work"
+    assert order_seconds(sorted(home), one_each, 10, 10) == pytest.approx(4), (
+        "each node has an order of its own"
+    )
+    late = list(zip(nodes, sorted(nodes), strict=True))
+    assert order_seconds(late, one_each, 10, 10) == pytest.approx(16), "one memory after the other"
+    assert order_seconds([(node, 0) for node in nodes], one_each, 10, 10) == pytest.approx(16)
+    assert order_seconds([(0, 0), (0, 1)], [1, 0], 10, 10) == pytest.approx(2), "one block a thread at a time"
+    assert order_seconds([(0, 0), (0, 1)], [2, 0], 10, 10) == pytest.approx(1)
+    assert order_seconds([], one_each, 10, 10) == 0
+    whole = bounds(LOCAL, 10, 5, late, one_each)
+    assert whole.seconds == whole.order > whole.memory
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=60), st.integers(1, 9))
+def test_an_order_takes_no_less_than_its_busiest_memory(runs: list[tuple[int, int]], threads: int) -> None:
+    seconds = order_seconds(runs, [threads] * 4, 2.0, 4.0)
+    busiest = max([home for _, home in runs].count(node) for node in range(4))
+    assert 0.5 * busiest * (1 - 1e-9) <= seconds <= 0.5 * len(runs) * (1 + 1e-9)
+
+
+def test_the_statements_are_judged_by_predictions() -> None:
+    rates = {"static.serial": 500.0, "static.round-robin": 1200.0, "static.s": 2000.0}
+    rates |= {"tasks.s.ijk": 600.0, "tasks.s.kji": 1100.0}
+    rates |= {"paper.s.ijk": 700.0, "paper.s.kji": 1950.0, "paper.s1.ijk": 1900.0}
+    assert all(check.passed for check in wittmann_machines.statements("istanbul", rates))
+    for changed, failed in (
+        ({"tasks.s.kji": 1300.0}, 1),
+        ({"tasks.s.ijk": 1150.0}, 1),
+        ({"paper.s1.ijk": 1700.0}, 1),
+        ({"paper.s.ijk": 1950.0}, 1),
+        ({"static.round-robin": 400.0}, 2),
+        ({"queues.s.kji": 1000.0}, 1),
+    ):
+        checks = wittmann_machines.statements("istanbul", {**rates, **changed})
+        assert sum(not check.passed for check in checks) == failed, changed
+
+
+def test_what_runs_say_becomes_rows_with_model_and_error() -> None:
+    size = wittmann_machines.SIZES["small"]
+    line = 64 * 1e9 / 64  # a byte a second, in lines a nanosecond
+    lines = size.copy_bytes / 64
+    copy = {"misses": [[lines / 2, 0.0], [0.0, lines / 2]]}
+    one = {"misses": [[lines, 0.0], [0.0, 0.0]]}
+    sweep = {"misses": [[line / 2, 0], [0, line / 2]], "runs": [[0, 0], [1, 1]] * 8, "home": 1.0}
+    runs = {"stream.full": copy, "stream.domain": one, **dict.fromkeys(size.ways, sweep)}
+    predicted = wittmann_machines.predict("nehalem-ep", runs, size)
+    assert [predicted.full, predicted.domain] == pytest.approx([37, 18.5])
+    assert predicted.error == pytest.approx(1 - 18.5 / 18.9)
+    seconds = 64 * line / 37e9
+    assert predicted.mlups["static.s"] == pytest.approx(size.updates / seconds / 1e6)
+    results = Results("wittmann", "", "")
+    wittmann_machines.add_rows(results, {"size": "small", "runs": {"nehalem-ep": runs}})
+    assert all("bandwidth bounds, error on STREAM copy 2 %" in row.note for row in results.rows)
+    assert results.rows[0].paper == 36.6
+
+
+TINY = wittmann_machines.Size(
+    ("nehalem-ep",),
+    (),
+    ("--sites-k", "128", "--sites-j", "50", "--sites-i", "122", "--block-j", "8", "--block-i", "4"),
+    126 * 48 * 120,
+    4 << 20,
+    2000,
+    ("--cache", "32KiB:8", "--shared-cache", "128KiB:16"),
+)
+
+
+@pytest.mark.parametrize(
+    ("way", "least", "most", "remote"),
+    [("static.s", 0.99, 1.0, 0.1), ("static.round-robin", 0.0, 1.0, 0.5), ("tasks.s.kji", 0.2, 0.8, 0.5)],
+)
+def test_a_simulated_run_knows_who_is_at_home(way: str, least: float, most: float, remote: float) -> None:
+    found = wittmann_machines.run_way("nehalem-ep", WAYS[way], TINY)
+    misses = np.array(found["misses"])
+    # A line of each grid for each line that is updated, and halos.
+    lines = 128 * 48 * 120 / 8
+    assert 2 * lines <= misses.sum() <= 3.5 * lines
+    assert 1 - np.trace(misses) / misses.sum() == pytest.approx(remote, abs=0.1)
+    assert least <= found["home"] <= most
+    assert len(found["runs"]) == (0 if "round" in way else 180)
