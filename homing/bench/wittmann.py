@@ -11,6 +11,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from homing.bench import wittmann_machines
 from homing.bench.programs import find_program
 from homing.bench.progress import Progress
@@ -27,8 +29,10 @@ FIGURE_4 = ("tasks.s.kji", "tbb.p.n-a")
 #: Grids. The paper's blocks are of 600 x 10 x 10 sites, 14,400 of them; here fewer of them.
 _HERE = {
     "small": ("--sites-k", "300", "--sites-j", "122", "--sites-i", "122", "--samples", "10"),
-    "full": ("--sites-k", "600", "--sites-j", "302", "--sites-i", "102", "--samples", "100"),
+    "full": ("--sites-k", "600", "--sites-j", "302", "--sites-i", "102", "--samples", "20"),
 }
+#: In each round all ways take turns; what is told are the medians of the rounds.
+_ROUNDS = {"small": 1, "full": 3}
 #: Lines of whole pages; 640 and 1,280 blocks, more than the 256 tasks that a runtime lets wait.
 _GUEST = {
     "small": ("--sites-k", "512", "--sites-j", "102", "--sites-i", "66", "--block-j", "5", "--block-i", "2"),
@@ -76,11 +80,14 @@ def _stream(size: str) -> dict[str, Any]:
 
 
 def _figure3(size: str, tell: Callable[[str], None]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    """By way: the quantiles of each round."""
+    found: dict[str, Any] = {name: [] for name in WAYS}
     checksums = set()
-    for way in WAYS.values():
-        tell(way.name)
-        found[way.name] = _quantiles(way.command(_HERE[size]), "mlups", way.clause, bound=way.bound)
+    for turn in range(_ROUNDS[size]):
+        for way in WAYS.values():
+            tell(f"{way.name}, round {turn + 1}")
+            rates = _quantiles(way.command(_HERE[size]), "mlups", way.clause, bound=way.bound)
+            found[way.name].append(rates)
     for name in ("static.s", "queues.s.ijk"):
         output = run_here(WAYS[name].command(_HERE[size]), threads=THREADS)
         checksums.add(output.fields["result checksum"])
@@ -98,15 +105,18 @@ def _guest(size: str, tell: Callable[[str], None]) -> dict[str, Any]:
         for name in names:
             way = WAYS[name]
             tell(name)
-            try:
-                command = way.command([*_GUEST[size], *_GUEST_SAMPLES[size]])
-                output = guest.run(command, clause=way.clause, bound=way.bound)
-            except LabError as error:
-                raise LabError(f"{name}: {error.message}", 1) from error
-            checksums.add(output.fields["result checksum"])
-            words = output.fields["time home"].split()
+            shares = []
+            for _ in range(_ROUNDS[size]):
+                try:
+                    command = way.command([*_GUEST[size], *_GUEST_SAMPLES[size]])
+                    output = guest.run(command, clause=way.clause, bound=way.bound)
+                except LabError as error:
+                    raise LabError(f"{name}: {error.message}", 1) from error
+                checksums.add(output.fields["result checksum"])
+                words = output.fields["time home"].split()
+                shares.append(int(words[0]) / max(int(words[2]), 1))
             remark = output.fields.get("time remark", "")
-            found[name] = {"home": int(words[0]) / max(int(words[2]), 1), "remark": remark}
+            found[name] = {"home": float(np.median(shares)), "shares": shares, "remark": remark}
     if len(checksums) != 1:
         raise UserError(f"the variants' checksums differ in the guest: {checksums}", 1)
     return found
@@ -176,7 +186,8 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     load = max(load, os.getloadavg()[0])
     results.notes += [
         f"Here: {THREADS} threads on one domain, so all placements are alike and Figure 3's bars show what "
-        "each way of tasking costs; mlups: million lattice-site updates a second, the median of all samples, "
+        "each way of tasking costs; mlups: million lattice-site updates a second, the median of "
+        f"{_ROUNDS[size]} rounds in which all took turns, "
         "with its distance to static first touch. The load was up to "
         f"{load:.1f} on {os.cpu_count()} CPUs.",
         "Guest: the share of blocks that ran on the node of their pages, counted by the program, 4 nodes of "
@@ -195,22 +206,24 @@ def _stream_rows(results: Results, found: dict[str, Any]) -> None:
 
 
 def _figure3_rows(results: Results, found: dict[str, Any]) -> None:
-    best = found["static.s"][2]
-    for name, quantiles in found.items():
+    typical = {name: np.median(rounds, axis=0) for name, rounds in found.items()}
+    best = typical["static.s"][2]
+    for name, quantiles in typical.items():
         note = (
             f"{100 * (quantiles[2] / best - 1):+.0f} %; 5 to 95 %: {quantiles[0]:.0f} to {quantiles[4]:.0f}"
         )
         results.rows.append(Row(f"mlups.{name}", quantiles[2], "MLUP/s", note))
     for name in FIGURE_4:
-        low, quarter, median, three, high = found[name]
+        low, quarter, median, three, high = typical[name]
         note = f"quantiles 5 25 50 75 95 %: {low:.0f} {quarter:.0f} {median:.0f} {three:.0f} {high:.0f}"
         results.rows.append(Row(f"spread.{name}", (high - low) / median, "fraction", note))
-    queues = found["queues.s.kji"][2]
+    pairs = zip(found["queues.s.kji"], found["static.s"], strict=True)
+    ratio = float(np.median([queues[2] / static[2] for queues, static in pairs]))
     results.checks.append(
         Check(
             "queues within 10 % of static first touch (one domain: their cost)",
-            queues >= 0.9 * best,
-            f"{queues:.0f} against {best:.0f} MLUP/s",
+            ratio >= 0.9,
+            f"{ratio:.2f} times, {typical['queues.s.kji'][2]:.0f} against {best:.0f} MLUP/s",
         )
     )
 
