@@ -333,7 +333,8 @@ Thread* attach() noexcept {
             one->id = count;
             one->node = nowhere;
             one->tags = reserve<std::uint64_t>(stated->own.bytes / stated->line);
-            one->matrix = reserve<std::uint64_t>(static_cast<std::uint64_t>(table.nodes * table.nodes));
+            one->matrix = reserve<std::uint64_t>(static_cast<std::uint64_t>(table.nodes) *
+                                                 static_cast<std::uint64_t>(table.nodes));
             one->area_misses =
                 reserve<std::uint32_t>(std::uint64_t{most_areas} * static_cast<unsigned>(table.nodes));
             if (!one->tags || !one->matrix || !one->area_misses) return nullptr;

@@ -95,6 +95,7 @@ class Counting final : public phases::Listener {
                 regions_[current_].counts.add_difference(now, region_start_);
             }
         } catch (...) {
+            record::message(record::Level::not_done, "out of memory: counts of a region are missing");
         }
         open_ = false;
         next_epoch();
@@ -139,6 +140,7 @@ class Counting final : public phases::Listener {
         try {
             end_iteration(totals());
         } catch (...) {
+            record::message(record::Level::not_done, "out of memory: counts of an iteration are missing");
         }
         iteration_ = engine_->iteration();
     }

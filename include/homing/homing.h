@@ -60,6 +60,7 @@ HOMING_API int homing_place_random(const void* start, size_t bytes, uint64_t see
 HOMING_API long homing_where(const void* start, size_t bytes, int* nodes, size_t count);
 
 /* What homing has done in this process so far. Set struct_bytes to sizeof before the call. */
+/* NOLINTNEXTLINE(modernize-use-using): C has no other way */
 typedef struct homing_statistics_data {
     size_t struct_bytes;
     int active;           /* 1: at work; 0: waiting for the first region; -1: stepped aside */
@@ -99,6 +100,7 @@ HOMING_API int homing_domain_of(const void* start, size_t bytes);
 
 /* A set of queues, one a domain, and one for blocks without a home. A block is whatever number tells the
  * program what to do: an index, or a pointer converted to intptr_t. */
+/* NOLINTNEXTLINE(modernize-use-using): C has no other way */
 typedef struct homing_queues homing_queues_t;
 /* `name` (copied, may be null) is for messages. `keep`: a thread of another domain may take a block only
  * where more than so many wait: 0 for balance before locality, SIZE_MAX for locality at any price. Null: no
@@ -119,6 +121,7 @@ HOMING_API int homing_queues_take(homing_queues_t* queues, intptr_t* block);
 /* One task's share: take a block and call work(block, data). Submit as many tasks as there are blocks. 1: a
  * block was worked on; 0: `keep` reserved those that wait for other domains' tasks, which will run one more
  * each. */
+/* NOLINTNEXTLINE(modernize-use-using): C has no other way */
 typedef void (*homing_work_t)(intptr_t block, void* data);
 HOMING_API int homing_queues_run(homing_queues_t* queues, homing_work_t work, void* data);
 /* After the tasks: work on what `keep` left over; returns how many blocks that were. */

@@ -306,36 +306,29 @@ HOMING_EXPORT int mq_notify(mqd_t queue, const sigevent* event) noexcept {
 
 // A new program: the kernel reads its arguments from our pages, in the child or here. Rare: the window simply
 // ends.
-#define HOMING_ENDS_WINDOW(result, name, parameters, arguments)                                              \
-    HOMING_EXPORT result name parameters noexcept {                                                          \
+// specification: as the C library declares it; some are cancellation points, which unwind.
+#define HOMING_ENDS_WINDOW(result, name, parameters, arguments, specification)                               \
+    HOMING_EXPORT result name parameters specification {                                                     \
         static constinit Real<result parameters> real{#name};                                                \
         const homing::doors::NoWindow none;                                                                  \
         return real arguments;                                                                               \
     }
 HOMING_ENDS_WINDOW(int, execve, (const char* path, char* const* list, char* const* names),
-                   (path, list, names))
-HOMING_ENDS_WINDOW(int, execv, (const char* path, char* const* list), (path, list))
-HOMING_ENDS_WINDOW(int, execvp, (const char* path, char* const* list), (path, list))
+                   (path, list, names), noexcept)
+HOMING_ENDS_WINDOW(int, execv, (const char* path, char* const* list), (path, list), noexcept)
+HOMING_ENDS_WINDOW(int, execvp, (const char* path, char* const* list), (path, list), noexcept)
 HOMING_ENDS_WINDOW(int, execvpe, (const char* path, char* const* list, char* const* names),
-                   (path, list, names))
+                   (path, list, names), noexcept)
 HOMING_ENDS_WINDOW(int, posix_spawn,
                    (pid_t * pid, const char* path, const posix_spawn_file_actions_t* actions,
                     const posix_spawnattr_t* attributes, char* const* list, char* const* names),
-                   (pid, path, actions, attributes, list, names))
+                   (pid, path, actions, attributes, list, names), )
 HOMING_ENDS_WINDOW(int, posix_spawnp,
                    (pid_t * pid, const char* path, const posix_spawn_file_actions_t* actions,
                     const posix_spawnattr_t* attributes, char* const* list, char* const* names),
-                   (pid, path, actions, attributes, list, names))
-HOMING_EXPORT int system(const char* command) { // a cancellation point
-    static constinit Real<int(const char*)> real{"system"};
-    const homing::doors::NoWindow none;
-    return real(command);
-}
-HOMING_EXPORT FILE* popen(const char* command, const char* mode) {
-    static constinit Real<FILE*(const char*, const char*)> real{"popen"};
-    const homing::doors::NoWindow none;
-    return real(command, mode);
-}
+                   (pid, path, actions, attributes, list, names), )
+HOMING_ENDS_WINDOW(int, system, (const char* command), (command), )
+HOMING_ENDS_WINDOW(FILE*, popen, (const char* command, const char* mode), (command, mode), )
 
 // Stacks of the program's own: where the page under the stack pointer is taken away, the kernel has no place
 // to report the fault.

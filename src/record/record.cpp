@@ -157,7 +157,8 @@ void stop_writing() noexcept {
 }
 
 void append_row(const void* row, std::size_t bytes) noexcept {
-    if (!opened.load(std::memory_order_relaxed) || bytes < sizeof(u32) || bytes > row_bytes) return;
+    if (!opened.load(std::memory_order_relaxed) || !state.piece) return;
+    if (bytes < sizeof(u32) || bytes > row_bytes) return;
     if (state.piece_use == piece_bytes) {
         const int descriptor = reopen();
         const bool mapped = descriptor >= 0 && map_piece(descriptor, state.piece_at + piece_bytes);
