@@ -195,7 +195,10 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     ]
     if "machines" in chosen:
         results.notes += wittmann_machines.notes(size)
-    results.details = {name: parts.get(name) for name in chosen}
+    results.details = {
+        name: wittmann_machines.without_runs(parts.get(name) or {}) if name == "machines" else parts.get(name)
+        for name in chosen
+    }
     return results
 
 
