@@ -91,11 +91,18 @@ def find_bench_program(name: str) -> str:
     return os.path.abspath(path)
 
 
-def execute(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a command. UserError where it fails."""
-    done = subprocess.run(command, env=dict(environment), capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise UserError(
-            f"{' '.join(command)} ended with {done.returncode}: {' '.join(done.stderr.split())}", 1
+def execute(
+    command: Sequence[str], environment: Mapping[str, str], timeout: float | None = None, name: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run a command, in messages called `name`. UserError where it fails, or does not end in `timeout` s."""
+    name = name or " ".join(command)
+    try:
+        done = subprocess.run(
+            command, env=dict(environment), capture_output=True, text=True, check=False, timeout=timeout
         )
+    except subprocess.TimeoutExpired as error:
+        raise UserError(f"{name}: no end after {timeout:.0f} s", 1) from error
+    if done.returncode != 0:
+        reason = " ".join((done.stderr or done.stdout).split())[-400:]
+        raise UserError(f"{name} ended with {done.returncode}: {reason}", 1)
     return done

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from homing.bench.programs import find_bench_program, find_program
+from homing.bench.programs import execute, find_bench_program, find_program
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Results, Row, check_only
 from homing.errors import UserError
@@ -112,15 +112,7 @@ def _windows(results: Results) -> None:
         path = os.path.join(folder, "record")
         words = [sys.executable, "-m", "homing", "run", "--bind", "--summary", "none", "--record", path]
         variables = {**os.environ, "HOMING_ASSUME_NODES": "4", "OMP_NUM_THREADS": "4"}
-        done = subprocess.run(
-            [*words, "--", *command],
-            env=variables,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode != 0:
-            raise UserError(f"{command[0]} ended with {done.returncode}: {' '.join(done.stderr.split())}", 1)
+        execute([*words, "--", *command], variables, name=command[0])
         record = read_record(path)
     owners = list(record.ownerships.values())
     found = ", ".join(f"{one.kind} in {one.runs} runs, confidence {one.confidence:.2f}" for one in owners)

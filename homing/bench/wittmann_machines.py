@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -146,21 +145,10 @@ def simulate(machine: str, size: Size, command: Sequence[str], threads: int, mor
         path = Path(folder) / "run.json"
         words = [sys.executable, "-m", "homing", "run", "--on", machine, "--mechanism", "observe"]
         words += ["--turn", str(size.turn), *size.caches, *more, "--summary", "none", "--json", str(path)]
-        try:
-            done = subprocess.run(
-                [*words, "--", *command],
-                env=variables,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=_TIMEOUT,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise UserError(f"{' '.join(command)} on {machine}: no end after {_TIMEOUT:.0f} s", 1) from error
-        output = parse_output(done.stdout)
-        if done.returncode != 0 or output.verification == "failed":
-            reason = " ".join(done.stderr.split())[-400:]
-            raise UserError(f"{' '.join(command)} on {machine} ended with {done.returncode}: {reason}", 1)
+        name = f"{' '.join(command)} on {machine}"
+        output = parse_output(execute([*words, "--", *command], variables, _TIMEOUT, name).stdout)
+        if output.verification == "failed":
+            raise UserError(f"{name}: its check failed", 1)
         return json.loads(path.read_text())["counts"], output
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from homing.bench.lof import paper
-from homing.bench.programs import parse_output
+from homing.bench.programs import execute, parse_output
 from homing.bench.results import tree
 from homing.errors import UserError
 from homing.options import load_options
@@ -299,21 +299,8 @@ def run_case(case: Case, program: Program, folder: Path, tell: Callable[[str], N
             str(path),
         ]
         begin = time.monotonic()
-        try:
-            done = subprocess.run(
-                [*words, "--", *command],
-                env=variables,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=_TIMEOUT,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise UserError(f"{case.program}: no end after {_TIMEOUT:.0f} s", 1) from error
+        done = execute([*words, "--", *command], variables, _TIMEOUT, " ".join(command))
         seconds = time.monotonic() - begin
-        if done.returncode != 0:
-            reason = " ".join((done.stderr or done.stdout).split())[-400:]
-            raise UserError(f"{' '.join(command)} ended with {done.returncode}: {reason}", 1)
         found = json.loads(path.read_text())
         if not found["processes"] or not found["counts"]:
             raise UserError(f"{' '.join(command)}: nothing was counted: {' '.join(done.stderr.split())}", 1)
