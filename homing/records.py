@@ -60,6 +60,15 @@ _TYPES = {
     "f32": "<f4",
     "f64": "<f8",
 }
+#: Columns that hold several values; every other column that is read here holds one.
+_ARRAYS = {
+    "text": {"bytes"},
+    "distance": {"to"},
+    "area": {"origin", "origin_object"},
+    "placement": {"pages"},
+    "references": {"to"},
+    "misses": {"to"},
+}
 _MOST_HEADER_BYTES = 1 << 20
 _MOST_ROW_BYTES = 1 << 16
 #: Records hold observations, not data: a larger file is not one of ours.
@@ -99,7 +108,13 @@ class Record:
 
     def _dicts(self, name: str, *needed: str) -> Iterator[dict[str, Any]]:
         rows = self.table(name)
-        names = rows.dtype.names or ()
+        arrays = _ARRAYS.get(name, set())
+        # One value where several belong, or the other way round: a damaged header, or a later column.
+        names = [
+            column
+            for column in rows.dtype.names or ()
+            if bool(rows.dtype[column].shape) == (column in arrays)
+        ]
         if all(column in names for column in needed):
             # Columns become plain Python numbers and lists at once: JSON and arithmetic know no NumPy
             # scalars.

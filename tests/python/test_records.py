@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -147,6 +148,18 @@ def test_any_truncation_gives_a_record_or_one_line(length: int) -> None:
         assert length < HEADER_BYTES
     else:
         assert "Traceback" not in text
+
+
+@pytest.mark.parametrize("digits", [b"1", b"3", b"9"])
+def test_a_column_of_another_length_is_not_read(digits: bytes) -> None:
+    """Every length in the header, one after the other: a single value where several belong, and several
+    where one does."""
+    for found in re.finditer(rb'", ?(\d+), ?\d+\]', FILE[:HEADER_BYTES]):
+        data = bytearray(FILE)
+        width = found.end(1) - found.start(1)
+        data[found.start(1) : found.end(1)] = digits.rjust(width)
+        with contextlib.suppress(RecordError):
+            report_everything(bytes(data))
 
 
 @settings(max_examples=120, deadline=None)
