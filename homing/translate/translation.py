@@ -79,11 +79,13 @@ def translate(
     """
     sources = [_load(path, options) for path in paths]
     result = Result(lines=sum(source.text.count("\n") for source in sources))
-    if options.target != "upm" and not any(_concerns(source) for source in sources):
+    scanned = [scanner.scan(one.text, one.path, one.form, one.fixed_columns) for one in sources]
+    concerned = any(one.directives or one.problems or one.notes for one in scanned)
+    if options.target != "upm" and not concerned:
         # A build's other files may hold what no parser of ours knows.
         result.outputs = [Output(source.path, source.text, False) for source in sources]
         return result
-    read = _read_all(sources, options, progress)
+    read = _read_all(sources, scanned, options, progress)
     problems = [problem for one in read for problem in one.problems]
     result.notes = [note for one in read for note in one.notes]
     if problems:
@@ -198,21 +200,18 @@ def _load(path: str, options: Options) -> SourceFile:
     return SourceFile(path, text, form, options.fixed_columns)
 
 
-def _concerns(source: SourceFile) -> bool:
-    """Does it hold a directive, right or wrong?"""
-    scanned = scanner.scan(source.text, source.path, source.form, source.fixed_columns)
-    return bool(scanned.directives or scanned.problems or scanned.notes)
-
-
 def _read_all(
-    sources: Sequence[SourceFile], options: Options, progress: Callable[[int, int, str], None] | None
+    sources: Sequence[SourceFile],
+    scanned: Sequence[scanner.Scanned],
+    options: Options,
+    progress: Callable[[int, int, str], None] | None,
 ) -> list[_Read]:
     processes = options.processes or len(os.sched_getaffinity(0))
     size = sum(len(source.text) for source in sources)
     found: list[_Read] = []
     if processes > 1 and len(sources) > 1 and size > _PARALLEL_CHARACTERS:
         with ProcessPoolExecutor(min(processes, len(sources))) as pool:
-            for index, one in enumerate(pool.map(_read_one, sources, [options] * len(sources))):
+            for index, one in enumerate(pool.map(_read_one, sources, scanned, [options] * len(sources))):
                 found.append(one)
                 if progress:
                     progress(index + 1, len(sources), sources[index].path)
@@ -222,16 +221,15 @@ def _read_all(
                 for routine in one.unit.routines:
                     routine.source = source
         return found
-    for index, source in enumerate(sources):
-        found.append(_read_one(source, options))
+    for index, (source, directives) in enumerate(zip(sources, scanned, strict=True)):
+        found.append(_read_one(source, directives, options))
         if progress:
             progress(index + 1, len(sources), source.path)
     return found
 
 
-def _read_one(source: SourceFile, options: Options) -> _Read:
-    """Scan and parse one file. Nothing is raised for what is wrong in it: other files are looked at, too."""
-    scanned = scanner.scan(source.text, source.path, source.form, source.fixed_columns)
+def _read_one(source: SourceFile, scanned: scanner.Scanned, options: Options) -> _Read:
+    """Parse one file. Nothing is raised for what is wrong in it: other files are looked at, too."""
     problems, notes = list(scanned.problems), list(scanned.notes)
     if problems:
         return _Read(None, [], problems, notes)
