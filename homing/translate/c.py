@@ -41,7 +41,7 @@ from homing.translate.tree import (
 )
 
 #: The version of OpenMP that gcc and clang claim to compile.
-OPENMP = "-D_OPENMP=201511"
+_OPENMP = "-D_OPENMP=201511"
 
 _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+omp\b((?:[^\n\\]|\\\r?\n|\\.)*)", re.MULTILINE)
 _OUTPUT = frozenset(
@@ -104,7 +104,7 @@ def read(source: SourceFile, directives: Sequence[Directive], flags: Sequence[st
     """
     index = _index()
     here = os.path.dirname(os.path.abspath(source.path))
-    arguments = ["-std=gnu17", "-Wno-everything", OPENMP, f"-I{here}", *flags, *_other_headers()]
+    arguments = ["-std=gnu17", "-Wno-everything", _OPENMP, f"-I{here}", *flags, *_other_headers()]
     unit = index.parse(
         source.path,
         args=arguments,

@@ -18,6 +18,7 @@ from homing.translate.tree import (
     Statement,
     walk,
 )
+from homing.translate.writer import RoutineText
 
 _KINDS = {
     d.Kind.STAR: "HOMING_STAR",
@@ -27,27 +28,16 @@ _KINDS = {
 }
 
 
-class CDeclarations:
+class CDeclarations(RoutineText):
     """One function, or a file's own scope."""
 
     def __init__(self, routine: Routine, distributions: Distributions, edits: Edits, mpi: bool) -> None:
-        self.routine = routine
-        self.source = routine.source
-        self.distributions = distributions
-        self.arrays = distributions.of(routine)
-        self.edits = edits
-        self.mpi = mpi
-        self.inside = distributions.inside(routine)
-        self.problems: list[tuple[int, int, str]] = []
+        super().__init__(routine, distributions, edits, mpi)
         self.waiting: list[Statement] = []
         self.copies = 0
-        self.anew: list[tuple[Executable, Array, Array]] = []
 
     def indented(self, indent: str, line: str) -> str:
         return line if line.startswith("#") else indent + line
-
-    def layout(self, array: Array) -> str:
-        return f"hm_layout_{array.name}"
 
     def _put(self, offset: int, lines: Sequence[str], like: int, first: bool = False) -> None:
         indent = self.source.indent(like)

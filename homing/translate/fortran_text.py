@@ -10,30 +10,21 @@ from homing.translate.arrays import Array, Distributions
 from homing.translate.fortran_procedures import LoopProcedures
 from homing.translate.source import Edits
 from homing.translate.tree import (
-    Executable,
     Routine,
     Statement,
 )
-from homing.translate.writer import Local
+from homing.translate.writer import Local, RoutineText
 
 
-class FortranText:
+class FortranText(RoutineText):
     """One routine that is written."""
 
     def __init__(self, routine: Routine, distributions: Distributions, edits: Edits, mpi: bool) -> None:
-        self.routine = routine
-        self.source = routine.source
-        self.distributions = distributions
-        self.arrays = distributions.of(routine)
-        self.edits = edits
-        self.mpi = mpi
-        self.inside = distributions.inside(routine)
+        super().__init__(routine, distributions, edits, mpi)
         self.locals: dict[str, Local] = {}
         self.bounds: dict[str, str] = {}  # own bounds: name -> type
         self.fixed = self.source.form is d.Form.FIXED
-        self.problems: list[tuple[int, int, str]] = []
         self.waiting: list[tuple[Statement, list[Array]]] = []
-        self.anew: list[tuple[Executable, Array, Array]] = []
         self.extra: list[str] = []  # declarations that take the place of others
         self.procedures = LoopProcedures(routine, edits, self.indented)
 
@@ -41,9 +32,6 @@ class FortranText:
         if self.fixed:
             return line if line.startswith("!$omp") else " " * max(6, len(indent.expandtabs())) + line
         return indent + line
-
-    def layout(self, array: Array) -> str:
-        return f"hm_layout_{array.name}"
 
     def container(self, array: Array) -> str:
         return f"hm_parts_{array.name}"

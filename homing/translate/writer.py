@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from homing.translate.arrays import Array
+from homing.translate.arrays import Array, Distributions
 from homing.translate.boxes import Box, Follow
 from homing.translate.source import Edits
 from homing.translate.tree import Construct, Executable, Loop, Reference, Routine, Statement
@@ -49,6 +49,24 @@ class Region:
 
 #: What must hold the local position of index i + offset: (variable, array, dimension, offset).
 Position = tuple[str, Array, int, int]
+
+
+class RoutineText:
+    """One routine that is written, in either language: what it is, and what is changed in it."""
+
+    def __init__(self, routine: Routine, distributions: Distributions, edits: Edits, mpi: bool) -> None:
+        self.routine = routine
+        self.source = routine.source
+        self.distributions = distributions
+        self.arrays = distributions.of(routine)
+        self.edits = edits
+        self.mpi = mpi
+        self.inside = distributions.inside(routine)
+        self.problems: list[tuple[int, int, str]] = []
+        self.anew: list[tuple[Executable, Array, Array]] = []
+
+    def layout(self, array: Array) -> str:
+        return f"hm_layout_{array.name}"
 
 
 class Writer(Protocol):
