@@ -35,7 +35,7 @@ def share_evenly(qemu: int, vcpus: int) -> int:
         try:
             os.sched_setaffinity(thread, {places[number]})
             bound += 1
-        except (OSError, IndexError):
+        except OSError:
             continue
     return bound
 
