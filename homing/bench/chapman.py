@@ -34,7 +34,7 @@ from homing.bench.chapman_runs import (
 )
 from homing.bench.programs import execute
 from homing.bench.progress import Progress
-from homing.bench.results import Check, Parts, Results, Row, tree
+from homing.bench.results import Check, Parts, Results, Row, check_only, tree
 from homing.errors import UserError
 
 SECTIONS = ("time", "instructions", "mpi", "translate", "guest", "origin")
@@ -369,8 +369,7 @@ def origin_section(bench: Bench) -> None:
 def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
     """The benchmark. only: codes (jacobi, lu, lbe) and sections (time, instructions, mpi, translate, guest,
     origin)."""
-    if unknown := set(only) - {*CODES, *SECTIONS}:
-        raise UserError(f"--only {','.join(sorted(unknown))}: there are {', '.join((*CODES, *SECTIONS))}")
+    check_only(only, (*CODES, *SECTIONS))
     codes = [code for code in CODES if code in only] or list(CODES)
     sections = [section for section in SECTIONS if section in only] or list(SECTIONS)
     parts = Parts(tree() / "build" / "bench" / f"chapman-{size}.json", {"size": size})

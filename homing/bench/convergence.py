@@ -14,8 +14,7 @@ from typing import Any
 from homing.bench.guest_runs import LAST_HALF, GuestRuns, Outcome
 from homing.bench.programs import find_program
 from homing.bench.progress import Progress
-from homing.bench.results import Check, Parts, Results, Row, library_key, tree
-from homing.errors import UserError
+from homing.bench.results import Check, Parts, Results, Row, check_only, library_key, tree
 from homing.installation import find_library
 
 _STEP_TIMEOUT = 1200.0
@@ -343,8 +342,7 @@ def checks_of(program: ProgramRuns) -> list[Check]:
 def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
     """The benchmark. tell: the command's words for the results' header."""
     names = list(PROGRAMS[size])
-    if unknown := set(only) - set(names):
-        raise UserError(f"--only {','.join(sorted(unknown))}: programs are {', '.join(names)}")
+    check_only(only, names)
     chosen = [name for name in names if not only or name in only]
     library = library_key(find_library())
     parts = Parts(tree() / "build" / "bench" / f"convergence-{size}.json", {"size": size})

@@ -165,7 +165,7 @@ def format_value(value: float) -> str:
 def check_only(only: Sequence[str], names: Collection[str]) -> None:
     """UserError where `--only` asks for parts that a benchmark does not have."""
     if unknown := set(only) - set(names):
-        raise UserError(f"--only {','.join(sorted(unknown))}: parts are {', '.join(names)}")
+        raise UserError(f"--only {','.join(sorted(unknown))}: there are {', '.join(names)}")
 
 
 class Parts:
