@@ -28,6 +28,12 @@ def numbers(output: Output, name: str) -> list[float]:
         raise UserError(f"the program printed no numbers under '{name}'", 1) from error
 
 
+def share_at_home(output: Output) -> float:
+    """Of the blocks with a home, those that ran there: blocked_jacobi's own count."""
+    words = output.fields["time home"].split()
+    return int(words[0]) / max(int(words[2]), 1)
+
+
 def variables(
     clause: bool, nodes: int, bound: bool, folder: str, inherited: Mapping[str, str]
 ) -> dict[str, str]:

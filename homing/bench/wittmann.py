@@ -16,8 +16,8 @@ import numpy as np
 from homing.bench import wittmann_machines
 from homing.bench.programs import find_program
 from homing.bench.progress import Progress
-from homing.bench.results import Check, Parts, Results, Row, library_key, tree
-from homing.bench.task_runs import TaskGuest, numbers, run_here
+from homing.bench.results import Check, Parts, Results, Row, check_only, library_key, tree
+from homing.bench.task_runs import TaskGuest, numbers, run_here, share_at_home
 from homing.bench.wittmann_ways import WAYS
 from homing.errors import UserError
 from homing.installation import find_library
@@ -113,8 +113,7 @@ def _guest(size: str, tell: Callable[[str], None]) -> dict[str, Any]:
                 except LabError as error:
                     raise LabError(f"{name}: {error.message}", 1) from error
                 checksums.add(output.fields["result checksum"])
-                words = output.fields["time home"].split()
-                shares.append(int(words[0]) / max(int(words[2]), 1))
+                shares.append(share_at_home(output))
             remark = output.fields.get("time remark", "")
             found[name] = {"home": float(np.median(shares)), "shares": shares, "remark": remark}
     if len(checksums) != 1:
@@ -146,9 +145,7 @@ def _lanczos(size: str) -> dict[str, Any]:
 
 def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
     """The benchmark. only: names of parts."""
-    unknown = [name for name in only if name not in PARTS]
-    if unknown:
-        raise UserError(f"--only {','.join(unknown)}: no such part; there are {', '.join(PARTS)}")
+    check_only(only, PARTS)
     chosen = [name for name in PARTS if not only or name in only]
     library = find_library()
     programs = ("blocked_jacobi_gcc", "blocked_jacobi_clang", "copy_gcc", "temporal_gcc", "lanczos_gcc")

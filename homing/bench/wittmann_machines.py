@@ -19,6 +19,7 @@ from typing import Any
 from homing.bench.bandwidth_model import MODEL, MODEL_NAME, bounds
 from homing.bench.programs import Output, execute, find_program, parse_output
 from homing.bench.results import Check, Parts, Results, Row, library_key, tree
+from homing.bench.task_runs import share_at_home
 from homing.bench.wittmann_ways import WAYS, Way
 from homing.errors import UserError
 from homing.options import load_options
@@ -124,7 +125,9 @@ def build(program: str, compiler: str) -> Path:
     return path
 
 
-def simulate(machine: str, size: Size, command: Sequence[str], threads: int, more: Sequence[str]) -> Any:
+def simulate(
+    machine: str, size: Size, command: Sequence[str], threads: int, more: Sequence[str]
+) -> tuple[dict[str, Any], Output]:
     """The `counts` of a run, and the program's output. UserError where it fails.
 
     With turns: two CPUs that play 32 threads would let some run far ahead of others."""
@@ -184,13 +187,8 @@ def run_way(machine: str, way: Way, size: Size) -> dict[str, Any]:
     return {
         "misses": last_region(counts),
         "runs": [] if placed_by_page else runs,
-        "home": _share_at_home(output),
+        "home": share_at_home(output),
     }
-
-
-def _share_at_home(output: Output) -> float:
-    words = output.fields["time home"].split()
-    return int(words[0]) / max(int(words[2]), 1)
 
 
 def run_copy(machine: str, size: Size, domain: bool) -> dict[str, Any]:
