@@ -150,6 +150,8 @@ def merged(boxes: Sequence[Box], hull: bool) -> list[Box]:
 
 
 def _union(a: Box, b: Box, hull: bool) -> Box | None:
+    if a.array is not b.array:
+        return None
     different = [i for i, (x, y) in enumerate(zip(a.sides, b.sides, strict=True)) if x.key() != y.key()]
     references = a.references + b.references
     if not different:

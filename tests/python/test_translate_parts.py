@@ -44,8 +44,10 @@ LOCAL = {
     ),
     ".c": ("[cyclic][*]", "[cyclic(2)][*]", "[*][cyclic(3)]", "[cyclic][cyclic(2)]", "[block][cyclic]"),
 }
+STRIDES = {".f90": ("block", "gen_block(4,0,1,9,7,6,5,2)"), ".c": ("[block]",)}
 CASES = [
     *((f"stencil{suffix}", text) for suffix, texts in STENCIL.items() for text in texts),
+    *((f"strides{suffix}", text) for suffix, texts in STRIDES.items() for text in texts),
     *((f"local{suffix}", text) for suffix, texts in LOCAL.items() for text in texts),
     ("modules.f90", ""),
     ("inner.f90", ""),
@@ -119,7 +121,16 @@ def test_papers_codes_over_ranks(workshop: Workshop, name: str, suffix: str) -> 
 
 
 @needs_mpi
-@pytest.mark.parametrize(("name", "distribution"), [CASES[2], CASES[6], CASES[10], CASES[-4]])
+@pytest.mark.parametrize(
+    ("name", "distribution"),
+    [
+        ("stencil.f90", "block,block"),
+        ("stencil.c", "[block][block]"),
+        ("strides.f90", "block"),
+        ("local.f90", "cyclic(3),*"),
+        ("local.c", "[*][cyclic(3)]"),
+    ],
+)
 def test_same_bits_over_ranks(workshop: Workshop, name: str, distribution: str) -> None:
     source = with_distribution(PROGRAMS / name, distribution, workshop.place())
     plain = workshop.plain(source)
