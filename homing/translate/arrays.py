@@ -70,6 +70,7 @@ class Array:
     extents: tuple[str, ...] = ()
     passed_from: Array | None = None
     linked: list[Array] = field(default_factory=list)
+    tied: dict[int, list[tuple[Array, int]]] = field(default_factory=dict)  # see tie()
     dynamic: list[d.Redistribute] = field(default_factory=list)
 
     @property
@@ -84,16 +85,28 @@ class Array:
         return [i for i, dimension in enumerate(self.dimensions) if dimension.distributed]
 
     def widen(self, dimension: int, low: int, high: int) -> None:
-        """The shadow is at least this wide; so it is in every routine that the array is passed to or from."""
-        waiting, seen = [self], {id(self)}
+        """The shadow is at least this wide; so it is in every routine that the array is passed to or from,
+        and in what is tied to it."""
+        waiting, seen = [(self, dimension)], {(id(self), dimension)}
         while waiting:
-            array = waiting.pop()
-            widths = array.shadow[dimension]
+            array, at = waiting.pop()
+            widths = array.shadow[at]
             widths[0], widths[1] = max(widths[0], low), max(widths[1], high)
-            for other in array.linked:
-                if id(other) not in seen:
-                    seen.add(id(other))
-                    waiting.append(other)
+            for other, place in [*((one, at) for one in array.linked), *array.tied.get(at, [])]:
+                if (id(other), place) not in seen:
+                    seen.add((id(other), place))
+                    waiting.append((other, place))
+
+    def tie(self, dimension: int, other: Array, other_dimension: int) -> None:
+        """The two dimensions get the same shadow, so that an index has the same local position in both."""
+        ends = ((self, dimension, other, other_dimension), (other, other_dimension, self, dimension))
+        for array, index, to, place in ends:
+            if (to, place) not in array.tied.setdefault(index, []):
+                array.tied[index].append((to, place))
+        for array, index, _, _ in ends:
+            low, high = array.shadow[index]
+            given = array.given_shadow[index] if array.given_shadow else (0, 0)
+            array.widen(index, max(low, given[0]), max(high, given[1]))
 
     def link(self, other: Array) -> None:
         """The two are the same array, or may be: one is passed as the other."""

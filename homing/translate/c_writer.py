@@ -20,7 +20,7 @@ from homing.translate.tree import (
     Reference,
     Routine,
 )
-from homing.translate.writer import PART, Position, Region
+from homing.translate.writer import PART, Position, Region, cyclic_range
 
 _OPERATIONS = {
     "+": ("HOMING_SUM", "0"),
@@ -159,9 +159,14 @@ class CWriter(CDeclarations):
         before: list[str] | None,
     ) -> None:
         assert loop.first is not None and loop.last is not None and loop.variable is not None
-        if loop.step != "1":
-            self.problems.append((loop.begin, loop.head.end, "a CYCLIC dimension needs a loop with step 1"))
+        bounds = cyclic_range(loop, before is not None)
+        if isinstance(bounds, str):
+            self.problems.append((loop.begin, loop.head.end, bounds))
             return
+        lowest, highest, step = bounds
+        if step > 1:
+            test = f"if (({loop.variable} - ({loop.first.text})) % {step}) continue; else "
+            self.edits.replace(loop.body_begin, loop.body_begin, test)
         array, index, offset = follow.home, follow.dimension, follow.offset
         layout = self.layout(array)
         for name, *_ in positions:
@@ -179,24 +184,29 @@ class CWriter(CDeclarations):
                 for name, own, dimension, shift in positions
             ]
 
-        increments = "".join(f", {name}++" for name, *_ in positions)
         if array.dimensions[index].argument == "1":
             stride = f"hm_stride_{loop.variable}_{loop.begin}"
             lines = [
-                f"const long {at} = {next_own(loop.first.text)}, {last} = {loop.last.text};",
+                f"const long {at} = {next_own(lowest)}, {last} = {highest};",
                 f"const long {stride} = homing_stride({layout}, {index});",
                 *locals_(at),
+                *(
+                    f"const long {_step(name)} = homing_local_stride({self.layout(own)}, {dimension});"
+                    for name, own, dimension, _ in positions
+                ),
             ]
+            increments = "".join(f", {name} += {_step(name)}" for name, *_ in positions)
             self.edits.replace(loop.first.begin, loop.first.end, at)
             self.edits.replace(*loop.condition, f"{loop.variable} <= {last}")
             self.edits.replace(*loop.increment, f"{loop.variable} += {stride}{increments}")
             self._before_loop(loop, lines, before)
             return
+        increments = "".join(f", {name}++" for name, *_ in positions)
         end = f"hm_end_{loop.variable}_{loop.begin}"
         block_end = shifted(f"homing_block_end({layout}, {PART}, {index}, {shifted(at, offset)})", -offset)
         lines = [
-            f"const long {last} = {loop.last.text};",
-            f"for (long {at} = {next_own(loop.first.text)}, {end}; {at} <= {last};",
+            f"const long {last} = {highest};",
+            f"for (long {at} = {next_own(lowest)}, {end}; {at} <= {last};",
             f"     {at} = {next_own(f'{end} + 1')}) {{",
             f"    {end} = homing_smaller({last}, {block_end});",
             *("    " + line for line in locals_(at)),
@@ -405,3 +415,9 @@ class CWriter(CDeclarations):
     def is_private(self, loop: Loop, reference: Reference) -> bool:
         places = self.routine.places.get(reference.name, [])
         return any(loop.begin <= place < loop.end for place in places)
+
+
+def _step(position: str) -> str:
+    """The variable that holds how far a local position moves between two own indices of a CYCLIC(1)
+    dimension."""
+    return f"{position}_by"

@@ -23,7 +23,7 @@ from homing.translate.tree import (
     Routine,
     walk,
 )
-from homing.translate.writer import PART, Local, Position, Region
+from homing.translate.writer import PART, Local, Position, Region, cyclic_range
 
 _OPERATIONS = {
     "+": ("homing_sum", "0"),
@@ -144,9 +144,11 @@ class FortranWriter(FortranDeclarations):
         before: list[str] | None,
     ) -> None:
         assert loop.first is not None and loop.last is not None and loop.variable is not None
-        if loop.step.replace(" ", "") != "1":
-            self.problems.append((loop.begin, loop.head.end, "a CYCLIC dimension needs a loop with step 1"))
+        bounds = cyclic_range(loop, before is not None)
+        if isinstance(bounds, str):
+            self.problems.append((loop.begin, loop.head.end, bounds))
             return
+        lowest, highest, distance = bounds
         array, index, offset = follow.home, follow.dimension, follow.offset
         layout = self.layout(array)
         argument = array.dimensions[index].argument
@@ -163,17 +165,24 @@ class FortranWriter(FortranDeclarations):
                 else f"int({found})"
             )
 
+        # Blocks of one index: to the next one over the shadows between them.
+        steps = {name: f"{name}_by" if argument == "1" else "1" for name, *_ in positions}
+
         def local_before(variable: str) -> list[str]:
             lines = []
             for name, own, dimension, shift in positions:
                 place = self.long(shifted(variable, shift))
+                if argument == "1":
+                    region.add(Local(steps[name]))
+                    lines.append(f"{steps[name]} = int(homing_local_stride({self.layout(own)}, {dimension}))")
                 lines.append(
-                    f"{name} = int(homing_local({self.layout(own)}, {PART}, {dimension}, {place})) - 1"
+                    f"{name} = int(homing_local({self.layout(own)}, {PART}, {dimension}, {place})) - "
+                    f"{steps[name]}"
                 )
             return lines
 
-        lines = [f"{at} = {next_own(loop.first.text)}"]
-        body = [f"{name} = {name} + 1" for name, *_ in positions]
+        lines = [f"{at} = {next_own(lowest)}"]
+        body = [f"{name} = {name} + {steps[name]}" for name, *_ in positions]
         indent = self.source.indent(loop.begin)
         inner = (
             self.source.indent(loop.body_begin) if loop.body_begin < len(self.source.text) else indent + "  "
@@ -181,21 +190,27 @@ class FortranWriter(FortranDeclarations):
         if argument == "1":
             lines += local_before(at)
             self.edits.replace(loop.first.begin, loop.first.end, at)
-            self.edits.replace(loop.last.end, loop.last.end, f", int(homing_stride({layout}, {index}))")
+            stride = f"int(homing_stride({layout}, {index}))"
+            self.edits.replace(loop.last.begin, loop.head.end, f"{highest}, {stride}")
         else:
             end = f"hm_end_{loop.variable}"
             region.add(Local(end, like=loop.variable))
-            stop = self.edits.source.text[loop.last.begin : loop.last.end]
             block_end = f"int(homing_block_end({layout}, {PART}, {index}, {self.long(shifted(at, offset))}))"
             if offset:
                 block_end += f" - {offset}" if offset > 0 else f" + {-offset}"
-            lines += [f"do while ({at} <= {stop})", f"{end} = min({stop}, {block_end})", *local_before(at)]
+            lines += [
+                f"do while ({at} <= {highest})",
+                f"{end} = min({highest}, {block_end})",
+                *local_before(at),
+            ]
             self.edits.replace(loop.first.begin, loop.first.end, at)
-            self.edits.replace(loop.last.begin, loop.last.end, end)
+            self.edits.replace(loop.last.begin, loop.head.end, end)
             behind = [f"{at} = {next_own(f'{end} + 1')}", "end do"]
             self.edits.insert_lines(
                 self.source.next_line(loop.end - 1), [self.indented(indent, x) for x in behind], first=True
             )
+        if distance > 1:
+            body.append(f"if (modulo({loop.variable} - ({loop.first.text}), {distance}) /= 0) cycle")
         if body:
             self.edits.insert_lines(loop.body_begin, [self.indented(inner, x) for x in body])
         if before is not None:

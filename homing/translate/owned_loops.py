@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from homing.translate import directives as d
-from homing.translate.affine import affine
+from homing.translate.affine import affine, shifted
 from homing.translate.arrays import Array
 from homing.translate.boxes import Box, Follow, Site
 from homing.translate.communication import Communication
@@ -345,30 +345,29 @@ class OwnedLoops(Communication):
         for index, (follow, shift) in followed.items():
             if not array.dimensions[index].cyclic:
                 continue
+            # A neighbour lies as far from the own element as its index does, in the shadow around its block.
             subscript = reference_subscripts(reference)[index]
-            if distances[index]:
-                self.wrong(
-                    subscript.begin,
-                    subscript.end,
-                    "a neighbour in a CYCLIC dimension lies on another part: distribute by BLOCK",
-                )
-                return
-            key = (follow.variable, array, index, shift)
+            own = shift - distances[index]
+            key = (follow.variable, array, index, own)
             same = next(
                 (
-                    name
+                    (name, other, dimension)
                     for (variable, other, dimension, offset), name in locals_.items()
                     if variable == follow.variable
-                    and offset == shift
+                    and offset == own
                     and other.dimensions[dimension] == array.dimensions[index]
                     and _same_bounds(other, dimension, array, index)
                 ),
                 None,
             )
-            name = same or self._local_name(array, index, subscript.text)
+            if same is None:
+                name = self._local_name(array, index, shifted(follow.variable, own))
+            else:
+                name, other, dimension = same
+                array.tie(index, other, dimension)
             locals_.setdefault(key, name)
             region.add(Local(name))
-            self.writer.edits.replace(subscript.begin, subscript.end, name)
+            self.writer.edits.replace(subscript.begin, subscript.end, shifted(name, distances[index]))
         if not any(distances.values()):
             return
         for index, distance in distances.items():

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from homing.translate.affine import affine
 from homing.translate.arrays import Array, Distributions
 from homing.translate.boxes import Box, Follow
 from homing.translate.source import Edits
@@ -49,6 +50,21 @@ class Region:
 
 #: What must hold the local position of index i + offset: (variable, array, dimension, offset).
 Position = tuple[str, Array, int, int]
+
+
+def cyclic_range(loop: Loop, shared_out: bool) -> tuple[str, str, int] | str:
+    """The lowest and the highest value of a loop over a CYCLIC dimension, which goes upwards in parts, and
+    the distance of its iterations; or why there are none. Only the iterations of a loop that is shared out
+    may come in another order than the program's."""
+    assert loop.first is not None and loop.last is not None
+    step = affine(loop.step)
+    if step.terms or step.constant == 0:
+        return "the step of a loop that is shared out must be a number"
+    if step.constant > 0:
+        return loop.first.text, loop.last.text, step.constant
+    if not shared_out:
+        return "goes down through a CYCLIC dimension, in which a part goes up: turn the loop round"
+    return loop.last.text, loop.first.text, -step.constant
 
 
 class RoutineText:

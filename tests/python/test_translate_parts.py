@@ -30,8 +30,23 @@ APP_SIZES = {
     "lbe": (("--nx", "1", "--ny", "1"), ("--nx", "13", "--ny", "17")),
 }
 STENCIL = {
-    ".f90": ("*,block", "block,*", "block,block", "*,gen_block(3,0,1,9,7,6,5)"),
-    ".c": ("[block][*]", "[*][block]", "[block][block]", "[gen_block(3,0,1,9,7,6,5)][*]"),
+    ".f90": (
+        "*,block",
+        "block,*",
+        "block,block",
+        "*,gen_block(3,0,1,9,7,6,5)",
+        "*,cyclic",
+        "block,cyclic",
+        "cyclic(2),cyclic(3)",
+    ),
+    ".c": (
+        "[block][*]",
+        "[*][block]",
+        "[block][block]",
+        "[gen_block(3,0,1,9,7,6,5)][*]",
+        "[*][cyclic]",
+        "[cyclic(2)][block]",
+    ),
 }
 LOCAL = {
     ".f90": (
@@ -44,7 +59,10 @@ LOCAL = {
     ),
     ".c": ("[cyclic][*]", "[cyclic(2)][*]", "[*][cyclic(3)]", "[cyclic][cyclic(2)]", "[block][cyclic]"),
 }
-STRIDES = {".f90": ("block", "gen_block(4,0,1,9,7,6,5,2)"), ".c": ("[block]",)}
+STRIDES = {
+    ".f90": ("block", "gen_block(4,0,1,9,7,6,5,2)", "cyclic", "cyclic(3)"),
+    ".c": ("[block]", "[cyclic]", "[cyclic(2)]"),
+}
 CASES = [
     *((f"stencil{suffix}", text) for suffix, texts in STENCIL.items() for text in texts),
     *((f"strides{suffix}", text) for suffix, texts in STRIDES.items() for text in texts),
@@ -126,7 +144,9 @@ def test_papers_codes_over_ranks(workshop: Workshop, name: str, suffix: str) -> 
     [
         ("stencil.f90", "block,block"),
         ("stencil.c", "[block][block]"),
+        ("stencil.f90", "cyclic(2),cyclic(3)"),
         ("strides.f90", "block"),
+        ("strides.f90", "cyclic"),
         ("local.f90", "cyclic(3),*"),
         ("local.c", "[*][cyclic(3)]"),
     ],

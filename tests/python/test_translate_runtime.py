@@ -87,7 +87,7 @@ def dimensions(draw: st.DrawFn, most_parts: int) -> Dimension:
     begin = draw(st.integers(0, max(extent - 1, 0)))
     end = draw(st.integers(begin - 1, extent - 1)) if extent else begin - 1
     low = template_lower - offset
-    shadow = (0, 0) if kind is Kind.CYCLIC else draw(st.tuples(st.integers(0, 2), st.integers(0, 2)))
+    shadow = draw(st.tuples(st.integers(0, 2), st.integers(0, 2)))
     return Dimension(one, low + begin, low + end, template_lower, offset, shadow)
 
 
@@ -103,7 +103,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     loaded.omp_set_num_threads(MOST_PARTS)
     loaded.homing_start()
     loaded.homing_layout_create.restype = ctypes.c_void_p
-    for name in ("low", "high", "own_low", "own_high", "next", "stride", "local", "block_end"):
+    names = ("low", "high", "own_low", "own_high", "next", "stride", "local", "local_stride", "block_end")
+    for name in names:
         getattr(loaded, f"homing_{name}").restype = ctypes.c_long
     return loaded
 
@@ -176,10 +177,15 @@ def check_dimension(
     low, high = layout.low(part, number), layout.high(part, number)
     origin = 1 if language == FORTRAN else 0
     if one.one.kind is Kind.CYCLIC:
-        assert (low, high) == (origin, origin + len(own) - 1)
-        assert [layout.local(part, number, index) for index in own] == list(range(low, high + 1))
         assert layout.stride(number) == one.one.width * one.one.owners
-        if one.lower == one.template_lower and one.offset == 0:
+        assert low == origin
+        compact = one.one.owners == 1 or one.shadow == (0, 0)
+        if compact:
+            assert high == origin + len(own) - 1
+            assert [layout.local(part, number, index) for index in own] == list(range(low, high + 1))
+        else:
+            check_neighbourhoods(layout, part, number, one, own)
+        if compact and one.lower == one.template_lower and one.offset == 0:
             positions = [one.one.local_index(index - one.template_lower) + origin for index in own]
             assert [layout.local(part, number, index) for index in own] == positions
         for index in own:
@@ -199,6 +205,26 @@ def check_dimension(
         assert high == min(one.upper, own[-1] + one.shadow[1])
     else:
         assert low > high
+
+
+def check_neighbourhoods(layout: Layout, part: int, number: int, one: Dimension, own: list[int]) -> None:
+    """CYCLIC with a shadow: each block lies between elements of its own for its neighbours, which lie as far
+    from the block's elements as their indices do."""
+    k = one.one.width
+    places: dict[int, tuple[int, int]] = {}  # place: block, index
+    for index in own:
+        at = layout.local(part, number, index)
+        position = index + one.offset - one.template_lower
+        begin = index - position % k
+        for neighbour in range(begin - one.shadow[0], begin + k + one.shadow[1]):
+            if not one.lower <= neighbour <= one.upper:
+                continue
+            place = at + neighbour - index
+            assert layout.low(part, number) <= place <= layout.high(part, number)
+            assert places.setdefault(place, (begin, neighbour)) == (begin, neighbour)
+        following = [each for each in own if each > index]
+        if k == 1 and following:
+            assert layout.local(part, number, following[0]) == at + layout.local_stride(number)
 
 
 @given(fixed=st.lists(st.sampled_from([0, 0, 1, 2, 3, 6]), min_size=1, max_size=3))

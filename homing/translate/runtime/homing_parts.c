@@ -365,19 +365,74 @@ long homing_block_end(const homing_layout* layout, int part, int i, long index) 
     return index + (d->argument - 1 - at % d->argument);
 }
 
-/* CYCLIC: elements before `index` that the part owns, counted from the beginning of the template. */
-static long cyclic_position(const homing_layout* layout, int i, long index) {
+/* --- where CYCLIC elements lie in a part's memory ------------------------------------------------------- */
+
+/* A part stores its blocks of k one after the other, each between a shadow of its own, so that a neighbour's
+ * place is the element's place plus their distance. A dimension over one part has one block, which is all of
+ * it. */
+static int dealt_out(const homing_dimension* d) { return d->kind == HOMING_CYCLIC && d->parts > 1; }
+
+/* Elements from a block's place in memory to the next one's. */
+static long block_width(const homing_dimension* d) { return d->shadow_low + d->argument + d->shadow_high; }
+
+long homing_local_stride(const homing_layout* layout, int i) {
     const homing_dimension* d = &layout->dimension[i];
-    const long at = index + d->offset - d->template_lower;
-    return at / (d->argument * d->parts) * d->argument + at % d->argument;
+    return dealt_out(d) ? block_width(d) : 1;
+}
+
+/* Template index, counted from 0. */
+static long template_position(const homing_dimension* d, long index) {
+    return index + d->offset - d->template_lower;
+}
+
+static long floor_divide(long a, long b) { return a / b - (a % b < 0); }
+
+/* Which of a part's blocks an index of the template belongs to: the block counts in rounds. */
+static long round_of(const homing_dimension* d, long position) {
+    return floor_divide(position, d->argument * d->parts);
+}
+
+/* The rounds whose blocks a part stores: those that the array reaches, with their shadows. low > high: none.
+ */
+static range stored_rounds(const homing_layout* layout, int part, int i) {
+    const homing_dimension* d = &layout->dimension[i];
+    if (part >= layout->parts || d->lower > d->upper) return nothing;
+    const long k = d->argument, mine = coordinate(layout, part, i) * k;
+    const long top = template_position(d, d->upper) + d->shadow_low,
+               template_top = d->template_upper - d->template_lower;
+    const range rounds = {
+        round_of(d, template_position(d, d->lower) - d->shadow_high - mine - k + d->parts * k),
+        round_of(d, (top < template_top ? top : template_top) - mine),
+    };
+    const range all = {0, rounds.high};
+    return overlap(rounds, all);
+}
+
+/* The place of an index of the block of a round (its shadow included), before the part's first place is
+ * taken off. */
+static long block_place(const homing_layout* layout, int part, int i, long round, long index) {
+    const homing_dimension* d = &layout->dimension[i];
+    const long begin = round * d->argument * d->parts + coordinate(layout, part, i) * d->argument;
+    return round * block_width(d) + d->shadow_low + template_position(d, index) - begin;
+}
+
+/* The first place that a part stores. Without shadows, places count from its first index in the array. */
+static long first_place(const homing_layout* layout, int part, int i) {
+    const homing_dimension* d = &layout->dimension[i];
+    if (!dealt_out(d)) return d->lower;
+    if (d->shadow_low || d->shadow_high) return stored_rounds(layout, part, i).low * block_width(d);
+    const long first = homing_next(layout, part, i, d->lower);
+    return block_place(layout, part, i, round_of(d, template_position(d, first)), first);
 }
 
 static long local_origin(const homing_layout* layout) { return layout->language == HOMING_FORTRAN; }
 
-/* CYCLIC: positions count from the part's first index inside the array (not of the template). */
+/* CYCLIC: the place of an index that the part owns, from 0. */
 static long local_position(const homing_layout* layout, int part, int i, long index) {
-    const long first = homing_next(layout, part, i, layout->dimension[i].lower);
-    return cyclic_position(layout, i, index) - cyclic_position(layout, i, first);
+    const homing_dimension* d = &layout->dimension[i];
+    if (!dealt_out(d)) return index - d->lower;
+    return block_place(layout, part, i, round_of(d, template_position(d, index)), index) -
+           first_place(layout, part, i);
 }
 
 long homing_local(const homing_layout* layout, int part, int i, long index) {
@@ -393,28 +448,30 @@ int homing_owns(const homing_layout* layout, int part, int i, long index) {
     return own.low <= index && index <= own.high;
 }
 
-static long cyclic_count(const homing_layout* layout, int part, int i) {
+/* Places of a CYCLIC dimension that a part stores. */
+static long cyclic_places(const homing_layout* layout, int part, int i) {
     const homing_dimension* d = &layout->dimension[i];
-    long count = 0, index = homing_next(layout, part, i, d->lower);
-    if (index > d->upper) return 0;
-    const long round = homing_stride(layout, i);
-    /* Whole rounds, and then what is left block by block. */
-    const long last = d->upper;
-    const long rounds = (last - index) / round;
-    count = rounds * d->argument;
-    index += rounds * round;
-    while (index <= last) {
-        count++;
-        index = homing_next(layout, part, i, index + 1);
+    if (part >= layout->parts || d->lower > d->upper) return 0;
+    if (!dealt_out(d)) return d->upper - d->lower + 1;
+    if (d->shadow_low || d->shadow_high) {
+        const range rounds = stored_rounds(layout, part, i);
+        return rounds.low > rounds.high ? 0 : (rounds.high - rounds.low + 1) * block_width(d);
     }
-    return count;
+    /* Up to the part's last index: the last one of the block before the first that lies beyond. */
+    const long first = homing_next(layout, part, i, d->lower);
+    if (first > d->upper) return 0;
+    const long mine = coordinate(layout, part, i) * d->argument;
+    const long top = template_position(d, d->upper) - mine, round = round_of(d, top);
+    const long inside = top - round * homing_stride(layout, i);
+    const long last = round * d->argument + (inside < d->argument ? inside : d->argument - 1);
+    return last - first_place(layout, part, i) + 1;
 }
 
 /* What a part stores, in the coordinates of its memory. */
 static range stored_range(const homing_layout* layout, int part, int i) {
     const homing_dimension* d = &layout->dimension[i];
     if (d->kind == HOMING_CYCLIC) {
-        const range local = {local_origin(layout), local_origin(layout) + cyclic_count(layout, part, i) - 1};
+        const range local = {local_origin(layout), local_origin(layout) + cyclic_places(layout, part, i) - 1};
         return local;
     }
     const range own = own_range(layout, part, i), all = {d->lower, d->upper};
@@ -433,9 +490,12 @@ long homing_template_upper(const homing_layout* layout, int i) { return layout->
 
 void homing_together(const homing_layout* layout, int i, const homing_layout* other, int j) {
     const homing_dimension *a = &layout->dimension[i], *b = &other->dimension[j];
-    const int same = a->kind == b->kind && a->argument == b->argument && a->parts == b->parts &&
-                     a->template_lower == b->template_lower && a->template_upper == b->template_upper &&
-                     layout->grid_stride[i] == other->grid_stride[j];
+    int same = a->kind == b->kind && a->argument == b->argument && a->parts == b->parts &&
+               a->template_lower == b->template_lower && a->template_upper == b->template_upper &&
+               layout->grid_stride[i] == other->grid_stride[j];
+    if (same && a->kind == HOMING_GEN_BLOCK) /* the sizes may have changed in between */
+        same = memcmp(layout->bounds[i], other->bounds[j],
+                      (size_t)(a->parts + 1) * sizeof *layout->bounds[i]) == 0;
     if (!same)
         fail("'%s', dimension %d, and '%s', dimension %d, are used together and lie apart: ALIGN them",
              layout->name, i + 1, other->name, j + 1);
@@ -467,26 +527,17 @@ size_t homing_part_bytes(const homing_layout* layout, int part) {
 
 /* --- copying ------------------------------------------------------------------------------------------ */
 
-/* A walk over the elements of a part that lie inside a box, in the order of its memory. */
-typedef enum copy_mode {
-    PART_TO_PACKED,
-    PACKED_TO_PART,
-    PART_TO_ARRAY,
-    ARRAY_TO_PART,
-    PACKED_TO_ARRAY,
-    ARRAY_TO_PACKED,
-    ONES_TO_PART
-} copy_mode;
+/* A walk over the elements that a part owns inside a box, in the order of its memory. */
+typedef enum copy_mode { PART_TO_ARRAY, ARRAY_TO_PART, PACKED_TO_ARRAY, ARRAY_TO_PACKED } copy_mode;
 typedef struct walk {
     const homing_layout* layout;
     int part;
-    int owned_only; /* leave the shadow out */
     range box[HOMING_RANK_MAX];
-    range stored[HOMING_RANK_MAX];
+    long stored_low[HOMING_RANK_MAX];
     size_t stride[HOMING_RANK_MAX]; /* bytes, in the part */
     range array[HOMING_RANK_MAX];   /* bounds of the array on the other side */
     size_t array_stride[HOMING_RANK_MAX];
-    char* packed; /* where the next element of contiguous memory on the other side is */
+    char* packed; /* where the next element of contiguous memory is */
     copy_mode mode;
 } walk;
 
@@ -506,12 +557,6 @@ static int dimension_at(const homing_layout* layout, int depth) {
 
 static void copy_run(walk* w, char* part_at, char* array_at, size_t bytes) {
     switch (w->mode) {
-    case PART_TO_PACKED:
-        memcpy(w->packed, part_at, bytes);
-        break;
-    case PACKED_TO_PART:
-        memcpy(part_at, w->packed, bytes);
-        break;
     case PART_TO_ARRAY:
         memcpy(array_at, part_at, bytes);
         return;
@@ -521,9 +566,6 @@ static void copy_run(walk* w, char* part_at, char* array_at, size_t bytes) {
     case PACKED_TO_ARRAY:
         memcpy(array_at, w->packed, bytes);
         break;
-    case ONES_TO_PART:
-        memset(part_at, 0xff, bytes);
-        return;
     case ARRAY_TO_PACKED:
         memcpy(w->packed, array_at, bytes);
         break;
@@ -531,76 +573,56 @@ static void copy_run(walk* w, char* part_at, char* array_at, size_t bytes) {
     w->packed += bytes;
 }
 
-/* part_at or array_at is NULL where the mode has no such side. */
+/* part_at is NULL where the mode has no such side. */
 static void walk_dimension(walk* w, int depth, char* part_at, char* array_at) {
     const homing_layout* layout = w->layout;
     const int i = dimension_at(layout, depth);
     const homing_dimension* d = &layout->dimension[i];
-    range inside = w->box[i];
     const int cyclic = d->kind == HOMING_CYCLIC;
-    if (!cyclic) {
-        if (w->owned_only) {
-            inside = overlap(inside, own_range(layout, w->part, i));
-        } else {
-            inside = overlap(inside, w->stored[i]);
-        }
-    }
+    const range inside = cyclic ? w->box[i] : overlap(w->box[i], own_range(layout, w->part, i));
     long index = cyclic ? homing_next(layout, w->part, i, inside.low) : inside.low;
     const long upper = inside.high < d->upper ? inside.high : d->upper;
     while (index <= upper) {
         /* A run of indices that follow each other in the part's memory. */
         long run = upper - index + 1;
-        if (cyclic) {
-            const long at = index + d->offset - d->template_lower;
-            const long block = d->argument - at % d->argument;
-            if (d->parts > 1 && block < run) run = block;
+        if (dealt_out(d)) {
+            const long block = d->argument - template_position(d, index) % d->argument;
+            if (block < run) run = block;
         }
-        const long local = cyclic ? local_position(layout, w->part, i, index) : index - w->stored[i].low;
+        const long local = cyclic ? local_position(layout, w->part, i, index) : index - w->stored_low[i];
         char* part_run = part_at ? part_at + (size_t)local * w->stride[i] : NULL;
-        char* array_run = array_at ? array_at + (size_t)(index - w->array[i].low) * w->array_stride[i] : NULL;
+        char* array_run = array_at + (size_t)(index - w->array[i].low) * w->array_stride[i];
         if (depth == 0) {
             copy_run(w, part_run, array_run, (size_t)run * layout->element);
         } else {
             for (long step = 0; step < run; step++)
                 walk_dimension(w, depth - 1, part_run ? part_run + (size_t)step * w->stride[i] : NULL,
-                               array_run ? array_run + (size_t)step * w->array_stride[i] : NULL);
+                               array_run + (size_t)step * w->array_stride[i]);
         }
         index += run;
         if (cyclic && index <= upper) index = homing_next(layout, w->part, i, index);
     }
 }
 
-static void walk_prepare(walk* w, const homing_layout* layout, int part, const range* box, copy_mode mode) {
-    memset(w, 0, sizeof *w);
-    w->layout = layout;
-    w->part = part;
-    w->mode = mode;
-    memcpy(w->box, box, (size_t)layout->rank * sizeof *box);
-    for (int i = 0; i < layout->rank; i++)
-        w->stored[i] = stored_range(layout, part, i);
-    strides(layout, w->stored, w->stride);
-}
-
-/* Elements of a part inside a box to or from contiguous memory. */
-static void copy_packed(const homing_layout* layout, int part, void* memory, const range* box, char* packed,
-                        copy_mode mode, int owned_only) {
+/* What a part owns inside a box to or from an array with the bounds of the box, or to or from `packed`, where
+ * the elements follow each other. */
+static void copy_array(const homing_layout* layout, int part, void* memory, const range* box, char* array,
+                       char* packed, copy_mode mode) {
     walk w;
-    walk_prepare(&w, layout, part, box, mode);
+    memset(&w, 0, sizeof w);
+    w.layout = layout;
+    w.part = part;
+    w.mode = mode;
     w.packed = packed;
-    w.owned_only = owned_only;
-    walk_dimension(&w, layout->rank - 1, memory, NULL);
-}
-
-/* What a part owns inside a box to or from an array with the bounds `bounds`; from `packed` (the elements as
- * copy_packed leaves them) where the part's memory is out of reach. */
-static void copy_array(const homing_layout* layout, int part, void* memory, const range* box,
-                       const range* bounds, char* array, char* packed, copy_mode mode) {
-    walk w;
-    walk_prepare(&w, layout, part, box, mode);
-    memcpy(w.array, bounds, (size_t)layout->rank * sizeof *bounds);
+    memcpy(w.box, box, (size_t)layout->rank * sizeof *box);
+    memcpy(w.array, box, (size_t)layout->rank * sizeof *box);
     strides(layout, w.array, w.array_stride);
-    w.packed = packed;
-    w.owned_only = 1;
+    range stored[HOMING_RANK_MAX];
+    for (int i = 0; i < layout->rank; i++) {
+        stored[i] = stored_range(layout, part, i);
+        w.stored_low[i] = stored[i].low;
+    }
+    strides(layout, stored, w.stride);
     walk_dimension(&w, layout->rank - 1, memory, array);
 }
 
@@ -615,6 +637,18 @@ static int owns_nothing(const homing_layout* layout, int part) {
     return part >= layout->parts || homing_part_bytes(layout, part) == 0;
 }
 
+/* All ones into the places low..high (from 0) of a dimension of a part that stores `stored`. */
+static void ones(const homing_layout* layout, const range* stored, char* memory, int i, long low, long high) {
+    if (low > high) return;
+    size_t stride[HOMING_RANK_MAX], all = layout->element;
+    strides(layout, stored, stride);
+    for (int j = 0; j < layout->rank; j++)
+        all *= (size_t)(stored[j].high - stored[j].low + 1);
+    const size_t step = stride[i] * (size_t)(stored[i].high - stored[i].low + 1);
+    for (size_t at = 0; at < all; at += step)
+        memset(memory + at + (size_t)low * stride[i], 0xff, (size_t)(high - low + 1) * stride[i]);
+}
+
 void homing_clear(const homing_layout* layout, int part, void* memory, int zero) {
     const size_t bytes = homing_part_bytes(layout, part);
     if (bytes == 0) return;
@@ -624,15 +658,22 @@ void homing_clear(const homing_layout* layout, int part, void* memory, int zero)
         for (size_t at = 0; at < bytes; at += 4096) /* a page is the smallest that any machine has */
             ((volatile char*)memory)[at] = 0;
     }
+    range stored[HOMING_RANK_MAX] = {{0, 0}};
+    for (int i = 0; i < layout->rank; i++)
+        stored[i] = stored_range(layout, part, i);
     for (int i = 0; i < layout->rank; i++) {
-        if (layout->dimension[i].kind == HOMING_CYCLIC) continue;
-        const range own = own_range(layout, part, i), stored = stored_range(layout, part, i);
-        const range sides[] = {{stored.low, own.low - 1}, {own.high + 1, stored.high}};
-        for (int side = 0; side < 2; side++) {
-            range box[HOMING_RANK_MAX];
-            whole_box(layout, box);
-            box[i] = sides[side];
-            if (box[i].low <= box[i].high) copy_packed(layout, part, memory, box, NULL, ONES_TO_PART, 0);
+        const homing_dimension* d = &layout->dimension[i];
+        const long places = stored[i].high - stored[i].low + 1;
+        if (d->kind != HOMING_CYCLIC) {
+            const range own = own_range(layout, part, i);
+            ones(layout, stored, memory, i, 0, own.low - stored[i].low - 1);
+            ones(layout, stored, memory, i, own.high - stored[i].low + 1, places - 1);
+        } else if (dealt_out(d) && (d->shadow_low || d->shadow_high)) {
+            const long width = block_width(d);
+            for (long at = 0; at < places; at += width) {
+                ones(layout, stored, memory, i, at, at + d->shadow_low - 1);
+                ones(layout, stored, memory, i, at + width - d->shadow_high, at + width - 1);
+            }
         }
     }
 }
@@ -641,14 +682,14 @@ void homing_collect(const homing_layout* layout, int part, const void* memory, v
     range box[HOMING_RANK_MAX];
     if (owns_nothing(layout, part)) return;
     whole_box(layout, box);
-    copy_array(layout, part, (void*)(uintptr_t)memory, box, box, whole, NULL, PART_TO_ARRAY);
+    copy_array(layout, part, (void*)(uintptr_t)memory, box, whole, NULL, PART_TO_ARRAY);
 }
 
 void homing_scatter(const homing_layout* layout, int part, void* memory, const void* whole) {
     range box[HOMING_RANK_MAX];
     if (owns_nothing(layout, part)) return;
     whole_box(layout, box);
-    copy_array(layout, part, memory, box, box, (char*)(uintptr_t)whole, NULL, ARRAY_TO_PART);
+    copy_array(layout, part, memory, box, (char*)(uintptr_t)whole, NULL, ARRAY_TO_PART);
 }
 
 /* --- C's parts ----------------------------------------------------------------------------------------- */
@@ -779,60 +820,238 @@ typedef struct exchange {
     int push;                   /* the sender is the one that wrote, not the owner */
 } exchange;
 
-/* What `part` touches of box `b`; 0 when that is nothing. */
-static int touched(const exchange* x, int part, int b, range* box) {
-    if (x->fixed) {
-        memcpy(box, x->fixed, (size_t)x->layout->rank * sizeof *box);
-        return 1;
+/* Indices in ascending order, as ranges with the number of indices before each; nearly always one range. */
+typedef struct index_range {
+    range indices;
+    long before;
+} index_range;
+typedef struct index_set {
+    int count, capacity;
+    long elements;
+    index_range one;
+    index_range* more; /* instead of `one`, when there are several */
+} index_set;
+
+static index_range* ranges_of(index_set* set) { return set->more ? set->more : &set->one; }
+
+/* Adds low..high; what the set has of it is left out. Calls come in ascending order of both ends. */
+static void add_indices(index_set* set, long low, long high) {
+    index_range* last = set->count ? &ranges_of(set)[set->count - 1] : NULL;
+    if (last && low <= last->indices.high) low = last->indices.high + 1;
+    if (low > high) return;
+    if (last && low == last->indices.high + 1) {
+        last->indices.high = high;
+    } else {
+        if (set->count == 1 && !set->more) {
+            set->capacity = 16;
+            set->more = need(malloc((size_t)set->capacity * sizeof *set->more));
+            set->more[0] = set->one;
+        } else if (set->count == set->capacity && set->more) {
+            set->capacity *= 2;
+            set->more = need(realloc(set->more, (size_t)set->capacity * sizeof *set->more));
+        }
+        const index_range added = {{low, high}, set->elements};
+        ranges_of(set)[set->count++] = added;
     }
-    for (int i = 0; i < x->layout->rank; i++) {
-        const homing_extent* e = &x->boxes[b * x->layout->rank + i];
-        range loop = {e->first, e->last};
-        if (e->follow) {
-            range own = own_range(x->home, part, (int)e->follow - 1);
+    set->elements += high - low + 1;
+}
+
+/* How many of the set's indices come before one of them. */
+static long rank_in(index_set* set, long index) {
+    const index_range* ranges = ranges_of(set);
+    int low = 0, high = set->count - 1;
+    while (low < high) {
+        const int middle = (low + high + 1) / 2;
+        if (ranges[middle].indices.low <= index)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return ranges[low].before + (index - ranges[low].indices.low);
+}
+
+static int same_indices(index_set* a, index_set* b) {
+    return a->count == b->count && a->elements == b->elements &&
+           memcmp(ranges_of(a), ranges_of(b), (size_t)a->count * sizeof(index_range)) == 0;
+}
+
+/* Indices that follow each other in memory: the first, where it lies in the part's memory (from 0), where it
+ * stands among those that are sent, and how many. */
+typedef struct run {
+    long index, place, rank, count;
+} run;
+typedef struct runs {
+    int count, capacity;
+    run* list;
+} runs;
+
+static void add_run(runs* all, run added) {
+    if (all->count == all->capacity) {
+        all->capacity = all->capacity ? 2 * all->capacity : 4;
+        all->list = need(realloc(all->list, (size_t)all->capacity * sizeof *all->list));
+    }
+    all->list[all->count++] = added;
+}
+
+/* Which of the indices that a part touches. A part that touches its own elements has them where they are,
+ * unless (CYCLIC) they lie in the shadow of another of its blocks, too. */
+typedef enum choice { ALL_INDICES, AT_HOME, IN_SHADOW } choice;
+
+/* What one part touches of one dimension of a box, block after block: for a loop over a CYCLIC home the
+ * neighbourhood of each of its blocks, otherwise one range. */
+typedef struct touch {
+    const exchange* x;
+    int part, box, i;
+    long next;     /* CYCLIC home: where the next block is looked for */
+    int done;      /* otherwise: the one range was there */
+    range indices; /* the found ones */
+    long round;    /* of the array's block in whose neighbourhood they lie */
+} touch;
+
+static int next_touch(touch* t) {
+    const homing_dimension* d = &t->x->layout->dimension[t->i];
+    const range all = {d->lower, d->upper};
+    if (t->x->fixed) {
+        t->indices = t->x->fixed[t->i];
+        return !t->done++ && t->indices.low <= t->indices.high;
+    }
+    const homing_extent* e = &t->x->boxes[t->box * t->x->layout->rank + t->i];
+    range loop = {e->first, e->last};
+    const int follow = (int)e->follow - 1;
+    const homing_layout* home = t->x->home;
+    if (follow < 0 || home->dimension[follow].kind != HOMING_CYCLIC) {
+        if (t->done++) return 0;
+        if (follow >= 0) {
+            range own = own_range(home, t->part, follow);
             own.low -= e->home;
             own.high -= e->home;
             loop = overlap(loop, own);
         }
         if (loop.low > loop.high) return 0;
-        box[i].low = loop.low + e->low;
-        box[i].high = loop.high + e->high;
-        const range all = {x->layout->dimension[i].lower, x->layout->dimension[i].upper};
-        box[i] = overlap(box[i], all);
-        if (box[i].low > box[i].high) return 0;
+        const range reached = {loop.low + e->low, loop.high + e->high};
+        t->indices = overlap(reached, all);
+        return t->indices.low <= t->indices.high;
     }
+    const homing_dimension* h = &home->dimension[follow];
+    const range inside = {loop.low + e->home > h->lower ? loop.low + e->home : h->lower,
+                          loop.high + e->home < h->upper ? loop.high + e->home : h->upper};
+    if (!t->done++) t->next = inside.low;
+    while (t->next <= inside.high) {
+        const long begin = homing_next(home, t->part, follow, t->next);
+        if (begin > inside.high) return 0;
+        long end = dealt_out(h) ? homing_block_end(home, t->part, follow, begin) : inside.high;
+        if (end > inside.high) end = inside.high;
+        t->next = end + 1;
+        t->round = round_of(h, template_position(h, begin));
+        const range reached = {begin - e->home + e->low, end - e->home + e->high};
+        t->indices = overlap(reached, all);
+        if (t->indices.low <= t->indices.high) return 1;
+    }
+    return 0;
+}
+
+/* The next range of indices from `index` to `high` that `owner` owns and that follow each other in its
+ * memory.
+ */
+static int next_owned(const homing_layout* layout, int owner, int i, long index, long high, range* found) {
+    const homing_dimension* d = &layout->dimension[i];
+    if (owner >= layout->parts || index > high) return 0;
+    if (d->kind != HOMING_CYCLIC) {
+        const range wanted = {index, high};
+        *found = overlap(wanted, own_range(layout, owner, i));
+        return found->low <= found->high;
+    }
+    found->low = homing_next(layout, owner, i, index);
+    if (found->low > high || found->low > d->upper) return 0;
+    found->high = dealt_out(d) ? homing_block_end(layout, owner, i, found->low) : d->upper;
+    if (found->high > high) found->high = high;
     return 1;
 }
 
-/* The part of `box` that `owner` owns; 0 when that is nothing. CYCLIC dimensions stay as they are, and are
- * sorted out element by element. */
-static int owned_inside(const homing_layout* layout, int owner, range* box, size_t* bytes) {
-    if (owner >= layout->parts) return 0;
-    size_t count = layout->element;
-    for (int i = 0; i < layout->rank; i++) {
-        if (layout->dimension[i].kind == HOMING_CYCLIC) {
-            size_t inside = 0;
-            long index = homing_next(layout, owner, i, box[i].low);
-            while (index <= box[i].high) {
-                inside++;
-                if (index == box[i].high) break;
-                index = homing_next(layout, owner, i, index + 1);
+/* Is the range in the toucher's memory as its own elements, and not as the shadow of another of its blocks?
+ */
+static int at_home(const touch* t, int owner, long index) {
+    const homing_layout* layout = t->x->layout;
+    const homing_dimension* d = &layout->dimension[t->i];
+    return t->part == owner && (!dealt_out(d) || t->round == round_of(d, template_position(d, index)));
+}
+
+static int chosen(const touch* t, int owner, long index, choice which) {
+    return which == ALL_INDICES || at_home(t, owner, index) == (which == AT_HOME);
+}
+
+/* The indices of a dimension that `toucher` touches and `owner` owns. */
+static index_set shared_indices(const exchange* x, int toucher, int owner, int b, int i, choice which) {
+    index_set set = {0, 0, 0, {{0, -1}, 0}, NULL};
+    touch t = {x, toucher, b, i, 0, 0, {0, -1}, 0};
+    range owned;
+    while (next_touch(&t))
+        for (long at = t.indices.low; next_owned(x->layout, owner, i, at, t.indices.high, &owned);
+             at = owned.high + 1)
+            if (chosen(&t, owner, owned.low, which)) add_indices(&set, owned.low, owned.high);
+    return set;
+}
+
+/* Where those indices lie in the toucher's memory. Ends the program where they would lie outside. */
+static runs toucher_runs(const exchange* x, int toucher, int owner, int b, int i, choice which,
+                         index_set* set) {
+    const homing_layout* layout = x->layout;
+    const homing_dimension* d = &layout->dimension[i];
+    runs all = {0, 0, NULL};
+    touch t = {x, toucher, b, i, 0, 0, {0, -1}, 0};
+    range owned;
+    const range stored = x->fixed ? x->fixed[i] : stored_range(layout, toucher, i);
+    while (next_touch(&t))
+        for (long at = t.indices.low; next_owned(layout, owner, i, at, t.indices.high, &owned);
+             at = owned.high + 1) {
+            if (!chosen(&t, owner, owned.low, which)) continue;
+            run found = {owned.low, owned.low - stored.low, rank_in(set, owned.low),
+                         owned.high - owned.low + 1};
+            int inside = owned.low >= stored.low && owned.high <= stored.high;
+            if (!x->fixed && d->kind == HOMING_CYCLIC) {
+                inside = 1;
+                found.place = owned.low - d->lower;
+                if (dealt_out(d)) {
+                    const long begin = block_place(layout, toucher, i, t.round, owned.low);
+                    const long in_block = begin - t.round * block_width(d);
+                    inside = in_block >= 0 && in_block + found.count <= block_width(d);
+                    found.place = begin - first_place(layout, toucher, i);
+                }
             }
-            count *= inside;
-        } else {
-            box[i] = overlap(box[i], own_range(layout, owner, i));
-            count *= box[i].low > box[i].high ? 0 : (size_t)(box[i].high - box[i].low + 1);
+            if (!inside)
+                fail("array '%s', dimension %d: part %d needs %ld to %ld, which its shadow does not reach: "
+                     "declare a wider SHADOW",
+                     layout->name, i + 1, toucher, owned.low, owned.high);
+            add_run(&all, found);
         }
-        if (count == 0) return 0;
+    return all;
+}
+
+/* Where they lie in the owner's. */
+static runs owner_runs(const homing_layout* layout, int owner, int i, index_set* set) {
+    const homing_dimension* d = &layout->dimension[i];
+    runs all = {0, 0, NULL};
+    const long low = d->kind == HOMING_CYCLIC ? 0 : stored_range(layout, owner, i).low;
+    for (int each = 0; each < set->count; each++) {
+        const index_range* r = &ranges_of(set)[each];
+        range owned;
+        for (long at = r->indices.low; next_owned(layout, owner, i, at, r->indices.high, &owned);
+             at = owned.high + 1) {
+            const run found = {owned.low,
+                               d->kind == HOMING_CYCLIC ? local_position(layout, owner, i, owned.low)
+                                                        : owned.low - low,
+                               r->before + (owned.low - r->indices.low), owned.high - owned.low + 1};
+            add_run(&all, found);
+        }
     }
-    *bytes = count;
-    return 1;
+    return all;
 }
 
 /* One contiguous piece of a sender's buffer. */
 typedef struct piece {
     int box, receiver;
-    range elements[HOMING_RANK_MAX];
+    int shadow_from; /* to the sender itself: the first dimension in which the elements lie in a shadow */
+    index_set indices[HOMING_RANK_MAX];
     size_t offset, bytes;
     int again; /* the same elements as an earlier piece: they are in the buffer once */
 } piece;
@@ -843,35 +1062,133 @@ typedef struct pieces {
     size_t bytes;
 } pieces;
 
-/* What `sender` puts into its buffer. A box that several receivers need is there once. */
-static void sender_pieces(const exchange* x, int sender, pieces* all) {
+static void free_piece(const homing_layout* layout, piece* p) {
+    for (int i = 0; i < layout->rank; i++)
+        free(p->indices[i].more);
+}
+
+static void free_pieces(const exchange* x, pieces* all) {
+    for (int at = 0; at < all->count; at++)
+        free_piece(x->layout, &all->list[at]);
+    free(all->list);
+}
+
+static choice choice_of(const piece* p, int sender, int fixed, int i) {
+    if (fixed || p->receiver != sender || i > p->shadow_from) return ALL_INDICES;
+    return i < p->shadow_from ? AT_HOME : IN_SHADOW;
+}
+
+/* The elements of a piece, of which box, receiver and shadow_from are known; 0 when there are none. */
+static int fill_piece(const exchange* x, int sender, piece* p) {
     const homing_layout* layout = x->layout;
-    all->list = need(malloc(sizeof(piece) * (size_t)x->count * (size_t)process.parts));
-    all->count = 0;
-    all->bytes = 0;
+    const int toucher = x->push ? sender : p->receiver, owner = x->push ? p->receiver : sender;
+    p->bytes = layout->element;
+    for (int i = 0; i < layout->rank; i++)
+        p->indices[i].more = NULL;
+    for (int i = 0; i < layout->rank; i++) {
+        p->indices[i] =
+            shared_indices(x, toucher, owner, p->box, i, choice_of(p, sender, x->fixed != NULL, i));
+        p->bytes *= (size_t)p->indices[i].elements;
+        if (p->bytes == 0) {
+            free_piece(layout, p);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Does a loop over a CYCLIC dimension touch this one? Then a part may need its own elements elsewhere. */
+static int in_own_shadow(const exchange* x, int b, int i) {
+    if (x->fixed) return 0;
+    const homing_extent* e = &x->boxes[b * x->layout->rank + i];
+    return e->follow && dealt_out(&x->layout->dimension[i]);
+}
+
+/* What `sender` puts into its buffer. A box that several receivers need is there once. */
+static pieces sender_pieces(const exchange* x, int sender) {
+    const homing_layout* layout = x->layout;
+    pieces all = {NULL, 0, 0};
+    all.list = need(malloc(sizeof(piece) * (size_t)x->count * (size_t)(process.parts + layout->rank)));
     for (int b = 0; b < x->count; b++) {
-        const int first_of_box = all->count;
+        const int first_of_box = all.count;
         for (int receiver = 0; receiver < process.parts; receiver++) {
-            piece* p = &all->list[all->count];
-            if (receiver == sender && !x->fixed) continue;
-            if (!touched(x, x->push ? sender : receiver, b, p->elements)) continue;
-            if (!owned_inside(layout, x->push ? receiver : sender, p->elements, &p->bytes)) continue;
-            p->box = b;
-            p->receiver = receiver;
-            p->offset = all->bytes;
-            p->again = 0;
-            for (int earlier = first_of_box; earlier < all->count && !x->push; earlier++) {
-                const piece* e = &all->list[earlier];
-                if (memcmp(e->elements, p->elements, (size_t)layout->rank * sizeof(range)) == 0) {
+            const int self = receiver == sender && !x->fixed;
+            for (int i = 0; i < (self ? layout->rank : 1); i++) {
+                piece* p = &all.list[all.count];
+                if (self && !in_own_shadow(x, b, i)) continue;
+                p->box = b;
+                p->receiver = receiver;
+                p->shadow_from = i;
+                if (!fill_piece(x, sender, p)) continue;
+                p->offset = all.bytes;
+                p->again = 0;
+                for (int earlier = first_of_box; earlier < all.count && !x->push; earlier++) {
+                    piece* e = &all.list[earlier];
+                    int same = x->fixed || (e->receiver == sender) == self;
+                    for (int j = 0; j < layout->rank && same; j++)
+                        same = same_indices(&e->indices[j], &p->indices[j]);
+                    if (!same) continue;
                     p->offset = e->offset;
                     p->again = 1;
                     break;
                 }
+                if (!p->again) all.bytes += (p->bytes + 15) & ~(size_t)15;
+                all.count++;
             }
-            if (!p->again) all->bytes += (p->bytes + 15) & ~(size_t)15;
-            all->count++;
         }
     }
+    return all;
+}
+
+/* A part's memory and a piece of a buffer, run by run. */
+typedef struct transfer {
+    const homing_layout* layout;
+    runs runs[HOMING_RANK_MAX];
+    size_t stride[HOMING_RANK_MAX], packed_stride[HOMING_RANK_MAX];
+    int to_buffer;
+} transfer;
+
+static void transfer_dimension(const transfer* t, int depth, char* memory, char* packed) {
+    const int i = dimension_at(t->layout, depth);
+    for (int each = 0; each < t->runs[i].count; each++) {
+        const run* r = &t->runs[i].list[each];
+        char* from = memory + (size_t)r->place * t->stride[i];
+        char* to = packed + (size_t)r->rank * t->packed_stride[i];
+        if (depth == 0) {
+            const size_t bytes = (size_t)r->count * t->layout->element;
+            memcpy(t->to_buffer ? to : from, t->to_buffer ? from : to, bytes);
+            continue;
+        }
+        for (long step = 0; step < r->count; step++)
+            transfer_dimension(t, depth - 1, from + (size_t)step * t->stride[i],
+                               to + (size_t)step * t->packed_stride[i]);
+    }
+}
+
+/* The sender's side (to_buffer) or the receiver's of a piece. */
+static void move_piece(const exchange* x, int sender, piece* p, void* memory, char* packed, int to_buffer) {
+    const homing_layout* layout = x->layout;
+    const int toucher = x->push ? sender : p->receiver, owner = x->push ? p->receiver : sender;
+    const int touching = x->push == to_buffer; /* is this side the toucher's? */
+    const int part = touching ? toucher : owner;
+    transfer t;
+    t.layout = layout;
+    t.to_buffer = to_buffer;
+    range stored[HOMING_RANK_MAX];
+    size_t packed_bytes = layout->element;
+    for (int depth = 0; depth < layout->rank; depth++) {
+        const int i = dimension_at(layout, depth);
+        stored[i] = touching && x->fixed ? x->fixed[i] : stored_range(layout, part, i);
+        t.packed_stride[i] = packed_bytes;
+        packed_bytes *= (size_t)p->indices[i].elements;
+        const choice which = choice_of(p, sender, x->fixed != NULL, i);
+        t.runs[i] = touching ? toucher_runs(x, toucher, owner, p->box, i, which, &p->indices[i])
+                             : owner_runs(layout, owner, i, &p->indices[i]);
+    }
+    strides(layout, stored, t.stride);
+    transfer_dimension(&t, layout->rank - 1, memory, packed);
+    for (int i = 0; i < layout->rank; i++)
+        free(t.runs[i].list);
 }
 
 static char* buffer_of(int part, int turn, size_t bytes) {
@@ -885,17 +1202,6 @@ static char* buffer_of(int part, int turn, size_t bytes) {
     return buffer->data;
 }
 
-static void check_stored(const exchange* x, int part, const range* box) {
-    for (int i = 0; i < x->layout->rank; i++) {
-        if (x->layout->dimension[i].kind == HOMING_CYCLIC) continue;
-        const range stored = stored_range(x->layout, part, i);
-        if (box[i].low < stored.low || box[i].high > stored.high)
-            fail("array '%s', dimension %d: part %d needs %ld to %ld and its shadow ends at %ld and %ld: "
-                 "declare a wider SHADOW",
-                 x->layout->name, i + 1, part, box[i].low, box[i].high, stored.low, stored.high);
-    }
-}
-
 #ifdef HOMING_MPI
 /* Mirrors the pieces of other ranks' buffers that parts of this rank need. */
 static void mirror(const exchange* x, int turn) {
@@ -903,8 +1209,7 @@ static void mirror(const exchange* x, int turn) {
     MPI_Request* requests = need(malloc(sizeof *requests * (size_t)capacity));
     for (int sender = 0; sender < process.parts; sender++) {
         const int from = sender / process.threads;
-        pieces all;
-        sender_pieces(x, sender, &all);
+        pieces all = sender_pieces(x, sender);
         char* buffer = all.count ? buffer_of(sender, turn, all.bytes) : NULL;
         for (int at = 0; at < all.count; at++) {
             const piece* p = &all.list[at];
@@ -930,7 +1235,7 @@ static void mirror(const exchange* x, int turn) {
                           &requests[pending++]);
             }
         }
-        free(all.list);
+        free_pieces(x, &all);
     }
     MPI_Waitall(pending, requests, MPI_STATUSES_IGNORE);
     free(requests);
@@ -941,20 +1246,17 @@ static void mirror(const exchange* x, int turn) {
 static int publish(const exchange* x, int part, const void* memory) {
     part_state* state = &process.state[part];
     const int turn = (int)(state->exchanges++ & 1);
-    pieces all;
-    sender_pieces(x, part, &all);
+    pieces all = sender_pieces(x, part);
     if (all.count) {
         char* buffer = buffer_of(part, turn, all.bytes);
         for (int at = 0; at < all.count; at++) {
-            const piece* p = &all.list[at];
+            piece* p = &all.list[at];
             if (p->again) continue;
-            if (x->push) check_stored(x, part, p->elements);
-            copy_packed(x->layout, part, (void*)(uintptr_t)memory, p->elements, buffer + p->offset,
-                        PART_TO_PACKED, !x->push);
-            state->bytes += (long)p->bytes;
+            move_piece(x, part, p, (void*)(uintptr_t)memory, buffer + p->offset, 1);
+            if (p->receiver != part || x->fixed) state->bytes += (long)p->bytes;
         }
     }
-    free(all.list);
+    free_pieces(x, &all);
     barrier();
 #ifdef HOMING_MPI
     if (process.ranks > 1) {
@@ -965,33 +1267,34 @@ static int publish(const exchange* x, int part, const void* memory) {
     return turn;
 }
 
-/* Takes the pieces that `part` receives: into its shadow, its own elements, or (broadcast) into `target`. */
-static void receive(const exchange* x, int part, int turn, void* memory, char* target) {
-    const homing_layout* layout = x->layout;
+/* Does `part` receive anything from `sender`? */
+static int receives(const exchange* x, int sender, int part) {
+    const int self = sender == part && !x->fixed;
+    for (int b = 0; b < x->count; b++)
+        for (int i = 0; i < (self ? x->layout->rank : 1); i++) {
+            piece p;
+            if (self && !in_own_shadow(x, b, i)) continue;
+            p.box = b;
+            p.receiver = part;
+            p.shadow_from = i;
+            if (!fill_piece(x, sender, &p)) continue;
+            free_piece(x->layout, &p);
+            return 1;
+        }
+    return 0;
+}
+
+/* Takes the pieces that `part` receives: into its shadow, its own elements, or (broadcast) the target. */
+static void receive(const exchange* x, int part, int turn, void* memory) {
     for (int sender = 0; sender < process.parts; sender++) {
-        if (sender == part && !x->fixed) continue;
-        int any = 0;
-        for (int b = 0; b < x->count && !any; b++) {
-            range box[HOMING_RANK_MAX];
-            size_t bytes;
-            any = touched(x, x->push ? sender : part, b, box) &&
-                  owned_inside(layout, x->push ? part : sender, box, &bytes);
-        }
-        if (!any) continue;
-        pieces all;
-        sender_pieces(x, sender, &all);
+        if (!receives(x, sender, part)) continue;
+        pieces all = sender_pieces(x, sender);
         for (int at = 0; at < all.count; at++) {
-            const piece* p = &all.list[at];
-            if (p->receiver != part) continue;
-            char* from = process.state[sender].buffer[turn].data + p->offset;
-            if (x->fixed) {
-                copy_array(layout, sender, NULL, x->fixed, x->fixed, target, from, PACKED_TO_ARRAY);
-            } else {
-                if (!x->push) check_stored(x, part, p->elements);
-                copy_packed(layout, part, memory, p->elements, from, PACKED_TO_PART, x->push);
-            }
+            piece* p = &all.list[at];
+            if (p->receiver == part)
+                move_piece(x, sender, p, memory, process.state[sender].buffer[turn].data + p->offset, 0);
         }
-        free(all.list);
+        free_pieces(x, &all);
     }
 }
 
@@ -1004,14 +1307,14 @@ void homing_fetch(homing_layout* layout, const homing_layout* home, int part, vo
                   const homing_extent* boxes) {
     const exchange x = {layout, home, count, boxes, NULL, 0};
     memory = memory_of(layout, part, memory);
-    receive(&x, part, publish(&x, part, memory), memory, NULL);
+    receive(&x, part, publish(&x, part, memory), memory);
 }
 
 void homing_push(homing_layout* layout, const homing_layout* home, int part, void* memory, int count,
                  const homing_extent* boxes) {
     const exchange x = {layout, home, count, boxes, NULL, 1};
     memory = memory_of(layout, part, memory);
-    receive(&x, part, publish(&x, part, memory), memory, NULL);
+    receive(&x, part, publish(&x, part, memory), memory);
 }
 
 void homing_broadcast(homing_layout* layout, int part, const void* memory, const long* low, const long* high,
@@ -1026,10 +1329,33 @@ void homing_broadcast(homing_layout* layout, int part, const void* memory, const
         box[i].high = high[i];
     }
     const exchange x = {layout, layout, 1, NULL, box, 0};
-    receive(&x, part, publish(&x, part, memory_of(layout, part, memory)), NULL, target);
+    receive(&x, part, publish(&x, part, memory_of(layout, part, memory)), target);
 }
 
 /* --- between ranks, in serial code -------------------------------------------------------------------- */
+
+#ifdef HOMING_MPI
+/* Bytes of the elements that a part owns. */
+static size_t own_bytes(const homing_layout* layout, int part) {
+    size_t bytes = part < layout->parts ? layout->element : 0;
+    for (int i = 0; i < layout->rank && bytes > 0; i++) {
+        const homing_dimension* d = &layout->dimension[i];
+        long count = 0;
+        if (d->kind == HOMING_CYCLIC) {
+            for (long at = homing_next(layout, part, i, d->lower); at <= d->upper;) {
+                const long end = homing_smaller(homing_block_end(layout, part, i, at), d->upper);
+                count += end - at + 1;
+                at = homing_next(layout, part, i, end + 1);
+            }
+        } else {
+            const range own = own_range(layout, part, i);
+            count = own.high - own.low + 1;
+        }
+        bytes *= (size_t)count;
+    }
+    return bytes;
+}
+#endif
 
 void homing_share(const homing_layout* layout, void* whole) {
 #ifdef HOMING_MPI
@@ -1037,20 +1363,19 @@ void homing_share(const homing_layout* layout, void* whole) {
     range box[HOMING_RANK_MAX];
     for (int part = 0; part < process.parts; part++) {
         const int from = part / process.threads;
-        size_t bytes;
         whole_box(layout, box);
-        if (!owned_inside(layout, part, box, &bytes)) continue;
-        whole_box(layout, box);
+        const size_t bytes = own_bytes(layout, part);
+        if (bytes == 0) continue;
         if (bytes > INT32_MAX)
             fail("array '%s': a part of %zu bytes is too large for one message", layout->name, bytes);
         char* packed = need(malloc(bytes));
         if (from == process.rank) {
             process.messages += process.ranks - 1;
             process.message_bytes += (long)bytes * (process.ranks - 1);
-            copy_array(layout, part, NULL, box, box, whole, packed, ARRAY_TO_PACKED);
+            copy_array(layout, part, NULL, box, whole, packed, ARRAY_TO_PACKED);
         }
         MPI_Bcast(packed, (int)bytes, MPI_BYTE, from, MPI_COMM_WORLD);
-        if (from != process.rank) copy_array(layout, part, NULL, box, box, whole, packed, PACKED_TO_ARRAY);
+        if (from != process.rank) copy_array(layout, part, NULL, box, whole, packed, PACKED_TO_ARRAY);
         free(packed);
     }
 #else

@@ -8,7 +8,8 @@ module homing_parts
   public :: homing_start, homing_rank, homing_threads, homing_part_count, homing_first_part, homing_last_part, homing_part
   public :: homing_layout_create, homing_layout_free, homing_lower, homing_upper, homing_template_lower
   public :: homing_template_upper, homing_together, homing_same_bounds, homing_low, homing_high, homing_own_low
-  public :: homing_own_high, homing_next, homing_stride, homing_block_end, homing_local, homing_owns, homing_clear
+  public :: homing_own_high, homing_next, homing_stride, homing_block_end, homing_local, homing_owns, homing_clear, &
+      & homing_local_stride
   public :: homing_fetch, homing_push, homing_broadcast, homing_collect, homing_scatter, homing_share, homing_reduce
   public :: homing_share_value, homing_place
 
@@ -96,6 +97,11 @@ module homing_parts
       integer(homing_long), intent(in), value :: index
     end function
     pure integer(homing_long) function homing_stride(layout, dimension) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), intent(in), value :: layout
+      integer(c_int), intent(in), value :: dimension
+    end function
+    pure integer(homing_long) function homing_local_stride(layout, dimension) bind(c)
       import :: homing_handle, c_int, homing_long
       type(homing_handle), intent(in), value :: layout
       integer(c_int), intent(in), value :: dimension

@@ -90,6 +90,9 @@ long homing_stride(const homing_layout* layout, int dimension);
 long homing_block_end(const homing_layout* layout, int part, int dimension, long index);
 /* CYCLIC: the local position of an index that the part owns. Elsewhere the index itself. */
 long homing_local(const homing_layout* layout, int part, int dimension, long index);
+/* CYCLIC(1): from one of a part's indices to its next one, in local positions: between them lie shadows. A
+ * neighbour's local position is the index's own plus their distance. */
+long homing_local_stride(const homing_layout* layout, int dimension);
 /* Does the part own this index? dimension by dimension: an element is owned where all of them are. */
 int homing_owns(const homing_layout* layout, int part, int dimension, long index);
 
