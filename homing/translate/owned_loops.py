@@ -14,6 +14,7 @@ from homing.translate.affine import affine, shifted
 from homing.translate.arrays import Array
 from homing.translate.boxes import Box, Follow, Site
 from homing.translate.communication import Communication
+from homing.translate.order import Nest, any_order, disorders
 from homing.translate.positions import Problem
 from homing.translate.reference_text import reference_subscripts
 from homing.translate.routine import written_in
@@ -23,9 +24,9 @@ from homing.translate.tree import (
     Construct,
     Loop,
     Node,
+    Reference,
     Statement,
     Subscript,
-    statements,
     walk,
 )
 from homing.translate.writer import Local, Region
@@ -59,14 +60,13 @@ class OwnedLoops(Communication):
         nest = [n for n in walk([loop]) if isinstance(n, Loop)]
         varying = written_in(loop) | frozenset(n.variable for n in nest if n.variable)
         varying -= frozenset(self.arrays)
-        if loop.variable not in follows and not self._inner_only(loop, follows, region):
-            return [], []
         fetches: list[Box] = []
         pushes: list[Box] = []
         broadcasts: list[Site] = []
         locals_: dict[tuple[str, Array, int, int], str] = {}
         for site in sites:
             self._classify(site, follows, varying, nest, fetches, pushes, broadcasts, locals_, region)
+        self._in_order(construct, loop, follows, region)
         if len(self.problems) > problems:
             return [], []
         before: list[str] = []
@@ -89,26 +89,26 @@ class OwnedLoops(Communication):
         self._explain_loop(loop, array, follows)
         return before, behind
 
-    def _inner_only(self, loop: Loop, follows: dict[str, Follow], region: Region) -> bool:
-        """The distributed dimensions go with loops inside the one that OpenMP shares out: then every part
-        runs all
-        iterations of that one, and its own ones of the others. Is that the same?"""
-        own = [n for n in walk([loop]) if isinstance(n, Loop) and n.variable in follows]
-        for statement in statements([loop]):
-            if any(inner.begin <= statement.begin < inner.end for inner in own):
-                continue
-            for reference in statement.references:
-                writes = reference.access in (Access.WRITE, Access.UPDATE)
-                reduced = any(reference.name == name for _, name in region.reductions)
-                hidden = reference.name in region.private or self.writer.is_private(loop, reference)
-                if writes and (reduced or not hidden):
-                    self.wrong(
-                        reference.begin,
-                        reference.end,
-                        f"would be done once by each part: iterations of '{loop.variable}' have no owner",
-                    )
-                    return False
-        return True
+    def _in_order(self, construct: Construct, loop: Loop, follows: dict[str, Follow], region: Region) -> None:
+        """Is the loop the same when the parts run their own iterations of those inside it?"""
+        places = self.routine.places
+
+        def hidden(reference: Reference) -> bool:
+            private = reference.name in region.private or self.writer.is_private(loop, reference)
+            # Distributed arrays are looked at by themselves.
+            return private or reference.name in self.arrays
+
+        nest = Nest(
+            loop,
+            follows,
+            any_order(construct, loop),
+            frozenset(self.arrays),
+            frozenset(name for _, name in region.reductions),
+            hidden,
+            lambda name: places.get(name, []),
+        )
+        for disorder in disorders(nest):
+            self.wrong(disorder.begin, disorder.end, disorder.reason)
 
     def _explain_loop(self, loop: Loop, array: Array, follows: dict[str, Follow]) -> None:
         homes = ", ".join(

@@ -29,6 +29,7 @@ def fortran(folder: Path, declarations: str, body: str, target: str = "spmd") ->
     return translate([str(path)], Options(target))
 
 
+ROWS = "!$homing distribute (block, *) :: b"
 LOOP = "!$omp parallel do private(i)\n do j = 1, n\n  do i = 1, n\n   {}\n  end do\n end do\n"
 REFUSED = [
     ("", LOOP.format("a(i, 2*j) = 0"), "not a loop's index plus a number"),
@@ -59,6 +60,21 @@ REFUSED = [
         "CRITICAL",
     ),
     ("", LOOP.format("a(i, 3) = 0; b(i, j) = a(i, j)"), "same owner's element"),
+    (ROWS, LOOP.format("b(i, j) = b(i - 1, j)"), "over 'i' may need what an earlier one wrote"),
+    (ROWS, LOOP.format("b(i, j) = b(1, j)"), "over 'i' may need what an earlier one wrote"),
+    (ROWS, LOOP.format("s = s + b(i, j); b(i, j) = s"), "leaves a value in 's' for the next one"),
+    (
+        ROWS,
+        LOOP.format("b(i, j) = 0; s = i\n  end do\n  do k = 1, 2\n   index(k) = int(s)"),
+        "comes behind the loop",
+    ),
+    (
+        ROWS,
+        LOOP.format("b(i, j) = 0\n  end do\n  do k = 1, 2\n   index(k) = j"),
+        "would be done by each part",
+    ),
+    (ROWS, LOOP.format("b(i, j) = 0\n  end do\n  do k = 1, 2\n   print *, k"), "would be done by each part"),
+    (ROWS, LOOP.format("b(i, j) = 0\n   if (i > 3) exit"), "leaves the loop over 'i'"),
     ("", "!$homing on home(a(1, j))\n do j = 1, n\n  b(1, j) = 0\n end do\n a(1,1) = 0\n", None),
 ]
 
