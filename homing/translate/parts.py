@@ -12,12 +12,12 @@ import re
 from collections.abc import Sequence
 
 from homing.translate import directives as d
-from homing.translate.arrays import Array
 from homing.translate.boxes import Site
 from homing.translate.openmp import reductions_of
 from homing.translate.positions import Problem
 from homing.translate.routine import Fresh, written_in
-from homing.translate.single_owner import SingleOwner, loop_variables
+from homing.translate.serial_code import SerialCode
+from homing.translate.single_owner import loop_variables
 from homing.translate.tree import (
     Access,
     Branch,
@@ -33,10 +33,8 @@ from homing.translate.tree import (
 )
 from homing.translate.writer import Region
 
-_REGION_DIRECTIVES = frozenset({"barrier", "single", "master", "masked", "critical", "flush", "atomic"})
 
-
-class Parts(SingleOwner):
+class Parts(SerialCode):
     """One routine's translation: serial code, regions and what stands in them."""
 
     # --- the routine --------------------------------------------------------------------------------
@@ -103,162 +101,6 @@ class Parts(SingleOwner):
                         self.wrong(statement.begin, statement.end, "jumps out of a parallel region")
                 elif statement.jump in ("exit", "break") and len(inner) <= 1 and node.worksharing:
                     self.wrong(statement.begin, statement.end, "leaves a loop that is shared out")
-
-    def _parallel_inside(self, node: Node) -> bool:
-        """Does the node hold something that must be translated itself, so that it cannot be wrapped whole?"""
-        for inner in walk([node]):
-            if isinstance(inner, Construct):
-                return True
-            if isinstance(inner, Executable):
-                return True
-            if isinstance(inner, Statement) and (self._lifetime(inner) or self._passes(inner)):
-                return True
-        return False
-
-    # --- serial code --------------------------------------------------------------------------------
-
-    def in_serial(self, nodes: Sequence[Node]) -> None:
-        """Statements outside parallel regions: runs of those that touch distributed arrays are wrapped."""
-        run: list[Node] = []
-        last_touch = -1
-
-        def flush() -> None:
-            nonlocal run, last_touch
-            if last_touch >= 0:
-                self._wrap(run[: last_touch + 1])
-            run, last_touch = [], -1
-
-        for node in nodes:
-            if self._parallel_inside(node):
-                flush()
-                self._serial_node(node)
-                continue
-            touches = self.touched([node])
-            leaves = isinstance(node, Statement) and node.kind is Kind.JUMP
-            if leaves and not touches:
-                flush()
-                continue
-            if touches or run:
-                run.append(node)
-                if touches:
-                    last_touch = len(run) - 1
-        flush()
-
-    def _serial_node(self, node: Node) -> None:
-        if isinstance(node, Construct):
-            if node.parallel:
-                self.region(node)
-            elif self.touched([node]):
-                if node.worksharing or node.directive.name in _REGION_DIRECTIVES:
-                    # An orphaned construct in a routine that is called serially, with a team of one.
-                    self.wrong(
-                        node.directive.begin,
-                        node.directive.end,
-                        "outside of a parallel region, as far as the files given show: pass the "
-                        "arrays on as arguments",
-                    )
-                else:
-                    self.wrong(
-                        node.directive.begin, node.directive.end, "not supported with distributed arrays"
-                    )
-            return
-        if isinstance(node, Loop):
-            self._no_touch(node.head, "a loop's bounds")
-            self.in_serial(node.body)
-        elif isinstance(node, Branch):
-            for head, body in node.arms:
-                if any(r.name in self.arrays for r in head.references):
-                    self.wrong(
-                        head.begin,
-                        head.end,
-                        "a distributed array decides about parallel code: read it into a variable before",
-                    )
-                self.in_serial(body)
-        elif isinstance(node, Executable):
-            if isinstance(node.directive, d.Redistribute):
-                self.redistribute(node)
-        elif self._lifetime(node):
-            self.writer.lifetime(
-                node, [self.arrays[r.name] for r in node.references if r.name in self.arrays]
-            )
-        else:
-            passed = self._passes(node)
-            others = [r for r in node.references if r.name in self.arrays and r not in passed]
-            if others:
-                self.wrong(node.begin, node.end, "parts of the array and elements of it in one statement")
-            for reference in passed:
-                self.writer.pass_parts(reference, self.arrays[reference.name])
-            self.fresh = Fresh()
-
-    def redistribute(self, node: Executable) -> None:
-        directive = node.directive
-        assert isinstance(directive, d.Redistribute)
-        array = self.arrays.get(directive.name.key)
-        if array is None:
-            self.wrong(node.begin, node.end, f"'{directive.name}' is not distributed")
-            return
-        if array.routine is not self.routine or array.dummy:
-            self.wrong(node.begin, node.end, f"redistribute '{directive.name}' where it is declared")
-            return
-        if node not in self.routine.body:
-            reason = (
-                "inside a loop or branch the code behind would need both distributions: use two "
-                "arrays and copy"
-            )
-            self.wrong(node.begin, node.end, reason)
-            return
-        made = self.distributions.redistributed(array, directive)
-        if made is None:
-            return
-        self.writer.redistribute(node, array, made)
-        self.arrays[array.name] = made
-        self.fresh = Fresh()
-        self.explain(node.begin, f"{array.name} is collected and dealt out anew")
-
-    def _no_touch(self, statement: Statement, what: str) -> None:
-        for reference in statement.references:
-            if reference.name in self.arrays:
-                self.wrong(
-                    statement.begin,
-                    statement.end,
-                    f"a distributed array in {what}: read it into a variable before",
-                )
-
-    def _wrap(self, nodes: Sequence[Node]) -> None:
-        """Gather before the nodes, release behind them."""
-        found = self.touched(nodes)
-        arrays: list[Array] = []
-        changed: list[Array] = []
-        for reference in found:
-            array = self.arrays[reference.name]
-            if reference.access is Access.OTHER:
-                self.wrong(reference.begin, reference.end, "may give the distributed array another name")
-            if array not in arrays:
-                arrays.append(array)
-            if reference.access is not Access.READ and array not in changed:
-                changed.append(array)
-            callee = self.distributions.routines.get(reference.argument_of or "")
-            if reference.access is Access.READ and reference.argument_of and array not in changed:
-                # A function that is not known may write what it is given.
-                function = callee is not None or reference.argument_of not in self.arrays
-                if function and self.writer.may_write(reference, callee):
-                    changed.append(array)
-        for statement in statements(list(nodes)):
-            if statement.kind is Kind.JUMP and statement.jump in ("return", "goto"):
-                self.wrong(
-                    statement.begin,
-                    statement.end,
-                    "leaves code that works on a gathered array: move the jump behind it",
-                )
-        first, last = nodes[0], nodes[-1]
-        self.serial += 1
-        self.before(first.begin, self.writer.gather(arrays))
-        self.after(last.end, self.writer.release(arrays, changed), first.begin)
-        self.fresh.wrote(array.name for array in changed)
-        names = ", ".join(array.name for array in arrays)
-        self.explain(
-            first.begin, f"serial code: {names} gathered" + (", scattered behind it" if changed else "")
-        )
 
     # --- regions ------------------------------------------------------------------------------------
 
