@@ -20,7 +20,7 @@ from homing.translate.tree import (
     Reference,
     Routine,
 )
-from homing.translate.writer import PART, Position, Region, cyclic_range
+from homing.translate.writer import PART, Around, Position, Region, cyclic_range
 
 _OPERATIONS = {
     "+": ("HOMING_SUM", "0"),
@@ -287,15 +287,14 @@ class CWriter(CDeclarations):
         region: Region,
         node: Construct,
         loop: Loop,
-        before: Sequence[str],
-        behind: Sequence[str],
+        around: Around,
         barrier: bool,
         mpi: bool,
     ) -> None:
         directive = node.directive
         data = directive.clause("reduction", "private", "firstprivate")
         reductions = directive.clause("reduction")
-        head, tail = ["{", *before], []
+        head, tail = ["{", *around.exchange], []
         if data:
             # A loop over the parts, one a thread, so that OpenMP itself does what the clauses say.
             clauses = " ".join(clause_text(clause) for clause in data)
@@ -303,16 +302,18 @@ class CWriter(CDeclarations):
             opening = f"#pragma omp for schedule(static, 1) {clauses}{wait}"
             if mpi and reductions:
                 start, stop = self.reductions(reductions_of(reductions))
-                head = ["{", "#pragma omp barrier", "#pragma omp single", "{", *start, "}", *before]
+                head = ["{", "#pragma omp barrier", "#pragma omp single", "{", *start, "}", *around.exchange]
                 tail = ["#pragma omp master", "{", *stop, "}", "#pragma omp barrier"]
             self.edits.replace(directive.begin, directive.end, opening)
             each = "for (int hm_each = homing_first_part(); hm_each <= homing_last_part(); hm_each++)"
-            self._put(self.source.next_line(directive.end), [each], loop.begin)
+            self._put(self.source.next_line(directive.end), [each + " {", *around.setup], loop.begin)
+            tail = ["}", *tail]
         else:
+            head += around.setup
             self.edits.replace(directive.begin, directive.end, "")
             if barrier:
                 tail = ["#pragma omp barrier"]
-        self._around(node, head, [*tail, *behind, "}"])
+        self._around(node, head, [*tail, *around.behind, "}"])
 
     def begin_region(
         self, region: Region, construct: Construct, before: Sequence[str], behind: Sequence[str]

@@ -23,7 +23,7 @@ from homing.translate.tree import (
     Routine,
     walk,
 )
-from homing.translate.writer import PART, Local, Position, Region, cyclic_range
+from homing.translate.writer import PART, Around, Local, Position, Region, cyclic_range
 
 _OPERATIONS = {
     "+": ("homing_sum", "0"),
@@ -309,15 +309,14 @@ class FortranWriter(FortranDeclarations):
         region: Region,
         node: Construct,
         loop: Loop,
-        before: Sequence[str],
-        behind: Sequence[str],
+        around: Around,
         barrier: bool,
         mpi: bool,
     ) -> None:
         directive = node.directive
         data = directive.clause("reduction", "private", "firstprivate")
         reductions = directive.clause("reduction")
-        before, behind = list(before), list(behind)
+        exchange = list(around.exchange)
         tail: list[str] = []
         if data:
             # A loop over the parts, one a thread, so that OpenMP itself does what the clauses say.
@@ -328,32 +327,28 @@ class FortranWriter(FortranDeclarations):
             tail = ["end do", "!$omp end do" + ("" if barrier or reductions else " nowait")]
             if mpi and reductions:
                 start, stop = self.reductions(reductions_of(reductions))
-                before = ["!$omp barrier", "!$omp single", *start, "!$omp end single", *before]
+                exchange = ["!$omp barrier", "!$omp single", *start, "!$omp end single", *exchange]
                 tail += ["!$omp master", *stop, "!$omp end master", "!$omp barrier"]
         else:
             opening, inner = "", []
             if barrier:
                 tail = ["!$omp barrier"]
         # Communication first: it has barriers, which may not stand inside the worksharing loop.
-        exchange = [line for line in before if not line.startswith("hm_") and not line.startswith("do while")]
-        setup = before[len(exchange) :] if before[: len(exchange)] == exchange else []
-        if not setup:
-            exchange, setup = before, []
         begin = directive.begin
         if opening:
             self._lines(self.source.line_start(begin), exchange, begin)
             self._directive(begin, directive.end, opening)
-            self._lines(self.source.next_line(directive.end), inner + setup, begin)
+            self._lines(self.source.next_line(directive.end), inner + around.setup, begin)
         else:
             self._lines(self.source.line_start(begin), exchange, begin)
             self._directive(begin, directive.end, "")
-            self._lines(self.source.next_line(directive.end), setup, begin)
+            self._lines(self.source.next_line(directive.end), around.setup, begin)
         if node.closing is not None:
             self._directive(node.closing.begin, node.closing.end, "")
             at = self.source.next_line(node.closing.end)
         else:
             at = self.source.next_line(loop.end - 1)
-        self._lines(at, tail + behind, begin)
+        self._lines(at, tail + around.behind, begin)
         if not self.inside:
             self.procedures.add(region, node, loop)
 

@@ -29,7 +29,7 @@ from homing.translate.tree import (
     Subscript,
     walk,
 )
-from homing.translate.writer import Local, Region
+from homing.translate.writer import Around, Local, Region
 
 
 class OwnedLoops(Communication):
@@ -39,8 +39,8 @@ class OwnedLoops(Communication):
         word = re.sub(r"\W+", "_", text).strip("_")[:24]
         return f"hm_at_{array.name}_{dimension + 1}_{word}"[:60]
 
-    def share_out(self, construct: Construct, loop: Loop, region: Region) -> tuple[list[str], list[str]]:
-        """Give the loop the part's own iterations. Returns the lines before and behind it."""
+    def share_out(self, construct: Construct, loop: Loop, region: Region) -> Around:
+        """Give the loop the part's own iterations. Returns the lines around it."""
         self.loop_number += 1
         sites = list(sites_of([loop], [], False, self.arrays))
         problems = len(self.problems)
@@ -52,10 +52,10 @@ class OwnedLoops(Communication):
                 reason = "a construct inside a loop that is shared out"
                 self.wrong(inner.directive.begin, inner.directive.end, reason)
         if len(self.problems) > problems:
-            return [], []
+            return Around()
         home = self._home(construct, loop, sites)
         if home is None:
-            return [], []
+            return Around()
         array, follows = home
         nest = [n for n in walk([loop]) if isinstance(n, Loop)]
         varying = written_in(loop) | frozenset(n.variable for n in nest if n.variable)
@@ -68,11 +68,11 @@ class OwnedLoops(Communication):
             self._classify(site, follows, varying, nest, fetches, pushes, broadcasts, locals_, region)
         self._in_order(construct, loop, follows, region)
         if len(self.problems) > problems:
-            return [], []
-        before: list[str] = []
+            return Around()
+        setup: list[str] = []
         wrote = written_in(loop)
-        before += self._fetch(fetches)
-        before += self._broadcast(broadcasts, varying, region)
+        exchange = self._fetch(fetches)
+        exchange += self._broadcast(broadcasts, varying, region)
         for inner in nest:
             if inner.variable in follows:
                 positions = {
@@ -82,12 +82,12 @@ class OwnedLoops(Communication):
                 }
                 wanted = list(positions.values())
                 self.writer.own_loop(
-                    region, inner, follows[inner.variable], wanted, before if inner is loop else None
+                    region, inner, follows[inner.variable], wanted, setup if inner is loop else None
                 )
         self.fresh.wrote(wrote)
         behind = self._push(pushes)
         self._explain_loop(loop, array, follows)
-        return before, behind
+        return Around(exchange, setup, behind)
 
     def _in_order(self, construct: Construct, loop: Loop, follows: dict[str, Follow], region: Region) -> None:
         """Is the loop the same when the parts run their own iterations of those inside it?"""

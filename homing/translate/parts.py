@@ -168,8 +168,8 @@ class Parts(SerialCode):
                 )
             if loop.variable:
                 region.private.add(loop.variable)
-            lines, behind = self.share_out(construct, loop, region)
-            self.writer.begin_region(region, construct, lines, behind)
+            around = self.share_out(construct, loop, region)
+            self.writer.begin_region(region, construct, around.exchange + around.setup, around.behind)
         else:
             self.in_region(construct.body, region)
             self.writer.begin_region(region, construct, [], [])
@@ -262,12 +262,10 @@ class Parts(SerialCode):
                 region.private.add(loop.variable)
             region.private |= directive.listed("private", "firstprivate", "reduction")
             region.reductions = [*region.reductions, *_reductions(node)]
-            lines, behind = self.share_out(node, loop, region)
+            around = self.share_out(node, loop, region)
             waits = not directive.clause("nowait") and not (node.closing and node.closing.clause("nowait"))
             shared = self._shared_writes(loop, region)
-            self.writer.worksharing(
-                region, node, loop, lines, behind, barrier=waits and bool(shared), mpi=self.mpi
-            )
+            self.writer.worksharing(region, node, loop, around, barrier=waits and bool(shared), mpi=self.mpi)
             return
         if directive.name in ("single", "master", "masked"):
             self.fresh.wrote(written_in(node)) if not touches else self._single(node, region)

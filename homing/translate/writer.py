@@ -67,6 +67,17 @@ def cyclic_range(loop: Loop, shared_out: bool) -> tuple[str, str, int] | str:
     return loop.last.text, loop.first.text, -step.constant
 
 
+@dataclass(frozen=True)
+class Around:
+    """Lines around a loop over own iterations. exchange: all parts do this together, before it. setup: each
+    part by itself, right before it, where the loop may run several times (it may open a block of its own).
+    behind: all together again."""
+
+    exchange: list[str] = field(default_factory=list)
+    setup: list[str] = field(default_factory=list)
+    behind: list[str] = field(default_factory=list)
+
+
 class RoutineText:
     """One routine that is written, in either language: what it is, and what is changed in it."""
 
@@ -138,8 +149,7 @@ class Writer(Protocol):
         region: Region,
         node: Construct,
         loop: Loop,
-        before: Sequence[str],
-        behind: Sequence[str],
+        around: Around,
         barrier: bool,
         mpi: bool,
     ) -> None:
