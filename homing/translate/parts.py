@@ -15,7 +15,7 @@ from homing.translate import directives as d
 from homing.translate.boxes import Site
 from homing.translate.openmp import reductions_of
 from homing.translate.positions import Problem
-from homing.translate.routine import Fresh, written_in
+from homing.translate.routine import Fresh
 from homing.translate.serial_code import SerialCode
 from homing.translate.single_owner import loop_variables
 from homing.translate.tree import (
@@ -204,9 +204,9 @@ class Parts(SerialCode):
                 )
                 pending = []
             if not touches:
-                self.fresh.wrote(written_in(node))
                 if isinstance(node, Loop | Branch) and any(isinstance(n, Construct) for n in walk([node])):
                     self._sequential(node, region)
+                self.forget(node)
                 continue
             if isinstance(node, Loop | Branch):
                 self._sequential(node, region)
@@ -217,37 +217,29 @@ class Parts(SerialCode):
 
     def _sequential(self, node: Loop | Branch, region: Region) -> None:
         """A loop or branch that all threads run."""
-        if isinstance(node, Loop):
-            if any(r.name in self.arrays for r in node.head.references):
-                self._region_reads(node.head, region)
-            self.fresh.wrote(written_in(node))
-            self.in_region(node.body, region)
-            self.fresh.wrote(written_in(node))
-            return
-        after: list[Fresh] = []
-        start = self.fresh.copy()
-        for head, body in node.arms:
+        if isinstance(node, Loop) and any(r.name in self.arrays for r in node.head.references):
+            if node.variable is None:
+                self._no_touch(node.head, "the condition of a loop that all threads run")
+            self._region_reads(node.head, region)
+        heads = [head for head, _ in node.arms] if isinstance(node, Branch) else []
+        for head in heads:
             if any(r.name in self.arrays for r in head.references):
-                if head is not node.arms[0][0]:
+                if head is not heads[0]:
                     self.wrong(
                         head.begin,
                         head.end,
                         "a distributed array in a later condition: read it into a variable",
                     )
                 self._region_reads(head, region)
-            self.fresh = start.copy()
+        for body in self.bodies(node):
             self.in_region(body, region)
-            after.append(self.fresh)
-        self.fresh = start
-        self.fresh.wrote(written_in(node))
-        self.fresh.meet(after)
 
     def _region_construct(self, node: Construct, region: Region, touches: bool) -> None:
         directive = node.directive
         if node.worksharing:
             loop = node.body[0]
             if not touches:
-                self.fresh.wrote(written_in(node))
+                self.forget(node)
                 for home in node.homing:
                     self._unused(home)
                 return
@@ -268,10 +260,10 @@ class Parts(SerialCode):
             self.writer.worksharing(region, node, loop, around, barrier=waits and bool(shared), mpi=self.mpi)
             return
         if directive.name in ("single", "master", "masked"):
-            self.fresh.wrote(written_in(node)) if not touches else self._single(node, region)
+            self.forget(node) if not touches else self._single(node, region)
             return
         if not touches:
-            self.fresh.wrote(written_in(node))
+            self.forget(node)
             return
         if directive.name == "parallel" or node.parallel:
             self.wrong(
@@ -332,7 +324,7 @@ class Parts(SerialCode):
                 return
         if others:
             self._region_reads(statement, region)
-        self.fresh.wrote(statement.writes)
+        self.forget(statement)
 
     def _region_reads(self, statement: Statement, region: Region) -> None:
         """Elements that every thread reads: broadcast before the statement."""

@@ -48,12 +48,6 @@ class Fresh:
     def copy(self) -> Fresh:
         return Fresh({name: set(keys) for name, keys in self.boxes.items()}, dict(self.names))
 
-    def meet(self, others: Sequence[Fresh]) -> None:
-        """Only what all of them have."""
-        for name in list(self.boxes):
-            for other in others:
-                self.boxes[name] &= other.boxes.get(name, set())
-
 
 @dataclass
 class Explained:
@@ -99,6 +93,16 @@ class RoutineInParts:
 
     def touched(self, nodes: Sequence[Node]) -> list[Reference]:
         return [r for r in references(list(nodes)) if r.name in self.arrays]
+
+    def forget(self, node: Node) -> None:
+        """What the node may change is not fresh behind it (and inside it, where it is a loop)."""
+        for statement in statements([node]):
+            names = {r.name for r in statement.references} | set(statement.calls)
+            # A procedure may write what its caller does not name; a jump to a label comes from anywhere.
+            if statement.kind is Kind.CALL or statement.label or names & self.distributions.routines.keys():
+                self.fresh = Fresh()
+                return
+        self.fresh.wrote(written_in(node))
 
     def line_before(self, offset: int) -> int:
         return self.source.line_start(offset)

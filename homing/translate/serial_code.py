@@ -3,7 +3,7 @@ time being; what holds parallel regions is translated piece by piece."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from homing.translate import directives as d
 from homing.translate.arrays import Array
@@ -60,6 +60,7 @@ class SerialCode(SingleOwner):
                 flush()
                 self._serial_node(node)
                 continue
+            self.forget(node)
             touches = self.touched([node])
             leaves = isinstance(node, Statement) and node.kind is Kind.JUMP
             if leaves and not touches:
@@ -91,15 +92,17 @@ class SerialCode(SingleOwner):
             return
         if isinstance(node, Loop):
             self._no_touch(node.head, "a loop's bounds")
-            self.in_serial(node.body)
+            for body in self.bodies(node):
+                self.in_serial(body)
         elif isinstance(node, Branch):
-            for head, body in node.arms:
+            for head, _ in node.arms:
                 if any(r.name in self.arrays for r in head.references):
                     self.wrong(
                         head.begin,
                         head.end,
                         "a distributed array decides about parallel code: read it into a variable before",
                     )
+            for body in self.bodies(node):
                 self.in_serial(body)
         elif isinstance(node, Executable):
             if isinstance(node.directive, d.Redistribute):
@@ -116,6 +119,17 @@ class SerialCode(SingleOwner):
             for reference in passed:
                 self.writer.pass_parts(reference, self.arrays[reference.name])
             self.fresh = Fresh()
+
+    def bodies(self, node: Loop | Branch) -> Iterator[list[Node]]:
+        """What may run, or not, and several times; behind it is fresh what no way through it changes."""
+        if isinstance(node, Loop):
+            self.forget(node)
+        start = self.fresh.copy()
+        for body in [node.body] if isinstance(node, Loop) else [body for _, body in node.arms]:
+            self.fresh = start.copy()
+            yield body
+        self.fresh = start
+        self.forget(node)
 
     def redistribute(self, node: Executable) -> None:
         directive = node.directive

@@ -49,7 +49,7 @@ class SingleOwner(OwnedLoops):
                 if any(r.name == array.name and r.access is not Access.READ for r in found)
             ]
             self.writer.single_whole(region, node, arrays, changed)
-            self.fresh.wrote(written_in(node))
+            self.forget(node)
             names = ", ".join(array.name for array in arrays)
             self.explain(node.begin, f"{node.directive.name}: {names} gathered for one thread")
             return
@@ -112,7 +112,7 @@ class SingleOwner(OwnedLoops):
                 if not exact:
                     fetches.append(box)
         before = self._fetch(fetches)
-        self.fresh.wrote(written_in(node))
+        self.forget(node)
         behind = self._push(pushes)
         lines = [self.writer.assign(name, value) for name, value in local.items()]
         test = self.writer.owner_test(array, tests)

@@ -67,6 +67,7 @@ CASES = [
     *((f"stencil{suffix}", text) for suffix, texts in STENCIL.items() for text in texts),
     *((f"strides{suffix}", text) for suffix, texts in STRIDES.items() for text in texts),
     *((f"local{suffix}", text) for suffix, texts in LOCAL.items() for text in texts),
+    ("fresh.f90", "block"),
     ("modules.f90", ""),
     ("inner.f90", ""),
 ]
@@ -119,9 +120,11 @@ def test_papers_codes_with_shared_arrays(workshop: Workshop, name: str, suffix: 
     for threads in ("1", "3", "8"):
         found = run_command([made, *size], workshop.folder, OMP_NUM_THREADS=threads)
         assert without_times(found) == without_times(expected)
-    if target == "upm" and name != "lu":  # LU's steps lie inside one region
+    if target == "upm":
         assert "upmlib_migrate_memory()" in result.outputs[0].text
         assert any("hot: " in line for line in result.report)
+        inside = f"{name}{suffix}:{57 if suffix == '.f90' else 47}, 1 worksharing construct in it"
+        assert any(line.endswith(inside) for line in result.report) == (name == "lu")
 
 
 @needs_mpi
