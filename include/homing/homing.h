@@ -4,10 +4,10 @@
  * more than can be observed: where an iteration ends, which memory matters, where pages should be.
  *
  * All functions may be called from serial code of any thread; calls from inside a parallel region return
- * HOMING_IN_REGION and do nothing. Sizes are bytes. Ranges are widened to nothing: only whole pages inside
- * [start, start + bytes) are meant. Nodes are the operating system's NUMA node numbers. Results of type int
- * are 0 or positive for success and a negative HOMING_* code otherwise. Without several nodes all calls
- * succeed and do nothing.
+ * HOMING_IN_REGION and do nothing, but for homing_iteration() on the thread that began the region. Sizes are
+ * bytes. Ranges are widened to nothing: only whole pages inside [start, start + bytes) are meant. Nodes are
+ * the operating system's NUMA node numbers. Results of type int are 0 or positive for success and a negative
+ * HOMING_* code otherwise. Without several nodes all calls succeed and do nothing.
  */
 #ifndef HOMING_HOMING_H
 #define HOMING_HOMING_H
@@ -42,7 +42,9 @@ HOMING_API int homing_watch(const void* start, size_t bytes, const char* name);
 HOMING_API int homing_unwatch(const void* start);
 
 /* The end of an iteration of the outer loop: from the first call on, iterations are counted by these calls
- * and no longer looked for (Nikolopoulos et al. 2000, section 2.1). */
+ * and no longer looked for (Nikolopoulos et al. 2000, section 2.1). Where the outer loop lies inside a
+ * parallel region, the thread that began the region calls (`#pragma omp master`); pages move when that thread
+ * comes to its next barrier, or to the end of the region. */
 HOMING_API int homing_iteration(void);
 
 /* Send each granule of this memory to the node of the thread that touches it next, in the parallel regions of

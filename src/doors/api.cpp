@@ -80,6 +80,11 @@ int homing_unwatch(const void* start) {
 }
 
 int homing_iteration(void) {
+    if (phases::drives_region()) {
+        if (phases::aside()) return HOMING_ASIDE;
+        if (Engine* running = engine()) running->iteration_called_in_region();
+        return HOMING_OK;
+    }
     return serial([] {
         if (phases::aside()) return int{HOMING_ASIDE};
         if (Engine* running = engine()) running->iteration_called();

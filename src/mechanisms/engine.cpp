@@ -133,23 +133,26 @@ void Engine::event(Address id, bool is_barrier) {
 
 /// The region, or the part of it that a barrier ends, is over.
 void Engine::open_region_ends(double now) {
-    RegionInfo& info = regions_[open_.region];
-    const double seconds = now - region_begin_;
-    info.seconds += seconds;
-    ++info.timed;
-    places_.timed(seconds);
-    round_region_seconds_ += seconds;
-    parallel_seconds_ += seconds;
+    if (!resting_) { // at rest no clock is read where a region begins
+        RegionInfo& info = regions_[open_.region];
+        const double seconds = now - region_begin_;
+        info.seconds += seconds;
+        ++info.timed;
+        places_.timed(seconds);
+        round_region_seconds_ += seconds;
+        parallel_seconds_ += seconds;
+    }
     window_region_ends();
     mechanism_->region_ended(*this);
     if (called_touch_) called_touch_->region_ended(*this);
 }
 
 void Engine::region_end() noexcept {
-    if (__builtin_expect(resting_ && !window_open_, 1)) return;
+    if (__builtin_expect(resting_ && !window_open_ && !call_waits_, 1)) return;
     guarded([&] {
         const double now = record::now();
         open_region_ends(now);
+        if (call_waits_) called_boundary();
         const double spent = record::now() - now;
         statistics_.observing += spent;
         spent_in_iteration_ += spent;
@@ -157,9 +160,10 @@ void Engine::region_end() noexcept {
 }
 
 void Engine::barrier(Address site) noexcept {
-    // One giant region shows nothing but its barriers. Ordinary regions have few and are events themselves.
-    if (++barriers_in_region_ < giant_region_barriers && !barriers_tell_) return;
-    if (resting_) {
+    // One giant region shows nothing but its barriers. Ordinary regions have few and are events themselves,
+    // unless the program says that iterations end within them.
+    if (++barriers_in_region_ < giant_region_barriers && !barriers_tell_ && !call_waits_) return;
+    if (resting_ && !call_waits_) {
         const std::uint64_t count = barriers_in_region_;
         region_begin(site);
         barriers_in_region_ = count;
@@ -171,16 +175,20 @@ void Engine::barrier(Address site) noexcept {
             finder_.reset();
         }
         open_region_ends(record::now());
+        if (call_waits_) called_boundary();
         event(site, true);
     });
 }
 
 void Engine::iteration_called() noexcept {
-    guarded([&] {
-        called_ = true;
-        resting_ = false;
-        iteration_boundary(Basis::call);
-    });
+    guarded([&] { called_boundary(); });
+}
+
+void Engine::called_boundary() {
+    call_waits_ = false;
+    called_ = true;
+    resting_ = false;
+    iteration_boundary(Basis::call);
 }
 
 bool Engine::next_touch_called(Range range) noexcept {

@@ -99,6 +99,9 @@ class Engine final : public phases::Listener {
 
     /// The program itself says where an iteration ends (C API); from then on only these count.
     void iteration_called() noexcept;
+    /// The same within a region, by the thread that drives it: the work waits for that thread's next barrier,
+    /// before which no thread of the team can begin what follows; at the latest for the end of the region.
+    void iteration_called_in_region() noexcept { call_waits_ = true; }
 
     // What mechanisms use.
     Kernel& kernel() noexcept { return kernel_; }
@@ -152,6 +155,7 @@ class Engine final : public phases::Listener {
     void say_threads();
     void place_initially();
     void iteration_boundary(Basis basis);
+    void called_boundary();
     bool round_is_over(double now) const;
     void next_iteration();
     void begin_observing(policy::Activity activity);
@@ -197,8 +201,9 @@ class Engine final : public phases::Listener {
 
     policy::Activity activity_ = policy::Activity::observe;
     Basis basis_ = Basis::none;
-    bool resting_ = false; ///< fast path: nothing to do but to follow the iteration
-    bool called_ = false;  ///< iterations are told by the program
+    bool resting_ = false;    ///< fast path: nothing to do but to follow the iteration
+    bool called_ = false;     ///< iterations are told by the program
+    bool call_waits_ = false; ///< one was told within the region that is open
     bool window_open_ = false;
     bool source_running_ = false;
     bool source_paused_ = false;

@@ -67,9 +67,7 @@ bool begin_without_end(Address function) noexcept {
 }
 
 void barrier(Address site) noexcept {
-    if (depth != 1 || driver.load(std::memory_order_acquire) != self() ||
-        standing.load(std::memory_order_acquire) != active)
-        return;
+    if (depth != 1 || !drives_region() || standing.load(std::memory_order_acquire) != active) return;
     const Inside inside;
     listener.load(std::memory_order_acquire)->barrier(site);
 }
@@ -77,5 +75,6 @@ void barrier(Address site) noexcept {
 bool aside() noexcept { return standing.load(std::memory_order_relaxed) == is_aside; }
 void step_aside() noexcept { standing.store(is_aside, std::memory_order_release); }
 bool in_region() noexcept { return driver.load(std::memory_order_acquire) != nullptr; }
+bool drives_region() noexcept { return driver.load(std::memory_order_acquire) == self(); }
 
 } // namespace homing::phases

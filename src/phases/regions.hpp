@@ -39,5 +39,7 @@ void step_aside() noexcept;
 
 /// A top-level region is open now (any thread).
 bool in_region() noexcept;
+/// The caller is within the open top-level region, and is the thread that drives it.
+bool drives_region() noexcept;
 
 } // namespace homing::phases

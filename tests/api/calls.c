@@ -1,6 +1,7 @@
 // Every call of homing.h once, and what it promises: run with several (assumed) nodes and with one.
 #include <homing/homing.h>
 
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -72,11 +73,27 @@ int main(int argc, char** argv) {
         sweep(array, count);
         homing_iteration();
     }
-    int inside = HOMING_OK;
+    int inside = HOMING_OK, another = HOMING_OK;
 #pragma omp parallel
-#pragma omp single
-    inside = homing_iteration();
+    if (omp_get_thread_num() == 0)
+        inside = homing_next_touch(array, BYTES);
+    else
+        another = homing_iteration();
     expect(!several || inside == HOMING_IN_REGION, "calls from inside a region are refused");
+    expect(!several || another == HOMING_IN_REGION,
+           "iterations are told by the thread that began the region");
+    homing_statistics(&statistics);
+    const uint64_t before = statistics.iterations;
+#pragma omp parallel
+    for (int i = 0; i < 3; ++i) {
+#pragma omp master
+        inside = homing_iteration();
+#pragma omp barrier
+    }
+    expect(!several || inside == HOMING_OK,
+           "the thread that began a region tells where iterations in it end");
+    homing_statistics(&statistics);
+    expect(!several || statistics.iterations == before + 3, "iterations within a region count");
 
     double sum = 0;
     for (long i = 0; i < count; ++i)

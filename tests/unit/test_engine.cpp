@@ -455,6 +455,55 @@ TEST_F(EngineTest, OneGiantRegionIsFollowedByItsBarriers) {
     EXPECT_EQ(program.stuck, 0u);
 }
 
+TEST_F(EngineTest, IterationsThatAreToldWithinARegionEndAtItsNextBarrier) {
+    Program program(2048);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    const auto sweep = [&] {
+        for (std::size_t page = 0; page < program.pages(); ++page)
+            program.touch(page, program.block()(page));
+    };
+    program.engine->region_begin(0x1000);
+    sweep();
+    program.engine->barrier(0x10);
+    EXPECT_EQ(program.engine->statistics().iterations, 0u) << "barriers of an ordinary region tell nothing";
+    constexpr std::uint64_t told = 40;
+    for (std::uint64_t i = 0; i < told; ++i) {
+        sweep();
+        program.engine->barrier(0x20);
+        program.engine->iteration_called_in_region();
+        EXPECT_EQ(program.engine->statistics().iterations, i) << "the team may be at work";
+        sweep();
+        program.engine->barrier(0x30);
+        EXPECT_EQ(program.engine->statistics().iterations, i + 1);
+    }
+    program.engine->iteration_called_in_region();
+    program.engine->region_end();
+    EXPECT_EQ(program.engine->statistics().iterations, told + 1) << "the region's end is the last resort";
+    program.engine->region_begin(0x2000);
+    program.engine->region_end();
+    EXPECT_EQ(program.engine->statistics().iterations, told + 1);
+    EXPECT_GE(program.right(program.block()), program.pages() * 97 / 100);
+    EXPECT_EQ(program.stuck, 0u);
+    EXPECT_EQ(program.simulated.protected_pages(), 0u);
+}
+
+TEST_F(EngineTest, AnEngineAtRestHearsAnIterationWithinARegion) {
+    Program program(2048);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.iterate(60, program.block());
+    const std::uint64_t before = program.engine->statistics().iterations;
+    program.engine->region_begin(0x1000);
+    const std::uint64_t begun = program.engine->statistics().iterations;
+    EXPECT_LE(begun, before + 1);
+    program.engine->iteration_called_in_region();
+    program.engine->region_end();
+    EXPECT_EQ(program.engine->statistics().iterations, begun + 1);
+    program.iterate(2, program.block());
+    EXPECT_EQ(program.engine->statistics().iterations, begun + 1) << "from then on only calls count";
+}
+
 /// Every call that the engine makes fails with every errno of its man page, always or at the third time: the
 /// program runs on, nothing stays protected, nothing counts as moved that is not there.
 TEST_F(EngineTest, SurvivesEveryErrorOfEveryCall) {
