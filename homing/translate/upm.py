@@ -3,7 +3,9 @@
 
 Hot are the shared arrays that parallel constructs both read and write, possibly different ones. They are
 registered before the outer sequential loop that repeats the parallel computation, and the engine is called at
-the end of each of its iterations (Figure 1). With phases, the constructs in that loop that go through the
+the end of each of its iterations (Figure 1). Where that loop lies inside a parallel region, the arrays are
+registered before the region, and its master thread calls; no barrier is added, because the engine does its
+work when that thread comes to the next one. With phases, the constructs in that loop that go through the
 arrays along another dimension than the others are put between calls that record, replay and undo (Figure 2).
 """
 
@@ -17,7 +19,7 @@ from dataclasses import dataclass, field
 from homing.translate.affine import affine
 from homing.translate.directives import Form
 from homing.translate.positions import Problem
-from homing.translate.source import Edits, wrap
+from homing.translate.source import Edits, SourceFile, wrap
 from homing.translate.tree import (
     Access,
     Branch,
@@ -36,6 +38,8 @@ from homing.translate.tree import (
 
 #: Whose array it is and its name: a routine's, a module's, or a COMMON block's.
 Identity = tuple[str, str]
+#: Directives whose loop is not run by every thread.
+_LOOPS = frozenset({"do", "simd", "loop", "taskloop", "distribute"})
 _NOT_SHARED = ("private", "firstprivate", "lastprivate", "reduction", "linear", "copyprivate")
 
 
@@ -61,7 +65,28 @@ class _Candidate:
     routine: Routine
     loop: Loop
     constructs: int
-    in_region: bool
+    around: tuple[tuple[Routine, Construct], ...]  # outermost first; a procedure's callers' are among them
+
+    @property
+    def closed(self) -> tuple[Routine, Construct] | None:
+        """A construct around the loop that is not the one parallel region whose whole team runs the loop."""
+        for index, (routine, construct) in enumerate(self.around):
+            if index > 0 or construct.directive.name != "parallel":
+                return routine, construct
+        return None
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        return self.closed is None, self.constructs
+
+    @property
+    def where(self) -> str:
+        return _place(self.routine, self.loop)
+
+    @property
+    def start(self) -> tuple[Routine, Loop | Construct]:
+        """What the arrays are registered before, in serial code, and whose it is."""
+        return self.around[0] if self.around else (self.routine, self.loop)
 
 
 def translate_upm(units: Sequence[Unit], edits: dict[int, Edits], phases: bool) -> Report:
@@ -78,22 +103,49 @@ def translate_upm(units: Sequence[Unit], edits: dict[int, Edits], phases: bool) 
     if loop is None:
         report.lines.append("upm: no sequential loop repeats parallel constructs: nothing inserted")
         return report
-    where = f"{loop.routine.source.path}:{loop.routine.source.line_of(loop.loop.begin)}"
-    if loop.in_region:
-        report.lines.append(
-            f"upm: {where}: the time loop lies inside a parallel region, where the engine may not "
-            "work: nothing inserted"
-        )
+    refused = _refused(finder, loop, phases)
+    if refused:
+        report.lines.append(f"upm: {loop.where}: {refused}: nothing inserted")
         return report
+    inside = f", inside the parallel region of {_place(*loop.start)}" if loop.around else ""
+    kind = "worksharing" if loop.around else "parallel"
     report.lines.append(
-        f"upm: {where}: time loop{f' over {loop.loop.variable}' if loop.loop.variable else ''} in "
-        f"{loop.routine.name}, "
-        f"{loop.constructs} parallel construct{'s' if loop.constructs != 1 else ''} in it"
+        f"upm: {loop.where}: time loop{f' over {loop.loop.variable}' if loop.loop.variable else ''} in "
+        f"{loop.routine.name}{inside}, "
+        f"{loop.constructs} {kind} construct{'s' if loop.constructs != 1 else ''} in it"
     )
-    unit = next(unit for unit in units if unit.source is loop.routine.source)
-    changes = edits[id(unit)]
-    _insert(finder, loop, hot, changes, report, phases)
+    _insert(finder, loop, hot, {id(unit.source): edits[id(unit)] for unit in units}, report, phases)
     return report
+
+
+def _refused(finder: _Finder, found: _Candidate, phases: bool) -> str | None:
+    """Why no call may stand, or would have an effect, at the end of the loop's body."""
+    loop = found.loop
+    if found.routine.source.form is not Form.C and any(
+        isinstance(node, Loop) and node.end_begin == loop.end_begin for node in walk(loop.body)
+    ):
+        return "the time loop ends at the same statement as a loop inside it"
+    if not found.around:
+        return None
+    if found.closed is not None:
+        name = found.closed[1].directive.name
+        return f"the time loop lies inside the {name} construct of {_place(*found.closed)}, " + (
+            "which lies inside another" if name == "parallel" else "which a team does not run together"
+        )
+    if phases:
+        return "the time loop lies inside a parallel region, but phases are recorded between regions only"
+    if not finder.waits(loop.body):
+        return (
+            "the time loop lies inside a parallel region, and no iteration comes to a barrier, where pages "
+            "could move"
+        )
+    elsewhere = finder.called_inside(found.routine) if found.routine is not found.start[0] else None
+    if elsewhere is not None:
+        return (
+            f"{found.routine.name}, where the time loop is, is also called inside the "
+            f"{elsewhere[1].directive.name} construct of {_place(*elsewhere)}"
+        )
+    return None
 
 
 class _Finder:
@@ -217,14 +269,53 @@ class _Finder:
 
     # --- the time loop ----------------------------------------------------------------------------------
 
-    def constructs(self, routine: Routine, nodes: Sequence[Node], seen: frozenset[str]) -> int:
-        """Parallel constructs in the nodes, and in what they call."""
-        count = sum(isinstance(node, Construct) and node.parallel for node in walk(list(nodes)))
+    def reached(
+        self, routine: Routine, nodes: Sequence[Node], seen: frozenset[str]
+    ) -> Iterator[tuple[Routine, Node]]:
+        """Every node below, and below what is called, with whose it is."""
+        for node in walk(list(nodes)):
+            yield routine, node
         for name in _called(nodes):
             callee = self.routines.get(name)
             if callee is not None and name not in seen:
-                count += self.constructs(callee, callee.body, seen | {name})
-        return count
+                yield from self.reached(callee, callee.body, seen | {name})
+
+    def constructs(
+        self, routine: Routine, nodes: Sequence[Node], in_region: bool, seen: frozenset[str]
+    ) -> int:
+        """Parallel constructs in the nodes and in what they call; in a region worksharing ones, too."""
+        return sum(
+            isinstance(node, Construct) and (node.parallel or (in_region and node.worksharing))
+            for _, node in self.reached(routine, nodes, seen)
+        )
+
+    def waits(self, nodes: Sequence[Node], seen: frozenset[str] = frozenset()) -> bool:
+        """Is there a barrier of the team that runs the nodes?"""
+        for node in nodes:
+            if isinstance(node, Construct) and node.parallel:
+                continue  # another team's
+            if isinstance(node, Construct) and _ends_in_barrier(node):
+                return True
+            bodies = [body for _, body in node.arms] if isinstance(node, Branch) else []
+            if isinstance(node, Loop | Construct):
+                bodies = [node.body]
+            if any(self.waits(body, seen) for body in bodies):
+                return True
+            for name in _called([node]) if isinstance(node, Statement) else ():
+                callee = self.routines.get(name)
+                if callee is not None and name not in seen and self.waits(callee.body, seen | {name}):
+                    return True
+        return False
+
+    def called_inside(self, procedure: Routine) -> tuple[Routine, Construct] | None:
+        """A construct other than a parallel region in which the procedure is called, perhaps by another."""
+        for routine in self.all():
+            for node in walk(routine.body) if routine is not procedure else ():
+                if not isinstance(node, Construct) or node.directive.name == "parallel":
+                    continue
+                if any(owner is procedure for owner, _ in self.reached(routine, node.body, frozenset())):
+                    return routine, node
+        return None
 
     def time_loop(self, report: Report) -> _Candidate | None:
         """The outermost sequential loop that repeats most parallel constructs, found from the main
@@ -232,40 +323,42 @@ class _Finder:
         start = next((routine for routine in self.all() if routine.main), None)
         best: _Candidate | None = None
         for routine in [start] if start is not None else list(self.all()):
-            found = self._best(routine, routine.body, False, frozenset({routine.name}))
-            if found is not None and (best is None or found.constructs > best.constructs):
+            found = self._best(routine, routine.body, (), frozenset({routine.name}))
+            if found is not None and (best is None or found.rank > best.rank):
                 best = found
         del report
         return best
 
     def _best(
-        self, routine: Routine, nodes: Sequence[Node], in_region: bool, seen: frozenset[str]
+        self,
+        routine: Routine,
+        nodes: Sequence[Node],
+        around: tuple[tuple[Routine, Construct], ...],
+        seen: frozenset[str],
     ) -> _Candidate | None:
         best: _Candidate | None = None
 
         def better(found: _Candidate | None) -> None:
             nonlocal best
-            if found is not None and (best is None or found.constructs > best.constructs):
+            if found is not None and (best is None or found.rank > best.rank):
                 best = found
 
         for node in nodes:
             if isinstance(node, Loop):
-                count = self.constructs(routine, node.body, seen)
-                if in_region:
-                    count += sum(isinstance(n, Construct) and n.worksharing for n in walk(node.body))
+                count = self.constructs(routine, node.body, bool(around), seen)
                 if count:
-                    better(_Candidate(routine, node, count, in_region))
+                    better(_Candidate(routine, node, count, around))
                 else:
-                    better(self._best(routine, node.body, in_region, seen))
+                    better(self._best(routine, node.body, around, seen))
             elif isinstance(node, Branch):
                 for _, body in node.arms:
-                    better(self._best(routine, body, in_region, seen))
-            elif isinstance(node, Construct) and node.parallel and not node.worksharing:
-                better(self._best(routine, node.body, True, seen))
+                    better(self._best(routine, body, around, seen))
+            elif isinstance(node, Construct) and not _LOOPS & set(node.directive.name.split()):
+                better(self._best(routine, node.body, (*around, (routine, node)), seen))
             for name in _called([node]) if isinstance(node, Statement) else ():
                 callee = self.routines.get(name)
                 if callee is not None and name not in seen:
-                    better(self._best(callee, callee.body, in_region, seen | {name}))
+                    better(self._best(callee, callee.body, around, seen | {name}))
         return best
 
     # --- phases -----------------------------------------------------------------------------------------
@@ -309,74 +402,174 @@ def _some(places: Sequence[str]) -> str:
     return ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
 
 
+def _place(routine: Routine, node: Node) -> str:
+    return f"{routine.source.path}:{routine.source.line_of(node.begin)}"
+
+
+def _ends_in_barrier(construct: Construct) -> bool:
+    """In one that the engine hears of: sections and COPYPRIVATE end in other calls of gcc's runtime."""
+    clauses = [*construct.directive.clauses, *(construct.closing.clauses if construct.closing else [])]
+    if {clause.name for clause in clauses} & {"nowait", "copyprivate"}:
+        return False
+    return construct.directive.name.split()[0] in ("barrier", "do", "single", "workshare")
+
+
 def _insert(
     finder: _Finder,
     found: _Candidate,
     hot: dict[Identity, _Use],
-    edits: Edits,
+    edits: dict[int, Edits],
     report: Report,
     phases: bool,
 ) -> None:
-    routine, loop = found.routine, found.loop
-    source = routine.source
-    in_c = source.form is Form.C
-
-    def call(text: str) -> str:
-        return f"{text};" if in_c else f"call {text}"
-
-    lines = [call("upmlib_init()")]
-    for identity in hot:
-        name = next((n for n in _visible(finder, routine) if identity in finder.resolve(routine, n)), None)
-        if name is None:
-            report.lines.append(
-                f"upm: {identity[1]} ({identity[0]}) is not visible in {routine.name}, where the time "
-                "loop is: not registered"
-            )
-            continue
-        size = _size(routine, name, hot[identity].declaration, in_c)
-        if size is None:
-            report.lines.append(
-                f"upm: the size of {name} is not known where the time loop is: not registered"
-            )
-            continue
-        lines.append(call(f"upmlib_memrefcnt({name}, {size})"))
-        report.lines.append(f"upm: {name} registered")
-    if len(lines) == 1:
+    """edits: by the source's id, because a region may lie in another file than the loop in it."""
+    before, start = found.start
+    lines = _registrations(finder, found, hot, report)
+    if not lines:
         report.lines.append("upm: no hot array can be registered: nothing inserted")
         return
-
-    def put(offset: int, texts: Sequence[str], like: int, first: bool = False) -> None:
-        indent = source.indent(like)
-        if source.form is Form.FIXED:
-            indent = " " * max(6, len(indent.expandtabs()))
-        edits.insert_lines(offset, [piece for text in texts for piece in wrap(indent + text, source)], first)
-
-    inside = loop.body[0].begin if loop.body else loop.begin
-    if in_c:
-        edits.insert_lines(0, ["#include <homing/homing.h>"], first=True)
-    put(source.line_start(loop.begin), lines, loop.begin)
-    chosen = _phases(finder, found, hot, report) if phases else []
-    if phases and loop.variable is not None and loop.first is not None and chosen:
-        test = f"{loop.variable} == {loop.first.text}"
-        for node in chosen:
-            before = _either(in_c, test, "upmlib_record()", "upmlib_replay()")
-            behind = _either(in_c, test, "upmlib_record()", "upmlib_undo()")
-            put(source.line_start(node.begin), before, node.begin)
-            put(source.next_line(node.end - 1), behind, node.begin, first=True)
-            report.lines.append(
-                f"upm: {source.path}:{source.line_of(node.begin)}: a phase: recorded, replayed and undone"
-            )
-        report.lines.append(
-            "upm: record, replay and undo link today, move nothing yet, and say so when they run"
-        )
-        return
-    if in_c and source.text[loop.body_begin : loop.body_begin + 1] != "{":
-        put(source.line_start(inside), ["{"], loop.begin)
-        put(source.next_line(loop.end - 1), [call("upmlib_migrate_memory()"), "}"], inside, first=True)
+    writer = _Writer(before.source, edits[id(before.source)])
+    writer.before(before, start, [writer.call("upmlib_init()"), *map(writer.call, lines)])
+    writer = _Writer(found.routine.source, edits[id(found.routine.source)])
+    if phases:
+        _insert_phases(writer, found, _phases(finder, found, hot, report), report)
     else:
-        end = loop.end - 1 if in_c else loop.end_begin
-        put(source.line_start(end), [call("upmlib_migrate_memory()")], inside)
-    report.lines.append("upm: upmlib_migrate_memory() at the end of each iteration")
+        writer.at_end(found.loop, bool(found.around))
+        report.lines.append(
+            "upm: upmlib_migrate_memory() at the end of each iteration"
+            + (", called by the master thread; pages move at the next barrier" if found.around else "")
+        )
+
+
+def _registrations(
+    finder: _Finder, found: _Candidate, hot: dict[Identity, _Use], report: Report
+) -> list[str]:
+    """A call for each hot array that has a name, a size and memory where the arrays are registered."""
+    routine, start = found.start
+    place = "where the parallel region begins" if found.around else "where the time loop is"
+    late = _allocated(finder, *found.around[0]) if found.around else set()
+    lines = []
+    for identity, use in hot.items():
+        name = next((n for n in _visible(finder, routine) if identity in finder.resolve(routine, n)), None)
+        size = _size(routine, name, use.declaration, routine.source.form is Form.C) if name else None
+        if name is None:
+            reason = f"{identity[1]} ({identity[0]}) is not visible in {routine.name}, {place}"
+        elif identity in late:
+            reason = f"{name} is allocated inside the parallel region"
+        elif size is None:
+            reason = f"the size of {name} is not known {place}"
+        else:
+            lines.append(f"upmlib_memrefcnt({name}, {size})")
+            behind = f" before the parallel region of {_place(routine, start)}" if found.around else ""
+            report.lines.append(f"upm: {name} registered{behind}")
+            continue
+        report.lines.append(f"upm: {reason}: not registered")
+    return lines
+
+
+def _allocated(finder: _Finder, routine: Routine, construct: Construct) -> set[Identity]:
+    """Arrays that get their memory only inside the construct."""
+    found: set[Identity] = set()
+    for owner, node in finder.reached(routine, construct.body, frozenset()):
+        if isinstance(node, Statement) and node.kind is Kind.ALLOCATE:
+            for reference in node.references:
+                if reference.access is Access.WRITE:
+                    found.update(finder.resolve(owner, reference.name))
+    return found
+
+
+class _Writer:
+    """Puts calls into one file."""
+
+    def __init__(self, source: SourceFile, edits: Edits) -> None:
+        self.source = source
+        self.edits = edits
+        self.in_c = source.form is Form.C
+        if self.in_c and not edits.any:
+            edits.insert_lines(0, ["#include <homing/homing.h>"], first=True)
+
+    def call(self, text: str) -> str:
+        return f"{text};" if self.in_c else f"call {text}"
+
+    def put(self, offset: int, texts: Sequence[str], like: int, first: bool = False) -> None:
+        """Lines before the one at `offset`, indented like another; directives as the form asks for."""
+        indent = self.source.indent(like)
+        if self.source.form is Form.FIXED:
+            indent = " " * max(6, len(indent.expandtabs()))
+        lines = []
+        for text in texts:
+            outermost = text.startswith("#") or (self.source.form is Form.FIXED and text.startswith("!$"))
+            lines += wrap(text if outermost else indent + text, self.source)
+        self.edits.insert_lines(offset, lines, first)
+
+    def before(self, routine: Routine, node: Loop | Construct, lines: Sequence[str]) -> None:
+        """C: what may be the one statement of an `if` or a loop gets braces around it and the lines."""
+        like = _indented(node)
+        alone = self.in_c and _alone(routine, node)
+        self.put(self.source.line_start(node.begin), [*(["{"] if alone else []), *lines], like)
+        if alone:
+            self.put(self.source.next_line(node.end - 1), ["}"], like)
+
+    def at_end(self, loop: Loop, in_region: bool) -> None:
+        """The engine's call behind the last statement of the loop's body."""
+        lines = [self.call("upmlib_migrate_memory()")]
+        if in_region:
+            lines = (
+                ["#pragma omp master", *lines] if self.in_c else ["!$omp master", *lines, "!$omp end master"]
+            )
+        source, text = self.source, self.source.text
+        like = _indented(loop.body[0])
+        if not self.in_c:
+            self.put(source.line_start(loop.end_begin), lines, like)
+            return
+        if text[loop.body_begin] != "{":
+            begin = loop.body[0].begin
+            if source.line_of(begin) == source.line_of(loop.begin):
+                self.edits.replace(begin, begin, "{ ")
+            else:
+                self.put(source.line_start(begin), ["{"], loop.begin)
+            self.put(source.next_line(loop.end - 1), [*lines, "}"], like, first=True)
+            return
+        end = text.rindex("}", loop.body_begin, loop.end)
+        if text[source.line_start(end) : end].strip():  # the line ends more than the body
+            self.edits.replace(end, end, "\n" + "\n".join(lines) + "\n")
+        else:
+            self.put(source.line_start(end), lines, like)
+
+
+def _indented(node: Node) -> int:
+    """Where the first statement stands: C's directives begin further left."""
+    while isinstance(node, Construct) and node.body:
+        node = node.body[0]
+    return node.begin
+
+
+def _alone(routine: Routine, node: Node) -> bool:
+    for parent in walk(routine.body):
+        bodies = (
+            [body for _, body in parent.arms] if isinstance(parent, Branch) and parent.conditional else []
+        )
+        if isinstance(parent, Loop):
+            bodies = [parent.body]
+        if any(len(body) == 1 and body[0] is node for body in bodies):
+            return True
+    return False
+
+
+def _insert_phases(writer: _Writer, found: _Candidate, chosen: Sequence[Node], report: Report) -> None:
+    loop, source = found.loop, writer.source
+    if loop.variable is None or loop.first is None or not chosen:
+        writer.at_end(loop, False)
+        report.lines.append("upm: upmlib_migrate_memory() at the end of each iteration")
+        return
+    test = f"{loop.variable} == {loop.first.text}"
+    for node in chosen:
+        before = _either(writer.in_c, test, "upmlib_record()", "upmlib_replay()")
+        behind = _either(writer.in_c, test, "upmlib_record()", "upmlib_undo()")
+        writer.put(source.line_start(node.begin), before, node.begin)
+        writer.put(source.next_line(node.end - 1), behind, node.begin, first=True)
+        report.lines.append(f"upm: {_place(found.routine, node)}: a phase: recorded, replayed and undone")
+    report.lines.append("upm: record, replay and undo link today, move nothing yet, and say so when they run")
 
 
 def _either(in_c: bool, test: str, one: str, other: str) -> list[str]:

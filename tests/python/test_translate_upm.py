@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-from homing.translate.translation import Options, translate
-from tests.python.translate_programs import PROGRAMS
+import pytest
+
+from homing.translate.translation import Options, Result, translate
+from tests.python.translate_programs import APPS, PROGRAMS, TREE, run_command
 
 SOURCE = PROGRAMS / "phases.f90"
 
@@ -31,3 +34,321 @@ def test_phases_as_in_figure_2() -> None:
     head = ["upmlib_init", "upmlib_memrefcnt", "upmlib_memrefcnt"]
     assert calls(result.outputs[0].text) == [*head, "x_solve", "y_solve", *around, "add"]
     assert any("move nothing yet" in line for line in result.report)
+
+
+# --- a time loop inside a parallel region -----------------------------------------------------------------
+
+#: REGION begins the region and END ends it; BODY is the time loop's.
+FORTRAN = """program steps
+  implicit none
+  integer, parameter :: n = 100
+  integer :: i, k
+  real(8) :: a(n)
+  a = 1
+REGION
+  do k = 1, 5
+BODY
+  end do
+END
+  print *, sum(a)
+end program
+"""
+SWEEP = """    !$omp do
+    do i = 1, n
+      a(i) = a(i)*0.5d0 + k
+    end do
+    !$omp end do
+"""
+#: The same as a region of its own.
+NESTED = SWEEP.replace("!$omp do", "!$omp parallel do").replace("!$omp end do", "!$omp end parallel do")
+REGION, END = "  !$omp parallel private(k)", "  !$omp end parallel"
+
+#: In the place of the library: how often each of its calls was made.
+COUNTED = """#include <stddef.h>
+#include <stdio.h>
+static int begun, arrays, iterations;
+void upmlib_init(void) { ++begun; }
+void upmlib_memrefcnt(const void* start, size_t bytes) { arrays += start != NULL && bytes == 800; }
+void upmlib_migrate_memory(void) { ++iterations; }
+void upmlib_init_(void) { upmlib_init(); }
+void upmlib_memrefcnt_(const void* start, const int* bytes) { upmlib_memrefcnt(start, (size_t)*bytes); }
+void upmlib_migrate_memory_(void) { upmlib_migrate_memory(); }
+__attribute__((destructor)) static void tell(void) { printf("%d %d %d\\n", begun, arrays, iterations); }
+"""
+
+
+def program(region: str = REGION, body: str = SWEEP, end: str = END) -> str:
+    return FORTRAN.replace("REGION", region).replace("BODY\n", body).replace("END\n", end + "\n")
+
+
+def translated(folder: Path, phases: bool = False, **files: str) -> Result:
+    """Files by their names, with _ in the place of the dot."""
+    paths = []
+    for name, text in files.items():
+        paths.append(folder / name.replace("_", "."))
+        paths[-1].write_text(text)
+    return translate([str(path) for path in paths], Options("upm", phases=phases))
+
+
+def added(path: Path, result: Result) -> list[str]:
+    """What the translation put into the file, each line with the user's line behind it."""
+    found = []
+    user = path.read_text().splitlines()
+    number = 0
+    for line in result.outputs[0].text.splitlines():
+        if line.startswith("# "):
+            continue
+        if number < len(user) and line == user[number]:
+            number += 1
+        else:
+            found.append(f"{number + 1}: {line}")
+    assert number == len(user), "the user's lines are all there"
+    return found
+
+
+def outputs(folder: Path, result: Result, threads: int) -> tuple[list[str], list[str]]:
+    """Of the program as it is, and translated: what it prints, behind it the number of each call."""
+    found = []
+    (folder / "counted.c").write_text(COUNTED)
+    for made in (False, True):
+        place = folder / str(made)
+        place.mkdir(exist_ok=True)
+        names = []
+        for output in result.outputs:
+            path = Path(output.path)
+            (place / path.name).write_text(output.text if made else path.read_text())
+            names.append(path.name)
+        compiler = "gcc" if names[0].endswith(".c") else "gfortran"
+        strict = ["-Wall", "-Werror"] if compiler == "gcc" else ["-Wall"]
+        more = ["../counted.c", f"-I{TREE / 'include'}"]
+        run_command([compiler, "-fopenmp", "-g", *strict, *names, *more, "-o", "program"], place)
+        found.append(run_command(["./program"], place, OMP_NUM_THREADS=str(threads)).splitlines())
+    return found[0], found[1]
+
+
+def test_time_loop_inside_a_region_in_fortran() -> None:
+    source = APPS / "chapman" / "lu.f90"
+    result = translate([str(source)], Options("upm"))
+    sizes = [
+        f"57:   call upmlib_memrefcnt({name}, storage_size({name})/8*size({name}))"
+        for name in ("column_error", "column_sum", "lu")
+    ]
+    assert added(source, result) == [
+        "57:   call upmlib_init()",
+        *sizes,
+        "72:     !$omp master",
+        "72:     call upmlib_migrate_memory()",
+        "72:     !$omp end master",
+    ]
+    assert result.report[-5:] == [
+        f"upm: {source}:58: time loop over k in lu_factorisation, inside the parallel region of {source}:57, "
+        "1 worksharing construct in it",
+        *(
+            f"upm: {name} registered before the parallel region of {source}:57"
+            for name in ("column_error", "column_sum", "lu")
+        ),
+        "upm: upmlib_migrate_memory() at the end of each iteration, called by the master thread; pages move "
+        "at the next barrier",
+    ]
+
+
+def test_time_loop_inside_a_region_in_c() -> None:
+    source = APPS / "chapman" / "lu.c"
+    result = translate([str(source)], Options("upm", flags=(f"-I{APPS / 'common'}",)))
+    assert added(source, result) == [
+        "1: #include <homing/homing.h>",
+        "47:     upmlib_init();",
+        "47:     upmlib_memrefcnt(lu, (size_t)n * (size_t)n * sizeof(double));",
+        "57: #pragma omp master",
+        "57:         upmlib_migrate_memory();",
+    ]
+    assert f"upm: lu registered before the parallel region of {source}:47" in result.report
+
+
+@pytest.mark.parametrize("threads", [1, 3, 8])
+def test_one_call_an_iteration_whatever_the_team(threads: int, tmp_path: Path) -> None:
+    result = translated(tmp_path, steps_f90=program())
+    plain, made = outputs(tmp_path, result, threads)
+    assert made == [*plain[:-1], "1 1 5"]
+
+
+@pytest.mark.parametrize(("region", "end", "sweep"), [(REGION, END, SWEEP), ("", "", NESTED)])
+def test_cycle_leaves_the_call_out_inside_a_region_and_outside(
+    region: str, end: str, sweep: str, tmp_path: Path
+) -> None:
+    result = translated(tmp_path, steps_f90=program(region, sweep + "    if (mod(k, 2) == 0) cycle\n", end))
+    plain, made = outputs(tmp_path, result, 3)
+    assert made == [*plain[:-1], "1 1 3"]
+
+
+def test_fixed_form(tmp_path: Path) -> None:
+    lines = []
+    for line in program().splitlines():
+        text = line.strip()
+        lines.append(text if text.startswith("!$") else "      " + text)
+    result = translated(tmp_path, steps_f="\n".join(lines) + "\n")
+    assert [line.partition(": ")[2] for line in added(tmp_path / "steps.f", result)][-3:] == [
+        "!$omp master",
+        "      call upmlib_migrate_memory()",
+        "!$omp end master",
+    ]
+    plain, made = outputs(tmp_path, result, 3)
+    assert made == [*plain[:-1], "1 1 5"]
+
+
+SHAPES = {
+    "braces": ("", "for (int k = 0; k < 5; k++) {", "}"),
+    "none": ("", "for (int k = 0; k < 5; k++)", ""),
+    "while": ("int k = 0;\n", "while (k++ < 5) {", "}"),
+    "do": ("int k = 0;\n", "do {", "} while (++k < 5);"),
+    "a brace behind the last statement": ("", "for (int k = 0; k < 5; k++) {", "(void)k; }"),
+    "an if around the region": ("if (argc > 0)\n", "for (int k = 0; k < 5; k++) {", "}"),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_bodies_of_c(shape: str, tmp_path: Path) -> None:
+    before, head, tail = SHAPES[shape]
+    private = " firstprivate(k)" if before.startswith("int") else ""
+    source = f"""#include <stdio.h>
+int main(int argc, char** argv) {{
+    double a[100] = {{(double)argc}};
+    (void)argv;
+    {before}
+#pragma omp parallel{private}
+    {head}
+#pragma omp for
+        for (int i = 0; i < 100; i++)
+            a[i] = a[i] * 0.5 + 1;
+    {tail}
+    printf("%.17g\\n", a[0] + a[99]);
+    return 0;
+}}
+"""
+    result = translated(tmp_path, steps_c=source)
+    plain, made = outputs(tmp_path, result, 3)
+    assert made == [*plain[:-1], "1 1 5"]
+
+
+STEPPED = """subroutine sweep(a, k)
+  implicit none
+  integer :: i, k
+  real(8) :: a(100)
+  !$omp do
+  do i = 1, 100
+    a(i) = a(i)*0.5d0 + k
+  end do
+  !$omp end do
+end subroutine
+subroutine stepped(a)
+  implicit none
+  integer :: k
+  real(8) :: a(100)
+  do k = 1, 5
+    call sweep(a, k)
+  end do
+end subroutine
+"""
+
+
+def calling(region: str) -> str:
+    """A program whose time loop lies in another file."""
+    text = program()
+    begin, end = text.index(REGION), text.index(END)
+    return text[:begin] + region + text[end + len(END) + 1 :]
+
+
+CALLED = "  !$omp parallel\n  call stepped(a)\n  !$omp end parallel\n"
+
+
+def test_time_loop_in_a_procedure_that_is_called_inside_a_region(tmp_path: Path) -> None:
+    result = translated(tmp_path, main_f90=calling(CALLED), stepped_f90=STEPPED)
+    main, stepped = tmp_path / "main.f90", tmp_path / "stepped.f90"
+    assert [line.partition("(")[0] for line in added(main, result)] == [
+        "7:   call upmlib_init",
+        "7:   call upmlib_memrefcnt",
+    ]
+    assert "!$omp master" in result.outputs[1].text and "!$omp master" not in result.outputs[0].text
+    assert result.report[-3:-1] == [
+        f"upm: {stepped}:15: time loop over k in stepped, inside the parallel region of {main}:7, "
+        "1 worksharing construct in it",
+        f"upm: a registered before the parallel region of {main}:7",
+    ]
+    plain, made = outputs(tmp_path, result, 3)
+    assert made == [*plain[:-1], "1 1 5"]
+
+
+def test_arrays_that_nobody_sees_where_the_region_begins(tmp_path: Path) -> None:
+    hidden = STEPPED.replace("subroutine stepped(a)", "subroutine stepped()").replace(
+        "  integer :: k\n  real(8) :: a(100)", "  integer :: k\n  real(8), save :: a(100)"
+    )
+    result = translated(
+        tmp_path, main_f90=calling(CALLED.replace("stepped(a)", "stepped()")), stepped_f90=hidden
+    )
+    assert result.report[-2:] == [
+        "upm: a (stepped) is not visible in steps, where the parallel region begins: not registered",
+        "upm: no hot array can be registered: nothing inserted",
+    ]
+    assert not any(output.changed for output in result.outputs)
+
+
+def test_arrays_that_get_their_memory_inside_the_region(tmp_path: Path) -> None:
+    text = program(REGION + "\n  !$omp single\n  allocate (a(n))\n  a = 1\n  !$omp end single")
+    text = text.replace("real(8) :: a(n)\n  a = 1", "real(8), allocatable :: a(:)")
+    result = translated(tmp_path, steps_f90=text)
+    assert "upm: a is allocated inside the parallel region: not registered" in result.report
+    assert not result.outputs[0].changed
+
+
+CALLED_ELSEWHERE = "  !$omp parallel\n  !$omp single\n  call stepped(a)\n  !$omp end single\n" + END + "\n"
+REFUSED = {
+    "single": (
+        program(REGION + "\n  !$omp single", NESTED, "  !$omp end single\n" + END),
+        "the time loop lies inside the single construct of {file}:8, which a team does not run together",
+    ),
+    "sections": (
+        program("  !$omp parallel sections", NESTED, "  !$omp end parallel sections"),
+        "the time loop lies inside the parallel sections construct of {file}:7, which a team does not run "
+        "together",
+    ),
+    "nested": (
+        program(REGION + "\n" + REGION, SWEEP, END + "\n" + END),
+        "the time loop lies inside the parallel construct of {file}:8, which lies inside another",
+    ),
+    "nowait": (
+        program(body=SWEEP.replace("!$omp end do", "!$omp end do nowait")),
+        "the time loop lies inside a parallel region, and no iteration comes to a barrier, where pages could "
+        "move",
+    ),
+    "called in single, too": (
+        calling(CALLED + CALLED_ELSEWHERE) + STEPPED,
+        "stepped, where the time loop is, is also called inside the single construct of {file}:11",
+    ),
+    "one end for two loops": (
+        program(REGION, SWEEP, END)
+        .replace("do k = 1, 5", "do 10 k = 1, 5")
+        .replace("do i = 1, n", "do 10 i = 1, n")
+        .replace("    end do\n    !$omp end do\n  end do\n", "10 continue\n"),
+        "the time loop ends at the same statement as a loop inside it",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case: str, tmp_path: Path) -> None:
+    text, reason = REFUSED[case]
+    result = translated(tmp_path, steps_f90=text)
+    last = result.report[-1]
+    file = tmp_path / "steps.f90"
+    assert re.fullmatch(r"upm: .*steps\.f90:\d+: (.*): nothing inserted", last), last
+    assert reason.format(file=file) in last
+    assert not result.outputs[0].changed
+
+
+def test_phases_inside_a_region_are_refused(tmp_path: Path) -> None:
+    result = translated(tmp_path, phases=True, steps_f90=program())
+    assert result.report[-1] == (
+        f"upm: {tmp_path / 'steps.f90'}:8: the time loop lies inside a parallel region, but phases are "
+        "recorded between regions only: nothing inserted"
+    )
+    assert not result.outputs[0].changed
