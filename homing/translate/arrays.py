@@ -3,12 +3,14 @@ calls."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from homing.translate import directives as d
 from homing.translate.affine import affine, shifted
+from homing.translate.array import Array, Dimension
 from homing.translate.positions import Problem, Text
+from homing.translate.redistribution import Redistributions
 from homing.translate.tree import (
     Access,
     Bound,
@@ -24,101 +26,6 @@ from homing.translate.tree import (
 )
 
 
-@dataclass(frozen=True)
-class Dimension:
-    """How one dimension is dealt out. template: what names the index space that is cut (two dimensions with
-    the same template and kind lie together); offset: index i lies where template index i + offset lies.
-    lower and upper: of the template, as text; None: the array's own."""
-
-    kind: d.Kind
-    argument: str = ""
-    sizes: str = ""  # of GEN_BLOCK: the array's name, or the sizes with commas
-    template: str = ""
-    lower: str | None = None
-    upper: str | None = None
-    offset: int = 0
-    parts: str = ""  # extent of the grid, or empty
-    base: str = ""  # the array that it is aligned with, whose template it shares
-    base_dimension: int = 0
-
-    @property
-    def distributed(self) -> bool:
-        return self.kind is not d.Kind.STAR
-
-    @property
-    def cyclic(self) -> bool:
-        return self.kind is d.Kind.CYCLIC
-
-    def together(self, other: Dimension) -> bool:
-        """Are both cut at the same places of the same index space?"""
-        mine = (self.kind, self.argument, self.sizes, self.template, self.parts)
-        return mine == (other.kind, other.argument, other.sizes, other.template, other.parts)
-
-
-@dataclass(eq=False)
-class Array:
-    """A distributed array as one routine knows it."""
-
-    name: str
-    routine: Routine
-    declaration: Declaration
-    dimensions: list[Dimension]
-    reshape: bool
-    origin: d.Distribute | d.Align | None  # None: through a call
-    given_shadow: list[tuple[int, int]] | None = None
-    shadow: list[list[int]] = field(default_factory=list)  # derived: low and high of each dimension
-    extents: tuple[str, ...] = ()
-    passed_from: Array | None = None
-    linked: list[Array] = field(default_factory=list)
-    tied: dict[int, list[tuple[Array, int]]] = field(default_factory=dict)  # see tie()
-    dynamic: list[d.Redistribute] = field(default_factory=list)
-
-    @property
-    def rank(self) -> int:
-        return len(self.dimensions)
-
-    @property
-    def dummy(self) -> bool:
-        return self.passed_from is not None
-
-    def distributed_dimensions(self) -> list[int]:
-        return [i for i, dimension in enumerate(self.dimensions) if dimension.distributed]
-
-    def widen(self, dimension: int, low: int, high: int) -> None:
-        """The shadow is at least this wide; so it is in every routine that the array is passed to or from,
-        and in what is tied to it."""
-        waiting, seen = [(self, dimension)], {(id(self), dimension)}
-        while waiting:
-            array, at = waiting.pop()
-            widths = array.shadow[at]
-            widths[0], widths[1] = max(widths[0], low), max(widths[1], high)
-            for other, place in [*((one, at) for one in array.linked), *array.tied.get(at, [])]:
-                if (id(other), place) not in seen:
-                    seen.add((id(other), place))
-                    waiting.append((other, place))
-
-    def tie(self, dimension: int, other: Array, other_dimension: int) -> None:
-        """The two dimensions get the same shadow, so that an index has the same local position in both."""
-        ends = ((self, dimension, other, other_dimension), (other, other_dimension, self, dimension))
-        for array, index, to, place in ends:
-            if (to, place) not in array.tied.setdefault(index, []):
-                array.tied[index].append((to, place))
-        for array, index, _, _ in ends:
-            low, high = array.shadow[index]
-            given = array.given_shadow[index] if array.given_shadow else (0, 0)
-            array.widen(index, max(low, given[0]), max(high, given[1]))
-
-    def link(self, other: Array) -> None:
-        """The two are the same array, or may be: one is passed as the other."""
-        if other not in self.linked:
-            self.linked.append(other)
-            other.linked.append(self)
-            for index, (low, high) in enumerate(list(other.shadow)):
-                self.widen(index, low, high)
-            for index, (low, high) in enumerate(list(self.shadow)):
-                other.widen(index, low, high)
-
-
 class Distributions:
     """The distributed arrays of all units that are translated together."""
 
@@ -129,6 +36,7 @@ class Distributions:
         self.arrays: dict[int, dict[str, Array]] = {}
         self.routines: dict[str, Routine] = {}
         self.parallel_context: dict[int, bool] = {}
+        self._redistributions: dict[int, Redistributions] = {}
         for unit in units:
             for routine in unit.routines:
                 self.arrays[id(routine)] = {}
@@ -139,11 +47,20 @@ class Distributions:
             for routine in unit.routines:
                 self._declare(routine)
         self._visible()
+        for unit in units:
+            for routine in unit.routines:
+                self._redistributions[id(routine)] = Redistributions(
+                    routine, self.of(routine), self._redistributed, self._wrong_in(routine)
+                )
         self._propagate()
 
     def of(self, routine: Routine) -> dict[str, Array]:
         """The distributed arrays that names mean in a routine."""
         return self.arrays[id(routine)]
+
+    def redistributions(self, routine: Routine) -> Redistributions:
+        """What REDISTRIBUTE does in a routine."""
+        return self._redistributions[id(routine)]
 
     @property
     def any(self) -> bool:
@@ -179,6 +96,14 @@ class Distributions:
     def _wrong(self, directive: d.Directive, reason: str) -> None:
         source = directive.source
         self.problems.append(Problem(source.position, source.text, reason))
+
+    def _wrong_in(self, routine: Routine) -> Callable[[int, int, str], None]:
+        def wrong(begin: int, end: int, reason: str) -> None:
+            problem = routine.source.problem(begin, end, reason)
+            if problem not in self.problems:
+                self.problems.append(problem)
+
+        return wrong
 
     def _declare(self, routine: Routine) -> None:
         templates: dict[str, d.Template] = {}
@@ -401,18 +326,7 @@ class Distributions:
                 declaration,
                 bounds=[Bound(self._first(routine), self._last(routine, e.text)) for e in extents],
             )
-        complete = []
-        for index, dimension in enumerate(dimensions):
-            if dimension.distributed and not dimension.template:
-                # Arrays of the same bounds lie together without being told to.
-                bound = declaration.bounds[index] if index < len(declaration.bounds) else None
-                if bound is None or bound.upper is None:
-                    key = f"{routine.name}/{name}/{index}"
-                else:
-                    low, high = affine(_fold(bound.lower, routine)), affine(_fold(bound.upper or "", routine))
-                    key = f"{routine.name}/{low}/{high}/{_position(dimensions, index)}"
-                dimension = replace(dimension, template=key)
-            complete.append(dimension)
+        complete = _with_templates(routine, name, declaration, dimensions)
         made = Array(name, routine, declaration, complete, reshape, origin)
         made.shadow = [[0, 0] for _ in complete]
         if extents and len(extents) != rank:
@@ -518,7 +432,7 @@ class Distributions:
             return
         self._add(routine, align.name.key, align, dimensions, base.reshape if base else False, ())
 
-    def redistributed(self, array: Array, directive: d.Redistribute) -> Array | None:
+    def _redistributed(self, array: Array, directive: d.Redistribute) -> Array | None:
         """The array with the distribution of a REDISTRIBUTE directive."""
         if len(directive.formats) != array.rank:
             self._wrong(
@@ -534,12 +448,8 @@ class Distributions:
         dimensions = self._dimensions(array.routine, distribute, {}, arrangements)
         if dimensions is None:
             return None
-        line = directive.source.position.line
-        dimensions = [
-            replace(dimension, template=f"{array.routine.name}/{array.name}/{index}/line {line}")
-            for index, dimension in enumerate(dimensions)
-        ]
-        made = replace(array, dimensions=dimensions, shadow=[[0, 0] for _ in dimensions], linked=[])
+        dimensions = _with_templates(array.routine, array.name, array.declaration, dimensions)
+        made = replace(array, dimensions=dimensions, shadow=[[0, 0] for _ in dimensions], linked=[], tied={})
         if array.given_shadow is not None and any(low or high for low, high in array.given_shadow):
             made.given_shadow = None  # it was declared for the other distribution
         return made
@@ -583,7 +493,7 @@ class Distributions:
                 callee = self.routines.get(reference.argument_of or "")
                 if callee is None or callee is routine:
                     continue
-                array = self.of(routine).get(reference.name)
+                array = self.redistributions(routine).array(reference)
                 if array is None or not (inside or self.works_in_parallel(callee)):
                     continue
                 if reference.argument_index >= len(callee.arguments):
@@ -609,9 +519,7 @@ class Distributions:
         self, routine: Routine, reference: Reference, array: Array, callee: Routine, dummy: str, inside: bool
     ) -> bool:
         def wrong(reason: str) -> bool:
-            problem = routine.source.problem(reference.begin, reference.end, reason)
-            if problem not in self.problems:
-                self.problems.append(problem)
+            self._wrong_in(routine)(reference.begin, reference.end, reason)
             return False
 
         declaration = callee.declarations.get(dummy)
@@ -671,6 +579,24 @@ def _calls(routine: Routine) -> list[tuple[bool, Reference]]:
             inside = any(begin <= reference.begin < end for begin, end in regions)
             found.append((inside, reference))
     return found
+
+
+def _with_templates(
+    routine: Routine, name: str, declaration: Declaration, dimensions: Sequence[Dimension]
+) -> list[Dimension]:
+    """Arrays of the same bounds lie together without being told to: their index space is named after it."""
+    complete = []
+    for index, dimension in enumerate(dimensions):
+        if dimension.distributed and not dimension.template:
+            bound = declaration.bounds[index] if index < len(declaration.bounds) else None
+            if bound is None or bound.upper is None:
+                key = f"{routine.name}/{name}/{index}"
+            else:
+                low, high = affine(_fold(bound.lower, routine)), affine(_fold(bound.upper or "", routine))
+                key = f"{routine.name}/{low}/{high}/{_position(dimensions, index)}"
+            dimension = replace(dimension, template=key)
+        complete.append(dimension)
+    return complete
 
 
 def _position(dimensions: Sequence[Dimension], index: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from homing.translate.affine import Affine, affine, names_in
-from homing.translate.arrays import Array
+from homing.translate.array import Array
 from homing.translate.tree import Loop, Reference, Subscript
 
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from homing.translate import directives as d
 from homing.translate.affine import shifted
-from homing.translate.arrays import Array, Distributions
+from homing.translate.array import Array
+from homing.translate.arrays import Distributions
 from homing.translate.source import Edits
 from homing.translate.tree import (
     Access,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from homing.translate.affine import affine, shifted
-from homing.translate.arrays import Array
+from homing.translate.array import Array
 from homing.translate.boxes import Box, Follow
 from homing.translate.c_declarations import CDeclarations
 from homing.translate.openmp import clause_text, reductions_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from homing.translate.affine import affine, names_in
-from homing.translate.arrays import Array
+from homing.translate.array import Array
 from homing.translate.boxes import Box, Follow, Side, Site, merged, side_of
 from homing.translate.reference_text import reference_subscripts
 from homing.translate.routine import RoutineInParts

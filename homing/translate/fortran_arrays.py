@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from homing.translate import directives as d
-from homing.translate.arrays import Array
+from homing.translate.array import Array
 from homing.translate.fortran_text import FortranText
 from homing.translate.tree import (
     Access,

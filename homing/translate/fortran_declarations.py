@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from homing.translate.arrays import Array
+from homing.translate.array import Array
 from homing.translate.fortran_arrays import FortranArrays
 from homing.translate.tree import (
     Construct,

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from homing.translate import directives as d
-from homing.translate.arrays import Array, Distributions
+from homing.translate.array import Array
+from homing.translate.arrays import Distributions
 from homing.translate.fortran_procedures import LoopProcedures
 from homing.translate.source import Edits
 from homing.translate.tree import (

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from homing.translate.affine import affine, shifted
-from homing.translate.arrays import Array
+from homing.translate.array import Array
 from homing.translate.boxes import Box, Follow
 from homing.translate.fortran_declarations import FortranDeclarations
 from homing.translate.openmp import clause_text, reductions_of

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from homing.translate import directives as d
 from homing.translate.affine import affine, shifted
-from homing.translate.arrays import Array
+from homing.translate.array import Array
 from homing.translate.boxes import Box, Follow, Site
 from homing.translate.communication import Communication
 from homing.translate.order import Nest, any_order, disorders

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from homing.translate import directives as d
-from homing.translate.arrays import Array, Distributions
+from homing.translate.array import Array
+from homing.translate.arrays import Distributions
 from homing.translate.boxes import Follow
 from homing.translate.c_writer import CWriter
 from homing.translate.fortran_writer import FortranWriter
@@ -27,6 +28,7 @@ from homing.translate.tree import (
     Loop,
     Statement,
     Unit,
+    references,
     walk,
 )
 from homing.translate.writer import PART, Local, Region
@@ -66,9 +68,10 @@ class Pages(Parts):
     def place(self, writer: PagesFortran | PagesC) -> None:
         for node in walk(self.routine.body):
             if isinstance(node, Construct) and node.worksharing and node.homing:
+                self._as_here(node)
                 self._scheduled(node, writer)
             elif isinstance(node, Executable) and isinstance(node.directive, d.Redistribute):
-                self._again(node, writer)
+                self.redistribute(node)
             elif isinstance(node, Executable):
                 source = node.directive.source
                 self.problems.append(
@@ -82,22 +85,13 @@ class Pages(Parts):
                 for reference in self._passes(node):
                     writer.pass_part(reference, self.arrays[reference.name])
 
-    def _again(self, node: Executable, writer: PagesFortran | PagesC) -> None:
-        directive = node.directive
-        assert isinstance(directive, d.Redistribute)
-        array = self.arrays.get(directive.name.key)
-        if array is None or array.routine is not self.routine or array.dummy:
-            self.wrong(node.begin, node.end, f"'{directive.name}' is not distributed in this procedure")
-            return
-        if node not in self.routine.body:
-            reason = "inside a loop or branch the code behind would need both distributions"
-            self.wrong(node.begin, node.end, reason)
-            return
-        made = self.distributions.redistributed(array, directive)
-        if made is not None:
-            writer.redistribute(node, array, made)
-            self.arrays[array.name] = made
-            self.explain(node.begin, f"pages of {array.name} placed anew")
+    def _as_here(self, node: Construct) -> None:
+        """The arrays have the distributions that they have at the node."""
+        known = self.distributions.redistributions(self.routine)
+        for reference in references([node]):
+            array = known.array(reference)
+            if array is not None:
+                self.arrays[reference.name] = array
 
     def _scheduled(self, node: Construct, writer: PagesFortran | PagesC) -> None:
         loop = node.body[0]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from homing.translate import directives as d
-from homing.translate.arrays import Array
+from homing.translate.array import Array
 from homing.translate.routine import Fresh
 from homing.translate.single_owner import SingleOwner
 from homing.translate.tree import (
@@ -124,37 +124,22 @@ class SerialCode(SingleOwner):
         """What may run, or not, and several times; behind it is fresh what no way through it changes."""
         if isinstance(node, Loop):
             self.forget(node)
-        start = self.fresh.copy()
+        start, arrays = self.fresh.copy(), dict(self.arrays)
         for body in [node.body] if isinstance(node, Loop) else [body for _, body in node.arms]:
-            self.fresh = start.copy()
+            self.fresh, self.arrays = start.copy(), dict(arrays)
             yield body
         self.fresh = start
         self.forget(node)
 
     def redistribute(self, node: Executable) -> None:
-        directive = node.directive
-        assert isinstance(directive, d.Redistribute)
-        array = self.arrays.get(directive.name.key)
-        if array is None:
-            self.wrong(node.begin, node.end, f"'{directive.name}' is not distributed")
+        step = self.distributions.redistributions(self.routine).steps.get(id(node))
+        if step is None:  # what is wrong has been said
             return
-        if array.routine is not self.routine or array.dummy:
-            self.wrong(node.begin, node.end, f"redistribute '{directive.name}' where it is declared")
-            return
-        if node not in self.routine.body:
-            reason = (
-                "inside a loop or branch the code behind would need both distributions: use two "
-                "arrays and copy"
-            )
-            self.wrong(node.begin, node.end, reason)
-            return
-        made = self.distributions.redistributed(array, directive)
-        if made is None:
-            return
-        self.writer.redistribute(node, array, made)
-        self.arrays[array.name] = made
+        old, new = step
+        self.writer.redistribute(node, old, new)
+        self.arrays[new.name] = new
         self.fresh = Fresh()
-        self.explain(node.begin, f"{array.name} is collected and dealt out anew")
+        self.explain(node.begin, f"{new.name} is dealt out anew as {new.formats()}")
 
     def _no_touch(self, statement: Statement, what: str) -> None:
         for reference in statement.references:

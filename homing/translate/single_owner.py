@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from homing.translate import directives as d
 from homing.translate.affine import affine, names_in
-from homing.translate.arrays import Array
+from homing.translate.array import Array
 from homing.translate.boxes import Box, Follow, Side, side_of
 from homing.translate.owned_loops import OwnedLoops, sites_of
 from homing.translate.reference_text import reference_subscripts

@@ -172,19 +172,9 @@ def describe(distributions: Distributions) -> list[str]:
             for array in distributions.of(routine).values():
                 if array.routine is not routine:
                     continue
-                formats = []
-                for dimension in array.dimensions:
-                    text = dimension.kind.value
-                    if dimension.argument not in ("", "1"):
-                        text += f"({dimension.argument})"
-                    if dimension.sizes:
-                        text += f"({dimension.sizes})"
-                    if dimension.offset:
-                        text += f" {dimension.offset:+d}"
-                    formats.append(text)
                 shadow = ", ".join(f"{low}:{high}" for low, high in array.shadow)
                 passed = f", passed from {array.passed_from.routine.name}" if array.passed_from else ""
-                lines.append(f"{routine.name}: {array.name}({', '.join(formats)}), shadow ({shadow}){passed}")
+                lines.append(f"{routine.name}: {array.formats()}, shadow ({shadow}){passed}")
     return lines
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from homing.translate.affine import affine
-from homing.translate.arrays import Array, Distributions
+from homing.translate.array import Array
+from homing.translate.arrays import Distributions
 from homing.translate.boxes import Box, Follow
 from homing.translate.source import Edits
 from homing.translate.tree import Construct, Executable, Loop, Reference, Routine, Statement

@@ -980,15 +980,35 @@ static int chosen(const touch* t, int owner, long index, choice which) {
     return which == ALL_INDICES || at_home(t, owner, index) == (which == AT_HOME);
 }
 
+static int by_index(const void* a, const void* b) {
+    const run *one = a, *other = b;
+    return (one->index > other->index) - (one->index < other->index);
+}
+
 /* The indices of a dimension that `toucher` touches and `owner` owns. */
 static index_set shared_indices(const exchange* x, int toucher, int owner, int b, int i, choice which) {
     index_set set = {0, 0, 0, {{0, -1}, 0}, NULL};
     touch t = {x, toucher, b, i, 0, 0, {0, -1}, 0};
     range owned;
+    if (which != IN_SHADOW) {
+        while (next_touch(&t))
+            for (long at = t.indices.low; next_owned(x->layout, owner, i, at, t.indices.high, &owned);
+                 at = owned.high + 1)
+                if (chosen(&t, owner, owned.low, which)) add_indices(&set, owned.low, owned.high);
+        return set;
+    }
+    /* The shadows of neighbouring blocks reach past each other. */
+    runs all = {0, 0, NULL};
     while (next_touch(&t))
         for (long at = t.indices.low; next_owned(x->layout, owner, i, at, t.indices.high, &owned);
-             at = owned.high + 1)
-            if (chosen(&t, owner, owned.low, which)) add_indices(&set, owned.low, owned.high);
+             at = owned.high + 1) {
+            const run found = {owned.low, 0, 0, owned.high - owned.low + 1};
+            if (chosen(&t, owner, owned.low, which)) add_run(&all, found);
+        }
+    if (all.count) qsort(all.list, (size_t)all.count, sizeof *all.list, by_index);
+    for (int each = 0; each < all.count; each++)
+        add_indices(&set, all.list[each].index, all.list[each].index + all.list[each].count - 1);
+    free(all.list);
     return set;
 }
 
