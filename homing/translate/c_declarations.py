@@ -83,8 +83,16 @@ class CDeclarations(RoutineText):
         self.anew.append((node, old, new))
 
     def _redistribute(self, node: Executable, old: Array, new: Array) -> None:
-        lines = [*self.gather([old]), f"{self.layout(old)} = homing_layout_free({self.layout(old)});"]
-        lines += [*self._create(new, False), *self.release([new], [new])]
+        layout, before = self.layout(old), f"hm_layout_before_{old.name}"
+        lines = [
+            "{",
+            f"homing_layout *{before} = {layout};",
+            *self._create(new, False),
+            "#pragma omp parallel num_threads(homing_threads())",
+            f"homing_redistribute({before}, {layout}, homing_part(), NULL, NULL);",
+            f"homing_layout_free({before});",
+            "}",
+        ]
         self._put(self.source.next_line(node.end - 1), lines, node.begin, first=True)
 
     def frame(self) -> None:

@@ -158,13 +158,23 @@ class FortranArrays(FortranText):
 
     def redistribute(self, node: Executable, old: Array, new: Array) -> None:
         self.anew.append((node, old, new))
-        self.locals.setdefault("hm_each", Local("hm_each"))
 
     def _redistribute(self, node: Executable, old: Array, new: Array) -> None:
-        bounds = [(f"lbound({old.name}, {i + 1})", f"ubound({old.name}, {i + 1})") for i in range(old.rank)]
-        lines = self.gather([old])
-        lines += [f"deallocate({self.container(old)})", f"call homing_layout_free({self.layout(old)})"]
-        lines += self.create(new, bounds) + self.release([new], [new])
+        layout, before = self.layout(old), self.layout_before(old)
+        container, parts = self.container(old), self.container_before(old)
+        bounds = [(f"homing_lower({before}, {i})", f"homing_upper({before}, {i})") for i in range(old.rank)]
+        lines = [
+            f"{before} = {layout}",
+            f"call move_alloc({container}, {parts})",
+            *self.create(new, bounds),
+            f"!$omp parallel private({PART}) num_threads(homing_threads())",
+            f"{PART} = homing_part()",
+            f"call homing_redistribute({before}, {layout}, {PART}, {parts}({PART})%part, "
+            f"{container}({PART})%part)",
+            "!$omp end parallel",
+            f"deallocate({parts})",
+            f"call homing_layout_free({before})",
+        ]
         self._lines(self.source.next_line(node.end - 1), lines, node.begin, first=True)
 
 

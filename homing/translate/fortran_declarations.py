@@ -99,6 +99,9 @@ class FortranDeclarations(FortranArrays):
                     lines.append(f"public :: {', '.join(self._companions(array))}")
             else:
                 lines.append(f"type({name}), intent(inout) :: {self.container(array)}(homing_first_part():*)")
+        for array in {old.name: old for _, old, _ in self.anew}.values():
+            lines.append(f"type({self.type_name(array)}), allocatable :: {self.container_before(array)}(:)")
+            lines.append(f"type(homing_handle) :: {self.layout_before(array)}")
         lines += self._variables(own).values()
         return lines
 

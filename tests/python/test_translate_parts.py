@@ -68,6 +68,8 @@ CASES = [
     *((f"strides{suffix}", text) for suffix, texts in STRIDES.items() for text in texts),
     *((f"local{suffix}", text) for suffix, texts in LOCAL.items() for text in texts),
     ("fresh.f90", "block"),
+    ("directions.f90", ""),
+    ("directions.c", ""),
     ("modules.f90", ""),
     ("inner.f90", ""),
 ]
@@ -150,6 +152,7 @@ def test_papers_codes_over_ranks(workshop: Workshop, name: str, suffix: str) -> 
         ("stencil.f90", "cyclic(2),cyclic(3)"),
         ("strides.f90", "block"),
         ("strides.f90", "cyclic"),
+        ("directions.f90", ""),
         ("local.f90", "cyclic(3),*"),
         ("local.c", "[*][cyclic(3)]"),
     ],

@@ -75,6 +75,20 @@ REFUSED = [
     ),
     (ROWS, LOOP.format("b(i, j) = 0\n  end do\n  do k = 1, 2\n   print *, k"), "would be done by each part"),
     (ROWS, LOOP.format("b(i, j) = 0\n   if (i > 3) exit"), "leaves the loop over 'i'"),
+    ("", "do k = 1, 2\n!$homing redistribute a(block, *)\nend do\n", "REDISTRIBUTE it back"),
+    ("", "if (n > 2) then\n!$homing redistribute a(block, *)\nend if\n", "REDISTRIBUTE it back"),
+    (
+        "",
+        "do k = 1, 2\n!$homing redistribute a(block, *)\nif (k > 1) exit\n"
+        "!$homing redistribute a(*, block)\nend do\n",
+        "where it leads",
+    ),
+    (
+        "",
+        "!$homing redistribute a(block, *)\ngoto 10\n!$homing redistribute a(*, block)\n10 continue\n",
+        "where it leads",
+    ),
+    ("", "!$homing redistribute b(block, *)\n", "not distributed"),
     ("", "!$homing on home(a(1, j))\n do j = 1, n\n  b(1, j) = 0\n end do\n a(1,1) = 0\n", None),
 ]
 

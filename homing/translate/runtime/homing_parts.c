@@ -817,6 +817,7 @@ typedef struct exchange {
     int count;
     const homing_extent* boxes; /* fetch and push */
     const range* fixed;         /* broadcast: the same box for all, the owner included */
+    const homing_layout* to;    /* REDISTRIBUTE: by what the receivers store, who take their own elements */
     int push;                   /* the sender is the one that wrote, not the owner */
 } exchange;
 
@@ -908,8 +909,12 @@ typedef struct touch {
     long round;    /* of the array's block in whose neighbourhood they lie */
 } touch;
 
+/* Does a part get its own elements, too, because they go elsewhere than where they lie? */
+static int owner_receives(const exchange* x) { return x->fixed || x->to; }
+
 static int next_touch(touch* t) {
     const homing_dimension* d = &t->x->layout->dimension[t->i];
+    if (t->x->to && t->part >= t->x->to->parts) return 0;
     const range all = {d->lower, d->upper};
     if (t->x->fixed) {
         t->indices = t->x->fixed[t->i];
@@ -1015,14 +1020,14 @@ static index_set shared_indices(const exchange* x, int toucher, int owner, int b
 /* Where those indices lie in the toucher's memory. Ends the program where they would lie outside. */
 static runs toucher_runs(const exchange* x, int toucher, int owner, int b, int i, choice which,
                          index_set* set) {
-    const homing_layout* layout = x->layout;
+    const homing_layout* layout = x->to ? x->to : x->layout;
     const homing_dimension* d = &layout->dimension[i];
     runs all = {0, 0, NULL};
     touch t = {x, toucher, b, i, 0, 0, {0, -1}, 0};
     range owned;
     const range stored = x->fixed ? x->fixed[i] : stored_range(layout, toucher, i);
     while (next_touch(&t))
-        for (long at = t.indices.low; next_owned(layout, owner, i, at, t.indices.high, &owned);
+        for (long at = t.indices.low; next_owned(x->layout, owner, i, at, t.indices.high, &owned);
              at = owned.high + 1) {
             if (!chosen(&t, owner, owned.low, which)) continue;
             run found = {owned.low, owned.low - stored.low, rank_in(set, owned.low),
@@ -1093,8 +1098,8 @@ static void free_pieces(const exchange* x, pieces* all) {
     free(all->list);
 }
 
-static choice choice_of(const piece* p, int sender, int fixed, int i) {
-    if (fixed || p->receiver != sender || i > p->shadow_from) return ALL_INDICES;
+static choice choice_of(const piece* p, int sender, int everyone, int i) {
+    if (everyone || p->receiver != sender || i > p->shadow_from) return ALL_INDICES;
     return i < p->shadow_from ? AT_HOME : IN_SHADOW;
 }
 
@@ -1107,7 +1112,7 @@ static int fill_piece(const exchange* x, int sender, piece* p) {
         p->indices[i].more = NULL;
     for (int i = 0; i < layout->rank; i++) {
         p->indices[i] =
-            shared_indices(x, toucher, owner, p->box, i, choice_of(p, sender, x->fixed != NULL, i));
+            shared_indices(x, toucher, owner, p->box, i, choice_of(p, sender, owner_receives(x), i));
         p->bytes *= (size_t)p->indices[i].elements;
         if (p->bytes == 0) {
             free_piece(layout, p);
@@ -1132,7 +1137,7 @@ static pieces sender_pieces(const exchange* x, int sender) {
     for (int b = 0; b < x->count; b++) {
         const int first_of_box = all.count;
         for (int receiver = 0; receiver < process.parts; receiver++) {
-            const int self = receiver == sender && !x->fixed;
+            const int self = receiver == sender && !owner_receives(x);
             for (int i = 0; i < (self ? layout->rank : 1); i++) {
                 piece* p = &all.list[all.count];
                 if (self && !in_own_shadow(x, b, i)) continue;
@@ -1144,7 +1149,7 @@ static pieces sender_pieces(const exchange* x, int sender) {
                 p->again = 0;
                 for (int earlier = first_of_box; earlier < all.count && !x->push; earlier++) {
                     piece* e = &all.list[earlier];
-                    int same = x->fixed || (e->receiver == sender) == self;
+                    int same = owner_receives(x) || (e->receiver == sender) == self;
                     for (int j = 0; j < layout->rank && same; j++)
                         same = same_indices(&e->indices[j], &p->indices[j]);
                     if (!same) continue;
@@ -1198,10 +1203,12 @@ static void move_piece(const exchange* x, int sender, piece* p, void* memory, ch
     size_t packed_bytes = layout->element;
     for (int depth = 0; depth < layout->rank; depth++) {
         const int i = dimension_at(layout, depth);
-        stored[i] = touching && x->fixed ? x->fixed[i] : stored_range(layout, part, i);
+        stored[i] = touching && x->fixed ? x->fixed[i]
+                    : touching && x->to  ? stored_range(x->to, part, i)
+                                         : stored_range(layout, part, i);
         t.packed_stride[i] = packed_bytes;
         packed_bytes *= (size_t)p->indices[i].elements;
-        const choice which = choice_of(p, sender, x->fixed != NULL, i);
+        const choice which = choice_of(p, sender, owner_receives(x), i);
         t.runs[i] = touching ? toucher_runs(x, toucher, owner, p->box, i, which, &p->indices[i])
                              : owner_runs(layout, owner, i, &p->indices[i]);
     }
@@ -1289,7 +1296,7 @@ static int publish(const exchange* x, int part, const void* memory) {
 
 /* Does `part` receive anything from `sender`? */
 static int receives(const exchange* x, int sender, int part) {
-    const int self = sender == part && !x->fixed;
+    const int self = sender == part && !owner_receives(x);
     for (int b = 0; b < x->count; b++)
         for (int i = 0; i < (self ? x->layout->rank : 1); i++) {
             piece p;
@@ -1325,14 +1332,14 @@ static void* memory_of(const homing_layout* layout, int part, const void* given)
 
 void homing_fetch(homing_layout* layout, const homing_layout* home, int part, void* memory, int count,
                   const homing_extent* boxes) {
-    const exchange x = {layout, home, count, boxes, NULL, 0};
+    const exchange x = {layout, home, count, boxes, NULL, NULL, 0};
     memory = memory_of(layout, part, memory);
     receive(&x, part, publish(&x, part, memory), memory);
 }
 
 void homing_push(homing_layout* layout, const homing_layout* home, int part, void* memory, int count,
                  const homing_extent* boxes) {
-    const exchange x = {layout, home, count, boxes, NULL, 1};
+    const exchange x = {layout, home, count, boxes, NULL, NULL, 1};
     memory = memory_of(layout, part, memory);
     receive(&x, part, publish(&x, part, memory), memory);
 }
@@ -1348,8 +1355,19 @@ void homing_broadcast(homing_layout* layout, int part, const void* memory, const
         box[i].low = low[i];
         box[i].high = high[i];
     }
-    const exchange x = {layout, layout, 1, NULL, box, 0};
+    const exchange x = {layout, layout, 1, NULL, box, NULL, 0};
     receive(&x, part, publish(&x, part, memory_of(layout, part, memory)), target);
+}
+
+void homing_redistribute(homing_layout* from, homing_layout* to, int part, const void* memory, void* target) {
+    homing_extent own[HOMING_RANK_MAX];
+    for (int i = 0; i < from->rank; i++) {
+        const homing_dimension* d = &to->dimension[i];
+        const homing_extent all = {d->lower, d->upper, distributed(d) ? i + 1 : 0, 0, 0, 0};
+        own[i] = all;
+    }
+    const exchange x = {from, to, 1, own, NULL, to, 0};
+    receive(&x, part, publish(&x, part, memory_of(from, part, memory)), memory_of(to, part, target));
 }
 
 /* --- between ranks, in serial code -------------------------------------------------------------------- */

@@ -11,7 +11,7 @@ module homing_parts
   public :: homing_own_high, homing_next, homing_stride, homing_block_end, homing_local, homing_owns, homing_clear, &
       & homing_local_stride
   public :: homing_fetch, homing_push, homing_broadcast, homing_collect, homing_scatter, homing_share, homing_reduce
-  public :: homing_share_value, homing_place
+  public :: homing_redistribute, homing_share_value, homing_place
 
   integer(c_int), parameter, public :: homing_sum = 0, homing_product = 1, homing_minimum = 2, homing_maximum = 3, &
       & homing_and = 4, homing_or = 5
@@ -161,6 +161,13 @@ module homing_parts
       integer(c_int), value :: part
       type(*), intent(in) :: memory(*)
       integer(homing_long), intent(in) :: low(*), high(*)
+      type(*), intent(inout) :: target(*)
+    end subroutine
+    subroutine homing_redistribute(from, to, part, memory, target) bind(c)
+      import :: homing_handle, c_int
+      type(homing_handle), value :: from, to
+      integer(c_int), value :: part
+      type(*), intent(in) :: memory(*)
       type(*), intent(inout) :: target(*)
     end subroutine
     subroutine homing_collect(layout, part, memory, whole) bind(c)

@@ -114,6 +114,10 @@ void homing_push(homing_layout* layout, const homing_layout* home, int part, voi
 void homing_broadcast(homing_layout* layout, int part, const void* memory, const long* low, const long* high,
                       void* target);
 
+/* All: the elements of `memory`, a part of `from`, to the parts of `to` that own them there. `target` is the
+ * calling part's memory for `to`. The array's bounds are the same in both. */
+void homing_redistribute(homing_layout* from, homing_layout* to, int part, const void* memory, void* target);
+
 /* C: the runtime keeps the parts' memory. */
 void homing_allocate(homing_layout* layout, int part,
                      int zero); /* by the part's own thread, which touches it first */
