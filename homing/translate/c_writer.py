@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from homing.translate.affine import affine, shifted
 from homing.translate.array import Array
 from homing.translate.boxes import Box, Follow
-from homing.translate.c_declarations import CDeclarations
 from homing.translate.openmp import clause_text, reductions_of
+from homing.translate.thread_loops import CThreadLoops
 from homing.translate.tree import (
     Construct,
     Loop,
@@ -34,7 +34,7 @@ _OPERATIONS = {
 _TYPES = {"int": "HOMING_INT", "long": "HOMING_LONG", "float": "HOMING_FLOAT", "double": "HOMING_DOUBLE"}
 
 
-class CWriter(CDeclarations):
+class CWriter(CThreadLoops):
     """Loops, regions and what stands in them."""
 
     def whole(self, array: Array, dimension: int) -> tuple[str, str]:

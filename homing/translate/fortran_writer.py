@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from homing.translate.affine import affine, shifted
 from homing.translate.array import Array
 from homing.translate.boxes import Box, Follow
-from homing.translate.fortran_declarations import FortranDeclarations
 from homing.translate.openmp import clause_text, reductions_of
+from homing.translate.thread_loops import FortranThreadLoops
 from homing.translate.tree import (
     Construct,
     Loop,
@@ -36,7 +36,7 @@ _OPERATIONS = {
 }
 
 
-class FortranWriter(FortranDeclarations):
+class FortranWriter(FortranThreadLoops):
     """Loops, regions and what stands in them."""
 
     # --- communication ---------------------------------------------------------------------------------

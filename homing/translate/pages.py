@@ -54,8 +54,8 @@ def translate_pages(
             pages.place(writer)
             problems += pages.problems
             writers.append(writer)
-    if distributions.any:
-        for writer in writers:
+    for writer in writers:
+        if distributions.any or writer.edits.any:
             writer.frame()
             problems += [writer.source.problem(*wrong) for wrong in writer.problems]
     explained.sort(key=lambda one: (one.file, one.line))
@@ -99,10 +99,7 @@ class Pages(Parts):
             reason = loop.unrolled_reason if isinstance(loop, Loop) else "no loop follows"
             self.wrong(node.directive.begin, node.directive.end, reason or "no loop follows")
             return
-        threads = [h for h in node.homing if isinstance(h, d.ThreadAffinity)]
-        if threads:
-            writer.on_thread(node, loop, threads[0])
-            self.explain(node.begin, f"loop: iterations on thread {threads[0].thread}")
+        if self.on_threads(node):
             return
         sites = [s for s in sites_of([loop], [], False, self.arrays) if s.reference.subscripts is not None]
         sites = [s for s in sites if len(s.reference.subscripts or []) == self.arrays[s.reference.name].rank]
@@ -208,12 +205,6 @@ class PagesFortran(FortranWriter):
         bounds = self._bound_lines(region)
         self._declare_locals(region)
         self._wrap(node, loop, [*bounds, *lines], [*region.bounds, *region.locals])
-
-    def on_thread(self, node: Construct, loop: Loop, affinity: d.ThreadAffinity) -> None:
-        test = f"if (modulo(int({affinity.thread.text.lower()}), homing_threads()) /= {PART}) cycle"
-        indent = self.source.indent(loop.body_begin)
-        self.edits.insert_lines(loop.body_begin, [self.indented(indent, test)])
-        self._wrap(node, loop, [], [])
 
     def _new_declarations(self, own: Sequence[Array]) -> list[str]:
         lines = [f"type(homing_handle) :: {self.layout(a)}" for a in own if not a.dummy]
@@ -325,16 +316,3 @@ class PagesC(CWriter):
             for name, (array, dimension, which, _) in region.bounds.items()
         ]
         self._wrap(node, loop, [*bounds, *lines])
-
-    def on_thread(self, node: Construct, loop: Loop, affinity: d.ThreadAffinity) -> None:
-        # Before the step, whatever the body is.
-        begin, end = loop.condition
-        source = self.source.text
-        test = f"homing_modulo({affinity.thread.text}, homing_threads()) != {PART}"
-        self.edits.replace(begin, end, source[begin:end])
-        head = self.source.text.rindex(")", loop.begin, self._body_begin(loop)) + 1
-        self.edits.replace(head, head, f" if ({test}) continue; else")
-        self._wrap(node, loop, [])
-
-    def _body_begin(self, loop: Loop) -> int:
-        return loop.body_begin

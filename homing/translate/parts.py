@@ -42,6 +42,7 @@ class Parts(SerialCode):
     def translate(self) -> None:
         """Plan and edit the routine's executable part."""
         if not self.arrays:
+            self.without_arrays(self.routine.body)
             return
         self._jumps()
         if self.distributions.inside(self.routine):
@@ -108,6 +109,7 @@ class Parts(SerialCode):
         """A parallel region."""
         found = self.touched(construct.body)
         if not found:
+            self.without_arrays([construct])
             return
         directive = construct.directive
         name = directive.name
@@ -240,8 +242,7 @@ class Parts(SerialCode):
             loop = node.body[0]
             if not touches:
                 self.forget(node)
-                for home in node.homing:
-                    self._unused(home)
+                self.without_arrays([node])
                 return
             if not isinstance(loop, Loop):
                 self.wrong(directive.begin, directive.end, "no loop follows")
@@ -281,10 +282,6 @@ class Parts(SerialCode):
                 directive.end,
                 f"{directive.name.upper()} with distributed arrays is not supported",
             )
-
-    def _unused(self, directive: d.Directive) -> None:
-        reason = "the loop touches no distributed array that this routine knows"
-        self.problems.append(Problem(directive.source.position, directive.source.text, reason))
 
     def _shared_writes(self, loop: Loop, region: Region) -> list[Reference]:
         """Writes of the loop to what other threads see: neither private nor distributed."""

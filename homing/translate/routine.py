@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from homing.translate import directives as d
 from homing.translate.arrays import Distributions
 from homing.translate.boxes import Box
 from homing.translate.positions import Problem
 from homing.translate.tree import (
     Access,
+    Construct,
+    Executable,
     Kind,
     Loop,
     Node,
@@ -90,6 +93,38 @@ class RoutineInParts:
 
     def explain(self, offset: int, text: str) -> None:
         self.notes.append(Explained(self.source.path, self.source.line_of(offset), self.routine.name, text))
+
+    def without_arrays(self, nodes: Sequence[Node]) -> None:
+        """Directives of loops that touch no distributed array."""
+        for node in walk(list(nodes)):
+            if isinstance(node, Construct) and node.homing and not self.on_threads(node):
+                for directive in node.homing:
+                    reason = "the loop touches no distributed array that this routine knows"
+                    self.problems.append(Problem(directive.source.position, directive.source.text, reason))
+            elif isinstance(node, Executable) and not isinstance(node.directive, d.Redistribute):
+                source = node.directive.source
+                reason = "the loop that follows is not shared out by OpenMP"
+                self.problems.append(Problem(source.position, source.text, reason))
+
+    def on_threads(self, node: Construct) -> bool:
+        """Iterations on the threads that AFFINITY names, if it names any."""
+        threads = [one for one in node.homing if isinstance(one, d.ThreadAffinity)]
+        loop = node.body[0] if node.body else None
+        if not threads or not node.worksharing:
+            return False
+        if not isinstance(loop, Loop) or loop.variable is None:
+            reason = (loop.unrolled_reason if isinstance(loop, Loop) else None) or "no loop follows"
+            self.wrong(node.directive.begin, node.directive.end, reason)
+            return True
+        for other in node.homing:
+            if other is not threads[0]:
+                reason = "the loop's iterations go to threads already"
+                self.problems.append(Problem(other.source.position, other.source.text, reason))
+        for clause in node.directive.clause("collapse", "ordered", "lastprivate", "linear"):
+            self.wrong(clause.begin, clause.end, f"{clause.name.upper()} with AFFINITY(...) = THREAD(...)")
+        self.writer.on_thread(node, loop, threads[0])
+        self.explain(node.begin, f"loop: iterations on thread {threads[0].thread}")
+        return True
 
     def touched(self, nodes: Sequence[Node]) -> list[Reference]:
         return [r for r in references(list(nodes)) if r.name in self.arrays]

@@ -141,8 +141,8 @@ def translate_parts(
             if mpi:
                 problems += _standard_input(routine)
             writers.append(writer)
-    if distributions.any:
-        for writer in writers:
+    for writer in writers:
+        if distributions.any or writer.edits.any:
             writer.frame()
     for writer in writers:
         problems += [writer.source.problem(*wrong) for wrong in writer.problems]

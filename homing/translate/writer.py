@@ -13,6 +13,7 @@ from homing.translate.affine import affine
 from homing.translate.array import Array
 from homing.translate.arrays import Distributions
 from homing.translate.boxes import Box, Follow
+from homing.translate.directives import ThreadAffinity
 from homing.translate.source import Edits
 from homing.translate.tree import Construct, Executable, Loop, Reference, Routine, Statement
 
@@ -155,6 +156,9 @@ class Writer(Protocol):
         mpi: bool,
     ) -> None:
         """A worksharing loop inside a region, whose loop runs over own iterations already."""
+
+    def on_thread(self, node: Construct, loop: Loop, affinity: ThreadAffinity) -> None:
+        """A worksharing loop whose iterations go to threads by number."""
 
     def begin_region(
         self, region: Region, construct: Construct, before: Sequence[str], behind: Sequence[str]

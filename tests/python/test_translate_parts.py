@@ -94,6 +94,19 @@ def test_same_bits_for_every_distribution(workshop: Workshop, name: str, distrib
             assert _same(expected, found), f"size {size}, {threads} threads"
 
 
+@pytest.mark.parametrize("target", ["spmd", "pages", pytest.param("mpi", marks=needs_mpi)])
+@pytest.mark.parametrize("name", ["threads.f90", "threads.c"])
+def test_iterations_on_threads_by_number(workshop: Workshop, name: str, target: str) -> None:
+    plain = workshop.plain(PROGRAMS / name)
+    made, _ = workshop.translated(PROGRAMS / name, target)
+    start = [*MPIRUN, "-n", "2"] if target == "mpi" else []
+    for size in ("1", "7"):
+        expected = run_command([plain, size], workshop.folder, OMP_NUM_THREADS="1", OMP_THREAD_LIMIT="1")
+        for threads in ("1", "3", "4"):
+            found = run_command([*start, made, size], workshop.folder, OMP_NUM_THREADS=threads)
+            assert found == expected, f"size {size}, {threads} threads"
+
+
 @pytest.mark.parametrize("name", ["jacobi", "lu", "lbe"])
 @pytest.mark.parametrize("suffix", [".f90", ".c"])
 def test_papers_codes_in_parts(workshop: Workshop, name: str, suffix: str) -> None:

@@ -180,6 +180,14 @@ int homing_part(void) {
 #endif
 }
 
+int homing_team(void) {
+#ifdef _OPENMP
+    return omp_get_num_threads();
+#else
+    return 1;
+#endif
+}
+
 void homing_exchanged(long* exchanges, long* bytes, long* messages, long* message_bytes) {
     *exchanges = *bytes = 0;
     for (int part = 0; part < process.parts; part++) {

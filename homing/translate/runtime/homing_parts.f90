@@ -11,7 +11,7 @@ module homing_parts
   public :: homing_own_high, homing_next, homing_stride, homing_block_end, homing_local, homing_owns, homing_clear, &
       & homing_local_stride
   public :: homing_fetch, homing_push, homing_broadcast, homing_collect, homing_scatter, homing_share, homing_reduce
-  public :: homing_redistribute, homing_share_value, homing_place
+  public :: homing_team, homing_redistribute, homing_share_value, homing_place
 
   integer(c_int), parameter, public :: homing_sum = 0, homing_product = 1, homing_minimum = 2, homing_maximum = 3, &
       & homing_and = 4, homing_or = 5
@@ -26,6 +26,9 @@ module homing_parts
       import :: c_int
     end function
     integer(c_int) function homing_part_count() bind(c)
+      import :: c_int
+    end function
+    integer(c_int) function homing_team() bind(c)
       import :: c_int
     end function
     ! Pure as far as Fortran can tell: they stand in specification expressions.

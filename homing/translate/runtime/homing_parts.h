@@ -56,6 +56,8 @@ int homing_first_part(void); /* of this rank */
 int homing_last_part(void);
 /* The calling thread's part. Ends the program when the team is smaller than homing_threads(). */
 int homing_part(void);
+/* Threads of the team that the calling thread works in. */
+int homing_team(void);
 
 /* A layout for an array of `rank` dimensions. language: which dimension is contiguous. sizes: for GEN_BLOCK
  * dimensions, in their order, the number of elements of each part, one after the other; else NULL. name: for
