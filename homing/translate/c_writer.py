@@ -413,9 +413,9 @@ class CWriter(CThreadLoops):
         declaration = callee.declarations.get(callee.arguments[reference.argument_index])
         return declaration is None or "const" not in declaration.attributes
 
-    def is_private(self, loop: Loop, reference: Reference) -> bool:
+    def is_private(self, node: Loop | Construct, reference: Reference) -> bool:
         places = self.routine.places.get(reference.name, [])
-        return any(loop.begin <= place < loop.end for place in places)
+        return any(node.begin <= place < node.end for place in places)
 
 
 def _step(position: str) -> str:

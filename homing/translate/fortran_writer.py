@@ -480,6 +480,6 @@ class FortranWriter(FortranThreadLoops):
         begin, end = declaration.statement_begin, declaration.statement_end
         return re.search(r"intent\s*\(\s*in\s*\)", callee.source.text[begin:end].lower()) is None
 
-    def is_private(self, loop: Loop, reference: Reference) -> bool:
-        del loop
+    def is_private(self, node: Loop | Construct, reference: Reference) -> bool:
+        del node
         return self.inside and self.routine.lookup(reference.name) is None

@@ -15,7 +15,7 @@ from homing.translate import directives as d
 from homing.translate.boxes import Site
 from homing.translate.openmp import reductions_of
 from homing.translate.positions import Problem
-from homing.translate.routine import Fresh
+from homing.translate.routine import Fresh, written_in_all
 from homing.translate.serial_code import SerialCode
 from homing.translate.single_owner import loop_variables
 from homing.translate.tree import (
@@ -26,8 +26,8 @@ from homing.translate.tree import (
     Kind,
     Loop,
     Node,
-    Reference,
     Statement,
+    references,
     statements,
     walk,
 )
@@ -46,7 +46,7 @@ class Parts(SerialCode):
             return
         self._jumps()
         if self.distributions.inside(self.routine):
-            region = Region(self.routine, None)
+            region = Region(self.routine, None, written=written_in_all(self.routine.body))
             region.private = {
                 name
                 for name, declaration in self.routine.declarations.items()
@@ -118,7 +118,7 @@ class Parts(SerialCode):
                 directive.begin, directive.end, f"{name.upper()} with distributed arrays is not supported"
             )
             return
-        region = Region(self.routine, construct)
+        region = Region(self.routine, construct, written=written_in_all(construct.body))
         for reference in found:
             if self.arrays[reference.name] not in region.arrays:
                 region.arrays.append(self.arrays[reference.name])
@@ -238,6 +238,8 @@ class Parts(SerialCode):
 
     def _region_construct(self, node: Construct, region: Region, touches: bool) -> None:
         directive = node.directive
+        if not touches:
+            self._added_by_each_rank(node, region)
         if node.worksharing:
             loop = node.body[0]
             if not touches:
@@ -257,8 +259,9 @@ class Parts(SerialCode):
             region.reductions = [*region.reductions, *_reductions(node)]
             around = self.share_out(node, loop, region)
             waits = not directive.clause("nowait") and not (node.closing and node.closing.clause("nowait"))
-            shared = self._shared_writes(loop, region)
-            self.writer.worksharing(region, node, loop, around, barrier=waits and bool(shared), mpi=self.mpi)
+            self._written_by_other_ranks(loop, region)
+            barrier = waits and self.shares(node, region)
+            self.writer.worksharing(region, node, loop, around, barrier=barrier, mpi=self.mpi)
             return
         if directive.name in ("single", "master", "masked"):
             self.forget(node) if not touches else self._single(node, region)
@@ -283,27 +286,41 @@ class Parts(SerialCode):
                 f"{directive.name.upper()} with distributed arrays is not supported",
             )
 
-    def _shared_writes(self, loop: Loop, region: Region) -> list[Reference]:
-        """Writes of the loop to what other threads see: neither private nor distributed."""
-        found = []
-        for statement in statements([loop]):
-            for reference in statement.references:
-                writes = reference.access in (Access.WRITE, Access.UPDATE)
-                if not writes or reference.name in self.arrays or reference.name in region.private:
-                    continue
-                if self.writer.is_private(loop, reference):
-                    continue
-                found.append(reference)
-        if found and self.mpi:
-            for reference in found:
+    def _added_by_each_rank(self, node: Construct, region: Region) -> None:
+        """Every rank runs a construct without distributed arrays: what it adds to a variable that the ranks
+        combine behind the region would be there once a rank."""
+        if (
+            not self.mpi
+            or region.construct is None
+            or not (node.worksharing or node.directive.name == "single")
+        ):
+            return
+        combined = {name for _, name in _reductions(region.construct)}
+        for reference in references([node]):
+            if reference.name in combined and reference.access is not Access.READ:
                 self.wrong(
                     reference.begin,
                     reference.end,
-                    f"'{reference.name}' is shared and written in a loop whose iterations other ranks "
-                    "run, too: "
-                    "distribute it, or make it PRIVATE or a REDUCTION",
+                    f"every rank adds to '{reference.name}' here, and the region's REDUCTION adds up the ranks: "
+                    "give the loop a REDUCTION of its own",
                 )
-        return found
+                return
+
+    def _written_by_other_ranks(self, loop: Loop, region: Region) -> None:
+        """Writes of the loop to what its process alone sees: neither private nor distributed."""
+        if not self.mpi:
+            return
+        for reference in references([loop]):
+            if reference.access not in (Access.WRITE, Access.UPDATE) or reference.name in self.arrays:
+                continue
+            if reference.name in region.private or self.writer.is_private(loop, reference):
+                continue
+            self.wrong(
+                reference.begin,
+                reference.end,
+                f"'{reference.name}' is shared and written in a loop whose iterations other ranks run, too: "
+                "distribute it, or make it PRIVATE or a REDUCTION",
+            )
 
     # --- statements that all threads run ------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from homing.translate import directives as d
 from homing.translate.arrays import Distributions
 from homing.translate.boxes import Box
+from homing.translate.fortran_words import INTRINSICS
 from homing.translate.positions import Problem
 from homing.translate.tree import (
     Access,
@@ -23,7 +24,7 @@ from homing.translate.tree import (
     statements,
     walk,
 )
-from homing.translate.writer import Writer
+from homing.translate.writer import Region, Writer
 
 
 @dataclass
@@ -129,6 +130,23 @@ class RoutineInParts:
     def touched(self, nodes: Sequence[Node]) -> list[Reference]:
         return [r for r in references(list(nodes)) if r.name in self.arrays]
 
+    def shares(self, node: Construct, region: Region) -> bool:
+        """Must the threads wait for each other behind the construct: does it write what others see, or read
+        what others may write behind it? Distributed arrays need no waiting: only their own part reaches them.
+        """
+        for reference in references(node.body):
+            if reference.name in self.arrays or reference.name in region.private:
+                continue
+            if self.writer.is_private(node, reference):
+                continue
+            if reference.access is not Access.READ or reference.name in region.written:
+                return True
+            if region.construct is None and reference.subscripts and reference.name not in INTRINSICS:
+                declared = self.routine.lookup(reference.name)
+                if declared is None or declared[1].bounds:
+                    return True  # the caller's region may write it
+        return False
+
     def forget(self, node: Node) -> None:
         """What the node may change is not fresh behind it (and inside it, where it is a loop)."""
         for statement in statements([node]):
@@ -174,6 +192,10 @@ class RoutineInParts:
             if known is not None and known.routine is callee:
                 found.append(reference)
         return found
+
+
+def written_in_all(nodes: Iterable[Node]) -> frozenset[str]:
+    return frozenset[str]().union(*(written_in(node) for node in nodes))
 
 
 def written_in(node: Node) -> frozenset[str]:

@@ -116,7 +116,7 @@ class SingleOwner(OwnedLoops):
         behind = self._push(pushes)
         lines = [self.writer.assign(name, value) for name, value in local.items()]
         test = self.writer.owner_test(array, tests)
-        self.writer.owner_executes(node, test, before, lines, behind, barrier=bool(shared))
+        self.writer.owner_executes(node, test, before, lines, behind, barrier=self.shares(node, region))
         subscripts = ", ".join(text for _, text in tests)
         dimensions = ", ".join(str(index + 1) for index, _ in tests)
         self.explain(

@@ -42,6 +42,7 @@ class Region:
     #: Own bounds that loops use: name -> (array, dimension, "low" or "high", a loop variable of its type).
     bounds: dict[str, tuple[Array, int, str, str]] = field(default_factory=dict)
     private: set[str] = field(default_factory=set)
+    written: frozenset[str] = frozenset()  # whatever is written in it
     reductions: list[tuple[str, str]] = field(default_factory=list)  # operator, variable
     together: set[tuple[str, int, str, int]] = field(default_factory=set)  # layouts assumed to be cut alike
 
@@ -190,7 +191,7 @@ class Writer(Protocol):
     def may_write(self, reference: Reference, callee: Routine | None) -> bool:
         """Can a function that gets the array change it?"""
 
-    def is_private(self, loop: Loop, reference: Reference) -> bool:
+    def is_private(self, node: Loop | Construct, reference: Reference) -> bool:
         """Is the variable private because of where it is declared?"""
 
     def frame(self) -> None:

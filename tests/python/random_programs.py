@@ -259,6 +259,8 @@ class RandomProgram:
             kind = self.random.random()
             if kind < 0.7:
                 self._loop_nest(inside=True)
+            elif kind < 0.75:
+                self._plain_loop()
             elif kind < 0.85:
                 self._single()
             else:
@@ -267,6 +269,14 @@ class RandomProgram:
                 self.to.statement(f"pivot = {element}")
                 if not self.fortran:
                     self.to.statement("(void)pivot")
+
+    def _plain_loop(self) -> None:
+        """A shared array that is no part's."""
+        to = self.to
+        clause = "" if self.fortran else " private(i)"
+        to.out(f"{to.sentinel} {'do' if self.fortran else 'for'}{clause}")
+        with to.loop("i", str(to.first), "n"):
+            to.statement(f"{to.element('w', ['i'])} = {to.small(to.element('w', ['i']) + ' + 3')}")
 
     def _single(self) -> None:
         to = self.to
@@ -315,7 +325,7 @@ class RandomProgram:
         if choose() < 0.15:
             reads.append(to.element(self.random.choice(others), ["1" for _ in variables]))
         if choose() < 0.3:
-            reads.append(to.element("w", ["i"]))
+            reads.append(to.element("w", [self.random.choice(["i", "i-1", "i+2"])]))
         counters = [] if self.fortran else order if together else order[1:]
         private = [*dict.fromkeys([*counters, *([] if together else order[1:]), "q"])]
         clauses = f"private({', '.join(private)})" + (" collapse(2)" if together else "")

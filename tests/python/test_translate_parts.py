@@ -68,6 +68,7 @@ CASES = [
     *((f"strides{suffix}", text) for suffix, texts in STRIDES.items() for text in texts),
     *((f"local{suffix}", text) for suffix, texts in LOCAL.items() for text in texts),
     ("fresh.f90", "block"),
+    ("shares.f90", "block"),
     ("directions.f90", ""),
     ("directions.c", ""),
     ("modules.f90", ""),

@@ -109,6 +109,16 @@ def test_refused_with_place_and_reason(
         assert problem.text
 
 
+def test_a_sum_that_every_rank_would_add(tmp_path: Path) -> None:
+    body = (
+        "!$omp parallel reduction(+:s)\n!$omp do\ndo j = 1, n\n a(1, j) = j\n s = s + 1\nend do\n"
+        "!$omp do\ndo k = 1, n\n s = s + index(k)\nend do\n!$omp end parallel\n"
+    )
+    fortran(tmp_path, "", body)
+    with pytest.raises(TranslationError, match="every rank adds to 's' here"):
+        fortran(tmp_path, "", body, "mpi")
+
+
 C_REFUSED = [
     ("double *a;\n#pragma homing distribute a[block]\n(void)a;", "EXTENT"),
     ("double a[9];\n#pragma homing distribute a[block]\ndouble *q = &a[2]; (void)q;", "another name"),
