@@ -301,8 +301,8 @@ class Parts(SerialCode):
                 self.wrong(
                     reference.begin,
                     reference.end,
-                    f"every rank adds to '{reference.name}' here, and the region's REDUCTION adds up the ranks: give "
-                    "the loop a REDUCTION of its own",
+                    f"every rank adds to '{reference.name}' here, and the region's REDUCTION adds up the "
+                    "ranks: give the loop a REDUCTION of its own",
                 )
                 return
 
