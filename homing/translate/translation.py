@@ -95,6 +95,15 @@ def translate(
     if options.target == "upm":
         report = translate_upm(units, edits, options.phases)
         result.report = report.lines
+        result.notes += [
+            Problem(
+                directive.source.position,
+                directive.source.text,
+                "not used with --to upm: UPMlib's calls move pages to where they are used",
+            )
+            for one in scanned
+            for directive in one.directives
+        ]
         problems = report.problems
     else:
         distributions = Distributions(units)

@@ -352,3 +352,10 @@ def test_phases_inside_a_region_are_refused(tmp_path: Path) -> None:
         "recorded between regions only: nothing inserted"
     )
     assert not result.outputs[0].changed
+
+
+def test_directives_are_not_lost() -> None:
+    result = translate([str(APPS / "chapman" / "jacobi.f90")], Options("upm"))
+    unused = [note for note in result.notes if "not used with --to upm" in note.reason]
+    assert unused
+    assert all("homing" in note.text for note in unused)

@@ -891,15 +891,24 @@ typedef struct run {
 } run;
 typedef struct runs {
     int count, capacity;
-    run* list;
+    run one;   /* nearly always the only one */
+    run* more; /* instead of `one`, when there are several */
 } runs;
 
+static const runs no_runs = {0, 0, {0, 0, 0, 0}, NULL};
+
+static run* runs_of(runs* all) { return all->more ? all->more : &all->one; }
+
 static void add_run(runs* all, run added) {
-    if (all->count == all->capacity) {
-        all->capacity = all->capacity ? 2 * all->capacity : 4;
-        all->list = need(realloc(all->list, (size_t)all->capacity * sizeof *all->list));
+    if (all->count == 1 && !all->more) {
+        all->capacity = 16;
+        all->more = need(malloc((size_t)all->capacity * sizeof *all->more));
+        all->more[0] = all->one;
+    } else if (all->more && all->count == all->capacity) {
+        all->capacity *= 2;
+        all->more = need(realloc(all->more, (size_t)all->capacity * sizeof *all->more));
     }
-    all->list[all->count++] = added;
+    runs_of(all)[all->count++] = added;
 }
 
 /* Which of the indices that a part touches. A part that touches its own elements has them where they are,
@@ -1003,6 +1012,12 @@ static index_set shared_indices(const exchange* x, int toucher, int owner, int b
     index_set set = {0, 0, 0, {{0, -1}, 0}, NULL};
     touch t = {x, toucher, b, i, 0, 0, {0, -1}, 0};
     range owned;
+    if (x->layout->dimension[i].kind != HOMING_CYCLIC) { /* one range of one range */
+        if (which != IN_SHADOW && next_touch(&t) &&
+            next_owned(x->layout, owner, i, t.indices.low, t.indices.high, &owned))
+            add_indices(&set, owned.low, owned.high);
+        return set;
+    }
     if (which != IN_SHADOW) {
         while (next_touch(&t))
             for (long at = t.indices.low; next_owned(x->layout, owner, i, at, t.indices.high, &owned);
@@ -1011,17 +1026,18 @@ static index_set shared_indices(const exchange* x, int toucher, int owner, int b
         return set;
     }
     /* The shadows of neighbouring blocks reach past each other. */
-    runs all = {0, 0, NULL};
+    runs all = no_runs;
     while (next_touch(&t))
         for (long at = t.indices.low; next_owned(x->layout, owner, i, at, t.indices.high, &owned);
              at = owned.high + 1) {
             const run found = {owned.low, 0, 0, owned.high - owned.low + 1};
             if (chosen(&t, owner, owned.low, which)) add_run(&all, found);
         }
-    if (all.count) qsort(all.list, (size_t)all.count, sizeof *all.list, by_index);
+    run* list = runs_of(&all);
+    qsort(list, (size_t)all.count, sizeof *list, by_index);
     for (int each = 0; each < all.count; each++)
-        add_indices(&set, all.list[each].index, all.list[each].index + all.list[each].count - 1);
-    free(all.list);
+        add_indices(&set, list[each].index, list[each].index + list[each].count - 1);
+    free(all.more);
     return set;
 }
 
@@ -1030,7 +1046,7 @@ static runs toucher_runs(const exchange* x, int toucher, int owner, int b, int i
                          index_set* set) {
     const homing_layout* layout = x->to ? x->to : x->layout;
     const homing_dimension* d = &layout->dimension[i];
-    runs all = {0, 0, NULL};
+    runs all = no_runs;
     touch t = {x, toucher, b, i, 0, 0, {0, -1}, 0};
     range owned;
     const range stored = x->fixed ? x->fixed[i] : stored_range(layout, toucher, i);
@@ -1063,7 +1079,7 @@ static runs toucher_runs(const exchange* x, int toucher, int owner, int b, int i
 /* Where they lie in the owner's. */
 static runs owner_runs(const homing_layout* layout, int owner, int i, index_set* set) {
     const homing_dimension* d = &layout->dimension[i];
-    runs all = {0, 0, NULL};
+    runs all = no_runs;
     const long low = d->kind == HOMING_CYCLIC ? 0 : stored_range(layout, owner, i).low;
     for (int each = 0; each < set->count; each++) {
         const index_range* r = &ranges_of(set)[each];
@@ -1086,7 +1102,8 @@ typedef struct piece {
     int shadow_from; /* to the sender itself: the first dimension in which the elements lie in a shadow */
     index_set indices[HOMING_RANK_MAX];
     size_t offset, bytes;
-    int again; /* the same elements as an earlier piece: they are in the buffer once */
+    int again;    /* the same elements as an earlier piece: they are in the buffer once */
+    int borrowed; /* its indices are an earlier piece's */
 } piece;
 
 typedef struct pieces {
@@ -1096,7 +1113,7 @@ typedef struct pieces {
 } pieces;
 
 static void free_piece(const homing_layout* layout, piece* p) {
-    for (int i = 0; i < layout->rank; i++)
+    for (int i = 0; i < layout->rank && !p->borrowed; i++)
         free(p->indices[i].more);
 }
 
@@ -1116,6 +1133,7 @@ static int fill_piece(const exchange* x, int sender, piece* p) {
     const homing_layout* layout = x->layout;
     const int toucher = x->push ? sender : p->receiver, owner = x->push ? p->receiver : sender;
     p->bytes = layout->element;
+    p->borrowed = 0;
     for (int i = 0; i < layout->rank; i++)
         p->indices[i].more = NULL;
     for (int i = 0; i < layout->rank; i++) {
@@ -1149,6 +1167,14 @@ static pieces sender_pieces(const exchange* x, int sender) {
             for (int i = 0; i < (self ? layout->rank : 1); i++) {
                 piece* p = &all.list[all.count];
                 if (self && !in_own_shadow(x, b, i)) continue;
+                if (x->fixed && all.count > first_of_box) { /* all get the same */
+                    *p = all.list[first_of_box];
+                    p->receiver = receiver;
+                    p->again = p->borrowed = 1;
+                    all.count++;
+                    continue;
+                }
+                if (x->fixed && receiver > 0) break; /* the first got nothing */
                 p->box = b;
                 p->receiver = receiver;
                 p->shadow_from = i;
@@ -1181,10 +1207,10 @@ typedef struct transfer {
     int to_buffer;
 } transfer;
 
-static void transfer_dimension(const transfer* t, int depth, char* memory, char* packed) {
+static void transfer_dimension(transfer* t, int depth, char* memory, char* packed) {
     const int i = dimension_at(t->layout, depth);
     for (int each = 0; each < t->runs[i].count; each++) {
-        const run* r = &t->runs[i].list[each];
+        const run* r = &runs_of(&t->runs[i])[each];
         char* from = memory + (size_t)r->place * t->stride[i];
         char* to = packed + (size_t)r->rank * t->packed_stride[i];
         if (depth == 0) {
@@ -1223,7 +1249,7 @@ static void move_piece(const exchange* x, int sender, piece* p, void* memory, ch
     strides(layout, stored, t.stride);
     transfer_dimension(&t, layout->rank - 1, memory, packed);
     for (int i = 0; i < layout->rank; i++)
-        free(t.runs[i].list);
+        free(t.runs[i].more);
 }
 
 static char* buffer_of(int part, int turn, size_t bytes) {
@@ -1322,7 +1348,7 @@ static int receives(const exchange* x, int sender, int part) {
 /* Takes the pieces that `part` receives: into its shadow, its own elements, or (broadcast) the target. */
 static void receive(const exchange* x, int part, int turn, void* memory) {
     for (int sender = 0; sender < process.parts; sender++) {
-        if (!receives(x, sender, part)) continue;
+        if (!x->fixed && !receives(x, sender, part)) continue; /* of a broadcast there is one piece */
         pieces all = sender_pieces(x, sender);
         for (int at = 0; at < all.count; at++) {
             piece* p = &all.list[at];
