@@ -156,6 +156,7 @@ class RandomProgram:
 
     def _head(self) -> None:
         to, formats = self.to, self._formats()
+        self.formats = formats
         if self.fortran:
             colons = ",".join(":" for _ in self.variables)
             to.lines = [
@@ -239,8 +240,19 @@ class RandomProgram:
                 if self.random.random() < 0.4:
                     self.to.otherwise()
                     self._piece(depth + 1)
+        elif kind < 0.95 and depth < 2:
+            self._dealt_out_anew(self._formats())
+            self._piece(depth + 1)
+            self._dealt_out_anew(self.formats)
         else:
             self.to.statement(f"hi = {self.random.choice(['n', 'n - 1', 'n - 2'])}")
+
+    def _dealt_out_anew(self, formats: Sequence[str]) -> None:
+        if self.fortran:
+            self.to.lines.append(f"!$homing redistribute ({', '.join(formats)}) :: {', '.join(self.arrays)}")
+            return
+        each = (array + "".join(f"[{one}]" for one in formats) for array in self.arrays)
+        self.to.lines.append(f"#pragma homing redistribute {', '.join(each)}")
 
     def _region(self) -> None:
         counters = "" if self.fortran else "i, j, "
@@ -335,7 +347,7 @@ class RandomProgram:
         to.out(f"{to.sentinel} {'' if inside else 'parallel '}{word} {clauses}")
         high = self.random.choice(["n", "n", "hi"])
         steps = [self.random.choice([1, 1, 1, -1, 2, -2]) for _ in order]
-        carried = choose() < 0.15
+        carried = choose() < 0.15 and not together
 
         def body() -> None:
             values = list(reads)
