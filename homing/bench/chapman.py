@@ -138,7 +138,7 @@ def time_section(bench: Bench) -> None:
         programs = {version: bench.program(code, language, version) for version in versions}
         seconds: dict[tuple[str, int], list[float]] = {}
         for turn in range(ROUNDS[bench.size]):
-            # Runs that are compared follow each other closely: this machine is faster at times than at others.
+            # Runs that are compared follow each other: this machine is faster at times than at others.
             for threads, version in itertools.product(THREADS, versions):
                 path = programs[version]
                 if path is None:
