@@ -827,6 +827,7 @@ typedef struct exchange {
     const range* fixed;         /* broadcast: the same box for all, the owner included */
     const homing_layout* to;    /* REDISTRIBUTE: by what the receivers store, who take their own elements */
     int push;                   /* the sender is the one that wrote, not the owner */
+    int only;                   /* broadcast: the one sender, where there is one; else -1 */
 } exchange;
 
 /* Indices in ascending order, as ranges with the number of indices before each; nearly always one range. */
@@ -1271,6 +1272,7 @@ static void mirror(const exchange* x, int turn) {
     MPI_Request* requests = need(malloc(sizeof *requests * (size_t)capacity));
     for (int sender = 0; sender < process.parts; sender++) {
         const int from = sender / process.threads;
+        if (x->only >= 0 && sender != x->only) continue;
         pieces all = sender_pieces(x, sender);
         char* buffer = all.count ? buffer_of(sender, turn, all.bytes) : NULL;
         for (int at = 0; at < all.count; at++) {
@@ -1308,7 +1310,8 @@ static void mirror(const exchange* x, int turn) {
 static int publish(const exchange* x, int part, const void* memory) {
     part_state* state = &process.state[part];
     const int turn = (int)(state->exchanges++ & 1);
-    pieces all = sender_pieces(x, part);
+    pieces all = {NULL, 0, 0};
+    if (x->only < 0 || x->only == part) all = sender_pieces(x, part);
     if (all.count) {
         char* buffer = buffer_of(part, turn, all.bytes);
         for (int at = 0; at < all.count; at++) {
@@ -1349,6 +1352,10 @@ static int receives(const exchange* x, int sender, int part) {
 /* Takes the pieces that `part` receives: into its shadow, its own elements, or (broadcast) the target. */
 static void receive(const exchange* x, int part, int turn, void* memory) {
     for (int sender = 0; sender < process.parts; sender++) {
+        if (x->only >= 0) {
+            if (sender > x->only) break;
+            sender = x->only;
+        }
         if (!x->fixed && !receives(x, sender, part)) continue; /* of a broadcast there is one piece */
         pieces all = sender_pieces(x, sender);
         for (int at = 0; at < all.count; at++) {
@@ -1367,14 +1374,14 @@ static void* memory_of(const homing_layout* layout, int part, const void* given)
 
 void homing_fetch(homing_layout* layout, const homing_layout* home, int part, void* memory, int count,
                   const homing_extent* boxes) {
-    const exchange x = {layout, home, count, boxes, NULL, NULL, 0};
+    const exchange x = {layout, home, count, boxes, NULL, NULL, 0, -1};
     memory = memory_of(layout, part, memory);
     receive(&x, part, publish(&x, part, memory), memory);
 }
 
 void homing_push(homing_layout* layout, const homing_layout* home, int part, void* memory, int count,
                  const homing_extent* boxes) {
-    const exchange x = {layout, home, count, boxes, NULL, NULL, 1};
+    const exchange x = {layout, home, count, boxes, NULL, NULL, 1, -1};
     memory = memory_of(layout, part, memory);
     receive(&x, part, publish(&x, part, memory), memory);
 }
@@ -1390,7 +1397,10 @@ void homing_broadcast(homing_layout* layout, int part, const void* memory, const
         box[i].low = low[i];
         box[i].high = high[i];
     }
-    const exchange x = {layout, layout, 1, NULL, box, NULL, 0};
+    int one_owner = 1;
+    for (int i = 0; i < layout->rank; i++)
+        one_owner &= !distributed(&layout->dimension[i]) || low[i] == high[i];
+    const exchange x = {layout, layout, 1, NULL, box, NULL, 0, one_owner ? homing_owner(layout, low) : -1};
     receive(&x, part, publish(&x, part, memory_of(layout, part, memory)), target);
 }
 
@@ -1401,7 +1411,7 @@ void homing_redistribute(homing_layout* from, homing_layout* to, int part, const
         const homing_extent all = {d->lower, d->upper, distributed(d) ? i + 1 : 0, 0, 0, 0};
         own[i] = all;
     }
-    const exchange x = {from, to, 1, own, NULL, to, 0};
+    const exchange x = {from, to, 1, own, NULL, to, 0, -1};
     receive(&x, part, publish(&x, part, memory_of(from, part, memory)), memory_of(to, part, target));
 }
 
