@@ -352,7 +352,7 @@ class _Builder:
             children = list(cursor.get_children())
             head = self.expression_statement(children[0])
             head.begin = begin
-            return [Branch([(head, self.body(children[-1]))], self.end(cursor))]
+            return [Branch([(head, self.body(children[-1]))], self.end(cursor), switch=True)]
         if kind in (CursorKind.CASE_STMT, CursorKind.DEFAULT_STMT):
             return [
                 node

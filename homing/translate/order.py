@@ -240,7 +240,11 @@ def _exposed(nodes: Iterable[Node], defined: set[str]) -> set[str]:
             for head, body in node.arms:
                 found |= _exposed_by(head, defined)
                 inside = set(defined)
-                found |= _exposed(body, inside)
+                if node.switch:  # a case begins with what was there before all
+                    for each in body:
+                        found |= _exposed([each], set(defined))
+                else:
+                    found |= _exposed(body, inside)
                 ends.append(inside)
             if not node.conditional:
                 defined |= set.intersection(*ends)
@@ -299,6 +303,7 @@ def _jumps(inner: Loop) -> Iterator[Disorder]:
     """A jump that ends the loop ends it for one part only."""
     labels = {statement.label for statement in statements(inner.body) if statement.label}
     below = [node for node in walk(inner.body) if isinstance(node, Loop)]
+    switches = [node for node in walk(inner.body) if isinstance(node, Branch) and node.switch]
     for statement in statements(inner.body):
         if statement.kind is not Kind.JUMP:
             continue
@@ -307,7 +312,7 @@ def _jumps(inner: Loop) -> Iterator[Disorder]:
         target = re.search(r"\bgo\s*to\s+(\w+)", statement.text)
         leaves = {
             "exit": not nested or named is not None,
-            "break": not nested,
+            "break": not nested and not any(s.begin <= statement.begin < s.end for s in switches),
             "cycle": named is not None,
             "return": True,
             "goto": target is None or target[1] not in labels,

@@ -91,8 +91,7 @@ class Redistributions:
                 self._branch(node, state)
 
     def _branch(self, node: Branch, state: _State) -> None:
-        switch = node.arms[0][0].text.lstrip().startswith("switch")
-        if switch:
+        if node.switch:
             self._loops.append(dict(state))
         before = dict(state)
         ends = []
@@ -101,7 +100,7 @@ class Redistributions:
             inside = dict(before)
             self._walk(body, inside)
             ends.append(inside)
-        if switch:
+        if node.switch:
             self._loops.pop()
         last = node.arms[-1][0].text.strip()
         complete = not node.conditional or (len(node.arms) > 1 and last in ("", "else"))

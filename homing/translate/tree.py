@@ -112,6 +112,7 @@ class Branch:
     conditional: bool = True  # False: a block that is always run
     masked: bool = False  # where, forall
     body_begins: list[int] = field(default_factory=list)
+    switch: bool = False  # C's: one arm, which may be entered at each case, and which a break leaves
 
     @property
     def begin(self) -> int:

@@ -124,6 +124,9 @@ C_REFUSED = [
     ("double a[9];\n#pragma homing distribute a[block]\ndouble *q = &a[2]; (void)q;", "another name"),
     ("double a[9];\n#pragma homing distribute a[block]\n#pragma omp parallel for\n"
      "for (int i = 0; i < 9; i++) { a[i * i] = 0; }", "not a loop's index plus a number"),
+    ("double a[9][9], q = 0;\n#pragma homing distribute a[*][block]\n#pragma omp parallel for private(q)\n"
+     "for (int j = 0; j < 9; j++)\n for (int i = 0; i < 9; i++)\n  switch (i % 2) {\n"
+     "  case 0: q = i; break;\n  default: a[j][i] = q;\n  }", "leaves a value in 'q' for the next one"),
 ]  # fmt: skip
 
 
