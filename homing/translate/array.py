@@ -55,7 +55,6 @@ class Array:
     passed_from: Array | None = None
     linked: list[Array] = field(default_factory=list)
     tied: dict[int, list[tuple[Array, int]]] = field(default_factory=dict)  # see tie()
-    dynamic: list[d.Redistribute] = field(default_factory=list)
 
     @property
     def rank(self) -> int:

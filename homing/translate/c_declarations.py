@@ -79,11 +79,8 @@ class CDeclarations(RoutineText):
             else:
                 self.edits.replace(statement.begin, statement.end, f"{reference.name} = homing_nowhere()")
 
-    def redistribute(self, node: Executable, old: Array, new: Array) -> None:
-        self.anew.append((node, old, new))
-
     def _redistribute(self, node: Executable, old: Array, new: Array) -> None:
-        layout, before = self.layout(old), f"hm_layout_before_{old.name}"
+        layout, before = self.layout(old), self.layout_before(old)
         lines = [
             "{",
             f"homing_layout *{before} = {layout};",

@@ -156,9 +156,6 @@ class FortranArrays(FortranText):
         # Before what is gathered for the next statement.
         self._lines(self.source.next_line(statement.end - 1), lines, statement.begin, first=True)
 
-    def redistribute(self, node: Executable, old: Array, new: Array) -> None:
-        self.anew.append((node, old, new))
-
     def _redistribute(self, node: Executable, old: Array, new: Array) -> None:
         layout, before = self.layout(old), self.layout_before(old)
         container, parts = self.container(old), self.container_before(old)

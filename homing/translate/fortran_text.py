@@ -34,10 +34,6 @@ class FortranText(RoutineText):
             return line if line.startswith("!$omp") else " " * max(6, len(indent.expandtabs())) + line
         return indent + line
 
-    def layout_before(self, array: Array) -> str:
-        """The layout of an array that is being dealt out anew."""
-        return f"hm_layout_before_{array.name}"
-
     def container_before(self, array: Array) -> str:
         return f"hm_parts_before_{array.name}"
 

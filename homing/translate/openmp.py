@@ -116,6 +116,15 @@ def _split(word: str) -> list[str] | None:
     return None
 
 
+#: Clauses that say which thread runs which iteration, for loops of which homing says it.
+SCHEDULING = frozenset({"schedule", "collapse", "ordered", "affinity of sgi"})
+
+
+def clauses_without(directive: OpenMP, dropped: frozenset[str]) -> list[str]:
+    """The directive's clauses as text, but for those of some names."""
+    return [clause_text(clause) for clause in directive.clauses if clause.name not in dropped]
+
+
 def clause_text(clause: Clause) -> str:
     """The clause as it is written."""
     return clause.name if clause.text is None else f"{clause.name}({clause.text})"

@@ -21,7 +21,6 @@ from homing.translate.tree import (
     Access,
     Branch,
     Construct,
-    Executable,
     Kind,
     Loop,
     Node,
@@ -52,8 +51,8 @@ class Nest:
 
     follows: variables of the loops whose iterations go to the owners. any_order: variables of loops whose
     iterations may run in any order. distributed: names of arrays in parts. reductions: names of variables
-    that OpenMP combines. hidden: is a variable private to each iteration of the shared-out loop? declared:
-    offsets at which a name is declared (C).
+    that OpenMP combines. hidden: is a reference to what no other thread sees, or to a distributed array,
+    which is looked at by itself? declared: offsets at which a name is declared (C).
     """
 
     loop: Loop
@@ -131,7 +130,7 @@ def _repeated(nest: Nest, variable: str, own: Sequence[Loop]) -> Iterator[Disord
 
 def _elements(nest: Nest, variable: str, own: Sequence[Loop]) -> Iterator[Disorder]:
     """Elements that one iteration writes and another one uses."""
-    changing = (written_in(nest.loop) | _variables(nest.loop)) - nest.any_order
+    changing = written_in(nest.loop) - nest.any_order
     by_name: dict[str, list[Reference]] = {}
     for reference in references([nest.loop]):
         if reference.subscripts is not None:
@@ -172,10 +171,6 @@ def _may_cross(a: Reference, b: Reference, variable: str, changing: frozenset[st
 
 def _value(subscript: Subscript) -> Affine | None:
     return None if subscript.section else affine(subscript.text)
-
-
-def _variables(loop: Loop) -> frozenset[str]:
-    return frozenset(n.variable for n in walk([loop]) if isinstance(n, Loop) and n.variable)
 
 
 def _fresh(nest: Nest, name: str, own: Sequence[Loop]) -> bool:
@@ -250,8 +245,6 @@ def _exposed(nodes: Iterable[Node], defined: set[str]) -> set[str]:
                 defined |= set.intersection(*ends)
         elif isinstance(node, Construct):
             found |= _exposed(node.body, defined)
-        elif isinstance(node, Executable):
-            continue
     return found
 
 

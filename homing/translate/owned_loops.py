@@ -24,7 +24,6 @@ from homing.translate.tree import (
     Construct,
     Loop,
     Node,
-    Reference,
     Statement,
     Subscript,
     walk,
@@ -41,7 +40,6 @@ class OwnedLoops(Communication):
 
     def share_out(self, construct: Construct, loop: Loop, region: Region) -> Around:
         """Give the loop the part's own iterations. Returns the lines around it."""
-        self.loop_number += 1
         sites = list(sites_of([loop], [], False, self.arrays))
         problems = len(self.problems)
         for site in sites:
@@ -58,8 +56,8 @@ class OwnedLoops(Communication):
             return Around()
         array, follows = home
         nest = [n for n in walk([loop]) if isinstance(n, Loop)]
-        varying = written_in(loop) | frozenset(n.variable for n in nest if n.variable)
-        varying -= frozenset(self.arrays)
+        wrote = written_in(loop)
+        varying = wrote - frozenset(self.arrays)
         fetches: list[Box] = []
         pushes: list[Box] = []
         broadcasts: list[Site] = []
@@ -70,7 +68,6 @@ class OwnedLoops(Communication):
         if len(self.problems) > problems:
             return Around()
         setup: list[str] = []
-        wrote = written_in(loop)
         exchange = self._fetch(fetches)
         exchange += self._broadcast(broadcasts, varying, region)
         for inner in nest:
@@ -91,21 +88,14 @@ class OwnedLoops(Communication):
 
     def _in_order(self, construct: Construct, loop: Loop, follows: dict[str, Follow], region: Region) -> None:
         """Is the loop the same when the parts run their own iterations of those inside it?"""
-        places = self.routine.places
-
-        def hidden(reference: Reference) -> bool:
-            private = reference.name in region.private or self.writer.is_private(loop, reference)
-            # Distributed arrays are looked at by themselves.
-            return private or reference.name in self.arrays
-
         nest = Nest(
             loop,
             follows,
             any_order(construct, loop),
             frozenset(self.arrays),
             frozenset(name for _, name in region.reductions),
-            hidden,
-            lambda name: places.get(name, []),
+            lambda reference: not self.seen_by_others(reference, loop, region),
+            lambda name: self.routine.places.get(name, []),
         )
         for disorder in disorders(nest):
             self.wrong(disorder.begin, disorder.end, disorder.reason)

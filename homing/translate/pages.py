@@ -14,7 +14,7 @@ from homing.translate.arrays import Distributions
 from homing.translate.boxes import Follow
 from homing.translate.c_writer import CWriter
 from homing.translate.fortran_writer import FortranWriter
-from homing.translate.openmp import clause_text
+from homing.translate.openmp import SCHEDULING, clauses_without
 from homing.translate.owned_loops import sites_of
 from homing.translate.parts import Parts
 from homing.translate.positions import Problem
@@ -33,7 +33,7 @@ from homing.translate.tree import (
 )
 from homing.translate.writer import PART, Local, Region
 
-_SCHEDULING = frozenset({"schedule", "collapse", "ordered", "nowait", "affinity of sgi"})
+_DROPPED = SCHEDULING | {"nowait"}
 
 
 def translate_pages(
@@ -174,7 +174,7 @@ class PagesFortran(FortranWriter):
 
     def _directive_text(self, node: Construct, more: Sequence[str]) -> str:
         directive = node.directive
-        kept = [clause_text(c) for c in directive.clauses if c.name not in _SCHEDULING]
+        kept = clauses_without(directive, _DROPPED)
         count = (
             ["num_threads(homing_threads())"] if node.parallel and not directive.clause("num_threads") else []
         )
@@ -288,7 +288,7 @@ class PagesC(CWriter):
 
     def _wrap(self, node: Construct, loop: Loop, lines: Sequence[str]) -> None:
         directive = node.directive
-        kept = [clause_text(c) for c in directive.clauses if c.name not in _SCHEDULING]
+        kept = clauses_without(directive, _DROPPED)
         variable = loop.variable or ""
         declared = any(loop.begin <= place < loop.end for place in self.routine.places.get(variable, []))
         if not declared and variable not in directive.listed("private", "firstprivate", "lastprivate"):

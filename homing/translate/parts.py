@@ -208,7 +208,8 @@ class Parts(SerialCode):
             if not touches:
                 if isinstance(node, Loop | Branch) and any(isinstance(n, Construct) for n in walk([node])):
                     self._sequential(node, region)
-                self.forget(node)
+                else:
+                    self.forget(node)
                 continue
             if isinstance(node, Loop | Branch):
                 self._sequential(node, region)
@@ -311,9 +312,9 @@ class Parts(SerialCode):
         if not self.mpi:
             return
         for reference in references([loop]):
-            if reference.access not in (Access.WRITE, Access.UPDATE) or reference.name in self.arrays:
+            if reference.access not in (Access.WRITE, Access.UPDATE):
                 continue
-            if reference.name in region.private or self.writer.is_private(loop, reference):
+            if not self.seen_by_others(reference, loop, region):
                 continue
             self.wrong(
                 reference.begin,

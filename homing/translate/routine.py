@@ -84,8 +84,6 @@ class RoutineInParts:
         self.notes = notes
         self.problems: list[Problem] = []
         self.fresh = Fresh()
-        self.serial = 0
-        self.loop_number = 0
 
     def wrong(self, begin: int, end: int, reason: str) -> None:
         problem = self.source.problem(begin, end, reason)
@@ -130,14 +128,18 @@ class RoutineInParts:
     def touched(self, nodes: Sequence[Node]) -> list[Reference]:
         return [r for r in references(list(nodes)) if r.name in self.arrays]
 
+    def seen_by_others(self, reference: Reference, node: Loop | Construct, region: Region) -> bool:
+        """Is it a variable that other threads see, too: neither private nor a distributed array?"""
+        if reference.name in self.arrays or reference.name in region.private:
+            return False
+        return not self.writer.is_private(node, reference)
+
     def shares(self, node: Construct, region: Region) -> bool:
         """Must the threads wait for each other behind the construct: does it write what others see, or read
         what others may write behind it? Distributed arrays need no waiting: only their own part reaches them.
         """
         for reference in references(node.body):
-            if reference.name in self.arrays or reference.name in region.private:
-                continue
-            if self.writer.is_private(node, reference):
+            if not self.seen_by_others(reference, node, region):
                 continue
             if reference.access is not Access.READ or reference.name in region.written:
                 return True
@@ -156,9 +158,6 @@ class RoutineInParts:
                 self.fresh = Fresh()
                 return
         self.fresh.wrote(written_in(node))
-
-    def line_before(self, offset: int) -> int:
-        return self.source.line_start(offset)
 
     def before(self, offset: int, lines: Sequence[str], indent_of: int | None = None) -> None:
         """Insert lines before the line of an offset, indented like it."""

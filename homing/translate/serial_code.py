@@ -177,7 +177,6 @@ class SerialCode(SingleOwner):
                     "leaves code that works on a gathered array: move the jump behind it",
                 )
         first, last = nodes[0], nodes[-1]
-        self.serial += 1
         self.before(first.begin, self.writer.gather(arrays))
         self.after(last.end, self.writer.release(arrays, changed), first.begin)
         self.fresh.wrote(array.name for array in changed)

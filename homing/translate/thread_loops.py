@@ -9,11 +9,10 @@ from __future__ import annotations
 from homing.translate import directives as d
 from homing.translate.c_declarations import CDeclarations
 from homing.translate.fortran_declarations import FortranDeclarations
-from homing.translate.openmp import clause_text
+from homing.translate.openmp import SCHEDULING, clauses_without
 from homing.translate.tree import Construct, Loop, OpenMP
 from homing.translate.writer import Local
 
-_SCHEDULING = frozenset({"schedule", "collapse", "ordered", "affinity of sgi"})
 _THREAD = "hm_thread"
 
 
@@ -23,7 +22,11 @@ class FortranThreadLoops(FortranDeclarations):
     def on_thread(self, node: Construct, loop: Loop, affinity: d.ThreadAffinity) -> None:
         """The loop's iterations go to the threads that the directive names, modulo their number."""
         private = [_THREAD, *_not_private(node.directive, loop)]
-        clauses = [*_kept(node.directive), f"private({', '.join(private)})", "schedule(static, 1)"]
+        clauses = [
+            *clauses_without(node.directive, SCHEDULING),
+            f"private({', '.join(private)})",
+            "schedule(static, 1)",
+        ]
         self._directive(
             node.directive.begin, node.directive.end, f"!$omp {node.directive.name} " + " ".join(clauses)
         )
@@ -46,7 +49,11 @@ class CThreadLoops(CDeclarations):
             loop.begin <= place < loop.end for place in self.routine.places.get(loop.variable or "", [])
         )
         private = [] if declared else _not_private(node.directive, loop)
-        clauses = [*_kept(node.directive), *(f"private({name})" for name in private), "schedule(static, 1)"]
+        clauses = [
+            *clauses_without(node.directive, SCHEDULING),
+            *(f"private({name})" for name in private),
+            "schedule(static, 1)",
+        ]
         name = node.directive.name.replace("do", "for")
         self.edits.replace(
             node.directive.begin, node.directive.end, f"#pragma omp {name} " + " ".join(clauses)
@@ -56,10 +63,6 @@ class CThreadLoops(CDeclarations):
         self.edits.replace(loop.body_begin, loop.body_begin, f"if ({test}) continue; else ")
         head = f"for (int {_THREAD} = 0; {_THREAD} < homing_team(); {_THREAD}++)"
         self._put(self.source.next_line(node.directive.end), [head], loop.begin)
-
-
-def _kept(directive: OpenMP) -> list[str]:
-    return [clause_text(clause) for clause in directive.clauses if clause.name not in _SCHEDULING]
 
 
 def _not_private(directive: OpenMP, loop: Loop) -> list[str]:

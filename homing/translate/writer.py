@@ -98,6 +98,14 @@ class RoutineText:
     def layout(self, array: Array) -> str:
         return f"hm_layout_{array.name}"
 
+    def layout_before(self, array: Array) -> str:
+        """The layout of an array that is being dealt out anew."""
+        return f"hm_layout_before_{array.name}"
+
+    def redistribute(self, node: Executable, old: Array, new: Array) -> None:
+        # Shadows are known when all loops of all routines have been looked at.
+        self.anew.append((node, old, new))
+
 
 class Writer(Protocol):
     edits: Edits

@@ -20,7 +20,6 @@ _MODULUS = 10007
 class Text:
     """One language: how a program is written down."""
 
-    comment: str
     end: str
     sentinel: str
     first = 1  # of the loops over inner elements: neighbours at distance 2 exist

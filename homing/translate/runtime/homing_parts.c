@@ -1013,8 +1013,8 @@ static index_set shared_indices(const exchange* x, int toucher, int owner, int b
     index_set set = {0, 0, 0, {{0, -1}, 0}, NULL};
     touch t = {x, toucher, b, i, 0, 0, {0, -1}, 0};
     range owned;
-    const int pieces = x->to && x->to->dimension[i].kind == HOMING_CYCLIC;
-    if (x->layout->dimension[i].kind != HOMING_CYCLIC && !pieces) { /* one range of one range */
+    const int dealt_anew = x->to && x->to->dimension[i].kind == HOMING_CYCLIC;
+    if (x->layout->dimension[i].kind != HOMING_CYCLIC && !dealt_anew) { /* one range of one range */
         if (which != IN_SHADOW && next_touch(&t) &&
             next_owned(x->layout, owner, i, t.indices.low, t.indices.high, &owned))
             add_indices(&set, owned.low, owned.high);
