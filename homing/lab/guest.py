@@ -132,6 +132,7 @@ class _Running:
     lock: int  # descriptor that holds the folder's lock
     shared: list[shares.SharedFolder] = field(default_factory=list)
     qemu: subprocess.Popen[bytes] | None = None
+    turns: vcpus.Turns | None = None
 
 
 class Guest:
@@ -181,7 +182,7 @@ class Guest:
             if not self._is_ready_within(timeout):
                 failure = f"the guest did not boot within {timeout:g} s{self._last_words()}"
             elif running.qemu is not None:
-                vcpus.share_evenly(running.qemu.pid, self.options.topology.cpus)
+                running.turns = vcpus.Turns(running.qemu.pid, self.options.topology.cpus)
         except BaseException:
             self._stop()
             raise
@@ -289,6 +290,8 @@ class Guest:
         if running is None:
             return
         with _no_interrupts():
+            if running.turns is not None:
+                running.turns.stop()
             if running.qemu is not None and running.qemu.poll() is None:
                 running.qemu.terminate()
                 try:

@@ -1,43 +1,72 @@
 """The guest's CPUs are threads of QEMU, and here each gets the same share of the host.
 
 Where they outnumber the host's CPUs, a scheduler that moves them about lets some run half as fast again as
-others, for seconds (measured: of four on two CPUs, two did 40 % more work). Then a load that is balanced in
-the guest is not, and locality queues rightly steal.
+others, for seconds (measured: of four on two CPUs, two did 40 % more work). Fixed places are not enough, for
+the host's CPUs differ in speed, too (by 8 % at rest, by more where others use the same cores). Then a load
+that is balanced in the guest is not, and locality queues rightly steal. So all change places in turn.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 #: What QEMU calls a guest's CPU with -name ...,debug-threads=on.
 _NAME = re.compile(r"CPU (\d+)/TCG")
 
+#: Seconds between changes of places: many in a second, and a hundred times what a cold cache costs.
+_TURN = 0.05
 
-def even_shares(vcpus: int, host: Sequence[int]) -> list[int]:
-    """The host's CPU for each of the guest's, or nothing where fixed places help nobody.
 
-    With as many CPUs as the guest has, each runs at full speed anyway (and a second guest's would be fixed to
-    the same ones); where the numbers do not divide, fixed places would be unequal.
+def even_shares(vcpus: int, host: Sequence[int], turn: int = 0) -> list[int]:
+    """The host's CPU for each of the guest's in the turn of this number, or nothing where places help nobody.
+
+    With as many CPUs as the guest has, each runs at full speed anyway (and a second guest's would be sent to
+    the same ones); where the numbers do not divide, places would be unequal.
     """
     if vcpus <= len(host) or vcpus % len(host) != 0:
         return []
-    return [host[number % len(host)] for number in range(vcpus)]
+    return [host[(number + turn) % len(host)] for number in range(vcpus)]
 
 
-def share_evenly(qemu: int, vcpus: int) -> int:
-    """Binds the CPUs of a guest that runs as process `qemu`; returns how many. Never fails: it only helps."""
-    places = even_shares(vcpus, sorted(os.sched_getaffinity(0)))
-    bound = 0
-    for number, thread in threads(qemu) if places else ():
-        try:
-            os.sched_setaffinity(thread, {places[number]})
-            bound += 1
-        except OSError:
-            continue
-    return bound
+class Turns:
+    """Until stopped, the CPUs of a guest (process `qemu`) change places. It never fails: it only helps."""
+
+    def __init__(self, qemu: int, vcpus: int) -> None:
+        self._host = sorted(os.sched_getaffinity(0))
+        self._vcpus = vcpus
+        self._threads = threads(qemu) if even_shares(vcpus, self._host) else []
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._change, name="guest's CPUs", daemon=True)
+        if self._threads:
+            self._place(0)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Safe at any moment, more than once."""
+        self._end.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _change(self) -> None:
+        turn = 1
+        while not self._end.wait(_TURN) and self._place(turn):
+            turn += 1
+
+    def _place(self, turn: int) -> int:
+        """How many were placed."""
+        places = even_shares(self._vcpus, self._host, turn)
+        placed = 0
+        for number, thread in self._threads:
+            try:
+                os.sched_setaffinity(thread, {places[number]})
+                placed += 1
+            except OSError:
+                continue
+        return placed
 
 
 def threads(qemu: int) -> list[tuple[int, int]]:

@@ -334,10 +334,18 @@ def test_the_guests_cpus_share_the_hosts_evenly(cpus: int, host: list[int], plac
     assert vcpus.even_shares(cpus, host) == places
 
 
-def test_a_guest_that_has_gone_has_no_cpus_to_bind() -> None:
+def test_in_turn_each_of_the_guests_cpus_gets_each_of_the_hosts() -> None:
+    turns = [vcpus.even_shares(6, [2, 5, 7], turn) for turn in range(3)]
+    assert all(sorted(turn) == [2, 2, 5, 5, 7, 7] for turn in turns)
+    assert all(sorted(places) == [2, 5, 7] for places in zip(*turns, strict=True))
+
+
+def test_a_guest_that_has_gone_has_no_cpus_to_place() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
-    assert vcpus.share_evenly(gone.pid, 4096) == 0
+    turns = vcpus.Turns(gone.pid, 4096)
+    turns.stop()
+    turns.stop()
 
 
 def test_folders_to_share_for_writing(tmp_path: Path) -> None:
