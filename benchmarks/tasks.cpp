@@ -10,6 +10,7 @@
 // Prints lines "name: value value ..."; values of one round stand at the same place in every line.
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -270,9 +271,12 @@ int imbalance(double microseconds, long tasks, int rounds) {
 
 int home(long blocks, long kib, int passes, int sweeps, double weight) {
     const Load load = load_of(blocks, weight, 0);
-    const std::size_t words = static_cast<std::size_t>(kib) * 128;
-    const std::size_t bytes = words * sizeof(double);
-    auto* data = static_cast<double*>(std::aligned_alloc(4096, static_cast<std::size_t>(blocks) * bytes));
+    // Integers: QEMU adds doubles fast only in threads that have once rounded (its hardfloat wants the
+    // inexact flag set), so the first thread, which reads clocks, would do a third more work than the others.
+    using Word = std::uint64_t;
+    const std::size_t words = static_cast<std::size_t>(kib) * 1024 / sizeof(Word);
+    const std::size_t bytes = words * sizeof(Word);
+    auto* data = static_cast<Word*>(std::aligned_alloc(4096, static_cast<std::size_t>(blocks) * bytes));
     if (!data) return 1;
     // First touch by a thread of the block's domain.
     std::vector<int> homes(static_cast<std::size_t>(blocks));
@@ -324,18 +328,18 @@ int home(long blocks, long kib, int passes, int sweeps, double weight) {
 #pragma omp parallel
 #pragma omp single
         for (long n = 0; n < blocks; ++n) {
-            [[maybe_unused]] const double* block = data + static_cast<std::size_t>(n) * words;
+            [[maybe_unused]] const Word* block = data + static_cast<std::size_t>(n) * words;
 #pragma omp task affinity(block[0 : words]) firstprivate(n)
             work(n);
         }
     });
-    double sum = 0;
+    Word sum = 0;
     for (std::size_t k = 0; k < static_cast<std::size_t>(blocks) * words; ++k)
         sum += data[k];
-    std::printf("verification: %s\n",
-                sum == 3.0 * passes * sweeps * static_cast<double>(blocks) * static_cast<double>(words)
-                    ? "successful"
-                    : "failed");
+    std::printf("verification: %s\n", sum == Word{3} * static_cast<Word>(passes) * static_cast<Word>(sweeps) *
+                                                  static_cast<Word>(blocks) * words
+                                          ? "successful"
+                                          : "failed");
     std::free(data);
     return 0;
 }
