@@ -6,9 +6,12 @@ PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 # Further arguments for pytest, for example: make test PYTEST_ARGS='-k lab -x'
 PYTEST_ARGS ?=
+# Files of tests run so many at a time; PYTEST_JOBS=0: one after the other, in the order of their names.
+PYTEST_JOBS ?= 2
 
 export PYTHON
 python := .venv/bin/python
+pytest_jobs := -n $(PYTEST_JOBS) --no-loadscope-reorder
 # Threads that spin while they wait would starve the guest and each other on a small machine.
 export OMP_WAIT_POLICY ?= passive
 
@@ -30,10 +33,10 @@ demo: .setup/demo .venv/complete build/release/build.ninja ## a program's pages 
 	@$(python) -m homing.demo
 
 test: .setup/test build ## the tests (one boot of the guest among them)
-	@$(python) -m pytest -m "not full" $(PYTEST_ARGS)
+	@$(python) -m pytest $(pytest_jobs) -m "not full" $(PYTEST_ARGS)
 
 test-all: .setup/test-all build ## the tests and the long matrices
-	@RC_PARAMS="max_success=300" $(python) -m pytest $(PYTEST_ARGS)
+	@RC_PARAMS="max_success=300" $(python) -m pytest $(pytest_jobs) $(PYTEST_ARGS)
 
 check: .setup/check check-format check-python check-shell check-tidy check-sanitizers ## formatting, static analysis, sanitizers
 	@echo "check: all clean"

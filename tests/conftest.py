@@ -1,13 +1,46 @@
-"""For all tests: signals as an interactive shell has them.
+"""For all tests: signals as an interactive shell has them, and what runs beside what.
 
-Started in the background (CI, nohup), a shell ignores some, and what is ignored stays ignored in every
-program that a test starts.
+Started in the background (CI, nohup), a shell ignores some signals, and what is ignored stays ignored in
+every program that a test starts.
+
+`make test` runs in two processes (pytest-xdist). The tests of a file share what they build, so they stay
+together; so do all that boot the guest, of which there is one at a time.
 """
 
 from __future__ import annotations
 
 import signal
+from typing import Any
+
+import pytest
 
 for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
     if signal.getsignal(_number) == signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+
+_GUEST = "tests/lab"
+#: These begin, so that no process is left with a long one at the end.
+_LONG = (_GUEST, "test_programs", "test_lof_bench", "test_package", "test_simulator", "test_wittmann")
+
+
+def _place(item: pytest.Item) -> int:
+    """Smaller ones run earlier."""
+    return next((place for place, name in enumerate(_LONG) if name in item.nodeid), len(_LONG))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=_place)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """By file, and the guest's files as one."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return _GUEST if file.startswith(_GUEST) else file
+
+    return ByFile(config, log)
