@@ -19,15 +19,21 @@ from homing.installation import find_library
 
 _STEP_TIMEOUT = 1200.0
 _BALANCING = {"balancing_0.1": 0.1, "balancing_1": 1.0, "balancing_10": 10.0}
-#: A scan of one footprint is cut into so many pieces where time allows, at least two timer ticks apart.
+#: A scan of one footprint is cut into so many pieces at least where time allows (into an iteration's each, if
+#: that is more), at least two timer ticks apart.
 _SCAN_PIECES = 4
 _LEAST_MS = 8
 _SCANNED = "scanned_footprints_an_iteration"
-#: Short and long runs under one balancing setting at the most, and how near to its rate is near enough (a
+_SCANNED_FIRST = "scanned_footprints_an_iteration_at_first"
+_FIRST = "first_iterations"
+#: The rate is that of so many first iterations, in which so many footprints would be scanned: later the
+#: kernel scans less, for nothing moves any more.
+_LEAST_FIRST = 12
+_FIRST_FOOTPRINTS = 2
+#: Runs of the first iterations under one setting at the most, and how near to its rate is near enough (a
 #: factor).
-_TRIES = 4
-_LONG_TRIES = 3
-_NEAR = 1.5
+_TRIES = 6
+_NEAR = 1.2
 #: Their owners change all the time: pages follow as long as the program runs.
 _NEVER_SETTLES = ("drift",)
 
@@ -112,7 +118,8 @@ def balancing_settings(footprints: float, iteration_seconds: float, footprint_by
     in pieces of scan_size_mb; minimum and maximum are the same so that it does not adapt.
     """
     scan_ms = max(_LEAST_MS, round(1000 * iteration_seconds / footprints))
-    pieces = min(_SCAN_PIECES, max(1, scan_ms // _LEAST_MS))
+    wanted = max(_SCAN_PIECES, math.ceil(1 / footprints))
+    pieces = min(wanted, max(1, scan_ms // _LEAST_MS))
     size = max(1, math.ceil(footprint_bytes / pieces / 2**20))
     pieces = max(1, math.ceil(footprint_bytes / size / 2**20))
     return {
@@ -154,21 +161,20 @@ def run_variant(runs: GuestRuns, name: str, command: Sequence[str], none: Outcom
         return runs.run(name, words, homing=variant.homing, timeout=_STEP_TIMEOUT)
     assert none is not None
     # The kernel counts a thread's run time, slows down where scans are dear, and scans less once nothing
-    # moves any more: the period that gives the rate is searched for in short runs first, and then in the runs
-    # that count, because scans begin late.
-    short = shortened(words, round(min(12.0, max(4.0, 1.2 / variant.footprints))))
-    _, correction = _at_rate(runs, name, short, none, 1.0, _TRIES)
-    found, _ = _at_rate(runs, name, words, none, correction, _LONG_TRIES)
+    # moves any more: the period that gives the rate is searched for in runs of the first iterations.
+    first = shortened(words, max(_LEAST_FIRST, round(_FIRST_FOOTPRINTS / variant.footprints)))
+    tried, correction = _at_rate(runs, name, first, none)
+    found = _balanced(runs, name, words, none, correction)
+    found.settings[_FIRST] = tried.output.count
+    found.settings[_SCANNED_FIRST] = tried.settings[_SCANNED]
     return found
 
 
-def _at_rate(
-    runs: GuestRuns, name: str, words: list[str], none: Outcome, correction: float, tries: int
-) -> tuple[Outcome, float]:
-    """Of so many runs at the most the one whose scan rate comes nearest, and its period's correction."""
-    search = PeriodSearch(correction)
+def _at_rate(runs: GuestRuns, name: str, words: list[str], none: Outcome) -> tuple[Outcome, float]:
+    """The run whose scan rate comes nearest, and its period's correction."""
+    search = PeriodSearch()
     best: tuple[float, Outcome, float] | None = None
-    for _ in range(tries):
+    for _ in range(_TRIES):
         tried = _balanced(runs, name, words, none, search.correction)
         ratio = max(tried.settings[_SCANNED], 1e-6) / VARIANTS[name].footprints
         if best is None or abs(math.log(ratio)) < best[0]:
@@ -196,7 +202,7 @@ def _balanced(runs: GuestRuns, name: str, words: list[str], none: Outcome, corre
     updates = runs.vmstat("numa_pte_updates") - before
     # Memory is scanned during initialisation, too: take the share of the iterations in the run's time.
     share = found.output.total / max(found.seconds, found.output.total)
-    found.settings[_SCANNED] = 4096 * updates / none.output.bytes * share / none.output.count
+    found.settings[_SCANNED] = 4096 * updates / none.output.bytes * share / found.output.count
     return found
 
 
@@ -269,7 +275,8 @@ def rows_of(program: ProgramRuns) -> list[Row]:
             knobs = found.settings
             note += (
                 f"; scan_size {knobs['scan_size_mb']} MB, period {knobs['scan_period_min_ms']} ms: "
-                f"{knobs[_SCANNED]:.2g} footprints an iteration were scanned"
+                f"{knobs[_SCANNED_FIRST]:.2g} footprints an iteration were scanned in runs of the first "
+                f"{knobs[_FIRST]} iterations, {knobs[_SCANNED]:.2g} in this run"
             )
         rows.append(Row(f"{name}.{variant}", found.remote_misses(), "remote misses", note))
     rows.append(
@@ -368,7 +375,8 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
             "less than 1 % of what parallel initialisation leaves; drift slow enough to be followed by 3 % "
             "of the run time (0.4 % of a block an iteration).",
             "Kernel NUMA balancing depends on time, so it is shown with its scan rate set to 0.1, 1 and 10 "
-            "footprints an iteration of this guest; what it really scanned is in its row.",
+            "footprints an iteration of this guest in the first iterations (later it scans less, because "
+            "nothing moves any more); what it really scanned is in its row.",
         ],
     )
     for program in programs:

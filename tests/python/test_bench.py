@@ -279,6 +279,8 @@ def test_balancing_scans_what_is_asked_for(footprints: float, seconds: float) ->
     assert knobs["scan_period_min_ms"] == pytest.approx(max(wanted_ms, 8), abs=1)
     pieces = math.ceil(size / (knobs["scan_size_mb"] << 20))
     assert knobs["scan_period_min_ms"] / pieces >= 4  # a timer tick
+    if footprints < 1 and seconds >= 0.5:  # a piece an iteration
+        assert pieces == pytest.approx(1 / footprints, rel=0.15)
     assert knobs["scan_delay_ms"] >= 1
 
 
@@ -293,6 +295,8 @@ def program(**changed: Outcome) -> convergence.ProgramRuns:
             "scan_size_mb": 1,
             "scan_period_min_ms": 100,
             "scanned_footprints_an_iteration": 0.1,
+            "scanned_footprints_an_iteration_at_first": 0.12,
+            "first_iterations": 20,
         }
     runs.update(changed)
     return convergence.ProgramRuns("cg", ["cg"], runs)
