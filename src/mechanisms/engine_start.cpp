@@ -379,6 +379,13 @@ void Engine::plan_samples(bool check) {
                 const auto more = area->plan.within(part, 4);
                 area->pending.insert(area->pending.end(), more.begin(), more.end());
             }
+            if (area->was_misplaced) {
+                // Borders take most samples: what lies far from them would never be looked at.
+                const auto far =
+                    area->plan.gaps(area->ownership, area->samples, std::min<std::size_t>(each, 16));
+                area->pending.insert(area->pending.end(), far.begin(), far.end());
+                area->thinly_sampled |= area->plan.wide_gap();
+            }
         }
         if (check || area->drifts) add_border_samples(*area);
         std::sort(area->pending.begin(), area->pending.end());

@@ -174,4 +174,56 @@ std::vector<std::uint64_t> SamplePlan::within(PageRange pages, std::size_t most)
     return out;
 }
 
+std::vector<std::uint64_t> SamplePlan::gaps(const Ownership& ownership, const Samples& seen,
+                                            std::size_t most) {
+    struct Gap {
+        double weight;
+        PageRange pages;
+    };
+    constexpr double contradicted = 4; // so many times as wide as it is, beside a contradiction
+    constexpr std::size_t most_tried = 4096;
+    if (tried_.size() > most_tried) tried_.clear();
+    wide_gap_ = false;
+    std::vector<Gap> found;
+    std::size_t at = 0; // the first sample that is not before the run
+    for (const Run& run : ownership.runs()) {
+        const auto contradicts = [&](std::size_t i) {
+            return i < seen.size() && seen.page(i) < run.end && run.pattern == Pattern::owned &&
+                   seen.dominant(i) != run.node;
+        };
+        PageRange gap{run.first, run.first};
+        bool before = false;
+        for (bool last = false; !last; ++at) {
+            last = at == seen.size() || seen.page(at) >= run.end;
+            gap.end = last ? run.end : seen.page(at);
+            const bool after = contradicts(at);
+            const double width = static_cast<double>(gap.size()) / static_cast<double>(run.end - run.first);
+            const bool doubtful = before || after;
+            if (gap.first < gap.end && (doubtful || width * resolution > 1)) {
+                const auto tried = tried_.find(gap.first);
+                if (tried == tried_.end() || tried->second.end != gap.end ||
+                    tried->second.rounds < hopeless) {
+                    found.push_back({width * (doubtful ? contradicted : 1), gap});
+                    wide_gap_ |= width * resolution > 4;
+                }
+            }
+            if (last) break;
+            gap.first = seen.page(at) + 1;
+            before = after;
+        }
+    }
+    const auto wanted = static_cast<std::ptrdiff_t>(std::min(most, found.size()));
+    std::partial_sort(found.begin(), found.begin() + wanted, found.end(), [](const Gap& a, const Gap& b) {
+        return a.weight != b.weight ? a.weight > b.weight : a.pages.first < b.pages.first;
+    });
+    std::vector<std::uint64_t> out;
+    for (auto it = found.begin(); it != found.begin() + wanted; ++it) {
+        out.push_back(it->pages.first + random() % it->pages.size());
+        Tried& tried = tried_[it->pages.first];
+        tried = tried.end == it->pages.end ? Tried{tried.end, tried.rounds + 1} : Tried{it->pages.end, 1};
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
 } // namespace homing::policy

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "policy/ownership.hpp"
@@ -30,11 +31,21 @@ class SamplePlan {
     // The same of some pages only.
     std::vector<std::uint64_t> within(PageRange pages, std::size_t most);
 
+    // One page in each of the widest gaps between sampled pages, in shares of the run that they lie in (where
+    // runs are short, what is hidden is small), those beside a sample that contradicts its run first. A gap
+    // in which nothing is ever seen is given up after `hopeless` rounds. Sorted, distinct, at most `most`
+    // pages.
+    std::vector<std::uint64_t> gaps(const Ownership& ownership, const Samples& seen, std::size_t most);
+    // Did gaps() find one that is wider than a quarter of its run?
+    bool wide_gap() const { return wide_gap_; }
+
     // After owners changed: clusters may help again.
     void renew() { clusters_ = 0; }
 
     std::uint64_t pages() const { return pages_; }
     static constexpr int patience = 4;
+    static constexpr int hopeless = 16;
+    static constexpr int resolution = 16; // narrower gaps than this part of their run are left
 
   private:
     std::uint64_t random();
@@ -50,6 +61,12 @@ class SamplePlan {
     std::uint64_t state_;
     std::uint64_t centre_ = 0;
     int clusters_ = 0;
+    struct Tried {
+        std::uint64_t end;
+        int rounds;
+    };
+    std::unordered_map<std::uint64_t, Tried> tried_; // gaps by their first page
+    bool wide_gap_ = false;
 };
 
 } // namespace homing::policy

@@ -1,6 +1,7 @@
 // Owners of an area inferred from a sample of its pages.
 #include "policy/ownership.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -130,6 +131,61 @@ TEST(Ownership, EveryRoundShrinksABorderByAboutTheSamplesSpentOnIt) {
     const Ownership ownership = infer_ownership(truth.pages, samples);
     EXPECT_EQ(ownership.runs()[1].first, 12'500'000u);
     EXPECT_TRUE(ownership.doubtful().empty());
+}
+
+// Multigrid: the coarse grids lie behind the fine one in one block, and its borders ask for all samples.
+TEST(SamplePlan, GapsShowWhatIsSmallAndFarFromBorders) {
+    const Truth fine = block(4292, 4, {0, 1, 2, 3}), coarse = block(572, 4, {0, 1, 2, 3});
+    const Truth truth = joined({fine, coarse, block(76, 4, {0, 1, 2, 3})});
+    const auto right_after = [&](bool with_gaps, std::uint64_t seed) {
+        Random random(seed);
+        SamplePlan plan(truth.pages, seed);
+        Samples samples(4);
+        Ownership ownership(truth.pages, 4);
+        std::vector<std::uint64_t> pages = plan.first(64);
+        for (int round = 0; round < 12; ++round) {
+            samples.merge(observe(truth, pages, 0, 1, random));
+            ownership = infer_ownership(truth.pages, samples);
+            pages = plan.next(ownership, samples, 8);
+            const auto thin = plan.check(4), far = plan.gaps(ownership, samples, 16);
+            pages.insert(pages.end(), thin.begin(), thin.end());
+            if (with_gaps) pages.insert(pages.end(), far.begin(), far.end());
+            std::sort(pages.begin(), pages.end());
+            pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
+        }
+        std::size_t right = 0;
+        for (std::uint64_t page = fine.pages + coarse.pages; page < truth.pages; ++page)
+            if (const Node owner = ownership.owner(page); owner != unknown_node)
+                right += node_bit(owner) == truth.owners(page);
+        return static_cast<double>(right) / 76;
+    };
+    double with = 0, without = 0;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        with += right_after(true, seed) / 10;
+        without += right_after(false, seed) / 10;
+    }
+    EXPECT_GE(with, 0.8);
+    EXPECT_LE(without, 0.6) << "no longer needed?";
+}
+
+TEST(SamplePlan, GapsInWhichNothingIsSeenAreGivenUp) {
+    constexpr std::uint64_t pages = 4096, hole = 1024;
+    SamplePlan plan(pages, 5);
+    Samples samples(2);
+    int rounds = 0;
+    while (rounds < 1000) {
+        const Ownership ownership = infer_ownership(pages, samples);
+        const auto asked = plan.gaps(ownership, samples, 16);
+        if (asked.empty()) break;
+        ++rounds;
+        for (const std::uint64_t page : asked)
+            if (page >= hole) samples.add(page, 0);
+        samples.settle();
+    }
+    EXPECT_GE(rounds, SamplePlan::hopeless);
+    EXPECT_LT(rounds, 1000);
+    EXPECT_FALSE(plan.wide_gap());
+    EXPECT_LE(samples.size(), 8u * SamplePlan::resolution);
 }
 
 TEST(Ownership, RandomOwnersAreNotGuessed) {

@@ -111,6 +111,27 @@ RC_GTEST_PROP(SamplePlanProperty, FirstAndCheckAreSortedDistinctInsideAndSpread,
     }
 }
 
+RC_GTEST_PROP(SamplePlanProperty, GapsAreUnsampledPages, ()) {
+    Random random(*rc::gen::arbitrary<std::uint32_t>());
+    const std::uint64_t pages = 1 + random.below(std::uint64_t{1} << random.below(20));
+    const std::size_t most = 1 + random.below(40);
+    const auto nodes = static_cast<Node>(1 + random.below(4));
+    Samples samples(nodes);
+    for (std::uint64_t n = random.below(200); n > 0; --n)
+        samples.add(random.below(2 * pages),
+                    static_cast<Node>(random.below(static_cast<std::uint64_t>(nodes))));
+    samples.settle();
+    SamplePlan plan(pages, random.next());
+    const auto chosen = plan.gaps(infer_ownership(pages, samples), samples, most);
+    RC_ASSERT(chosen.size() <= most);
+    RC_ASSERT(std::is_sorted(chosen.begin(), chosen.end()));
+    RC_ASSERT(std::adjacent_find(chosen.begin(), chosen.end()) == chosen.end());
+    for (const std::uint64_t page : chosen) {
+        RC_ASSERT(page < pages);
+        RC_ASSERT(samples.find(page) == samples.size());
+    }
+}
+
 TEST(SamplePlan, IsAFunctionOfItsSeed) {
     SamplePlan a(1'000'000, 7), b(1'000'000, 7), c(1'000'000, 8);
     const auto first = a.first(500);
