@@ -158,6 +158,7 @@ def cases(program: str, size: Size) -> dict[str, Case]:
         found["si_mig_without_v"] = _with(found["si_mig"], area_minimum=above_v)
     if program == "i_cg" and size.programs[program].sweep:
         found["si_whole"] = _with(first, iterations=_PAPER_I_CG_ITERATIONS)
+        found["si_whole@rcm"] = _with(found["si_whole"], order="rcm")
         # The paper's numbering is not known: one of the least bandwidth, and none at all.
         for order in OTHER_ORDERS:
             for name in ("si", "pi", "si_mig"):
