@@ -48,6 +48,13 @@ struct Place {
     std::uint64_t misses[1]; ///< by home node: as many as there are nodes
 };
 
+/// A thread that runs and makes no access, as the others see it (--deterministic).
+struct Stillness {
+    std::int64_t left; ///< its context.left when it was last looked at
+    double since;      ///< seconds: it has not changed since then
+    double looked;     ///< when it was last looked at
+};
+
 struct Thread {
     homing_context context; ///< first: the callbacks know only this part
     std::uint64_t* tags;    ///< sets x ways: line << 20 | version; 0: empty
@@ -67,6 +74,7 @@ struct Thread {
     bool main;
     int waits_for_turn;   ///< 1 while it does (--deterministic)
     std::uint64_t order;  ///< of turns: by OpenMP thread numbers
+    Stillness still;      ///< does it wait without sleep?
     bool moved;           ///< was on several nodes: more rows than one are in use
     std::int64_t granted; ///< accesses so far + context.left
     std::uint64_t invalidations;

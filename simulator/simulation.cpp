@@ -11,6 +11,7 @@
 #include "mechanisms/region_table.hpp"
 #include "model.hpp"
 #include "record/record.hpp"
+#include "turns.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -286,6 +287,11 @@ class ModelSimulation final : public Simulation {
         if (!others.constants.empty())
             record::message(record::Level::note, "reads of constants are not counted: up to " +
                                                      others.constants + " of read-only data");
+        if (turns_were_cut())
+            record::message(
+                record::Level::note,
+                "a thread ran without an access for a while and its turn was cut (it waited without "
+                "sleep, or a library worked): counts may differ between runs");
         record::simulated_row row;
         row.moved_pages = move_totals().pages.load();
         row.move_calls = move_totals().calls.load();

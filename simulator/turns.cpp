@@ -1,5 +1,6 @@
 #include "turns.hpp"
 
+#include "base/clock.hpp"
 #include "base/inside.hpp"
 #include "base/raw_calls.hpp"
 #include "doors/export.hpp"
@@ -7,6 +8,7 @@
 #include "model.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <cstdio>
 #include <cstring>
@@ -62,6 +64,24 @@ bool strangers_sleep(int& asleep) noexcept {
     return all;
 }
 
+/// Seconds without an access after which a running thread counts as waiting. Libraries, which are not
+/// instrumented, may work for as long; nearly always they take less.
+constexpr double patience = 0.2;
+/// Nobody looked for so long: what was seen before says nothing.
+constexpr double stale = 0.1;
+constinit std::atomic<bool> cut{false};
+
+/// Has a thread that neither sleeps nor waits for its turn made no access for a while? Called with `turning`
+/// held. Its count is read while it runs: an access in this moment is seen the next time.
+bool stands_still(Thread& one) noexcept {
+    const double now = monotonic_seconds();
+    Stillness& still = one.still;
+    const std::int64_t left = __atomic_load_n(&one.context.left, __ATOMIC_RELAXED);
+    if (left != still.left || now - still.looked > stale) still = {left, now, now};
+    still.looked = now;
+    return now - still.since >= patience;
+}
+
 bool waits(const Thread& one) noexcept { return __atomic_load_n(&one.waits_for_turn, __ATOMIC_ACQUIRE) != 0; }
 
 /// Every thread is where it will stay until somebody acts. A thread that sleeps must sleep twice: on its way
@@ -70,10 +90,10 @@ bool all_quiet() noexcept {
     for (int look = 0; look < 2; ++look) {
         int asleep = 0;
         for (int id = 0; id < thread_count(); ++id) {
-            const Thread& one = thread(id);
+            Thread& one = thread(id);
             if (!one.alive || waits(one)) continue;
             ++asleep;
-            if (!sleeps(one.system_id)) return false;
+            if (!sleeps(one.system_id) && !stands_still(one)) return false;
         }
         if (!strangers_sleep(asleep)) return false;
         if (asleep == 0) return true;
@@ -108,15 +128,19 @@ void pass_on() noexcept {
     // Never sleep for it: a thread that is given the turn meanwhile would seem to be done with it.
     const std::unique_lock lock(turning, std::try_to_lock);
     if (!lock.owns_lock()) return;
-    if (holder && holder->alive && !waits(*holder) && !sleeps(holder->system_id)) return;
+    if (holder && holder->alive && !waits(*holder) && !sleeps(holder->system_id)) {
+        if (!stands_still(*holder)) return;
+        cut.store(true, std::memory_order_relaxed);
+    }
     if (!all_quiet()) return;
     Thread* next = next_after(holder);
     if (!next) return;
     if (holder && !waits(*holder) && holder->context.left > 0) {
-        // It sleeps in the middle of its turn: what it did not use is gone, or it would run beside others
-        // later.
+        // It sleeps, or stands still, in the middle of its turn: what it did not use is gone, or it would run
+        // beside others later.
         holder->granted -= holder->context.left;
         holder->context.left = 0;
+        holder->still.left = 0;
     }
     holder = next;
     wake(*next);
@@ -140,6 +164,8 @@ bool turn_instead_of_yield() noexcept {
     if (one) take_turn(*one);
     return one != nullptr;
 }
+
+bool turns_were_cut() noexcept { return cut.load(std::memory_order_relaxed); }
 
 void turn_before_work() noexcept {
     if (!simulation() || described().turn == 0 || is_inside()) return;

@@ -21,4 +21,8 @@ bool turn_instead_of_yield() noexcept;
 /// The same before a thread asks the OpenMP runtime for work that is given to whoever comes first.
 void turn_before_work() noexcept;
 
+/// Was a turn taken from a thread that ran without an access for a while? Then counts may differ between
+/// runs.
+bool turns_were_cut() noexcept;
+
 } // namespace homing::simulator

@@ -217,6 +217,18 @@ def test_turns_give_the_same_counts(tmp_path: Path, build: Callable[..., Path]) 
     assert found[0]["total_misses"] > LINES
 
 
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_turns_go_on_where_a_thread_waits_without_sleep(
+    tmp_path: Path, build: Callable[..., Path], compiler: str
+) -> None:
+    flags = ("--mechanism", "observe", "--deterministic")
+    result = simulate(tmp_path, build("taskgroup.c", compiler), "3", flags=flags)
+    assert result["status"] == 0, result["said"]
+    assert result["output"] == "3\n"
+    if compiler == "clang":
+        assert "counts may differ between runs" in result["said"]
+
+
 # --- what it survives -----------------------------------------------------
 
 #: The exit status of each mode.
