@@ -119,11 +119,28 @@ def variable(area: AreaResult) -> str:
     return names[0] if len(names) == 1 or (names and not numbered) else ""
 
 
+#: C: u = malloc(...), (*u)[N] = malloc(...), s->u[i] = ...; and what stands behind the sign.
+_ASSIGNED = re.compile(r"(?:\(\s*\*+\s*(\w+)\s*\)|([A-Za-z_]\w*))\s*(?:\[[^]]*\]\s*)*=(?!=)([^,;]*)")
+_ALLOCATOR = re.compile(r"alloc|\bnew\b|\bmmap\b")
+_MEMALIGN = re.compile(r"posix_memalign\s*\(\s*(?:\([^)]*\)\s*)?&\s*(?:\w+(?:\.|->))*(\w+)")
+#: C++: std::vector<double> u(n), v(n).
+_CONTAINER = re.compile(r"\bvector\s*<[^;=]*>\s*(\w+\s*[({][^;]*)")
+_CONSTRUCTED = re.compile(r"(?:^|[)}]\s*,\s*)(\w+)\s*[({]")
+
+
 def allocated_names(text: str) -> list[str]:
-    """The variables that a statement allocates: of Fortran's allocate, or of C's u = malloc(...)."""
+    """The variables that a statement allocates: of Fortran's allocate, of C's u = malloc(...), of C++'s
+    vectors. Where several are given a value, those that an allocator gives it, if there are any."""
     found = re.search(r"\ballocate\s*\(", text, re.IGNORECASE)
     if not found:
-        return re.findall(r"([A-Za-z_]\w*)\s*(?:\[[^]]*\])?\s*=(?!=)", text)
+        if aligned := _MEMALIGN.findall(text):
+            return list(aligned)
+        assigned = [(pointer or name, value) for pointer, name, value in _ASSIGNED.findall(text)]
+        allocated = [name for name, value in assigned if _ALLOCATOR.search(value)]
+        if assigned:
+            return allocated or [name for name, _ in assigned]
+        container = _CONTAINER.search(text)
+        return _CONSTRUCTED.findall(container[1]) if container else []
     names, depth, word = [], 0, ""
     for letter in text[found.end() :]:
         if depth == 0 and letter == "(":

@@ -430,6 +430,16 @@ def test_counts_of_several_processes_are_added() -> None:
         ("allocate (u(total), r(max(n, 2), m), v(n))", ["u", "r", "v"]),
         ("allocate(level%x(0:n), stat=error)", ["x"]),
         ("if (a == b) run(n);", []),
+        (
+            "double (*u)[N] = malloc(sizeof(double[N][N])), (*v)[N] = malloc(sizeof(double[N][N]));",
+            ["u", "v"],
+        ),
+        ("enum { N = 512 }; double (*u)[N] = malloc(sizeof *u * N);", ["u"]),
+        ("if (posix_memalign((void**)&grid->cells, 64, bytes)) return 1;", ["cells"]),
+        ("std::vector<double> u(n), v(n, 1.0);", ["u", "v"]),
+        ("std::vector<std::pair<int, double>> pairs{n};", ["pairs"]),
+        ("auto* u = new double[n];", ["u"]),
+        ("field = make_field(n);", ["field"]),
     ],
 )
 def test_the_variables_that_a_statement_allocates(text: str, names: list[str]) -> None:
