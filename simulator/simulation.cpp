@@ -220,7 +220,7 @@ class ModelSimulation final : public Simulation {
     }
 
     void report() noexcept override {
-        if (reported_) return;
+        if (reported_ || thread_count() == 0) return; // nothing instrumented ran
         reported_ = true;
         try {
             write_report();
@@ -230,11 +230,12 @@ class ModelSimulation final : public Simulation {
     }
 
     void finish(Engine* engine) noexcept override {
-        if (thread_count() == 0 || finished_.exchange(true)) return; // nothing instrumented ran
+        if (finished_.exchange(true)) return;
         if (engine) {
             engine->finish();
             return;
         }
+        if (thread_count() == 0) return;
         const Inside inside;
         phases::step_aside();
         if (!record::is_open()) {

@@ -306,6 +306,13 @@ def test_a_plain_program_gets_a_line_that_says_how(tmp_path: Path) -> None:
     ran = homing("run", "--on", FOUR, "--summary", "none", "--", "/bin/true")
     assert ran.returncode == 0
     assert "nothing was counted in true: build it with `homing cc`" in ran.stderr
+    program = tmp_path / "plain"
+    words = ["gcc", "-O2", "-fopenmp", PROGRAMS / "sweep.c", "-o", program]
+    subprocess.run(words, check=True, capture_output=True)
+    ran = homing("run", "--on", FOUR, "--", program, "4")
+    assert ran.returncode == 0
+    assert "nothing was counted in plain: build it with `homing cc`" in ran.stderr
+    assert "did not end in order" not in ran.stderr
 
 
 def test_constants_are_named(tmp_path: Path, build: Callable[..., Path]) -> None:
