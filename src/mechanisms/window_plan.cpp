@@ -9,8 +9,6 @@ namespace {
 /// place a few arrays, and less than 1 % of half a second where a fault takes 15 microseconds.
 constexpr double first_references = 300;
 constexpr double most_allowance = 0.25;
-/// So many times as much where pages were found misplaced: to know sooner where the others belong saves more.
-constexpr double misplaced_allowance = 4;
 /// A region may be slowed by at most this share while the allowance lasts, and later.
 constexpr double eager_share = 0.25;
 constexpr double steady_share = 0.05;
@@ -59,11 +57,9 @@ void WindowPlan::gather(WatchList& watch) {
     areas_ = 0;
     lacking_ = false;
     drifts_ = false;
-    misplaced_ = false;
     for (const auto& area : watch.areas()) {
         const std::size_t before = entries_.size();
         drifts_ |= area->drifts;
-        misplaced_ |= area->was_misplaced;
         for (const std::uint64_t granule : area->pending)
             if (area->is_armable(granule)) {
                 const std::uint32_t part = part_of(*area, granule);
@@ -81,8 +77,7 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
     chosen_.clear();
     ranges_.clear();
     if (entries_.empty()) return ranges_;
-    const double allowance =
-        std::min(first_references * each(), most_allowance) * (misplaced_ ? misplaced_allowance : 1);
+    const double allowance = std::min(first_references * each(), most_allowance);
     const double left = allowance + share_ * (drifts_ ? drifting_share : 1) * elapsed - spent_;
     if (left < each() * static_cast<double>(smallest_window)) return ranges_;
     const double share = spent_ < allowance ? eager_share : steady_share;

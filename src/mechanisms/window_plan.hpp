@@ -86,10 +86,9 @@ class WindowPlan {
     std::uint64_t random_;
     double spent_ = 0;
     std::size_t cursor_ = 0;
-    std::size_t areas_ = 0;  ///< that have entries
-    bool lacking_ = false;   ///< some entries are of parts that lack samples
-    bool drifts_ = false;    ///< borders of some area drift
-    bool misplaced_ = false; ///< pages of some area were
+    std::size_t areas_ = 0; ///< that have entries
+    bool lacking_ = false;  ///< some entries are of parts that lack samples
+    bool drifts_ = false;   ///< borders of some area drift
     std::vector<Entry> entries_;
     std::vector<Entry> chosen_;
     std::vector<Range> ranges_;

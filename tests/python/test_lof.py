@@ -132,7 +132,7 @@ def counted(number: int, misses: list[list[int]]) -> dict[str, object]:
 def test_an_outcome_is_read_from_the_json() -> None:
     found = {
         "counts": {
-            "run": {"accesses": 1000},
+            "run": {"accesses": 1000, "misses": [[30, 0], [6, 4]]},
             "iterations": [
                 counted(3, [[6, 0], [1, 3]]),
                 counted(0, [[9, 0], [0, 0]]),
@@ -150,6 +150,7 @@ def test_an_outcome_is_read_from_the_json() -> None:
     assert outcome.fraction == 0.1
     assert (outcome.moved_bytes, outcome.faults, outcome.bytes, outcome.page) == (8192, 3, 4096, 4096)
     assert outcome.areas == {"x": [20, 6]}
+    assert outcome.whole is not None and outcome.whole.fraction == 0.15
     assert Outcome.from_dict(outcome.to_dict()) == outcome
 
 

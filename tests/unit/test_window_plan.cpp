@@ -76,22 +76,6 @@ TEST_F(WindowPlanTest, ObservationStaysWithinItsShare) {
     EXPECT_GE(plan.spent(), 0.005 * elapsed) << "what may be spent is used";
 }
 
-TEST_F(WindowPlanTest, WherePagesAreMisplacedMoreIsSpentAtFirst) {
-    const auto spent = [&](bool misplaced) {
-        WindowPlan plan(0, 7); // the allowance alone
-        plan.calibrate(5e-6);
-        area().was_misplaced = misplaced;
-        want_all(plan);
-        for (int i = 0; i < 2000; ++i)
-            run(plan, {1}, 0.002, 0.002 * i);
-        area().was_misplaced = false;
-        return plan.spent();
-    };
-    EXPECT_LE(spent(false), 300 * 15e-6 + 1e-4);
-    EXPECT_GE(spent(true), 3 * spent(false));
-    EXPECT_LE(spent(true), 1200 * 15e-6 + 1e-4);
-}
-
 TEST_F(WindowPlanTest, DearMachinesArmLess) {
     const auto armed = [&](double arm_seconds) {
         WindowPlan plan(0.01, 7);
