@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 # Further arguments for pytest, for example: make test PYTEST_ARGS='-k lab -x'
 PYTEST_ARGS ?=
-# Files of tests run so many at a time; PYTEST_JOBS=0: one after the other, in the order of their names.
+# Files of tests run so many at a time; PYTEST_JOBS=0: one after the other.
 PYTEST_JOBS ?= 2
 
 export PYTHON

@@ -28,7 +28,6 @@ def _place(item: pytest.Item) -> int:
     return next((place for place, name in enumerate(_LONG) if name in item.nodeid), len(_LONG))
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_place)
 

@@ -133,14 +133,7 @@ def allocated_names(text: str) -> list[str]:
     vectors. Where several are given a value, those that an allocator gives it, if there are any."""
     found = re.search(r"\ballocate\s*\(", text, re.IGNORECASE)
     if not found:
-        if aligned := _MEMALIGN.findall(text):
-            return list(aligned)
-        assigned = [(pointer or name, value) for pointer, name, value in _ASSIGNED.findall(text)]
-        allocated = [name for name, value in assigned if _ALLOCATOR.search(value)]
-        if assigned:
-            return allocated or [name for name, _ in assigned]
-        container = _CONTAINER.search(text)
-        return _CONSTRUCTED.findall(container[1]) if container else []
+        return _allocated_in_c(text)
     names, depth, word = [], 0, ""
     for letter in text[found.end() :]:
         if depth == 0 and letter == "(":
@@ -150,6 +143,16 @@ def allocated_names(text: str) -> list[str]:
         if depth < 0:
             break
     return [name for name in names if re.fullmatch(r"[A-Za-z_]\w*", name)]
+
+
+def _allocated_in_c(text: str) -> list[str]:
+    if aligned := _MEMALIGN.findall(text):
+        return list(aligned)
+    if assigned := [(pointer or name, value) for pointer, name, value in _ASSIGNED.findall(text)]:
+        allocated = [name for name, value in assigned if _ALLOCATOR.search(value)]
+        return allocated or [name for name, _ in assigned]
+    container = _CONTAINER.search(text)
+    return _CONSTRUCTED.findall(container[1]) if container else []
 
 
 def _areas(areas: list[AreaResult], counted: list[Counted], total: int) -> list[dict[str, Any]]:

@@ -193,8 +193,8 @@ std::vector<std::uint64_t> SamplePlan::gaps(const Ownership& ownership, const Sa
         };
         PageRange gap{run.first, run.first};
         bool before = false;
-        for (bool last = false; !last; ++at) {
-            last = at == seen.size() || seen.page(at) >= run.end;
+        for (;; ++at) {
+            const bool last = at == seen.size() || seen.page(at) >= run.end;
             gap.end = last ? run.end : seen.page(at);
             const bool after = contradicts(at);
             const double width = static_cast<double>(gap.size()) / static_cast<double>(run.end - run.first);
