@@ -41,6 +41,8 @@ class OwnershipBuilder {
     double period_of_runs() const;
     double description_length(PageRange pages, double match, double miss, double penalty) const;
     void replace(const std::vector<Draft>& found);
+    void resolve_stretches();
+    Draft draft_of(const Segment& segment) const;
     void split_shared();
     void split_shared(const Draft& draft, std::vector<Draft>& into) const;
     void emit_runs();
@@ -105,13 +107,15 @@ void OwnershipBuilder::segment() {
         noise_ = estimate;
         segments = segment_samples(samples_, noise_, seen_sharing != 0 ? seen_sharing : sharing);
     }
-    for (const Segment& segment : segments) {
-        if (segment.state < nodes)
-            drafts_.push_back({segment.first, segment.end, Pattern::owned, static_cast<Node>(segment.state)});
-        else
-            drafts_.push_back(
-                {segment.first, segment.end, segment.state == nodes ? Pattern::shared : Pattern::unknown});
-    }
+    for (const Segment& segment : segments)
+        drafts_.push_back(draft_of(segment));
+}
+
+OwnershipBuilder::Draft OwnershipBuilder::draft_of(const Segment& segment) const {
+    const int nodes = samples_.nodes();
+    if (segment.state < nodes)
+        return {segment.first, segment.end, Pattern::owned, static_cast<Node>(segment.state)};
+    return {segment.first, segment.end, segment.state == nodes ? Pattern::shared : Pattern::unknown};
 }
 
 // Pages shared by a few of many nodes look owned as long as nobody knows which nodes share: with that known,
@@ -265,6 +269,20 @@ void OwnershipBuilder::replace(const std::vector<Draft>& found) {
     drafts_.swap(joined);
 }
 
+// What neither runs nor cycles explain, looked at by itself.
+void OwnershipBuilder::resolve_stretches() {
+    std::vector<Draft> resolved;
+    for (const Draft& draft : drafts_) {
+        std::vector<Segment> segments;
+        if (draft.pattern == Pattern::unknown)
+            segments = segment_stretch(samples_, draft.first, draft.end, noise_);
+        if (segments.empty()) resolved.push_back(draft);
+        for (const Segment& segment : segments)
+            resolved.push_back(draft_of(segment));
+    }
+    drafts_.swap(resolved);
+}
+
 // Neighbouring arrays may be shared by different nodes: shared runs are cut where the mix of nodes changes.
 void OwnershipBuilder::split_shared() {
     std::vector<Draft> cut;
@@ -415,6 +433,7 @@ Ownership OwnershipBuilder::build() {
     segment();
     recheck_owned();
     find_cycles();
+    resolve_stretches();
     split_shared();
     emit_runs();
     doubt();

@@ -102,6 +102,7 @@ enum class Verdict : std::uint8_t { untested, agrees, contradicts };
 // Near the ends of its run a page is as likely read by a neighbour (a halo) as by its owner, and whoever
 // comes first in a window says nothing. A write does; so do several touches.
 constexpr std::uint64_t halo_share = 8;       // of a run, at each end
+constexpr std::uint16_t sure_touches = 8;     // weigh more than what chance adds to a page
 constexpr std::uint32_t more_than_a_read = 3; // what a write weighs (references/windows.cpp)
 
 bool in_halo(std::uint64_t page, const Run& run) {
@@ -165,14 +166,22 @@ std::optional<std::uint64_t> passed_border(const Ownership& believed, const Samp
     if (run->pattern != Pattern::owned) return std::nullopt;
     const Node node = fresh.dominant(i);
     const std::uint64_t page = fresh.page(i);
-    // The nearer border. At the ends of the area a block may come in that was not there before.
+    // The nearer border. At the ends of the area a block may come in that was not there before: one node's,
+    // up to the end. Several nodes' are an array of their own that nobody looked at so far.
+    const auto comes_in = [&](std::size_t first, std::size_t end) {
+        for (std::size_t k = first; k < end; ++k)
+            if (fresh.dominant(k) != node) return false;
+        return true;
+    };
     if (page - run->first < run->end - page) {
-        const bool passed = run == believed.runs().begin() ||
-                            ((run - 1)->pattern == Pattern::owned && (run - 1)->node == node);
+        const bool passed = run == believed.runs().begin()
+                                ? comes_in(0, i)
+                                : (run - 1)->pattern == Pattern::owned && (run - 1)->node == node;
         return passed ? std::optional(run->first) : std::nullopt;
     }
-    const bool passed =
-        run + 1 == believed.runs().end() || ((run + 1)->pattern == Pattern::owned && (run + 1)->node == node);
+    const bool passed = run + 1 == believed.runs().end()
+                            ? comes_in(i + 1, fresh.size())
+                            : (run + 1)->pattern == Pattern::owned && (run + 1)->node == node;
     return passed ? std::optional(run->end) : std::nullopt;
 }
 
@@ -209,7 +218,7 @@ Contradiction changed(const Ownership& believed, const Samples& fresh) {
     return result;
 }
 
-Samples without_halo_reads(const Ownership& believed, const Samples& samples) {
+Samples without_halo_reads(const Ownership& believed, const Samples& samples, const Samples& writes) {
     Samples kept(samples.nodes());
     kept.reserve(samples.size());
     for_each_in_runs(believed, samples, [&](std::size_t i, RunIterator run) {
@@ -217,9 +226,73 @@ Samples without_halo_reads(const Ownership& believed, const Samples& samples) {
         // The ends of the area are no borders.
         const bool lower_half = page - run->first < run->end - page;
         const bool at_end = lower_half ? run == believed.runs().begin() : run + 1 == believed.runs().end();
-        const auto counts = samples.counts(i);
-        const bool read_once = counts[static_cast<std::size_t>(samples.dominant(i))] < more_than_a_read;
-        if (at_end || !read_once || !in_halo(page, *run)) kept.add(page, counts);
+        if (at_end || !in_halo(page, *run))
+            kept.add(page, samples.counts(i));
+        else if (const std::size_t written = writes.find(page); written < writes.size())
+            kept.add(page, writes.counts(written));
+    });
+    kept.settle();
+    return kept;
+}
+
+Samples with_borders_of(const Ownership& sibling, const Ownership& believed, const Samples& samples) {
+    struct Border {
+        PageRange halo; // the upper owner's samples here say nothing
+        PageRange gap;  // where the sibling's border is
+        Node lower, upper;
+    };
+    const auto owned = [](const Run& run) { return run.pattern == Pattern::owned; };
+    std::vector<Border> borders;
+    const auto& runs = believed.runs();
+    const auto& others = sibling.runs();
+    std::size_t other = 1;
+    for (std::size_t r = 1; r < runs.size(); ++r) {
+        if (!owned(runs[r - 1]) || !owned(runs[r])) continue;
+        const std::uint64_t reach = (runs[r].end - runs[r].first) / halo_share;
+        while (other < others.size() && others[other].first < runs[r].border.first)
+            ++other;
+        if (other == others.size()) break;
+        const Run& below = others[other - 1];
+        const Run& above = others[other];
+        if (!owned(below) || !owned(above) || below.node != runs[r - 1].node || above.node != runs[r].node)
+            continue;
+        // A page more or less is how the arrays lie in their pages.
+        if (above.first <= runs[r].first + 1 && above.first + 1 >= runs[r].first &&
+            runs[r].border.size() <= 2)
+            continue;
+        if (above.first > runs[r].first + reach) continue;
+        const PageRange gap = above.border.size() > 0 ? above.border : PageRange{above.first, above.first};
+        if (gap.first == 0 || gap.end >= believed.pages()) continue;
+        borders.push_back({{runs[r].border.first, gap.first}, gap, below.node, above.node});
+    }
+    Samples kept(samples.nodes());
+    kept.reserve(samples.size() + 2 * borders.size());
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        const std::uint64_t page = samples.page(i);
+        while (at < borders.size() && borders[at].halo.end <= page)
+            ++at;
+        const bool halo =
+            at < borders.size() && page >= borders[at].halo.first && samples.dominant(i) == borders[at].upper;
+        if (!halo) kept.add(page, samples.counts(i));
+    }
+    for (const Border& border : borders) {
+        kept.add(border.gap.first - 1, border.lower, sure_touches);
+        kept.add(border.gap.end, border.upper, sure_touches);
+    }
+    kept.settle();
+    return kept;
+}
+
+Samples without_upper_reads(const Ownership& believed, const Samples& samples) {
+    Samples kept(samples.nodes());
+    kept.reserve(samples.size());
+    for_each_in_runs(believed, samples, [&](std::size_t i, RunIterator run) {
+        const bool by_next = run + 1 != believed.runs().end() && (run + 1)->pattern == Pattern::owned &&
+                             samples.dominant(i) == (run + 1)->node;
+        const bool near_end = run->end - samples.page(i) <= (run->end - run->first) / halo_share;
+        if (!by_next || !near_end || run->pattern != Pattern::owned)
+            kept.add(samples.page(i), samples.counts(i));
     });
     kept.settle();
     return kept;

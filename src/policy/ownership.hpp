@@ -169,9 +169,21 @@ Samples refreshed(const Ownership& believed, const Samples& old, const Samples& 
 // otherwise are dropped. What is left of the old samples stays.
 Samples followed(const Ownership& believed, const Samples& old, const Samples& fresh);
 
-// Without the samples near the borders of believed runs that are single reads: who reads there first may be
-// the neighbour. For areas whose owners write.
-Samples without_halo_reads(const Ownership& believed, const Samples& samples);
+// The samples, but near the borders of believed runs only the `writes` among them: who reads a page there
+// first may be the neighbour, and be it every time (a thread's sweep begins with the last plane of the one
+// before it, which comes there at its sweep's end). For areas whose owners write.
+Samples without_halo_reads(const Ownership& believed, const Samples& samples, const Samples& writes);
+
+// For areas whose owners read first what they write (u = u + ...): who reads the last pages of a run first is
+// the next run's owner, whose sweep begins with them. Another array of the same size, whose owners write,
+// tells where the borders are: where one lies above the believed one but no further than a halo reaches, or
+// within the unsampled pages around it, and between the same owners, what the upper owner read below it is
+// left out, and sightings on both sides pin the border down.
+Samples with_borders_of(const Ownership& sibling, const Ownership& believed, const Samples& samples);
+
+// The samples of such an area without those that a neighbour's reads explain: near the end of a run, of the
+// next run's owner. They are no sign that owners changed.
+Samples without_upper_reads(const Ownership& believed, const Samples& samples);
 
 // Do `part` of `all` samples show a share above `expected`, beyond chance (one-sided binomial test, p <
 // 0.001)?

@@ -160,6 +160,31 @@ std::vector<Segment> segment_samples(const Samples& samples, double noise, NodeS
                          samples.nodes() + 1, emission);
 }
 
+std::vector<Segment> segment_stretch(const Samples& samples, std::size_t first, std::size_t end,
+                                     double noise) {
+    // The more nodes there are, the more chance makes two neighbours differ, and the more two equal ones say.
+    const double margin = std::max(0.5, std::log(static_cast<double>(samples.nodes())) - 0.4);
+    constexpr double least_gain = 6; // nats
+    const std::size_t count = end - first;
+    if (count < 2) return {};
+    const double penalty = 0.5 * std::log(static_cast<double>(count)) + margin;
+    const int disordered = samples.nodes() + 1;
+    const NodeSet sharers = all_nodes(samples.nodes());
+    const Emission emission(samples, noise, sharers);
+    std::vector<Segment> found =
+        best_segments(count, samples.nodes() + 2, penalty, disordered,
+                      [&](std::size_t i, Scores& gain) { emission(first + i, gain); });
+    double gain = -log_likelihood(samples, first, end, disordered, noise, sharers);
+    gain -= penalty * static_cast<double>(found.size() - 1);
+    for (Segment& segment : found) {
+        segment.first += first;
+        segment.end += first;
+        gain += log_likelihood(samples, segment.first, segment.end, segment.state, noise, sharers);
+    }
+    if (gain < least_gain) found.clear();
+    return found;
+}
+
 double log_likelihood(const Samples& samples, std::size_t first, std::size_t end, int state, double noise,
                       NodeSet sharers) {
     const Emission emission(samples, noise, sharers);

@@ -33,4 +33,11 @@ double log_likelihood(const Samples& samples, std::size_t first, std::size_t end
 // Owner states only, of plain labels (each a node).
 std::vector<Segment> segment_labels(std::span<const Node> labels, int nodes, double noise);
 
+// The same of samples [first, end) alone, by a penalty that fits so few: a stretch that the whole area's
+// penalty leaves disordered may be an array of its own within the area (the coarse grids behind a fine one),
+// with short blocks. Empty where blocks do not tell it better than disorder does: of random owners, 1 % pass
+// at the most (tests/unit/test_policy_ownership.cpp).
+std::vector<Segment> segment_stretch(const Samples& samples, std::size_t first, std::size_t end,
+                                     double noise);
+
 } // namespace homing::policy
