@@ -21,6 +21,7 @@ constexpr std::uint64_t patience = 48;
 /// Iterations that may be guessed before a period is known, and the references that make a guess worth while.
 constexpr std::uint32_t most_guesses = 12;
 constexpr std::uint64_t least_guess = 96;
+constexpr std::uint64_t least_further_guess = 48;
 /// References that end a round of observation, by windows and by the other sources; and what ends it without
 /// them.
 constexpr std::uint64_t enough_for_windows = 48;
@@ -106,7 +107,7 @@ void Engine::event(Address id, bool is_barrier) {
                                : finder_.by_anchor() ? Basis::anchor
                                                      : Basis::period);
         } else if (!finder_.found() && info.count > 1 && iteration_ < most_guesses &&
-                   round_references_ >= least_guess) {
+                   round_references_ >= (iteration_ == 0 ? least_guess : least_further_guess)) {
             // No period is known yet, but a region comes again, and windows have seen enough: this is
             // computation, not initialisation. The guard decides whether that is worth a move.
             iteration_boundary(Basis::guess);

@@ -336,6 +336,12 @@ void add_border_samples(WatchedArea& area) {
         }
 }
 
+bool only_borders(const policy::Ownership& ownership) {
+    return std::ranges::all_of(ownership.doubtful(), [](const policy::DoubtfulRange& doubt) {
+        return doubt.doubt == policy::Doubt::border;
+    });
+}
+
 } // namespace
 
 /// Which granules the next window should sample.
@@ -347,6 +353,7 @@ void Engine::plan_samples(bool check) {
     }
     constexpr std::size_t all_samples = 4096;
     constexpr std::size_t most_areas = 512;
+    constexpr std::size_t border_rounds = 1; // samples of borders, in what a round affords
     // Of very many areas: those that are known to be used, the largest, and by turns some of the others.
     std::size_t large = 0;
     if (areas.size() > most_areas) {
@@ -360,6 +367,10 @@ void Engine::plan_samples(bool check) {
     const std::size_t turns = areas.size() / (most_areas / 2) + 1;
     const std::size_t each =
         std::clamp<std::size_t>(all_samples / std::min(areas.size(), most_areas), 8, 384);
+    // Borders want more than a round affords, and would leave nothing to what lies far from them: they get
+    // what halves their gaps best, a few evenly spaced ones.
+    const std::size_t for_borders =
+        std::min(each, std::max<std::size_t>(16, border_rounds * plan_.armed_each()));
     for (const auto& area : areas) {
         area->pending.clear();
         if (area->samples.empty() && area->range.bytes() <= large && area->id % turns != iteration_ % turns)
@@ -369,7 +380,8 @@ void Engine::plan_samples(bool check) {
         } else if (area->samples.empty()) {
             area->pending = area->plan.first(each);
         } else {
-            area->pending = area->plan.next(area->ownership, area->samples, each);
+            area->pending = area->plan.next(area->ownership, area->samples,
+                                            only_borders(area->ownership) ? for_borders : each);
             const auto thin = area->plan.check(std::min<std::size_t>(each, 4));
             area->pending.insert(area->pending.end(), thin.begin(), thin.end());
             area->thinly_sampled = false;

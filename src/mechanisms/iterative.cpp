@@ -28,6 +28,7 @@ constexpr double most_pause = 2.0;
 /// Samples of an area before anything is inferred for all of it; a small area needs no more than it has
 /// pages.
 constexpr std::size_t enough_samples = 40;
+constexpr std::size_t urgent_samples = 20;
 /// From this share of writes among an area's references on, borders are told by writes alone.
 constexpr double written_share = 0.25;
 /// Sampled first touches cannot tell the last planes of a block from a neighbour's halo: where no more than
@@ -37,19 +38,28 @@ constexpr double least_share = 0.08;
 constexpr std::uint64_t least_granules = 4096;
 /// Rounds without anything misplaced after which borders no longer drift.
 constexpr int still_enough = 8;
+/// Borders are narrow enough when no more of an area than this is between their samples; rounds without
+/// progress after which they are left.
+constexpr std::uint64_t narrow_enough = 512;
+constexpr int patient_rounds = 4;
 /// Sources that sample by themselves are waited for until so much of an area was seen, or little comes new.
 constexpr double enough_covered = 0.5;
 constexpr double still_growing = 1.05;
 /// Observed iterations without any reference before the mechanism rests.
 constexpr int idle_limit = 8;
 
-/// Samples that came since the last decision, taken out of the counters.
-policy::Samples take_samples(ReferenceCounters& counters) {
+policy::Samples samples_of(ReferenceCounters& counters) {
     policy::Samples samples(counters.nodes());
     samples.reserve(counters.size());
     counters.for_each_sorted(
         [&](std::uint64_t granule, std::span<const std::uint16_t> counts) { samples.add(granule, counts); });
     samples.settle();
+    return samples;
+}
+
+/// Samples that came since the last decision, taken out of the counters.
+policy::Samples take_samples(ReferenceCounters& counters) {
+    policy::Samples samples = samples_of(counters);
     counters.forget(0, counters.granules());
     return samples;
 }
@@ -74,7 +84,7 @@ class Iterative final : public Mechanism {
         double remote = 0;
     };
     static bool clearly_misplaced(const Verdict& verdict, const WatchedArea& area);
-    bool learn(WatchedArea& area, bool check);
+    bool learn(const WatchList& watch, WatchedArea& area, bool check);
     Verdict judge(Engine& engine, WatchedArea& area);
     void add_targets(Engine& engine, WatchedArea& area, std::vector<std::vector<std::uint64_t>>& lists);
     std::uint64_t move(Engine& engine, WatchedArea& area, double deadline);
@@ -90,10 +100,26 @@ class Iterative final : public Mechanism {
     std::vector<bool> even_run_; ///< by run: shared, and spread evenly already
 };
 
+bool owners_write(const WatchedArea& area) {
+    return area.references > 0 &&
+           written_share * static_cast<double>(area.references) <= static_cast<double>(area.written);
+}
+
+/// An array of the same size whose owners are told by their writes.
+const WatchedArea* written_sibling(const WatchList& watch, const WatchedArea& area) {
+    for (const auto& other : watch.areas())
+        if (other.get() != &area && other->granules == area.granules && other->granule == area.granule &&
+            !other->drifts && other->samples.size() >= enough_samples && owners_write(*other))
+            return other.get();
+    return nullptr;
+}
+
 /// Take the new samples in. True if they contradict what was believed.
-bool Iterative::learn(WatchedArea& area, bool check) {
+bool Iterative::learn(const WatchList& watch, WatchedArea& area, bool check) {
     fresh_ = take_samples(area.counters);
-    const policy::Contradiction contradiction = policy::changed(area.ownership, fresh_);
+    const WatchedArea* sibling = owners_write(area) ? nullptr : written_sibling(watch, area);
+    const policy::Contradiction contradiction = policy::changed(
+        area.ownership, sibling ? policy::without_upper_reads(area.ownership, fresh_) : fresh_);
     const bool unknown = check && area.samples.empty() && !fresh_.empty(); // it came while we rested
     const bool changed = contradiction.significant || unknown;
     if (changed) {
@@ -114,14 +140,28 @@ bool Iterative::learn(WatchedArea& area, bool check) {
     }
     if (fresh_.empty()) return changed;
     area.ownership = policy::infer_ownership(area.granules, area.samples);
-    if (!area.drifts &&
-        written_share * static_cast<double>(area.references) <= static_cast<double>(area.written)) {
+    if (area.drifts) return changed;
+    if (owners_write(area)) {
         // Writes tell where the borders are; reads near them may be a neighbour's.
-        const policy::Samples sure = policy::without_halo_reads(area.ownership, area.samples);
+        const policy::Samples sure =
+            policy::without_halo_reads(area.ownership, area.samples, samples_of(area.writes));
         if (sure.size() >= enough_samples && sure.size() < area.samples.size())
             area.ownership = policy::infer_ownership(area.granules, sure);
+    } else if (sibling) {
+        area.ownership = policy::infer_ownership(
+            area.granules, policy::with_borders_of(sibling->ownership, area.ownership, area.samples));
     }
     return changed;
+}
+
+/// Is a border of the area still being told more exactly? Pages on its wrong side would stay there at rest.
+bool border_narrows(WatchedArea& area) {
+    std::uint64_t open = 0;
+    for (const policy::DoubtfulRange& doubt : area.ownership.doubtful())
+        if (doubt.doubt == policy::Doubt::border) open += doubt.pages.size();
+    area.border_rounds = open < area.open_border ? 0 : area.border_rounds + 1;
+    area.open_border = open;
+    return open > area.granules / narrow_enough && area.border_rounds < patient_rounds;
 }
 
 /// Compare where sampled pages are with where they belong.
@@ -162,12 +202,7 @@ Iterative::Verdict Iterative::judge(Engine& engine, WatchedArea& area) {
     // Who writes shared pages breaks the tie between those who read them.
     written_valid_ = false;
     if (any_shared && area.writes.size() >= 16) {
-        policy::Samples writes(engine.nodes().count());
-        area.writes.for_each_sorted([&](std::uint64_t granule, std::span<const std::uint16_t> counts) {
-            writes.add(granule, counts);
-        });
-        writes.settle();
-        written_ = policy::infer_ownership(area.granules, writes);
+        written_ = policy::infer_ownership(area.granules, samples_of(area.writes));
         written_valid_ = written_.kind() == policy::OwnershipKind::block ||
                          written_.kind() == policy::OwnershipKind::cyclic;
     }
@@ -366,7 +401,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         any_fresh |= area->fresh_references > 0;
         area->fresh_references = 0;
         const std::size_t known = area->samples.size();
-        const bool changed = learn(*area, check);
+        const bool changed = learn(engine.watch(), *area, check);
         // The kernel's scans and the PMU's samples come in their own time and order: what was seen of a part
         // says nothing of the whole yet.
         if (engine.samples_itself())
@@ -412,12 +447,18 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         // A border that moves on leaves something misplaced in every few rounds.
         area->still_rounds = misplaced > 0 ? 0 : area->still_rounds + 1;
         area->drifts &= area->still_rounds < still_enough;
-        if (area->drifts || (area->thinly_sampled && (area->was_misplaced || engine.samples_itself())))
+        const bool narrows = area->sent_home && border_narrows(*area);
+        if (area->drifts || narrows ||
+            (area->thinly_sampled && (area->was_misplaced || engine.samples_itself())))
             unseen += area->granules;
         const std::uint64_t calls = 1 + misplaced / 512;
         const bool permitted = engine.guard().permits(area->id, misplaced * pages_each, calls);
+        // What is lost by waiting for more samples weighs, too: where remote accesses have cost as much as
+        // the move there and back, fewer have to do.
+        const bool urgent = engine.guard().permits(area->id, 2 * misplaced * pages_each, 2 * calls);
         const bool enough =
-            area->samples.size() >= std::min<std::uint64_t>(enough_samples, (area->granules + 1) / 2);
+            area->samples.size() >=
+            std::min<std::uint64_t>(urgent ? urgent_samples : enough_samples, (area->granules + 1) / 2);
         area->waiting = moves_ && misplaced > 0 && !permitted;
         const bool moves_now = moves_ && misplaced > 0 && permitted && enough;
 

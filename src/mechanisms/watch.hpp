@@ -62,7 +62,9 @@ struct WatchedArea {
     bool thinly_sampled = true; ///< parts of it lack samples: too early to rest (WindowPlan::lacking)
     bool drifts = false;        ///< its borders were seen to move
     int still_rounds = 0;       ///< decisions since something was misplaced
-    bool sent_home = false;     ///< its pages are where homing put them, no longer where the program did
+    std::uint64_t open_border = 0; ///< granules between the samples on both sides of borders
+    int border_rounds = 0;         ///< decisions since that became less
+    bool sent_home = false;        ///< its pages are where homing put them, no longer where the program did
     bool ended = false;
 
     Range granule_range(std::uint64_t index) const noexcept;

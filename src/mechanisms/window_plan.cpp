@@ -18,13 +18,14 @@ constexpr double drifting_share = 3;
 constexpr std::size_t largest_window = 1024;
 constexpr std::size_t smallest_window = 4;
 constexpr double least_rate = 1.0 / 32;
+constexpr double least_rate_of_place = 1.0 / 256; // better known
 /// References wanted of every part of an area; fewer where all are of one node and a neighbouring part's are,
 /// too (the inside of a block); a share of its granules where it has few. Armed so often without a touch, a
 /// part is not used.
 constexpr std::uint32_t enough_of_part = 12;
 constexpr std::uint32_t enough_of_inside = 3;
-/// Armed so often at a place of the iteration, a part's rate there is known.
-constexpr std::uint32_t enough_of_place = 3;
+/// Armed so often at a place of the iteration, what is touched there begins to be known.
+constexpr std::uint32_t enough_of_place = 4;
 constexpr std::uint64_t share_of_part = 4;
 constexpr std::uint32_t unused_after = 64;
 constexpr std::size_t most_remembered = std::size_t{1} << 17;
@@ -55,6 +56,7 @@ void WindowPlan::gather(WatchList& watch) {
     entries_.clear();
     cursor_ = 0;
     areas_ = 0;
+    armed_ = 0;
     lacking_ = false;
     drifts_ = false;
     for (const auto& area : watch.areas()) {
@@ -65,7 +67,8 @@ void WindowPlan::gather(WatchList& watch) {
                 const std::uint32_t part = part_of(*area, granule);
                 const bool lacking = lacks(part, area->granules / parts);
                 lacking_ |= lacking;
-                entries_.push_back({area->id, part, lacking, area->granule_range(granule)});
+                const std::uint32_t piece = piece_of(*area, granule);
+                entries_.push_back({area->id, part, piece, lacking, area->granule_range(granule)});
             }
         areas_ += entries_.size() != before;
     }
@@ -128,7 +131,10 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
     for (const Entry& entry : chosen_) {
         ++touches_[key(site.region, entry.area)].armed;
         ++parts_[key(site.region, entry.part)].armed;
-        if (site.placed()) ++placed_[key(site.place, entry.part)].armed;
+        if (site.placed()) {
+            ++placed_[key(site.place, entry.piece)].armed;
+            ++placed_[key(site.place, all_pieces)].armed;
+        }
         ++coverage_[entry.part].armed;
     }
     for (const Reference& reference : references) {
@@ -137,34 +143,46 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
         ++touches_[key(site.region, area->id)].touched;
         const std::uint32_t part = part_of(*area, area->granule_of(reference.address));
         ++parts_[key(site.region, part)].touched;
-        if (site.placed()) ++placed_[key(site.place, part)].touched;
+        if (site.placed()) {
+            ++placed_[key(site.place, piece_of(*area, area->granule_of(reference.address)))].touched;
+            ++placed_[key(site.place, all_pieces)].touched;
+        }
         Coverage& covered = coverage_[part];
         ++covered.touched;
         if (covered.node < 0) covered.node = reference.node;
         covered.mixed |= covered.node != reference.node;
     }
+    armed_ += chosen_.size();
     spent_ += arm_cost_ *
               (static_cast<double>(chosen_.size()) + fault_in_arms * static_cast<double>(references.size()));
     chosen_.clear();
 }
 
-/// How likely the region touches a granule of the part.
-double WindowPlan::rate(Site site, std::uint32_t part) const {
-    const auto of = [](const Touches& seen) { return (1.0 + seen.touched) / (1.0 + seen.armed); };
+/// How likely the region touches the granule. At a known place of the iteration, what was seen of everything
+/// there stands for one sample of each piece: a place that works on a small grid is soon known to touch
+/// little else, without every piece having been armed there.
+double WindowPlan::rate(Site site, const Entry& entry) const {
+    const auto of = [](const Touches& seen, double before) {
+        return (before + seen.touched) / (1.0 + seen.armed);
+    };
     if (site.placed())
-        if (const auto here = placed_.find(key(site.place, part));
-            here != placed_.end() && here->second.armed >= enough_of_place)
-            return of(here->second);
-    const auto found = parts_.find(key(site.region, part));
-    return found == parts_.end() ? 1 : of(found->second);
+        if (const auto here = placed_.find(key(site.place, all_pieces));
+            here != placed_.end() && here->second.armed >= enough_of_place) {
+            const double anywhere = of(here->second, 1);
+            const auto found = placed_.find(key(site.place, entry.piece));
+            return std::max(least_rate_of_place,
+                            found == placed_.end() ? anywhere : of(found->second, anywhere));
+        }
+    const auto found = parts_.find(key(site.region, entry.part));
+    return found == parts_.end() ? 1 : std::max(least_rate, of(found->second, 1));
 }
 
 /// Grids of several sizes may share one block, and a region work on one of them only: what is known of an
 /// area's part counts. Never hopeless: that may change.
 bool WindowPlan::worthwhile(Site site, const Entry& entry) {
     const double wanted = lacking_ && !entry.lacking ? other_rate : 1;
-    const double likely = wanted * std::max(least_rate, rate(site, entry.part));
-    return static_cast<double>(random() % 1024) < 1024 * likely;
+    const double likely = wanted * rate(site, entry);
+    return static_cast<double>(random() % 4096) < 4096 * likely;
 }
 
 bool WindowPlan::lacks(std::uint32_t part, std::uint64_t granules) const {
@@ -196,6 +214,11 @@ std::vector<policy::PageRange> WindowPlan::lacking(const WatchedArea& area) cons
 
 std::uint32_t WindowPlan::part_of(const WatchedArea& area, std::uint64_t granule) noexcept {
     return area.id * parts + static_cast<std::uint32_t>(granule * parts / area.granules);
+}
+
+/// Pieces are finer than parts: the small grids behind a large one are a few pages.
+std::uint32_t WindowPlan::piece_of(const WatchedArea& area, std::uint64_t granule) noexcept {
+    return area.id * pieces + static_cast<std::uint32_t>(granule * pieces / area.granules);
 }
 
 double WindowPlan::touch_estimate(std::uint32_t region, std::uint32_t area) const {

@@ -8,6 +8,7 @@
 #include "mechanisms/region_table.hpp"
 #include "mechanisms/watch.hpp"
 
+#include <algorithm>
 #include <unordered_map>
 #include <vector>
 
@@ -53,12 +54,17 @@ class WindowPlan {
     std::vector<policy::PageRange> lacking(const WatchedArea& area) const;
     double spent() const noexcept { return spent_; }
     bool empty() const noexcept { return entries_.empty(); }
+    /// Granules armed since gather(), of each area that had some to be sampled: what a round affords.
+    std::size_t armed_each() const noexcept { return armed_ / std::max<std::size_t>(1, areas_); }
 
   private:
-    static constexpr std::uint32_t parts = 16; ///< of an area
+    static constexpr std::uint32_t parts = 16;  ///< of an area
+    static constexpr std::uint32_t pieces = 64; ///< the same, finer
+    static constexpr std::uint32_t all_pieces = ~std::uint32_t{0};
     struct Entry {
         std::uint32_t area;
         std::uint32_t part;
+        std::uint32_t piece;
         bool lacking; ///< too little was seen of its part
         Range granule;
     };
@@ -76,7 +82,8 @@ class WindowPlan {
     bool lacks(std::uint32_t part, std::uint64_t granules) const;
     static std::uint32_t part_of(const WatchedArea& area, std::uint64_t granule) noexcept;
     bool worthwhile(Site site, const Entry& entry);
-    double rate(Site site, std::uint32_t part) const;
+    double rate(Site site, const Entry& entry) const;
+    static std::uint32_t piece_of(const WatchedArea& area, std::uint64_t granule) noexcept;
     std::uint64_t random() noexcept;
     const std::vector<Range>& collect();
     double each() const noexcept { return arm_cost_ * (1 + fault_in_arms); }
@@ -87,6 +94,7 @@ class WindowPlan {
     double spent_ = 0;
     std::size_t cursor_ = 0;
     std::size_t areas_ = 0; ///< that have entries
+    std::size_t armed_ = 0; ///< since gather()
     bool lacking_ = false;  ///< some entries are of parts that lack samples
     bool drifts_ = false;   ///< borders of some area drift
     std::vector<Entry> entries_;
@@ -94,7 +102,7 @@ class WindowPlan {
     std::vector<Range> ranges_;
     std::unordered_map<std::uint64_t, Touches> touches_;   ///< by region and area
     std::unordered_map<std::uint64_t, Touches> parts_;     ///< by region and part of an area
-    std::unordered_map<std::uint64_t, Touches> placed_;    ///< by place and part of an area
+    std::unordered_map<std::uint64_t, Touches> placed_;    ///< by place and piece of an area, or all
     std::unordered_map<std::uint32_t, Coverage> coverage_; ///< by part of an area, in all regions
 };
 

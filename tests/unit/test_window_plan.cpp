@@ -130,6 +130,39 @@ TEST_F(WindowPlanTest, APlaceIsAskedForWhatItUsesThere) {
     EXPECT_GT(used * 2, all) << "though the function as a whole uses everything";
 }
 
+TEST_F(WindowPlanTest, APlaceThatWorksOnAFewPagesIsAskedForLittleElse) {
+    WindowPlan plan(1, 7); // no limit
+    want_all(plan);
+    const Site coarse{5, 77};
+    const std::uint64_t tail = pages - pages / 64;
+    for (int i = 0; i < 60; ++i)
+        run(plan, {5, 76}, 1e-4, 1); // the same function elsewhere uses everything
+    std::size_t all = 0;
+    std::size_t used = 0;
+    for (int i = 0; i < 200; ++i) {
+        const std::vector<Range> armed = plan.choose(coarse, 1e-4, 1);
+        std::vector<Reference> references;
+        for (const Range& granule : armed)
+            if (area().granule_of(granule.begin) >= tail) references.push_back({granule.begin, 0, false, 1});
+        plan.observed(*watch_, coarse, references);
+        if (i < 100) continue;
+        all += armed.size();
+        used += references.size();
+    }
+    EXPECT_GT(used, 0u) << "what is used there is found";
+    EXPECT_GT(4 * used, all) << "a 64th of the area, a quarter of what is armed";
+}
+
+TEST_F(WindowPlanTest, WhatARoundAffordsIsKnownAfterIt) {
+    WindowPlan plan(1, 7);
+    want_all(plan);
+    EXPECT_EQ(plan.armed_each(), 0u);
+    const std::size_t armed = run(plan, {1}, 0.01, 1);
+    EXPECT_EQ(plan.armed_each(), armed) << "one area";
+    want_all(plan);
+    EXPECT_EQ(plan.armed_each(), 0u);
+}
+
 TEST_F(WindowPlanTest, EveryPartIsAskedForUntilItWasSeen) {
     WindowPlan plan(1, 7);
     EXPECT_EQ(plan.lacking(area()).size(), 16u);
