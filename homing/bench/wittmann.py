@@ -26,7 +26,7 @@ from homing.lab.errors import LabError
 #: Figure 4 shows these two.
 FIGURE_4 = ("tasks.s.kji", "tbb.p.n-a")
 
-#: Grids. The paper's blocks are of 600 x 10 x 10 sites, 14,400 of them; here fewer of them.
+#: Grids. Blocks of 600 x 10 x 10 sites, as in section 2.1, where there are 14,400 of them; here are fewer.
 _HERE = {
     "small": ("--sites-k", "300", "--sites-j", "122", "--sites-i", "122", "--samples", "10"),
     "full": ("--sites-k", "600", "--sites-j", "302", "--sites-i", "102", "--samples", "20"),
