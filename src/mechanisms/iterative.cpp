@@ -29,6 +29,8 @@ constexpr double most_pause = 2.0;
 /// pages.
 constexpr std::size_t enough_samples = 40;
 constexpr std::size_t urgent_samples = 20;
+/// Programs have hundreds of arrays of one size.
+constexpr int most_twins_looked_at = 8;
 /// From this share of writes among an area's references on, borders are told by writes alone.
 constexpr double written_share = 0.25;
 /// Sampled first touches cannot tell the last planes of a block from a neighbour's halo: where no more than
@@ -83,9 +85,14 @@ class Iterative final : public Mechanism {
         std::uint64_t references = 0;
         double remote = 0;
     };
+    struct Learnt {
+        WatchedArea* area;
+        policy::Samples fresh;
+    };
     static bool clearly_misplaced(const Verdict& verdict, const WatchedArea& area);
-    bool learn(const WatchList& watch, WatchedArea& area, bool check);
-    Verdict judge(Engine& engine, WatchedArea& area);
+    policy::Samples learn(const WatchList& watch, WatchedArea& area, bool check, bool& changed);
+    static void refine(const WatchList& watch, WatchedArea& area);
+    Verdict judge(Engine& engine, WatchedArea& area, const policy::Samples& fresh);
     void add_targets(Engine& engine, WatchedArea& area, std::vector<std::vector<std::uint64_t>>& lists);
     std::uint64_t move(Engine& engine, WatchedArea& area, double deadline);
 
@@ -94,7 +101,6 @@ class Iterative final : public Mechanism {
     int idle_ = 0;
     std::vector<std::uint64_t> pages_;
     std::vector<int> homes_;
-    policy::Samples fresh_{1};
     policy::Ownership written_;
     bool written_valid_ = false;
     std::vector<bool> even_run_; ///< by run: shared, and spread evenly already
@@ -114,44 +120,68 @@ const WatchedArea* written_sibling(const WatchList& watch, const WatchedArea& ar
     return nullptr;
 }
 
-/// Take the new samples in. True if they contradict what was believed.
-bool Iterative::learn(const WatchList& watch, WatchedArea& area, bool check) {
-    fresh_ = take_samples(area.counters);
+/// The samples that tell an area's owners: where owners write, near borders the writes alone; reads there may
+/// be a neighbour's.
+policy::Samples sure_samples(WatchedArea& area) {
+    if (!owners_write(area)) return area.samples;
+    policy::Samples sure = policy::without_halo_reads(area.ownership, area.samples, samples_of(area.writes));
+    return sure.size() >= enough_samples ? sure : area.samples;
+}
+
+/// An array of the same size that is used in the same way, as far as the samples of this one show.
+WatchedArea* twin_of(const WatchList& watch, const WatchedArea& area, const policy::Samples& samples) {
+    int looked = 0;
+    for (const auto& other : watch.areas()) {
+        if (other.get() == &area || other->granules != area.granules || other->granule != area.granule)
+            continue;
+        if (!other->drifts && policy::alike(other->ownership, samples)) return other.get();
+        if (++looked == most_twins_looked_at) break;
+    }
+    return nullptr;
+}
+
+/// Take the new samples in, and give them back; `changed`: they contradict what was believed.
+policy::Samples Iterative::learn(const WatchList& watch, WatchedArea& area, bool check, bool& changed) {
+    policy::Samples fresh = take_samples(area.counters);
     const WatchedArea* sibling = owners_write(area) ? nullptr : written_sibling(watch, area);
-    const policy::Contradiction contradiction = policy::changed(
-        area.ownership, sibling ? policy::without_upper_reads(area.ownership, fresh_) : fresh_);
-    const bool unknown = check && area.samples.empty() && !fresh_.empty(); // it came while we rested
-    const bool changed = contradiction.significant || unknown;
+    const policy::Contradiction contradiction =
+        policy::changed(area.ownership, sibling ? policy::without_upper_reads(area.ownership, fresh) : fresh);
+    const bool unknown = check && area.samples.empty() && !fresh.empty(); // it came while we rested
+    changed = contradiction.significant || unknown;
     if (changed) {
         area.drifts = contradiction.drift();
         area.still_rounds = 0;
-        area.samples = contradiction.drift() ? policy::followed(area.ownership, area.samples, fresh_)
-                                             : policy::refreshed(area.ownership, area.samples, fresh_);
+        area.samples = contradiction.drift() ? policy::followed(area.ownership, area.samples, fresh)
+                                             : policy::refreshed(area.ownership, area.samples, fresh);
         area.writes.forget(0, area.granules);
         area.plan.renew();
     } else if (check) {
-        return false; // as before: nothing to learn
+        return fresh; // as before: nothing to learn
     } else if (area.drifts) {
-        area.samples = policy::followed(area.ownership, area.samples, fresh_);
+        area.samples = policy::followed(area.ownership, area.samples, fresh);
     } else if (area.samples.size() > most_samples) {
-        area.samples = fresh_;
+        area.samples = fresh;
     } else {
-        area.samples.merge(fresh_);
+        area.samples.merge(fresh);
     }
-    if (fresh_.empty()) return changed;
+    if (fresh.empty()) return fresh;
     area.ownership = policy::infer_ownership(area.granules, area.samples);
-    if (area.drifts) return changed;
-    if (owners_write(area)) {
-        // Writes tell where the borders are; reads near them may be a neighbour's.
-        const policy::Samples sure =
-            policy::without_halo_reads(area.ownership, area.samples, samples_of(area.writes));
-        if (sure.size() >= enough_samples && sure.size() < area.samples.size())
-            area.ownership = policy::infer_ownership(area.granules, sure);
-    } else if (sibling) {
-        area.ownership = policy::infer_ownership(
-            area.granules, policy::with_borders_of(sibling->ownership, area.ownership, area.samples));
+    return fresh;
+}
+
+/// What near borders is a neighbour's, and what other arrays of the size tell, once all have learnt.
+void Iterative::refine(const WatchList& watch, WatchedArea& area) {
+    if (area.drifts || area.samples.empty()) return;
+    const WatchedArea* sibling = owners_write(area) ? nullptr : written_sibling(watch, area);
+    policy::Samples sure = sibling ? policy::with_borders_of(sibling->ownership, area.ownership, area.samples)
+                                   : sure_samples(area);
+    if (owners_write(area) || sibling) area.ownership = policy::infer_ownership(area.granules, sure);
+    if (WatchedArea* const twin = twin_of(watch, area, sure)) {
+        // What the one shows, the other need not be sampled for.
+        sure.merge(owners_write(*twin) ? sure_samples(*twin)
+                                       : policy::without_upper_reads(area.ownership, twin->samples));
+        area.ownership = policy::infer_ownership(area.granules, sure);
     }
-    return changed;
 }
 
 /// Is a border of the area still being told more exactly? Pages on its wrong side would stay there at rest.
@@ -165,7 +195,7 @@ bool border_narrows(WatchedArea& area) {
 }
 
 /// Compare where sampled pages are with where they belong.
-Iterative::Verdict Iterative::judge(Engine& engine, WatchedArea& area) {
+Iterative::Verdict Iterative::judge(Engine& engine, WatchedArea& area, const policy::Samples& fresh) {
     Verdict verdict;
     pages_.clear();
     for (std::size_t i = 0; i < area.samples.size(); ++i)
@@ -247,12 +277,12 @@ Iterative::Verdict Iterative::judge(Engine& engine, WatchedArea& area) {
     // The newest references, by node of the thread and home of the page.
     std::vector<double> matrix(nodes * nodes, 0);
     pages_.clear();
-    for (std::size_t i = 0; i < fresh_.size(); ++i)
-        pages_.push_back(fresh_.page(i));
+    for (std::size_t i = 0; i < fresh.size(); ++i)
+        pages_.push_back(fresh.page(i));
     engine.mover().homes(area, pages_, homes_);
     for (std::size_t i = 0; i < pages_.size(); ++i) {
         if (homes_[i] < 0) continue;
-        const auto counts = fresh_.counts(i);
+        const auto counts = fresh.counts(i);
         for (std::size_t n = 0; n < nodes; ++n) {
             matrix[n * nodes + static_cast<std::size_t>(homes_[i])] += counts[n];
             verdict.references += counts[n];
@@ -397,11 +427,14 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     std::sort(areas.begin(), areas.end(),
               [](const WatchedArea* a, const WatchedArea* b) { return a->range.bytes() > b->range.bytes(); });
     if (moves_ && !areas.empty()) engine.own_areas();
+    std::vector<Learnt> learnt;
+    learnt.reserve(areas.size());
     for (WatchedArea* area : areas) {
         any_fresh |= area->fresh_references > 0;
         area->fresh_references = 0;
         const std::size_t known = area->samples.size();
-        const bool changed = learn(engine.watch(), *area, check);
+        bool changed = false;
+        policy::Samples fresh = learn(engine.watch(), *area, check, changed);
         // The kernel's scans and the PMU's samples come in their own time and order: what was seen of a part
         // says nothing of the whole yet.
         if (engine.samples_itself())
@@ -410,8 +443,12 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
                     enough_covered * static_cast<double>(area->granules) &&
                 static_cast<double>(area->samples.size()) > still_growing * static_cast<double>(known);
         any_changed |= changed;
-        if (check && !changed) continue;
-        const Verdict verdict = judge(engine, *area);
+        if (!check || changed) learnt.push_back({area, std::move(fresh)});
+    }
+    for (const Learnt& one : learnt)
+        refine(engine.watch(), *one.area);
+    for (const auto& [area, fresh] : learnt) {
+        const Verdict verdict = judge(engine, *area, fresh);
         auto misplaced = static_cast<std::uint64_t>(verdict.misplaced + 0.5);
         if (!area->sent_home && !clearly_misplaced(verdict, *area)) misplaced = 0;
         const std::uint64_t pages_each = std::max<std::uint64_t>(1, area->granule / page_bytes());

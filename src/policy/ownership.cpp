@@ -298,6 +298,22 @@ Samples without_upper_reads(const Ownership& believed, const Samples& samples) {
     return kept;
 }
 
+bool alike(const Ownership& believed, const Samples& samples) {
+    constexpr std::size_t enough = 20;
+    constexpr std::size_t enough_at_borders = 4;
+    if (samples.size() < enough || believed.nodes() != samples.nodes()) return false;
+    std::size_t tested = 0, agreeing = 0, tested_at_borders = 0, agreeing_at_borders = 0;
+    for_each_in_runs(believed, samples, [&](std::size_t i, RunIterator run) {
+        if (run->pattern != Pattern::owned) return;
+        const bool agrees = samples.dominant(i) == run->node;
+        const bool at_border = in_halo(samples.page(i), *run);
+        ++(at_border ? tested_at_borders : tested);
+        (at_border ? agreeing_at_borders : agreeing) += agrees;
+    });
+    return tested + tested_at_borders >= enough && 10 * agreeing >= 9 * tested &&
+           (tested_at_borders < enough_at_borders || 4 * agreeing_at_borders >= 3 * tested_at_borders);
+}
+
 Samples followed(const Ownership& believed, const Samples& old, const Samples& fresh) {
     if (fresh.nodes() != old.nodes()) return fresh;
     // Pages whose old samples go, and the node that they do not contradict.

@@ -185,6 +185,10 @@ Samples with_borders_of(const Ownership& sibling, const Ownership& believed, con
 // next run's owner. They are no sign that owners changed.
 Samples without_upper_reads(const Ownership& believed, const Samples& samples);
 
+// Are an array whose owners are believed and one of the same size with these samples used in the same way: do
+// the samples agree with the owners everywhere, and near the borders, too? Too few samples tell nothing.
+bool alike(const Ownership& believed, const Samples& samples);
+
 // Do `part` of `all` samples show a share above `expected`, beyond chance (one-sided binomial test, p <
 // 0.001)?
 bool significant_share(double part, double all, double expected);

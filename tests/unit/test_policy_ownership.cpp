@@ -414,6 +414,25 @@ TEST(Ownership, AnArrayOfTheSameSizeWithOtherOwnersOrFarBordersTellsNothing) {
     EXPECT_TRUE(unchanged(Ownership(4000, 4)));
 }
 
+TEST(Ownership, ArraysAreAlikeWhoseSamplesAgreeAtTheirBordersToo) {
+    const auto sampled = [](std::uint64_t first, std::uint64_t step, auto&& owner) {
+        Samples samples(4);
+        for (std::uint64_t page = first; page < 4000; page += step)
+            samples.add(page, static_cast<Node>(owner(page)));
+        samples.settle();
+        return samples;
+    };
+    const auto blocks = [](std::uint64_t page) { return page / 1000; };
+    const Ownership believed = infer_ownership(4000, sampled(0, 5, blocks));
+    EXPECT_TRUE(alike(believed, sampled(3, 50, blocks)));
+    EXPECT_FALSE(alike(believed, sampled(3, 50, [](std::uint64_t page) { return (page / 1000 + 1) % 4; })));
+    EXPECT_FALSE(
+        alike(believed, sampled(3, 50, [](std::uint64_t page) { return (page + 100) % 4000 / 1000; })))
+        << "borders 100 pages lower: nine samples of ten agree, those near the borders do not";
+    EXPECT_FALSE(alike(believed, sampled(3, 500, blocks))) << "eight samples";
+    EXPECT_FALSE(alike(Ownership(4000, 4), sampled(3, 50, blocks))) << "nothing is known of it";
+}
+
 // A large grid and behind it a small one, of which little was seen: too little for the whole area's penalty.
 TEST(Ownership, ShortBlocksBehindALongArrayAreToldByFewSamples) {
     Samples samples(4);
