@@ -134,16 +134,17 @@ void Engine::event(Address id, bool is_barrier) {
 
 /// The region, or the part of it that a barrier ends, is over.
 void Engine::open_region_ends(double now) {
+    double seconds = 0;
     if (!resting_) { // at rest no clock is read where a region begins
         RegionInfo& info = regions_[open_.region];
-        const double seconds = now - region_begin_;
+        seconds = now - region_begin_;
         info.seconds += seconds;
         ++info.timed;
         places_.timed(seconds);
         round_region_seconds_ += seconds;
         parallel_seconds_ += seconds;
     }
-    window_region_ends();
+    window_region_ends(seconds);
     mechanism_->region_ended(*this);
     if (called_touch_) called_touch_->region_ended(*this);
 }
@@ -328,14 +329,14 @@ std::size_t Engine::open_window(const std::vector<Range>& granules) {
     return armed;
 }
 
-void Engine::window_region_ends() {
+void Engine::window_region_ends(double seconds) {
     if (!window_open_) return;
     window_open_ = false;
     windows_->close();
     references_.clear();
     windows_->drain(references_);
     count_references();
-    plan_.observed(watch_, open_, references_);
+    plan_.observed(watch_, open_, references_, seconds);
 }
 
 void Engine::take_references() {

@@ -167,7 +167,7 @@ class Engine final : public phases::Listener {
     void enter(std::uint32_t region);
     void open_region_ends(double now);
     void window_region_begins();
-    void window_region_ends();
+    void window_region_ends(double seconds);
     void follow_changes();
     void event(Address id, bool barrier);
     void record_iteration(double now, std::uint64_t references, std::uint64_t moved, double remote);

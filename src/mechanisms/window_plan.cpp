@@ -35,7 +35,14 @@ constexpr double other_rate = 0.5;
 /// they may take.
 constexpr std::size_t first_window_each = 64; // of an area
 constexpr std::size_t first_window = 256;
-constexpr double first_share = 0.5;
+constexpr double first_share = 0.7;
+/// The same once it is known how fast a long region goes through the areas.
+constexpr std::size_t later_window = 16;
+/// While the allowance lasts, regions that are too short to touch this part of what is watched, at this many
+/// times the longest one's speed, are left out: it would be gone before the next region that uses much.
+constexpr double least_reach = 1.0 / 64;
+constexpr double reach_margin = 4;
+constexpr std::size_t enough_for_speed = 16;
 /// The same for other regions: long regions must leave something to short ones, who alone use the coarse
 /// grids.
 constexpr double later_share = 0.25;
@@ -56,6 +63,7 @@ void WindowPlan::gather(WatchList& watch) {
     entries_.clear();
     cursor_ = 0;
     areas_ = 0;
+    bytes_ = 0;
     armed_ = 0;
     lacking_ = false;
     drifts_ = false;
@@ -70,7 +78,9 @@ void WindowPlan::gather(WatchList& watch) {
                 const std::uint32_t piece = piece_of(*area, granule);
                 entries_.push_back({area->id, part, piece, lacking, area->granule_range(granule)});
             }
-        areas_ += entries_.size() != before;
+        if (entries_.size() == before) continue;
+        ++areas_;
+        bytes_ += static_cast<double>(area->range.bytes());
     }
     for (std::size_t i = entries_.size(); i > 1; --i)
         std::swap(entries_[i - 1], entries_[random() % i]);
@@ -83,8 +93,13 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
     const double allowance = std::min(first_references * each(), most_allowance);
     const double left = allowance + share_ * (drifts_ ? drifting_share : 1) * elapsed - spent_;
     if (left < each() * static_cast<double>(smallest_window)) return ranges_;
-    const double share = spent_ < allowance ? eager_share : steady_share;
-    const std::size_t unknown = std::min(first_window, first_window_each * areas_);
+    const bool eager = spent_ < allowance;
+    if (eager && seconds > 0 && reach_margin * seconds * speed_ < least_reach * bytes_ && speed_ > 0 &&
+        !touches_here(site))
+        return ranges_;
+    const double share = eager ? eager_share : steady_share;
+    const std::size_t unknown =
+        speed_ > 0 ? later_window : std::min(first_window, first_window_each * areas_);
     auto count = seconds > 0
                      ? static_cast<std::size_t>(std::min(seconds * share, left * later_share) / each())
                      : std::min(unknown, static_cast<std::size_t>(first_share * left / each()));
@@ -121,7 +136,13 @@ void WindowPlan::armed(double seconds) noexcept {
     arm_cost_ += (measured - arm_cost_) / 4;
 }
 
-void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Reference>& references) {
+void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Reference>& references,
+                          double seconds) {
+    if (references.size() >= enough_for_speed && seconds > 0 && seconds >= longest_) {
+        longest_ = seconds;
+        const double touched = static_cast<double>(references.size()) / static_cast<double>(chosen_.size());
+        speed_ = touched * bytes_ / seconds;
+    }
     if (parts_.size() > most_remembered) { // programs that allocate in every iteration: areas without end
         touches_.clear();
         parts_.clear();
@@ -156,6 +177,12 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
     spent_ += arm_cost_ *
               (static_cast<double>(chosen_.size()) + fault_in_arms * static_cast<double>(references.size()));
     chosen_.clear();
+}
+
+bool WindowPlan::touches_here(Site site) const {
+    if (!site.placed()) return false;
+    const auto here = placed_.find(key(site.place, all_pieces));
+    return here != placed_.end() && here->second.touched > 0;
 }
 
 /// How likely the region touches the granule. At a known place of the iteration, what was seen of everything

@@ -43,8 +43,8 @@ class WindowPlan {
     void calibrate(double seconds) noexcept;
     /// Arming all of the chosen granules took so long.
     void armed(double seconds) noexcept;
-    /// After the region: what was touched of what was armed.
-    void observed(WatchList& watch, Site site, const std::vector<Reference>& references);
+    /// After the region, which took so long: what was touched of what was armed.
+    void observed(WatchList& watch, Site site, const std::vector<Reference>& references, double seconds);
 
     /// Share of an area's armed granules that a region touched; 0 where none was armed.
     double touch_estimate(std::uint32_t region, std::uint32_t area) const;
@@ -83,6 +83,7 @@ class WindowPlan {
     static std::uint32_t part_of(const WatchedArea& area, std::uint64_t granule) noexcept;
     bool worthwhile(Site site, const Entry& entry);
     double rate(Site site, const Entry& entry) const;
+    bool touches_here(Site site) const;
     static std::uint32_t piece_of(const WatchedArea& area, std::uint64_t granule) noexcept;
     std::uint64_t random() noexcept;
     const std::vector<Range>& collect();
@@ -95,6 +96,9 @@ class WindowPlan {
     std::size_t cursor_ = 0;
     std::size_t areas_ = 0; ///< that have entries
     std::size_t armed_ = 0; ///< since gather()
+    double bytes_ = 0;      ///< of the areas that have entries
+    double longest_ = 0;    ///< seconds of the longest region that touched much of what was armed
+    double speed_ = 0;      ///< bytes of the areas that it went through in a second
     bool lacking_ = false;  ///< some entries are of parts that lack samples
     bool drifts_ = false;   ///< borders of some area drift
     std::vector<Entry> entries_;

@@ -54,7 +54,7 @@ class WindowPlanTest : public ::testing::Test {
         std::vector<Reference> references;
         for (const Range& granule : armed)
             if (area().granule_of(granule.begin) >= first) references.push_back({granule.begin, 0, false, 1});
-        plan.observed(*watch_, site, references);
+        plan.observed(*watch_, site, references, seconds > 0 ? seconds : 0.01);
         return armed.size();
     }
 
@@ -122,7 +122,7 @@ TEST_F(WindowPlanTest, APlaceIsAskedForWhatItUsesThere) {
         std::vector<Reference> references;
         for (const Range& granule : armed)
             if (area().granule_of(granule.begin) >= tail) references.push_back({granule.begin, 0, false, 1});
-        plan.observed(*watch_, coarse, references);
+        plan.observed(*watch_, coarse, references, 1e-4);
         if (i < 40) continue;
         all += armed.size();
         used += references.size();
@@ -144,13 +144,32 @@ TEST_F(WindowPlanTest, APlaceThatWorksOnAFewPagesIsAskedForLittleElse) {
         std::vector<Reference> references;
         for (const Range& granule : armed)
             if (area().granule_of(granule.begin) >= tail) references.push_back({granule.begin, 0, false, 1});
-        plan.observed(*watch_, coarse, references);
+        plan.observed(*watch_, coarse, references, 1e-4);
         if (i < 100) continue;
         all += armed.size();
         used += references.size();
     }
     EXPECT_GT(used, 0u) << "what is used there is found";
     EXPECT_GT(4 * used, all) << "a 64th of the area, a quarter of what is armed";
+}
+
+TEST_F(WindowPlanTest, TheAllowanceIsNotSpentOnRegionsTooShortToTouchMuch) {
+    WindowPlan plan(0.01, 7);
+    plan.calibrate(5e-6);
+    want_all(plan);
+    EXPECT_GE(run(plan, {1}, 0, 0), 64u) << "nothing is known";
+    const double after_one = plan.spent();
+    for (int i = 0; i < 200; ++i)
+        EXPECT_EQ(run(plan, {2}, 1e-6, 0, pages), 0u) << "a long region takes 10 ms for all of it";
+    EXPECT_EQ(plan.spent(), after_one);
+    EXPECT_GT(run(plan, {3}, 0.005, 0), 0u);
+    // Later, when the share of the run counts, small grids are looked at, too.
+    std::size_t armed = 0;
+    for (int i = 0; i < 200; ++i)
+        armed += run(plan, {1}, 0.01, 1 + 0.01 * i);
+    for (int i = 0; i < 200; ++i)
+        armed += run(plan, {2}, 1e-6, 3 + 0.01 * i, pages) > 0;
+    EXPECT_GT(armed, 100u);
 }
 
 TEST_F(WindowPlanTest, WhatARoundAffordsIsKnownAfterIt) {
@@ -195,7 +214,7 @@ TEST_F(WindowPlanTest, TheInsideOfABlockNeedsFewerReferencesThanWhatIsMixed) {
             const auto node = static_cast<std::int16_t>(page < pages / 2 ? 0 : page % 2);
             references.push_back({granule.begin, node, false, 1});
         }
-        plan.observed(*watch_, {5}, references);
+        plan.observed(*watch_, {5}, references, 0.01);
     }
     ASSERT_LT(rounds, 400);
     std::size_t above = 0;
@@ -214,7 +233,7 @@ TEST_F(WindowPlanTest, WhatIsFilteredOutIsNotCounted) {
         plan.filter([&](const Range& granule) { return granule.begin / page_bytes() % 2 == 0; });
     kept = left.size();
     EXPECT_LT(kept, all);
-    plan.observed(*watch_, {1}, {});
+    plan.observed(*watch_, {1}, {}, 0.01);
     EXPECT_EQ(plan.touch_estimate(1, area().id), 0);
     EXPECT_NEAR(plan.spent(), static_cast<double>(kept) * usual_arm_cost, 1e-9);
 }
