@@ -4,6 +4,7 @@
 // sample, from which the owners of all pages are inferred (policy/ownership), and a guard keeps a run from
 // paying more for moves than they can bring.
 #include "mechanisms/engine.hpp"
+#include "mechanisms/learner.hpp"
 
 #include "base/options.hpp"
 #include "policy/competitive.hpp"
@@ -15,8 +16,6 @@
 namespace homing {
 namespace {
 
-/// Samples kept of one area; beyond that only the newest count.
-constexpr std::size_t most_samples = 16384;
 /// A placement is even when no node holds more than so many times its share: then shared pages stay where
 /// they are.
 constexpr double uneven = 1.5;
@@ -25,14 +24,9 @@ constexpr double uneven = 1.5;
 constexpr double pause_share = 0.5;
 constexpr double least_pause = 0.25;
 constexpr double most_pause = 2.0;
-/// Samples of an area before anything is inferred for all of it; a small area needs no more than it has
-/// pages.
-constexpr std::size_t enough_samples = 40;
+/// Instead of enough_samples, where remote accesses have cost much more than the move. (A small area needs no
+/// more than it has pages.)
 constexpr std::size_t urgent_samples = 20;
-/// Programs have hundreds of arrays of one size.
-constexpr int most_twins_looked_at = 8;
-/// From this share of writes among an area's references on, borders are told by writes alone.
-constexpr double written_share = 0.25;
 /// Sampled first touches cannot tell the last planes of a block from a neighbour's halo: where no more than
 /// this is misplaced, the placement that the program made is as likely right, and stays (no harm to what is
 /// at home already).
@@ -49,22 +43,6 @@ constexpr double enough_covered = 0.5;
 constexpr double still_growing = 1.05;
 /// Observed iterations without any reference before the mechanism rests.
 constexpr int idle_limit = 8;
-
-policy::Samples samples_of(ReferenceCounters& counters) {
-    policy::Samples samples(counters.nodes());
-    samples.reserve(counters.size());
-    counters.for_each_sorted(
-        [&](std::uint64_t granule, std::span<const std::uint16_t> counts) { samples.add(granule, counts); });
-    samples.settle();
-    return samples;
-}
-
-/// Samples that came since the last decision, taken out of the counters.
-policy::Samples take_samples(ReferenceCounters& counters) {
-    policy::Samples samples = samples_of(counters);
-    counters.forget(0, counters.granules());
-    return samples;
-}
 
 class Iterative final : public Mechanism {
   public:
@@ -90,13 +68,12 @@ class Iterative final : public Mechanism {
         policy::Samples fresh;
     };
     static bool clearly_misplaced(const Verdict& verdict, const WatchedArea& area);
-    policy::Samples learn(const WatchList& watch, WatchedArea& area, bool check, bool& changed);
-    static void refine(const WatchList& watch, WatchedArea& area);
     Verdict judge(Engine& engine, WatchedArea& area, const policy::Samples& fresh);
     void add_targets(Engine& engine, WatchedArea& area, std::vector<std::vector<std::uint64_t>>& lists);
     std::uint64_t move(Engine& engine, WatchedArea& area, double deadline);
 
     bool moves_;
+    Learner learner_;
     double threshold_;
     int idle_ = 0;
     std::vector<std::uint64_t> pages_;
@@ -105,84 +82,6 @@ class Iterative final : public Mechanism {
     bool written_valid_ = false;
     std::vector<bool> even_run_; ///< by run: shared, and spread evenly already
 };
-
-bool owners_write(const WatchedArea& area) {
-    return area.references > 0 &&
-           written_share * static_cast<double>(area.references) <= static_cast<double>(area.written);
-}
-
-/// An array of the same size whose owners are told by their writes.
-const WatchedArea* written_sibling(const WatchList& watch, const WatchedArea& area) {
-    for (const auto& other : watch.areas())
-        if (other.get() != &area && other->granules == area.granules && other->granule == area.granule &&
-            !other->drifts && other->samples.size() >= enough_samples && owners_write(*other))
-            return other.get();
-    return nullptr;
-}
-
-/// The samples that tell an area's owners: where owners write, near borders the writes alone; reads there may
-/// be a neighbour's.
-policy::Samples sure_samples(WatchedArea& area) {
-    if (!owners_write(area)) return area.samples;
-    policy::Samples sure = policy::without_halo_reads(area.ownership, area.samples, samples_of(area.writes));
-    return sure.size() >= enough_samples ? sure : area.samples;
-}
-
-/// An array of the same size that is used in the same way, as far as the samples of this one show.
-WatchedArea* twin_of(const WatchList& watch, const WatchedArea& area, const policy::Samples& samples) {
-    int looked = 0;
-    for (const auto& other : watch.areas()) {
-        if (other.get() == &area || other->granules != area.granules || other->granule != area.granule)
-            continue;
-        if (!other->drifts && policy::alike(other->ownership, samples)) return other.get();
-        if (++looked == most_twins_looked_at) break;
-    }
-    return nullptr;
-}
-
-/// Take the new samples in, and give them back; `changed`: they contradict what was believed.
-policy::Samples Iterative::learn(const WatchList& watch, WatchedArea& area, bool check, bool& changed) {
-    policy::Samples fresh = take_samples(area.counters);
-    const WatchedArea* sibling = owners_write(area) ? nullptr : written_sibling(watch, area);
-    const policy::Contradiction contradiction =
-        policy::changed(area.ownership, sibling ? policy::without_upper_reads(area.ownership, fresh) : fresh);
-    const bool unknown = check && area.samples.empty() && !fresh.empty(); // it came while we rested
-    changed = contradiction.significant || unknown;
-    if (changed) {
-        area.drifts = contradiction.drift();
-        area.still_rounds = 0;
-        area.samples = contradiction.drift() ? policy::followed(area.ownership, area.samples, fresh)
-                                             : policy::refreshed(area.ownership, area.samples, fresh);
-        area.writes.forget(0, area.granules);
-        area.plan.renew();
-    } else if (check) {
-        return fresh; // as before: nothing to learn
-    } else if (area.drifts) {
-        area.samples = policy::followed(area.ownership, area.samples, fresh);
-    } else if (area.samples.size() > most_samples) {
-        area.samples = fresh;
-    } else {
-        area.samples.merge(fresh);
-    }
-    if (fresh.empty()) return fresh;
-    area.ownership = policy::infer_ownership(area.granules, area.samples);
-    return fresh;
-}
-
-/// What near borders is a neighbour's, and what other arrays of the size tell, once all have learnt.
-void Iterative::refine(const WatchList& watch, WatchedArea& area) {
-    if (area.drifts || area.samples.empty()) return;
-    const WatchedArea* sibling = owners_write(area) ? nullptr : written_sibling(watch, area);
-    policy::Samples sure = sibling ? policy::with_borders_of(sibling->ownership, area.ownership, area.samples)
-                                   : sure_samples(area);
-    if (owners_write(area) || sibling) area.ownership = policy::infer_ownership(area.granules, sure);
-    if (WatchedArea* const twin = twin_of(watch, area, sure)) {
-        // What the one shows, the other need not be sampled for.
-        sure.merge(owners_write(*twin) ? sure_samples(*twin)
-                                       : policy::without_upper_reads(area.ownership, twin->samples));
-        area.ownership = policy::infer_ownership(area.granules, sure);
-    }
-}
 
 /// Is a border of the area still being told more exactly? Pages on its wrong side would stay there at rest.
 bool border_narrows(WatchedArea& area) {
@@ -427,6 +326,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     std::sort(areas.begin(), areas.end(),
               [](const WatchedArea* a, const WatchedArea* b) { return a->range.bytes() > b->range.bytes(); });
     if (moves_ && !areas.empty()) engine.own_areas();
+    learner_.gather(engine.watch());
     std::vector<Learnt> learnt;
     learnt.reserve(areas.size());
     for (WatchedArea* area : areas) {
@@ -434,7 +334,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         area->fresh_references = 0;
         const std::size_t known = area->samples.size();
         bool changed = false;
-        policy::Samples fresh = learn(engine.watch(), *area, check, changed);
+        policy::Samples fresh = learner_.learn(*area, check, changed);
         // The kernel's scans and the PMU's samples come in their own time and order: what was seen of a part
         // says nothing of the whole yet.
         if (engine.samples_itself())
@@ -446,7 +346,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         if (!check || changed) learnt.push_back({area, std::move(fresh)});
     }
     for (const Learnt& one : learnt)
-        refine(engine.watch(), *one.area);
+        learner_.refine(*one.area);
     for (const auto& [area, fresh] : learnt) {
         const Verdict verdict = judge(engine, *area, fresh);
         auto misplaced = static_cast<std::uint64_t>(verdict.misplaced + 0.5);

@@ -1,0 +1,126 @@
+#include "mechanisms/learner.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace homing {
+namespace {
+
+/// Samples kept of one area; beyond that only the newest count.
+constexpr std::size_t most_samples = 16384;
+/// From this share of writes among an area's references on, borders are told by writes alone.
+constexpr double written_share = 0.25;
+/// Programs have hundreds of arrays of one size.
+constexpr int most_twins_looked_at = 8;
+
+/// Samples that came since the last decision, taken out of the counters.
+policy::Samples take_samples(ReferenceCounters& counters) {
+    policy::Samples samples = samples_of(counters);
+    counters.forget(0, counters.granules());
+    return samples;
+}
+
+bool owners_write(const WatchedArea& area) {
+    return area.references > 0 &&
+           written_share * static_cast<double>(area.references) <= static_cast<double>(area.written);
+}
+
+/// The samples that tell an area's owners: where owners write, near borders the writes alone; reads there may
+/// be a neighbour's.
+policy::Samples sure_samples(WatchedArea& area) {
+    if (!owners_write(area)) return area.samples;
+    policy::Samples sure = policy::without_halo_reads(area.ownership, area.samples, samples_of(area.writes));
+    return sure.size() >= enough_samples ? sure : area.samples;
+}
+
+/// Areas of one size stand together.
+std::tuple<std::uint64_t, std::size_t> size_of(const WatchedArea* area) {
+    return {area->granules, area->granule};
+}
+
+} // namespace
+
+policy::Samples samples_of(ReferenceCounters& counters) {
+    policy::Samples samples(counters.nodes());
+    samples.reserve(counters.size());
+    counters.for_each_sorted(
+        [&](std::uint64_t granule, std::span<const std::uint16_t> counts) { samples.add(granule, counts); });
+    samples.settle();
+    return samples;
+}
+
+void Learner::gather(const WatchList& watch) {
+    known_.clear();
+    for (const auto& area : watch.areas())
+        if (area->fresh_references > 0 || !area->samples.empty()) known_.push_back(area.get());
+    std::ranges::sort(known_, {},
+                      [](const WatchedArea* area) { return std::tuple(size_of(area), area->id); });
+}
+
+std::span<WatchedArea* const> Learner::of_size(const WatchedArea& area) const {
+    return std::ranges::equal_range(known_, size_of(&area), {}, size_of);
+}
+
+/// An array of the same size whose owners are told by their writes.
+const WatchedArea* Learner::written_sibling(const WatchedArea& area) const {
+    for (const WatchedArea* other : of_size(area))
+        if (other != &area && !other->drifts && other->samples.size() >= enough_samples &&
+            owners_write(*other))
+            return other;
+    return nullptr;
+}
+
+/// An array of the same size that is used in the same way, as far as the samples of this one show.
+WatchedArea* Learner::twin_of(const WatchedArea& area, const policy::Samples& samples) const {
+    int looked = 0;
+    for (WatchedArea* other : of_size(area)) {
+        if (other == &area) continue;
+        if (!other->drifts && policy::alike(other->ownership, samples)) return other;
+        if (++looked == most_twins_looked_at) break;
+    }
+    return nullptr;
+}
+
+policy::Samples Learner::learn(WatchedArea& area, bool check, bool& changed) const {
+    policy::Samples fresh = take_samples(area.counters);
+    const WatchedArea* sibling = owners_write(area) ? nullptr : written_sibling(area);
+    const policy::Contradiction contradiction =
+        policy::changed(area.ownership, sibling ? policy::without_upper_reads(area.ownership, fresh) : fresh);
+    const bool unknown = check && area.samples.empty() && !fresh.empty(); // it came while we rested
+    changed = contradiction.significant || unknown;
+    if (changed) {
+        area.drifts = contradiction.drift();
+        area.still_rounds = 0;
+        area.samples = contradiction.drift() ? policy::followed(area.ownership, area.samples, fresh)
+                                             : policy::refreshed(area.ownership, area.samples, fresh);
+        area.writes.forget(0, area.granules);
+        area.plan.renew();
+    } else if (check) {
+        return fresh; // as before: nothing to learn
+    } else if (area.drifts) {
+        area.samples = policy::followed(area.ownership, area.samples, fresh);
+    } else if (area.samples.size() > most_samples) {
+        area.samples = fresh;
+    } else {
+        area.samples.merge(fresh);
+    }
+    if (fresh.empty()) return fresh;
+    area.ownership = policy::infer_ownership(area.granules, area.samples);
+    return fresh;
+}
+
+void Learner::refine(WatchedArea& area) const {
+    if (area.drifts || area.samples.empty()) return;
+    const WatchedArea* sibling = owners_write(area) ? nullptr : written_sibling(area);
+    policy::Samples sure = sibling ? policy::with_borders_of(sibling->ownership, area.ownership, area.samples)
+                                   : sure_samples(area);
+    if (owners_write(area) || sibling) area.ownership = policy::infer_ownership(area.granules, sure);
+    if (WatchedArea* const twin = twin_of(area, sure)) {
+        // What the one shows, the other need not be sampled for.
+        sure.merge(owners_write(*twin) ? sure_samples(*twin)
+                                       : policy::without_upper_reads(area.ownership, twin->samples));
+        area.ownership = policy::infer_ownership(area.granules, sure);
+    }
+}
+
+} // namespace homing
