@@ -1,5 +1,6 @@
 #include "mechanisms/engine.hpp"
 
+#include "base/floating_point.hpp"
 #include "base/inside.hpp"
 #include "base/options.hpp"
 #include "mechanisms/simulation.hpp"
@@ -56,6 +57,7 @@ Engine::~Engine() = default;
 /// Work at a boundary: timed, never throwing into the program. Running out of memory is a reason to step
 /// aside.
 template <class Work> void Engine::guarded(Work&& work) noexcept {
+    const OwnFloatingPoint own;
     busy_.store(true, std::memory_order_seq_cst);
     if (!finished_.load(std::memory_order_seq_cst)) {
         try {

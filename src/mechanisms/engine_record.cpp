@@ -2,6 +2,7 @@
 #include "mechanisms/engine.hpp"
 
 #include "areas/areas.hpp"
+#include "base/floating_point.hpp"
 #include "base/inside.hpp"
 #include "mechanisms/simulation.hpp"
 #include "record/record.hpp"
@@ -157,6 +158,7 @@ void Engine::abandon() noexcept {
 void Engine::finish() noexcept {
     if (finished_.exchange(true, std::memory_order_seq_cst)) return;
     const Inside inside;
+    const OwnFloatingPoint own;
     if (windows_) windows_->abandon();
     phases::step_aside();
     // exit() may come from within a region, by any thread: what another thread is working on is left to it.

@@ -2,6 +2,7 @@
 // placement.
 #include "mechanisms/engine.hpp"
 
+#include "base/floating_point.hpp"
 #include "base/options.hpp"
 #include "base/raw_calls.hpp"
 #include "mechanisms/simulation.hpp"
@@ -105,6 +106,7 @@ Engine* engine() noexcept { return the_engine.load(std::memory_order_acquire); }
 void lend_services(DoorServices services) noexcept { lent = services; }
 
 phases::Listener* start_engine() noexcept {
+    const OwnFloatingPoint own;
     try {
         record::open(option_text(Option::record));
         Simulation* simulated = simulation();

@@ -138,7 +138,8 @@ void WindowPlan::armed(double seconds) noexcept {
 
 void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Reference>& references,
                           double seconds) {
-    if (references.size() >= enough_for_speed && seconds > 0 && seconds >= longest_) {
+    // (Next touch arms windows of its own.)
+    if (!chosen_.empty() && references.size() >= enough_for_speed && seconds > 0 && seconds >= longest_) {
         longest_ = seconds;
         const double touched = static_cast<double>(references.size()) / static_cast<double>(chosen_.size());
         speed_ = touched * bytes_ / seconds;
