@@ -126,16 +126,24 @@ def test_misses_of_a_known_program(tmp_path: Path, build: Callable[..., Path], c
     jsonschema.validate(result, schema)
 
 
+# Random: of 256 pages, a share of 3/4 scatters by 0.027; four times that is allowed.
 @pytest.mark.parametrize(
-    ("initial", "remote"),
-    [("round-robin", 0.75), ("random", 0.75), ("single-node", 6 / 9), ("first-touch", 6 / 9)],
+    ("initial", "remote", "scatter"),
+    [
+        ("round-robin", 0.75, 0.04),
+        ("random", 0.75, 0.11),
+        ("single-node", 6 / 9, 0.04),
+        ("first-touch", 6 / 9, 0.04),
+    ],
 )
-def test_initial_placements(tmp_path: Path, build: Callable[..., Path], initial: str, remote: float) -> None:
+def test_initial_placements(
+    tmp_path: Path, build: Callable[..., Path], initial: str, remote: float, scatter: float
+) -> None:
     flags = ("--mechanism", "observe", "--initial", initial)
     run = simulate(tmp_path, build("sweep.c"), "8", flags=flags)["counts"]["run"]
-    assert run["remote_fraction"] == pytest.approx(remote, abs=0.04)
+    assert run["remote_fraction"] == pytest.approx(remote, abs=scatter)
     if initial in ("round-robin", "random"):
-        assert max(run["home_shares"]) < 0.32
+        assert max(run["home_shares"]) < 0.25 + scatter
 
 
 def test_an_explicit_distribution(tmp_path: Path, build: Callable[..., Path]) -> None:
