@@ -105,9 +105,14 @@ constexpr std::uint64_t halo_share = 8;       // of a run, at each end
 constexpr std::uint16_t sure_touches = 8;     // weigh more than what chance adds to a page
 constexpr std::uint32_t more_than_a_read = 3; // what a write weighs (references/windows.cpp)
 
+std::uint64_t halo_reach(const Run& run) { return (run.end - run.first) / halo_share; }
+
+bool near_end(std::uint64_t page, const Run& run) {
+    return run.pattern == Pattern::owned && run.end - page <= halo_reach(run);
+}
+
 bool in_halo(std::uint64_t page, const Run& run) {
-    const std::uint64_t reach = (run.end - run.first) / halo_share;
-    return run.pattern == Pattern::owned && (page - run.first < reach || run.end - page <= reach);
+    return (run.pattern == Pattern::owned && page - run.first < halo_reach(run)) || near_end(page, run);
 }
 
 // Next to a border whose place is not yet known the belief is a guess, and no sample contradicts it.
@@ -248,7 +253,6 @@ Samples with_borders_of(const Ownership& sibling, const Ownership& believed, con
     std::size_t other = 1;
     for (std::size_t r = 1; r < runs.size(); ++r) {
         if (!owned(runs[r - 1]) || !owned(runs[r])) continue;
-        const std::uint64_t reach = (runs[r].end - runs[r].first) / halo_share;
         while (other < others.size() && others[other].first < runs[r].border.first)
             ++other;
         if (other == others.size()) break;
@@ -260,7 +264,7 @@ Samples with_borders_of(const Ownership& sibling, const Ownership& believed, con
         if (above.first <= runs[r].first + 1 && above.first + 1 >= runs[r].first &&
             runs[r].border.size() <= 2)
             continue;
-        if (above.first > runs[r].first + reach) continue;
+        if (above.first > runs[r].first + halo_reach(runs[r])) continue;
         const PageRange gap = above.border.size() > 0 ? above.border : PageRange{above.first, above.first};
         if (gap.first == 0 || gap.end >= believed.pages()) continue;
         borders.push_back({{runs[r].border.first, gap.first}, gap, below.node, above.node});
@@ -290,9 +294,7 @@ Samples without_upper_reads(const Ownership& believed, const Samples& samples) {
     for_each_in_runs(believed, samples, [&](std::size_t i, RunIterator run) {
         const bool by_next = run + 1 != believed.runs().end() && (run + 1)->pattern == Pattern::owned &&
                              samples.dominant(i) == (run + 1)->node;
-        const bool near_end = run->end - samples.page(i) <= (run->end - run->first) / halo_share;
-        if (!by_next || !near_end || run->pattern != Pattern::owned)
-            kept.add(samples.page(i), samples.counts(i));
+        if (!by_next || !near_end(samples.page(i), *run)) kept.add(samples.page(i), samples.counts(i));
     });
     kept.settle();
     return kept;

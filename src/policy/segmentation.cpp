@@ -150,8 +150,8 @@ void Emission::operator()(std::size_t i, Scores& gain) const {
 
 } // namespace
 
-double change_penalty(std::size_t samples) {
-    return 0.5 * std::log(static_cast<double>(std::max<std::size_t>(samples, 2))) + 4.0;
+double change_penalty(std::size_t samples, double margin) {
+    return 0.5 * std::log(static_cast<double>(std::max<std::size_t>(samples, 2))) + margin;
 }
 
 std::vector<Segment> segment_samples(const Samples& samples, double noise, NodeSet sharers) {
@@ -167,7 +167,7 @@ std::vector<Segment> segment_stretch(const Samples& samples, std::size_t first, 
     constexpr double least_gain = 6; // nats
     const std::size_t count = end - first;
     if (count < 2) return {};
-    const double penalty = 0.5 * std::log(static_cast<double>(count)) + margin;
+    const double penalty = change_penalty(count, margin);
     const int disordered = samples.nodes() + 1;
     const NodeSet sharers = all_nodes(samples.nodes());
     const Emission emission(samples, noise, sharers);
