@@ -327,124 +327,15 @@ TEST(Changed, NeighboursThatReadAHaloAreNoChange) {
     }
 }
 
-// Four blocks of 1,000 pages whose last 50 are read first by the next block's owner, every time.
-Samples with_halos(bool with_writes, Samples& writes) {
-    Samples samples(4);
-    Random random(31);
-    for (std::uint64_t page = 0; page < 4000; page += 5) {
-        const auto owner = static_cast<Node>(page / 1000);
-        const bool halo = page % 1000 >= 950 && owner < 3;
-        if (halo) samples.add(page, owner + 1, 4);
-        if (with_writes && random.below(2)) {
-            samples.add(page, owner, 3);
-            writes.add(page, owner, 3);
-        } else if (!halo) {
-            samples.add(page, owner);
-        }
-    }
-    samples.settle();
-    writes.settle();
-    return samples;
-}
-
-std::uint64_t wrong_pages(const Ownership& ownership) {
-    std::uint64_t count = 0;
-    for (std::uint64_t page = 0; page < 4000; ++page)
-        count += ownership.owner(page) != static_cast<Node>(page / 1000);
-    return count;
-}
-
-TEST(Ownership, WritesTellTheBorderWhereNeighboursReadAgainAndAgain) {
-    Samples writes(4);
-    const Samples samples = with_halos(true, writes);
-    const Ownership first = infer_ownership(4000, samples);
-    const Samples sure = without_halo_reads(first, samples, writes);
-    EXPECT_LT(sure.size(), samples.size());
-    EXPECT_GT(sure.size(), samples.size() * 3 / 4);
-    EXPECT_EQ(sure.page(0), samples.page(0));
-    const Ownership second = infer_ownership(4000, sure);
-    EXPECT_LE(wrong_pages(second), 60u); // between two writes the border is in the middle
-    EXPECT_GE(wrong_pages(first), 100u) << "reads pull the border into the halo";
-}
-
-TEST(Ownership, AWrittenArrayOfTheSameSizeTellsTheBordersOfOneThatIsReadFirst) {
-    Samples none(4);
-    const Samples samples = with_halos(false, none);
-    const Ownership first = infer_ownership(4000, samples);
-    EXPECT_GE(wrong_pages(first), 130u);
-    Samples seen(4);
-    for (std::uint64_t page = 0; page < 4000; page += 2)
-        seen.add(page, static_cast<Node>(page / 1000));
-    seen.settle();
-    const Ownership sibling = infer_ownership(4000, seen);
-    const Ownership second = infer_ownership(4000, with_borders_of(sibling, first, samples));
-    EXPECT_LE(wrong_pages(second), 6u);
-    EXPECT_EQ(second.runs().size(), 4u);
-    // What the next owner reads below a border is no sign of a change then, what another reads is.
-    Samples fresh(4);
-    for (std::uint64_t page = 955; page < 1000; page += 5)
-        fresh.add(page, 1, 4);
-    fresh.settle();
-    EXPECT_TRUE(without_upper_reads(second, fresh).empty());
-    Samples other(4);
-    for (std::uint64_t page = 955; page < 1000; page += 5)
-        other.add(page, 3, 4);
-    other.settle();
-    EXPECT_EQ(without_upper_reads(second, other).size(), other.size());
-}
-
-TEST(Ownership, AnArrayOfTheSameSizeWithOtherOwnersOrFarBordersTellsNothing) {
-    Samples none(4);
-    const Samples samples = with_halos(false, none);
-    const Ownership first = infer_ownership(4000, samples);
-    const auto unchanged = [&](const Ownership& sibling) {
-        const Samples with = with_borders_of(sibling, first, samples);
-        return with.size() == samples.size();
-    };
-    Samples rotated(4);
-    Samples shifted(4);
-    for (std::uint64_t page = 0; page < 4000; page += 2) {
-        rotated.add(page, static_cast<Node>((page / 1000 + 1) % 4));
-        shifted.add(page, static_cast<Node>(std::min<std::uint64_t>(3, page / 1300)));
-    }
-    rotated.settle();
-    shifted.settle();
-    EXPECT_TRUE(unchanged(infer_ownership(4000, rotated)));
-    EXPECT_TRUE(unchanged(infer_ownership(4000, shifted)));
-    EXPECT_TRUE(unchanged(Ownership(4000, 4)));
-}
-
-TEST(Ownership, ArraysAreAlikeWhoseSamplesAgreeAtTheirBordersToo) {
-    const auto sampled = [](std::uint64_t first, std::uint64_t step, auto&& owner) {
-        Samples samples(4);
-        for (std::uint64_t page = first; page < 4000; page += step)
-            samples.add(page, static_cast<Node>(owner(page)));
-        samples.settle();
-        return samples;
-    };
-    const auto blocks = [](std::uint64_t page) { return page / 1000; };
-    const Ownership believed = infer_ownership(4000, sampled(0, 5, blocks));
-    EXPECT_TRUE(alike(believed, sampled(3, 50, blocks)));
-    EXPECT_FALSE(alike(believed, sampled(3, 50, [](std::uint64_t page) { return (page / 1000 + 1) % 4; })));
-    EXPECT_FALSE(
-        alike(believed, sampled(3, 50, [](std::uint64_t page) { return (page + 100) % 4000 / 1000; })))
-        << "borders 100 pages lower: nine samples of ten agree, those near the borders do not";
-    EXPECT_FALSE(alike(believed, sampled(3, 500, blocks))) << "eight samples";
-    EXPECT_FALSE(alike(Ownership(4000, 4), sampled(3, 50, blocks))) << "nothing is known of it";
-}
-
 // A large grid and behind it a small one, of which little was seen: too little for the whole area's penalty.
 TEST(Ownership, ShortBlocksBehindALongArrayAreToldByFewSamples) {
-    Samples samples(4);
-    for (std::uint64_t page = 0; page < 4000; page += 10)
-        samples.add(page, static_cast<Node>(page / 1000));
-    for (std::uint64_t page = 4000; page < 4080; page += 5)
-        samples.add(page, static_cast<Node>((page - 4000) / 20));
-    samples.settle();
+    const auto small = [](std::uint64_t page) { return (page - 4000) / 20; };
+    Samples samples = sampled(4, 0, 4000, 10, [](std::uint64_t page) { return page / 1000; });
+    samples.merge(sampled(4, 4000, 4080, 5, small));
     const Ownership ownership = infer_ownership(4080, samples);
     std::uint64_t wrong = 0;
     for (std::uint64_t page = 4000; page < 4080; ++page)
-        wrong += ownership.owner(page) != static_cast<Node>((page - 4000) / 20);
+        wrong += ownership.owner(page) != static_cast<Node>(small(page));
     EXPECT_LE(wrong, 12u);
 }
 
@@ -465,17 +356,11 @@ TEST(Ownership, ShortStretchesOfRandomOwnersAreSeldomTakenForBlocks) {
 }
 
 TEST(Changed, WhatWasNeverLookedAtInsideTheLastBlockIsNoDrift) {
-    Samples samples(4);
-    for (std::uint64_t page = 0; page < 4000; page += 40)
-        samples.add(page, static_cast<Node>(page / 1000));
-    samples.settle();
-    const Ownership believed = infer_ownership(5000, samples); // the last block reaches to 5,000
-    Samples fresh(4);
-    for (std::uint64_t page = 20; page < 3000; page += 100)
-        fresh.add(page, static_cast<Node>(page / 1000));
-    for (std::uint64_t page = 4100; page < 4700; page += 60)
-        fresh.add(page, static_cast<Node>((page - 4000) / 200));
-    fresh.settle();
+    const auto blocks = [](std::uint64_t page) { return page / 1000; };
+    // The last block reaches to 5,000.
+    const Ownership believed = infer_ownership(5000, sampled(4, 0, 4000, 40, blocks));
+    Samples fresh = sampled(4, 20, 3000, 100, blocks);
+    fresh.merge(sampled(4, 4100, 4700, 60, [](std::uint64_t page) { return (page - 4000) / 200; }));
     const Contradiction contradiction = changed(believed, fresh);
     EXPECT_TRUE(contradiction.significant);
     EXPECT_FALSE(contradiction.drift());

@@ -160,4 +160,15 @@ inline Campaign campaign(const Truth& truth, std::size_t first, std::size_t late
     return result;
 }
 
+// A sample of every `step`th page of [first, end), each touched so often by the node that owner(page) says.
+template <typename Owner>
+Samples sampled(int nodes, std::uint64_t first, std::uint64_t end, std::uint64_t step, Owner&& owner,
+                std::uint16_t touches = 1) {
+    Samples samples(nodes);
+    for (std::uint64_t page = first; page < end; page += step)
+        samples.add(page, static_cast<Node>(owner(page)), touches);
+    samples.settle();
+    return samples;
+}
+
 } // namespace homing::policy::testing

@@ -48,14 +48,22 @@ class WindowPlanTest : public ::testing::Test {
             area().pending.push_back(page);
         plan.gather(*watch_);
     }
-    /// Runs a region in which only pages from `first` on are touched; how many were armed.
-    std::size_t run(WindowPlan& plan, Site site, double seconds, double elapsed, std::uint64_t first = 0) {
+    struct Seen {
+        std::size_t armed = 0;
+        std::size_t touched = 0;
+    };
+    /// Runs a region in which only pages from `first` on are touched.
+    Seen look(WindowPlan& plan, Site site, double seconds, double elapsed, std::uint64_t first) {
         const std::vector<Range> armed = plan.choose(site, seconds, elapsed);
         std::vector<Reference> references;
         for (const Range& granule : armed)
             if (area().granule_of(granule.begin) >= first) references.push_back({granule.begin, 0, false, 1});
         plan.observed(*watch_, site, references, seconds > 0 ? seconds : 0.01);
-        return armed.size();
+        return {armed.size(), references.size()};
+    }
+    /// The same; how many were armed.
+    std::size_t run(WindowPlan& plan, Site site, double seconds, double elapsed, std::uint64_t first = 0) {
+        return look(plan, site, seconds, elapsed, first).armed;
     }
 
     NodeMap nodes_;
@@ -118,14 +126,10 @@ TEST_F(WindowPlanTest, APlaceIsAskedForWhatItUsesThere) {
     std::size_t all = 0;
     for (int i = 0; i < 80; ++i) {
         run(plan, fine, 1e-4, 1);
-        const std::vector<Range> armed = plan.choose(coarse, 1e-4, 1);
-        std::vector<Reference> references;
-        for (const Range& granule : armed)
-            if (area().granule_of(granule.begin) >= tail) references.push_back({granule.begin, 0, false, 1});
-        plan.observed(*watch_, coarse, references, 1e-4);
+        const Seen seen = look(plan, coarse, 1e-4, 1, tail);
         if (i < 40) continue;
-        all += armed.size();
-        used += references.size();
+        all += seen.armed;
+        used += seen.touched;
     }
     EXPECT_GT(used * 2, all) << "though the function as a whole uses everything";
 }
@@ -140,14 +144,10 @@ TEST_F(WindowPlanTest, APlaceThatWorksOnAFewPagesIsAskedForLittleElse) {
     std::size_t all = 0;
     std::size_t used = 0;
     for (int i = 0; i < 200; ++i) {
-        const std::vector<Range> armed = plan.choose(coarse, 1e-4, 1);
-        std::vector<Reference> references;
-        for (const Range& granule : armed)
-            if (area().granule_of(granule.begin) >= tail) references.push_back({granule.begin, 0, false, 1});
-        plan.observed(*watch_, coarse, references, 1e-4);
+        const Seen seen = look(plan, coarse, 1e-4, 1, tail);
         if (i < 100) continue;
-        all += armed.size();
-        used += references.size();
+        all += seen.armed;
+        used += seen.touched;
     }
     EXPECT_GT(used, 0u) << "what is used there is found";
     EXPECT_GT(4 * used, all) << "a 64th of the area, a quarter of what is armed";

@@ -1,0 +1,102 @@
+// What tells a border where neighbours read a halo: writes, and arrays of the same size.
+#include "policy/ownership.hpp"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "test_policy_truth.hpp"
+
+namespace {
+
+using namespace homing::policy;
+using namespace homing::policy::testing;
+
+// Four blocks of 1,000 pages; and the same with each block on the next node.
+std::uint64_t in_blocks(std::uint64_t page) { return page / 1000; }
+std::uint64_t rotated(std::uint64_t page) { return (page / 1000 + 1) % 4; }
+
+// Four blocks of 1,000 pages whose last 50 are read first by the next block's owner, every time.
+Samples with_halos(bool with_writes, Samples& writes) {
+    Samples samples(4);
+    Random random(31);
+    for (std::uint64_t page = 0; page < 4000; page += 5) {
+        const auto owner = static_cast<Node>(page / 1000);
+        const bool halo = page % 1000 >= 950 && owner < 3;
+        if (halo) samples.add(page, owner + 1, 4);
+        if (with_writes && random.below(2)) {
+            samples.add(page, owner, 3);
+            writes.add(page, owner, 3);
+        } else if (!halo) {
+            samples.add(page, owner);
+        }
+    }
+    samples.settle();
+    writes.settle();
+    return samples;
+}
+
+std::uint64_t wrong_pages(const Ownership& ownership) {
+    std::uint64_t count = 0;
+    for (std::uint64_t page = 0; page < 4000; ++page)
+        count += ownership.owner(page) != static_cast<Node>(page / 1000);
+    return count;
+}
+
+TEST(Ownership, WritesTellTheBorderWhereNeighboursReadAgainAndAgain) {
+    Samples writes(4);
+    const Samples samples = with_halos(true, writes);
+    const Ownership first = infer_ownership(4000, samples);
+    const Samples sure = without_halo_reads(first, samples, writes);
+    EXPECT_LT(sure.size(), samples.size());
+    EXPECT_GT(sure.size(), samples.size() * 3 / 4);
+    EXPECT_EQ(sure.page(0), samples.page(0));
+    const Ownership second = infer_ownership(4000, sure);
+    EXPECT_LE(wrong_pages(second), 60u); // between two writes the border is in the middle
+    EXPECT_GE(wrong_pages(first), 100u) << "reads pull the border into the halo";
+}
+
+TEST(Ownership, AWrittenArrayOfTheSameSizeTellsTheBordersOfOneThatIsReadFirst) {
+    Samples none(4);
+    const Samples samples = with_halos(false, none);
+    const Ownership first = infer_ownership(4000, samples);
+    EXPECT_GE(wrong_pages(first), 130u);
+    const Ownership sibling = infer_ownership(4000, sampled(4, 0, 4000, 2, in_blocks));
+    const Ownership second = infer_ownership(4000, with_borders_of(sibling, first, samples));
+    EXPECT_LE(wrong_pages(second), 6u);
+    EXPECT_EQ(second.runs().size(), 4u);
+    // What the next owner reads below a border is no sign of a change then, what another reads is.
+    const auto by = [](Node node) {
+        return sampled(4, 955, 1000, 5, [=](std::uint64_t) { return node; }, 4);
+    };
+    EXPECT_TRUE(without_upper_reads(second, by(1)).empty());
+    const Samples other = by(3);
+    EXPECT_EQ(without_upper_reads(second, other).size(), other.size());
+}
+
+TEST(Ownership, AnArrayOfTheSameSizeWithOtherOwnersOrFarBordersTellsNothing) {
+    Samples none(4);
+    const Samples samples = with_halos(false, none);
+    const Ownership first = infer_ownership(4000, samples);
+    const auto unchanged = [&](const Ownership& sibling) {
+        const Samples with = with_borders_of(sibling, first, samples);
+        return with.size() == samples.size();
+    };
+    const auto shifted = [](std::uint64_t page) { return std::min<std::uint64_t>(3, page / 1300); };
+    EXPECT_TRUE(unchanged(infer_ownership(4000, sampled(4, 0, 4000, 2, rotated))));
+    EXPECT_TRUE(unchanged(infer_ownership(4000, sampled(4, 0, 4000, 2, shifted))));
+    EXPECT_TRUE(unchanged(Ownership(4000, 4)));
+}
+
+TEST(Ownership, ArraysAreAlikeWhoseSamplesAgreeAtTheirBordersToo) {
+    const auto lower = [](std::uint64_t page) { return (page + 100) % 4000 / 1000; };
+    const Ownership believed = infer_ownership(4000, sampled(4, 0, 4000, 5, in_blocks));
+    EXPECT_TRUE(alike(believed, sampled(4, 3, 4000, 50, in_blocks)));
+    EXPECT_FALSE(alike(believed, sampled(4, 3, 4000, 50, rotated)));
+    EXPECT_FALSE(alike(believed, sampled(4, 3, 4000, 50, lower)))
+        << "borders 100 pages lower: nine samples of ten agree, those near the borders do not";
+    EXPECT_FALSE(alike(believed, sampled(4, 3, 4000, 500, in_blocks))) << "eight samples";
+    EXPECT_FALSE(alike(Ownership(4000, 4), sampled(4, 3, 4000, 50, in_blocks))) << "nothing is known of it";
+}
+
+} // namespace
