@@ -19,7 +19,8 @@ constexpr double tick_growth = 1.5;
 constexpr double longest_tick = 10;
 /// Regions (or barriers) without a period before time may decide.
 constexpr std::uint64_t patience = 48;
-/// Iterations that may be guessed before a period is known, and the references that make a guess worth while.
+/// Iterations that may be guessed before a period is known, and the references that make a guess worth while:
+/// the first, and those that only refine it.
 constexpr std::uint32_t most_guesses = 12;
 constexpr std::uint64_t least_guess = 96;
 constexpr std::uint64_t least_further_guess = 48;

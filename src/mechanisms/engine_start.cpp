@@ -355,7 +355,6 @@ void Engine::plan_samples(bool check) {
     }
     constexpr std::size_t all_samples = 4096;
     constexpr std::size_t most_areas = 512;
-    constexpr std::size_t border_rounds = 1; // samples of borders, in what a round affords
     // Of very many areas: those that are known to be used, the largest, and by turns some of the others.
     std::size_t large = 0;
     if (areas.size() > most_areas) {
@@ -371,8 +370,7 @@ void Engine::plan_samples(bool check) {
         std::clamp<std::size_t>(all_samples / std::min(areas.size(), most_areas), 8, 384);
     // Borders want more than a round affords, and would leave nothing to what lies far from them: they get
     // what halves their gaps best, a few evenly spaced ones.
-    const std::size_t for_borders =
-        std::min(each, std::max<std::size_t>(16, border_rounds * plan_.armed_each()));
+    const std::size_t for_borders = std::min(each, std::max<std::size_t>(16, plan_.armed_each()));
     for (const auto& area : areas) {
         area->pending.clear();
         if (area->samples.empty() && area->range.bytes() <= large && area->id % turns != iteration_ % turns)

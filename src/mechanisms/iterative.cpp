@@ -63,10 +63,6 @@ class Iterative final : public Mechanism {
         std::uint64_t references = 0;
         double remote = 0;
     };
-    struct Learnt {
-        WatchedArea* area;
-        policy::Samples fresh;
-    };
     static bool clearly_misplaced(const Verdict& verdict, const WatchedArea& area);
     Verdict judge(Engine& engine, WatchedArea& area, const policy::Samples& fresh);
     void add_targets(Engine& engine, WatchedArea& area, std::vector<std::vector<std::uint64_t>>& lists);
@@ -333,8 +329,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         any_fresh |= area->fresh_references > 0;
         area->fresh_references = 0;
         const std::size_t known = area->samples.size();
-        bool changed = false;
-        policy::Samples fresh = learner_.learn(*area, check, changed);
+        Learnt one = learner_.learn(*area, check);
         // The kernel's scans and the PMU's samples come in their own time and order: what was seen of a part
         // says nothing of the whole yet.
         if (engine.samples_itself())
@@ -342,12 +337,12 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
                 static_cast<double>(area->samples.size()) <
                     enough_covered * static_cast<double>(area->granules) &&
                 static_cast<double>(area->samples.size()) > still_growing * static_cast<double>(known);
-        any_changed |= changed;
-        if (!check || changed) learnt.push_back({area, std::move(fresh)});
+        any_changed |= one.changed;
+        if (!check || one.changed) learnt.push_back(std::move(one));
     }
     for (const Learnt& one : learnt)
         learner_.refine(*one.area);
-    for (const auto& [area, fresh] : learnt) {
+    for (const auto& [area, fresh, changed] : learnt) {
         const Verdict verdict = judge(engine, *area, fresh);
         auto misplaced = static_cast<std::uint64_t>(verdict.misplaced + 0.5);
         if (!area->sent_home && !clearly_misplaced(verdict, *area)) misplaced = 0;

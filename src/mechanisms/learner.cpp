@@ -61,8 +61,10 @@ std::span<WatchedArea* const> Learner::of_size(const WatchedArea& area) const {
     return std::ranges::equal_range(known_, size_of(&area), {}, size_of);
 }
 
-/// An array of the same size whose owners are told by their writes.
+/// For an area that is read before it is written: an array of the same size whose owners are told by their
+/// writes.
 const WatchedArea* Learner::written_sibling(const WatchedArea& area) const {
+    if (owners_write(area)) return nullptr;
     for (const WatchedArea* other : of_size(area))
         if (other != &area && !other->drifts && other->samples.size() >= enough_samples &&
             owners_write(*other))
@@ -81,14 +83,14 @@ WatchedArea* Learner::twin_of(const WatchedArea& area, const policy::Samples& sa
     return nullptr;
 }
 
-policy::Samples Learner::learn(WatchedArea& area, bool check, bool& changed) const {
-    policy::Samples fresh = take_samples(area.counters);
-    const WatchedArea* sibling = owners_write(area) ? nullptr : written_sibling(area);
-    const policy::Contradiction contradiction =
-        policy::changed(area.ownership, sibling ? policy::without_upper_reads(area.ownership, fresh) : fresh);
+Learnt Learner::learn(WatchedArea& area, bool check) const {
+    Learnt learnt{&area, take_samples(area.counters)};
+    const policy::Samples& fresh = learnt.fresh;
+    const policy::Contradiction contradiction = policy::changed(
+        area.ownership, written_sibling(area) ? policy::without_upper_reads(area.ownership, fresh) : fresh);
     const bool unknown = check && area.samples.empty() && !fresh.empty(); // it came while we rested
-    changed = contradiction.significant || unknown;
-    if (changed) {
+    learnt.changed = contradiction.significant || unknown;
+    if (learnt.changed) {
         area.drifts = contradiction.drift();
         area.still_rounds = 0;
         area.samples = contradiction.drift() ? policy::followed(area.ownership, area.samples, fresh)
@@ -96,7 +98,7 @@ policy::Samples Learner::learn(WatchedArea& area, bool check, bool& changed) con
         area.writes.forget(0, area.granules);
         area.plan.renew();
     } else if (check) {
-        return fresh; // as before: nothing to learn
+        return learnt; // as before: nothing to learn
     } else if (area.drifts) {
         area.samples = policy::followed(area.ownership, area.samples, fresh);
     } else if (area.samples.size() > most_samples) {
@@ -104,14 +106,13 @@ policy::Samples Learner::learn(WatchedArea& area, bool check, bool& changed) con
     } else {
         area.samples.merge(fresh);
     }
-    if (fresh.empty()) return fresh;
-    area.ownership = policy::infer_ownership(area.granules, area.samples);
-    return fresh;
+    if (!fresh.empty()) area.ownership = policy::infer_ownership(area.granules, area.samples);
+    return learnt;
 }
 
 void Learner::refine(WatchedArea& area) const {
     if (area.drifts || area.samples.empty()) return;
-    const WatchedArea* sibling = owners_write(area) ? nullptr : written_sibling(area);
+    const WatchedArea* sibling = written_sibling(area);
     policy::Samples sure = sibling ? policy::with_borders_of(sibling->ownership, area.ownership, area.samples)
                                    : sure_samples(area);
     if (owners_write(area) || sibling) area.ownership = policy::infer_ownership(area.granules, sure);

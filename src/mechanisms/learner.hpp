@@ -16,13 +16,19 @@ inline constexpr std::size_t enough_samples = 40;
 /// All that the counters hold, settled.
 policy::Samples samples_of(ReferenceCounters& counters);
 
+/// An area, the samples that a round brought of it, and whether they contradict what was believed.
+struct Learnt {
+    WatchedArea* area;
+    policy::Samples fresh;
+    bool changed = false;
+};
+
 class Learner {
   public:
     /// Before a decision: the areas of which something was seen, now or before.
     void gather(const WatchList& watch);
-    /// Takes the new samples of an area in, and gives them back; `changed`: they contradict what was
-    /// believed. With `check` nothing is learnt unless they do.
-    policy::Samples learn(WatchedArea& area, bool check, bool& changed) const;
+    /// Takes the new samples of an area in. With `check` nothing is learnt unless they contradict the belief.
+    Learnt learn(WatchedArea& area, bool check) const;
     /// Once all have learnt: near borders a neighbour's reads are told from the owner's touches, by writes or
     /// by another array of the size, and arrays that are used alike share their samples.
     void refine(WatchedArea& area) const;

@@ -72,11 +72,10 @@ void WindowPlan::gather(WatchList& watch) {
         drifts_ |= area->drifts;
         for (const std::uint64_t granule : area->pending)
             if (area->is_armable(granule)) {
-                const std::uint32_t part = part_of(*area, granule);
-                const bool lacking = lacks(part, area->granules / parts);
-                lacking_ |= lacking;
                 const std::uint32_t piece = piece_of(*area, granule);
-                entries_.push_back({area->id, part, piece, lacking, area->granule_range(granule)});
+                const bool lacking = lacks(part_of(piece), area->granules / parts);
+                lacking_ |= lacking;
+                entries_.push_back({area->id, piece, lacking, area->granule_range(granule)});
             }
         if (entries_.size() == before) continue;
         ++areas_;
@@ -94,9 +93,10 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
     const double left = allowance + share_ * (drifts_ ? drifting_share : 1) * elapsed - spent_;
     if (left < each() * static_cast<double>(smallest_window)) return ranges_;
     const bool eager = spent_ < allowance;
-    if (eager && seconds > 0 && reach_margin * seconds * speed_ < least_reach * bytes_ && speed_ > 0 &&
-        !touches_here(site))
-        return ranges_;
+    const Touches* here = at_place(site);
+    const bool too_short =
+        seconds > 0 && speed_ > 0 && reach_margin * seconds * speed_ < least_reach * bytes_;
+    if (eager && too_short && !(here && here->touched > 0)) return ranges_;
     const double share = eager ? eager_share : steady_share;
     const std::size_t unknown =
         speed_ > 0 ? later_window : std::min(first_window, first_window_each * areas_);
@@ -110,7 +110,7 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
     for (std::size_t looked = 0; looked < entries_.size() && chosen_.size() < count; ++looked) {
         if (cursor_ == entries_.size()) cursor_ = 0;
         const Entry& entry = entries_[cursor_++];
-        if (!worthwhile(site, entry)) continue;
+        if (!worthwhile(site, entry, here)) continue;
         chosen_.push_back(entry);
     }
     std::sort(chosen_.begin(), chosen_.end(),
@@ -152,21 +152,22 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
     if (placed_.size() > most_remembered) placed_.clear(); // periods that come and go: places without end
     for (const Entry& entry : chosen_) {
         ++touches_[key(site.region, entry.area)].armed;
-        ++parts_[key(site.region, entry.part)].armed;
+        ++parts_[key(site.region, part_of(entry.piece))].armed;
         if (site.placed()) {
             ++placed_[key(site.place, entry.piece)].armed;
             ++placed_[key(site.place, all_pieces)].armed;
         }
-        ++coverage_[entry.part].armed;
+        ++coverage_[part_of(entry.piece)].armed;
     }
     for (const Reference& reference : references) {
         const WatchedArea* area = watch.find(reference.address);
         if (!area) continue;
         ++touches_[key(site.region, area->id)].touched;
-        const std::uint32_t part = part_of(*area, area->granule_of(reference.address));
+        const std::uint32_t piece = piece_of(*area, area->granule_of(reference.address));
+        const std::uint32_t part = part_of(piece);
         ++parts_[key(site.region, part)].touched;
         if (site.placed()) {
-            ++placed_[key(site.place, piece_of(*area, area->granule_of(reference.address)))].touched;
+            ++placed_[key(site.place, piece)].touched;
             ++placed_[key(site.place, all_pieces)].touched;
         }
         Coverage& covered = coverage_[part];
@@ -180,36 +181,34 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
     chosen_.clear();
 }
 
-bool WindowPlan::touches_here(Site site) const {
-    if (!site.placed()) return false;
-    const auto here = placed_.find(key(site.place, all_pieces));
-    return here != placed_.end() && here->second.touched > 0;
+const WindowPlan::Touches* WindowPlan::at_place(Site site) const {
+    if (!site.placed()) return nullptr;
+    const auto found = placed_.find(key(site.place, all_pieces));
+    return found == placed_.end() ? nullptr : &found->second;
 }
 
-/// How likely the region touches the granule. At a known place of the iteration, what was seen of everything
-/// there stands for one sample of each piece: a place that works on a small grid is soon known to touch
-/// little else, without every piece having been armed there.
-double WindowPlan::rate(Site site, const Entry& entry) const {
+/// How likely the region touches the granule; `here`: what was seen of everything at its place. At a known
+/// place of the iteration, what was seen of everything there stands for one sample of each piece: a place
+/// that works on a small grid is soon known to touch little else, without every piece having been armed
+/// there.
+double WindowPlan::rate(Site site, const Entry& entry, const Touches* here) const {
     const auto of = [](const Touches& seen, double before) {
         return (before + seen.touched) / (1.0 + seen.armed);
     };
-    if (site.placed())
-        if (const auto here = placed_.find(key(site.place, all_pieces));
-            here != placed_.end() && here->second.armed >= enough_of_place) {
-            const double anywhere = of(here->second, 1);
-            const auto found = placed_.find(key(site.place, entry.piece));
-            return std::max(least_rate_of_place,
-                            found == placed_.end() ? anywhere : of(found->second, anywhere));
-        }
-    const auto found = parts_.find(key(site.region, entry.part));
+    if (here && here->armed >= enough_of_place) {
+        const double anywhere = of(*here, 1);
+        const auto found = placed_.find(key(site.place, entry.piece));
+        return std::max(least_rate_of_place, found == placed_.end() ? anywhere : of(found->second, anywhere));
+    }
+    const auto found = parts_.find(key(site.region, part_of(entry.piece)));
     return found == parts_.end() ? 1 : std::max(least_rate, of(found->second, 1));
 }
 
 /// Grids of several sizes may share one block, and a region work on one of them only: what is known of an
 /// area's part counts. Never hopeless: that may change.
-bool WindowPlan::worthwhile(Site site, const Entry& entry) {
+bool WindowPlan::worthwhile(Site site, const Entry& entry, const Touches* here) {
     const double wanted = lacking_ && !entry.lacking ? other_rate : 1;
-    const double likely = wanted * rate(site, entry);
+    const double likely = wanted * rate(site, entry, here);
     return static_cast<double>(random() % 4096) < 4096 * likely;
 }
 
@@ -238,10 +237,6 @@ std::vector<policy::PageRange> WindowPlan::lacking(const WatchedArea& area) cons
             found.push_back({first, end});
     }
     return found;
-}
-
-std::uint32_t WindowPlan::part_of(const WatchedArea& area, std::uint64_t granule) noexcept {
-    return area.id * parts + static_cast<std::uint32_t>(granule * parts / area.granules);
 }
 
 /// Pieces are finer than parts: the small grids behind a large one are a few pages.

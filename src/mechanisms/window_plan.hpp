@@ -59,11 +59,11 @@ class WindowPlan {
 
   private:
     static constexpr std::uint32_t parts = 16;  ///< of an area
-    static constexpr std::uint32_t pieces = 64; ///< the same, finer
+    static constexpr std::uint32_t pieces = 64; ///< of an area: the parts, cut finer
+    static_assert(pieces % parts == 0);
     static constexpr std::uint32_t all_pieces = ~std::uint32_t{0};
     struct Entry {
         std::uint32_t area;
-        std::uint32_t part;
         std::uint32_t piece;
         bool lacking; ///< too little was seen of its part
         Range granule;
@@ -80,11 +80,11 @@ class WindowPlan {
         return std::uint64_t{region} << 32 | area;
     }
     bool lacks(std::uint32_t part, std::uint64_t granules) const;
-    static std::uint32_t part_of(const WatchedArea& area, std::uint64_t granule) noexcept;
-    bool worthwhile(Site site, const Entry& entry);
-    double rate(Site site, const Entry& entry) const;
-    bool touches_here(Site site) const;
     static std::uint32_t piece_of(const WatchedArea& area, std::uint64_t granule) noexcept;
+    static std::uint32_t part_of(std::uint32_t piece) noexcept { return piece / (pieces / parts); }
+    const Touches* at_place(Site site) const;
+    bool worthwhile(Site site, const Entry& entry, const Touches* here);
+    double rate(Site site, const Entry& entry, const Touches* here) const;
     std::uint64_t random() noexcept;
     const std::vector<Range>& collect();
     double each() const noexcept { return arm_cost_ * (1 + fault_in_arms); }
