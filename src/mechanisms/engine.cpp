@@ -141,13 +141,14 @@ void Engine::open_region_ends(double now) {
     if (!resting_) { // at rest no clock is read where a region begins
         RegionInfo& info = regions_[open_.region];
         seconds = now - region_begin_;
-        info.seconds += seconds;
-        ++info.timed;
+        if (info.timed > 0) scale_ = seconds / std::max(seconds, info.longest);
+        info.took(seconds);
         places_.timed(seconds);
         round_region_seconds_ += seconds;
         parallel_seconds_ += seconds;
     }
     window_region_ends(seconds);
+    plan_.region_ended(seconds);
     mechanism_->region_ended(*this);
     if (called_touch_) called_touch_->region_ended(*this);
 }
@@ -284,8 +285,9 @@ void Engine::enter(std::uint32_t region) {
 void Engine::window_region_begins() {
     if (plan_.empty()) return;
     const RegionInfo& info = regions_[open_.region];
+    // At a place that is not known: the same functions work on grids of several sizes, one after the other.
     const double here = places_.mean_seconds();
-    const double seconds = here > 0 ? here : info.mean_seconds();
+    const double seconds = here > 0 ? here : info.longest * scale_;
     std::vector<Range> granules = plan_.choose(open_, seconds, record::now() - start_time_);
     // A region that is entered for the first time may be initialisation, whose touches say nothing of the
     // computation to come: then its pages do not exist yet. What does exist was initialised before, and is

@@ -214,7 +214,8 @@ class Engine final : public phases::Listener {
     std::uint64_t events_ = 0;
     std::uint64_t area_changes_ = 0;
     std::uint64_t barriers_in_region_ = 0;
-    Site open_; ///< the region that runs, or ran last
+    Site open_;        ///< the region that runs, or ran last
+    double scale_ = 1; ///< of the newest region's time, in its function's longest
     double region_begin_ = 0;
     double start_time_ = 0;
     double iteration_begin_ = 0;

@@ -385,10 +385,10 @@ void Engine::plan_samples(bool check) {
             const auto thin = area->plan.check(std::min<std::size_t>(each, 4));
             area->pending.insert(area->pending.end(), thin.begin(), thin.end());
             area->thinly_sampled = false;
-            for (const policy::PageRange& part : plan_.lacking(*area)) {
+            for (const WindowPlan::Lacking& part : plan_.lacking(*area)) {
                 area->thinly_sampled = true;
                 if (!area->was_misplaced) break;
-                const auto more = area->plan.within(part, 4);
+                const auto more = area->plan.within(part.granules, part.unseen ? 16 : 4);
                 area->pending.insert(area->pending.end(), more.begin(), more.end());
             }
             if (area->was_misplaced) {

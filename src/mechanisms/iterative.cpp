@@ -22,7 +22,7 @@ constexpr double uneven = 1.5;
 /// One pause for moving at the end of an iteration: this share of the iteration, or this much if that is
 /// more.
 constexpr double pause_share = 0.5;
-constexpr double least_pause = 0.25;
+constexpr double least_pause = 1.0;
 constexpr double most_pause = 2.0;
 /// Instead of enough_samples, where remote accesses have cost much more than the move. (A small area needs no
 /// more than it has pages.)
@@ -421,6 +421,8 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         if (moves_now && begin < deadline) moved += move(engine, *area, deadline);
     }
     if (moved > 0) engine.record_placements(2);
+    const auto at_home = [](const auto& area) { return !area->was_misplaced; };
+    if (considered > 0 && std::ranges::all_of(engine.watch().areas(), at_home)) engine.plan().end_allowance();
     if (check) {
         engine.stability().checked(any_changed);
         return;

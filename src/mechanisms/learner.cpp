@@ -86,18 +86,24 @@ WatchedArea* Learner::twin_of(const WatchedArea& area, const policy::Samples& sa
 Learnt Learner::learn(WatchedArea& area, bool check) const {
     Learnt learnt{&area, take_samples(area.counters)};
     const policy::Samples& fresh = learnt.fresh;
-    const policy::Contradiction contradiction = policy::changed(
-        area.ownership, written_sibling(area) ? policy::without_upper_reads(area.ownership, fresh) : fresh);
-    const bool unknown = check && area.samples.empty() && !fresh.empty(); // it came while we rested
-    learnt.changed = contradiction.significant || unknown;
-    if (learnt.changed) {
+    const bool read_first = written_sibling(area) != nullptr;
+    const auto test = [&](const policy::Samples& samples) {
+        return policy::changed(area.ownership,
+                               read_first ? policy::without_upper_reads(area.ownership, samples) : samples);
+    };
+    const policy::Contradiction contradiction =
+        test(policy::where_known(area.ownership, area.samples, fresh));
+    // What nobody looked at before shows no change, but is news.
+    const bool news = check && !fresh.empty() && (area.samples.empty() || test(fresh).significant);
+    learnt.changed = contradiction.significant || news;
+    if (contradiction.significant) {
         area.drifts = contradiction.drift();
         area.still_rounds = 0;
         area.samples = contradiction.drift() ? policy::followed(area.ownership, area.samples, fresh)
                                              : policy::refreshed(area.ownership, area.samples, fresh);
         area.writes.forget(0, area.granules);
         area.plan.renew();
-    } else if (check) {
+    } else if (check && !news) {
         return learnt; // as before: nothing to learn
     } else if (area.drifts) {
         area.samples = policy::followed(area.ownership, area.samples, fresh);

@@ -3,6 +3,7 @@
 
 #include "base/pages.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -15,10 +16,16 @@ struct RegionInfo {
     std::uint64_t count = 0;          ///< all entries
     std::uint64_t timed = 0;          ///< entries that were timed
     double seconds = 0;               ///< of the timed ones
+    double longest = 0;               ///< seconds of the longest of late
     std::uint32_t in_iteration = 0;   ///< entries in the current iteration
     std::uint32_t last_iteration = 0; ///< entries in the iteration before
 
-    double mean_seconds() const noexcept { return timed ? seconds / static_cast<double>(timed) : 0; }
+    void took(double time) noexcept {
+        seconds += time;
+        longest = std::max(time, fading * longest);
+        ++timed;
+    }
+    static constexpr double fading = 0.95; ///< an entry that was held up is forgotten
 };
 
 /// Open addressing over a fixed table: index() is called at every region.

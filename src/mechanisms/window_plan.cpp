@@ -1,6 +1,7 @@
 #include "mechanisms/window_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace homing {
 namespace {
@@ -29,8 +30,8 @@ constexpr std::uint32_t enough_of_place = 4;
 constexpr std::uint64_t share_of_part = 4;
 constexpr std::uint32_t unused_after = 64;
 constexpr std::size_t most_remembered = std::size_t{1} << 17;
-/// What else there is to arm is armed so often while parts lack samples.
-constexpr double other_rate = 0.5;
+/// So often granules are armed, by what their part needs, while parts lack samples.
+constexpr double wanted_rate[] = {1, 0.5, 0.25}; // unseen, thin, covered
 /// Granules armed in a region whose length is not known yet, and the share of what is left of the budget that
 /// they may take.
 constexpr std::size_t first_window_each = 64; // of an area
@@ -38,10 +39,12 @@ constexpr std::size_t first_window = 256;
 constexpr double first_share = 0.7;
 /// The same once it is known how fast a long region goes through the areas.
 constexpr std::size_t later_window = 16;
-/// While the allowance lasts, regions that are too short to touch this part of what is watched, at this many
-/// times the longest one's speed, are left out: it would be gone before the next region that uses much.
-constexpr double least_reach = 1.0 / 64;
+/// Regions that are too short to touch this part of what is watched, at this many times the longest one's
+/// speed, are left out: what may be spent would be gone before the next region that uses much. They have
+/// their turn when those that were left out have taken this share of the longest one's time.
+constexpr double least_reach = 1.0 / 32;
 constexpr double reach_margin = 4;
+constexpr double most_passed_over = 0.125;
 constexpr std::size_t enough_for_speed = 16;
 /// The same for other regions: long regions must leave something to short ones, who alone use the coarse
 /// grids.
@@ -73,9 +76,9 @@ void WindowPlan::gather(WatchList& watch) {
         for (const std::uint64_t granule : area->pending)
             if (area->is_armable(granule)) {
                 const std::uint32_t piece = piece_of(*area, granule);
-                const bool lacking = lacks(part_of(piece), area->granules / parts);
-                lacking_ |= lacking;
-                entries_.push_back({area->id, piece, lacking, area->granule_range(granule)});
+                const Need need = need_of(part_of(piece), area->granules / parts);
+                lacking_ |= need != Need::covered;
+                entries_.push_back({area->id, piece, need, area->granule_range(granule)});
             }
         if (entries_.size() == before) continue;
         ++areas_;
@@ -89,14 +92,13 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
     chosen_.clear();
     ranges_.clear();
     if (entries_.empty()) return ranges_;
-    const double allowance = std::min(first_references * each(), most_allowance);
+    const double allowance = allows_ ? std::min(first_references * each(), most_allowance) : 0;
     const double left = allowance + share_ * (drifts_ ? drifting_share : 1) * elapsed - spent_;
     if (left < each() * static_cast<double>(smallest_window)) return ranges_;
     const bool eager = spent_ < allowance;
     const Touches* here = at_place(site);
-    const bool too_short =
-        seconds > 0 && speed_ > 0 && reach_margin * seconds * speed_ < least_reach * bytes_;
-    if (eager && too_short && !(here && here->touched > 0)) return ranges_;
+    if (!(here && here->touched > 0) && too_short(seconds > 0 ? seconds : last_)) return ranges_;
+    passed_over_ = 0;
     const double share = eager ? eager_share : steady_share;
     const std::size_t unknown =
         speed_ > 0 ? later_window : std::min(first_window, first_window_each * areas_);
@@ -105,17 +107,26 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
                      : std::min(unknown, static_cast<std::size_t>(first_share * left / each()));
     count = std::clamp(count, smallest_window,
                        std::max(smallest_window, std::min(largest_window, entries_.size())));
+    const std::uint32_t scale = scale_of(seconds > 0 ? seconds : last_);
     // One pass over the list at the most: entries where this region seldom touches anything are mostly passed
     // over.
     for (std::size_t looked = 0; looked < entries_.size() && chosen_.size() < count; ++looked) {
         if (cursor_ == entries_.size()) cursor_ = 0;
         const Entry& entry = entries_[cursor_++];
-        if (!worthwhile(site, entry, here)) continue;
-        chosen_.push_back(entry);
+        const double wanted = lacking_ ? wanted_rate[static_cast<std::size_t>(entry.need)] : 1;
+        if (happens(wanted * rate(site, entry, here, scale))) chosen_.push_back(entry);
     }
     std::sort(chosen_.begin(), chosen_.end(),
               [](const Entry& a, const Entry& b) { return a.granule.begin < b.granule.begin; });
     return collect();
+}
+
+/// Touches such a region too little of what is watched to be worth a window? Regions of this kind that
+/// together take as long as a good part of a long one have their turn.
+bool WindowPlan::too_short(double seconds) {
+    if (seconds <= 0 || speed_ <= 0 || reach_margin * seconds * speed_ >= least_reach * bytes_) return false;
+    passed_over_ += seconds;
+    return passed_over_ < most_passed_over * longest_;
 }
 
 const std::vector<Range>& WindowPlan::collect() {
@@ -150,11 +161,13 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
         coverage_.clear();
     }
     if (placed_.size() > most_remembered) placed_.clear(); // periods that come and go: places without end
+    const std::uint32_t scale = scale_of(seconds);
     for (const Entry& entry : chosen_) {
         ++touches_[key(site.region, entry.area)].armed;
-        ++parts_[key(site.region, part_of(entry.piece))].armed;
+        ++parts_[key(site.region * scales + scale, part_of(entry.piece))].armed;
         if (site.placed()) {
             ++placed_[key(site.place, entry.piece)].armed;
+            ++placed_[key(site.place, all_of_part | part_of(entry.piece))].armed;
             ++placed_[key(site.place, all_pieces)].armed;
         }
         ++coverage_[part_of(entry.piece)].armed;
@@ -165,20 +178,33 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
         ++touches_[key(site.region, area->id)].touched;
         const std::uint32_t piece = piece_of(*area, area->granule_of(reference.address));
         const std::uint32_t part = part_of(piece);
-        ++parts_[key(site.region, part)].touched;
+        ++parts_[key(site.region * scales + scale, part)].touched;
         if (site.placed()) {
             ++placed_[key(site.place, piece)].touched;
+            ++placed_[key(site.place, all_of_part | part)].touched;
             ++placed_[key(site.place, all_pieces)].touched;
         }
         Coverage& covered = coverage_[part];
         ++covered.touched;
         if (covered.node < 0) covered.node = reference.node;
         covered.mixed |= covered.node != reference.node;
+        const Need need = need_of(part, area->granules / parts);
+        if (covered.need != need)
+            for (Entry& entry : entries_)
+                if (part_of(entry.piece) == part) entry.need = need;
+        covered.need = need;
     }
     armed_ += chosen_.size();
     spent_ += arm_cost_ *
               (static_cast<double>(chosen_.size()) + fault_in_arms * static_cast<double>(references.size()));
     chosen_.clear();
+}
+
+/// Of a region that takes so long: the logarithm of what the longest one takes more, to the base 8, which is
+/// what a grid of half the points a dimension takes less.
+std::uint32_t WindowPlan::scale_of(double seconds) const {
+    if (longest_ <= 0 || seconds <= 0 || seconds >= longest_) return 0;
+    return std::min(scales - 1, static_cast<std::uint32_t>(std::log2(longest_ / seconds) / 3 + 0.5));
 }
 
 const WindowPlan::Touches* WindowPlan::at_place(Site site) const {
@@ -188,35 +214,35 @@ const WindowPlan::Touches* WindowPlan::at_place(Site site) const {
 }
 
 /// How likely the region touches the granule; `here`: what was seen of everything at its place. At a known
-/// place of the iteration, what was seen of everything there stands for one sample of each piece: a place
-/// that works on a small grid is soon known to touch little else, without every piece having been armed
-/// there.
-double WindowPlan::rate(Site site, const Entry& entry, const Touches* here) const {
+/// place of the iteration, what was seen of everything there stands for one sample of each part, and that of
+/// a part for one of each of its pieces: a place that works on a small grid is soon known to touch little
+/// else, without every piece having been armed there.
+double WindowPlan::rate(Site site, const Entry& entry, const Touches* here, std::uint32_t scale) const {
     const auto of = [](const Touches& seen, double before) {
         return (before + seen.touched) / (1.0 + seen.armed);
     };
     if (here && here->armed >= enough_of_place) {
         const double anywhere = of(*here, 1);
-        const auto found = placed_.find(key(site.place, entry.piece));
-        return std::max(least_rate_of_place, found == placed_.end() ? anywhere : of(found->second, anywhere));
+        const auto of_key = [&](std::uint32_t piece, double before) {
+            const auto found = placed_.find(key(site.place, piece));
+            return found == placed_.end() ? before : of(found->second, before);
+        };
+        const double in_part = of_key(all_of_part | part_of(entry.piece), anywhere);
+        return std::max(least_rate_of_place, of_key(entry.piece, in_part));
     }
-    const auto found = parts_.find(key(site.region, part_of(entry.piece)));
+    const auto found = parts_.find(key(site.region * scales + scale, part_of(entry.piece)));
     return found == parts_.end() ? 1 : std::max(least_rate, of(found->second, 1));
 }
 
-/// Grids of several sizes may share one block, and a region work on one of them only: what is known of an
-/// area's part counts. Never hopeless: that may change.
-bool WindowPlan::worthwhile(Site site, const Entry& entry, const Touches* here) {
-    const double wanted = lacking_ && !entry.lacking ? other_rate : 1;
-    const double likely = wanted * rate(site, entry, here);
-    return static_cast<double>(random() % 4096) < 4096 * likely;
+bool WindowPlan::happens(double probability) {
+    return static_cast<double>(random() % 4096) < 4096 * probability;
 }
 
-bool WindowPlan::lacks(std::uint32_t part, std::uint64_t granules) const {
+WindowPlan::Need WindowPlan::need_of(std::uint32_t part, std::uint64_t granules) const {
     const auto found = coverage_.find(part);
-    if (found == coverage_.end()) return true;
+    if (found == coverage_.end()) return Need::unseen;
     const Coverage& seen = found->second;
-    if (seen.touched == 0 && seen.armed >= unused_after) return false;
+    if (seen.touched == 0) return seen.armed < unused_after ? Need::unseen : Need::covered;
     const auto continues = [&](std::uint32_t neighbour) {
         const auto beside = coverage_.find(neighbour);
         return beside != coverage_.end() && beside->second.node == seen.node && !beside->second.mixed;
@@ -224,17 +250,17 @@ bool WindowPlan::lacks(std::uint32_t part, std::uint64_t granules) const {
     const bool inside = !seen.mixed && ((part % parts > 0 && continues(part - 1)) ||
                                         (part % parts + 1 < parts && continues(part + 1)));
     const std::uint64_t enough = inside ? enough_of_inside : enough_of_part;
-    return seen.touched < std::min(enough, granules / share_of_part);
+    return seen.touched < std::min(enough, granules / share_of_part) ? Need::thin : Need::covered;
 }
 
-std::vector<policy::PageRange> WindowPlan::lacking(const WatchedArea& area) const {
-    std::vector<policy::PageRange> found;
+std::vector<WindowPlan::Lacking> WindowPlan::lacking(const WatchedArea& area) const {
+    std::vector<Lacking> found;
     for (std::uint32_t part = 0; part < parts; ++part) {
         // The granules that part_of() gives this part.
         const std::uint64_t first = (part * area.granules + parts - 1) / parts;
         const std::uint64_t end = ((part + 1) * area.granules + parts - 1) / parts;
-        if (first < end && lacks(area.id * parts + part, area.granules / parts))
-            found.push_back({first, end});
+        const Need need = need_of(area.id * parts + part, area.granules / parts);
+        if (first < end && need != Need::covered) found.push_back({{first, end}, need == Need::unseen});
     }
     return found;
 }

@@ -39,19 +39,28 @@ class WindowPlan {
         std::erase_if(chosen_, [&](const Entry& entry) { return !keep(entry.granule); });
         return collect();
     }
+    /// All that was looked at lies where it is used: the share of the run does from now on.
+    void end_allowance() noexcept { allows_ = false; }
     /// Arming one granule takes so long on this machine: before the first window.
     void calibrate(double seconds) noexcept;
     /// Arming all of the chosen granules took so long.
     void armed(double seconds) noexcept;
+    /// A region took so long, whether or not a window was open.
+    void region_ended(double seconds) noexcept { last_ = seconds; }
     /// After the region, which took so long: what was touched of what was armed.
     void observed(WatchList& watch, Site site, const std::vector<Reference>& references, double seconds);
 
     /// Share of an area's armed granules that a region touched; 0 where none was armed.
     double touch_estimate(std::uint32_t region, std::uint32_t area) const;
-    /// The parts of an area of which too little was seen, as granules: what is smaller than the distance
+    /// A part of an area, as granules, of which too little was seen, or nothing.
+    struct Lacking {
+        policy::PageRange granules;
+        bool unseen;
+    };
+    /// The parts of an area of which too little was seen: what is smaller than the distance
     /// between samples (the coarse grids behind a fine one) shows only where every part is sampled. Parts
     /// that nobody touches are not asked for again and again.
-    std::vector<policy::PageRange> lacking(const WatchedArea& area) const;
+    std::vector<Lacking> lacking(const WatchedArea& area) const;
     double spent() const noexcept { return spent_; }
     bool empty() const noexcept { return entries_.empty(); }
     /// Granules armed since gather(), of each area that had some to be sampled: what a round affords.
@@ -62,10 +71,14 @@ class WindowPlan {
     static constexpr std::uint32_t pieces = 64; ///< of an area: the parts, cut finer
     static_assert(pieces % parts == 0);
     static constexpr std::uint32_t all_pieces = ~std::uint32_t{0};
+    static constexpr std::uint32_t scales = 8; ///< of a region's time, in powers of 8
+    static constexpr std::uint32_t all_of_part = std::uint32_t{1} << 31;
+    /// Of a part: nothing was seen of it, too little, or enough (or it is not used).
+    enum class Need : std::uint8_t { unseen, thin, covered };
     struct Entry {
         std::uint32_t area;
         std::uint32_t piece;
-        bool lacking; ///< too little was seen of its part
+        Need need;
         Range granule;
     };
     struct Touches {
@@ -75,16 +88,19 @@ class WindowPlan {
     struct Coverage : Touches {
         std::int16_t node = -1; ///< of the first toucher
         bool mixed = false;     ///< another node touched it, too
+        Need need = Need::unseen;
     };
     static std::uint64_t key(std::uint32_t region, std::uint32_t area) noexcept {
         return std::uint64_t{region} << 32 | area;
     }
-    bool lacks(std::uint32_t part, std::uint64_t granules) const;
     static std::uint32_t piece_of(const WatchedArea& area, std::uint64_t granule) noexcept;
     static std::uint32_t part_of(std::uint32_t piece) noexcept { return piece / (pieces / parts); }
+    Need need_of(std::uint32_t part, std::uint64_t granules) const;
     const Touches* at_place(Site site) const;
-    bool worthwhile(Site site, const Entry& entry, const Touches* here);
-    double rate(Site site, const Entry& entry, const Touches* here) const;
+    bool too_short(double seconds);
+    bool happens(double probability);
+    double rate(Site site, const Entry& entry, const Touches* here, std::uint32_t scale) const;
+    std::uint32_t scale_of(double seconds) const;
     std::uint64_t random() noexcept;
     const std::vector<Range>& collect();
     double each() const noexcept { return arm_cost_ * (1 + fault_in_arms); }
@@ -94,19 +110,22 @@ class WindowPlan {
     std::uint64_t random_;
     double spent_ = 0;
     std::size_t cursor_ = 0;
-    std::size_t areas_ = 0; ///< that have entries
-    std::size_t armed_ = 0; ///< since gather()
-    double bytes_ = 0;      ///< of the areas that have entries
-    double longest_ = 0;    ///< seconds of the longest region that touched much of what was armed
-    double speed_ = 0;      ///< bytes of the areas that it went through in a second
-    bool lacking_ = false;  ///< some entries are of parts that lack samples
-    bool drifts_ = false;   ///< borders of some area drift
+    std::size_t areas_ = 0;  ///< that have entries
+    std::size_t armed_ = 0;  ///< since gather()
+    double bytes_ = 0;       ///< of the areas that have entries
+    double longest_ = 0;     ///< seconds of the longest region that touched much of what was armed
+    double last_ = 0;        ///< seconds of the newest region
+    double passed_over_ = 0; ///< seconds of regions too short for a window, since the last window
+    double speed_ = 0;       ///< bytes of the areas that it went through in a second
+    bool allows_ = true;     ///< observation may take more than its share at first
+    bool lacking_ = false;   ///< some entries are of parts that lack samples
+    bool drifts_ = false;    ///< borders of some area drift
     std::vector<Entry> entries_;
     std::vector<Entry> chosen_;
     std::vector<Range> ranges_;
     std::unordered_map<std::uint64_t, Touches> touches_;   ///< by region and area
-    std::unordered_map<std::uint64_t, Touches> parts_;     ///< by region and part of an area
-    std::unordered_map<std::uint64_t, Touches> placed_;    ///< by place and piece of an area, or all
+    std::unordered_map<std::uint64_t, Touches> parts_;     ///< by region, its scale, and part of an area
+    std::unordered_map<std::uint64_t, Touches> placed_;    ///< by place and piece or part of an area, or all
     std::unordered_map<std::uint32_t, Coverage> coverage_; ///< by part of an area, in all regions
 };
 

@@ -223,6 +223,23 @@ Contradiction changed(const Ownership& believed, const Samples& fresh) {
     return result;
 }
 
+Samples where_known(const Ownership& believed, const Samples& known, const Samples& fresh) {
+    Samples kept(fresh.nodes());
+    kept.reserve(fresh.size());
+    std::size_t next = 0; // the first known sample that is not before the page
+    for_each_in_runs(believed, fresh, [&](std::size_t i, RunIterator run) {
+        const std::uint64_t page = fresh.page(i);
+        while (next < known.size() && known.page(next) < page)
+            ++next;
+        const std::uint64_t before = next > 0 ? std::max(known.page(next - 1) + 1, run->first) : run->first;
+        const std::uint64_t after = next < known.size() ? std::min(known.page(next), run->end) : run->end;
+        if (after <= before || (after - before) * unseen_share <= run->end - run->first)
+            kept.add(page, fresh.counts(i));
+    });
+    kept.settle();
+    return kept;
+}
+
 Samples without_halo_reads(const Ownership& believed, const Samples& samples, const Samples& writes) {
     Samples kept(samples.nodes());
     kept.reserve(samples.size());

@@ -158,6 +158,14 @@ struct Contradiction {
 };
 Contradiction changed(const Ownership& believed, const Samples& fresh);
 
+// A gap between samples wider than this part of its run was never looked at: one quarter.
+inline constexpr std::uint64_t unseen_share = 4;
+
+// The fresh samples where something was known: not those that lie in a gap that was never looked at. There
+// the belief only reaches on from the last sample (over the coarse grids behind a fine one), and nobody
+// contradicts it.
+Samples where_known(const Ownership& believed, const Samples& known, const Samples& fresh);
+
 // Joins old samples and those of a check of the whole area (SamplePlan::check) after owners changed or
 // drifted: around every fresh sample that contradicts the belief, as far as the neighbouring fresh samples
 // that agree with it, the old samples are dropped. Use: infer_ownership(pages, refreshed(...)); samples of

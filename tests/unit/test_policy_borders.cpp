@@ -99,4 +99,22 @@ TEST(Ownership, ArraysAreAlikeWhoseSamplesAgreeAtTheirBordersToo) {
     EXPECT_FALSE(alike(Ownership(4000, 4), sampled(4, 3, 4000, 50, in_blocks))) << "nothing is known of it";
 }
 
+// A large grid, and behind it small ones of which nothing was seen: the last block reaches over them.
+TEST(Changed, WhatLiesWhereNothingWasSeenIsNoContradiction) {
+    const auto blocks = [](std::uint64_t page) { return page / 1000; };
+    const Samples known = sampled(4, 0, 4000, 60, blocks);
+    const Ownership believed = infer_ownership(4600, known);
+    ASSERT_EQ(believed.owner(4500), 3);
+    const Samples behind =
+        sampled(4, 4100, 4600, 250, [](std::uint64_t page) { return page < 4300 ? 0 : 1; });
+    ASSERT_TRUE(changed(believed, behind).significant) << "two of two";
+    EXPECT_TRUE(where_known(believed, known, behind).empty());
+    const Samples inside = sampled(4, 30, 4000, 100, blocks);
+    EXPECT_EQ(where_known(believed, known, inside).size(), inside.size());
+    const Samples rotated =
+        sampled(4, 30, 4000, 100, [](std::uint64_t page) { return (page / 1000 + 1) % 4; });
+    EXPECT_TRUE(changed(believed, where_known(believed, known, rotated)).significant);
+    EXPECT_EQ(where_known(believed, Samples(4), inside).size(), 0u) << "nothing was known";
+}
+
 } // namespace

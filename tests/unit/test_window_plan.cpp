@@ -84,6 +84,18 @@ TEST_F(WindowPlanTest, ObservationStaysWithinItsShare) {
     EXPECT_GE(plan.spent(), 0.005 * elapsed) << "what may be spent is used";
 }
 
+TEST_F(WindowPlanTest, WithoutTheAllowanceTheShareOfTheRunCounts) {
+    WindowPlan plan(0.01, 7);
+    plan.calibrate(5e-6);
+    want_all(plan);
+    ASSERT_GE(run(plan, {1}, 0, 0), 64u);
+    const double spent = plan.spent();
+    ASSERT_FALSE(plan.choose({1}, 0.01, 0).empty());
+    plan.end_allowance();
+    EXPECT_TRUE(plan.choose({1}, 0.01, 0).empty());
+    EXPECT_FALSE(plan.choose({1}, 0.01, 100 * spent + 0.1).empty());
+}
+
 TEST_F(WindowPlanTest, DearMachinesArmLess) {
     const auto armed = [&](double arm_seconds) {
         WindowPlan plan(0.01, 7);
@@ -101,7 +113,7 @@ TEST_F(WindowPlanTest, ARegionIsAskedForWhatItUses) {
     WindowPlan plan(1, 7); // no limit
     want_all(plan);
     const std::uint64_t tail = pages - 2 * pages / 16;
-    for (int i = 0; i < 40; ++i)
+    for (int i = 0; i < 300; ++i) // until the parts that nobody uses are given up
         run(plan, {5}, 1e-4, 1, tail);
     std::size_t used = 0;
     std::size_t all = 0;
@@ -163,13 +175,46 @@ TEST_F(WindowPlanTest, TheAllowanceIsNotSpentOnRegionsTooShortToTouchMuch) {
         EXPECT_EQ(run(plan, {2}, 1e-6, 0, pages), 0u) << "a long region takes 10 ms for all of it";
     EXPECT_EQ(plan.spent(), after_one);
     EXPECT_GT(run(plan, {3}, 0.005, 0), 0u);
-    // Later, when the share of the run counts, small grids are looked at, too.
-    std::size_t armed = 0;
-    for (int i = 0; i < 200; ++i)
-        armed += run(plan, {1}, 0.01, 1 + 0.01 * i);
-    for (int i = 0; i < 200; ++i)
-        armed += run(plan, {2}, 1e-6, 3 + 0.01 * i, pages) > 0;
-    EXPECT_GT(armed, 100u);
+}
+
+TEST_F(WindowPlanTest, ShortRegionsThatTakeLongTogetherHaveTheirTurn) {
+    WindowPlan plan(0.01, 7);
+    plan.calibrate(5e-6);
+    want_all(plan);
+    EXPECT_GE(run(plan, {1}, 0, 0), 64u);
+    // 1 ms after every 10 ms of the first region's: what a window costs is far less.
+    std::size_t windows = 0;
+    for (int i = 0; i < 20000; ++i)
+        windows += run(plan, {2}, 1e-5, 3 + 1e-5 * i, pages) > 0;
+    EXPECT_GE(windows, 100u) << "a program of short regions alone would never be looked at";
+    EXPECT_LE(windows, 200u);
+}
+
+TEST_F(WindowPlanTest, AFirstEntryIsExpectedToTakeAsLongAsTheRegionBefore) {
+    WindowPlan plan(0.01, 7);
+    plan.calibrate(5e-6);
+    want_all(plan);
+    EXPECT_GE(run(plan, {1}, 0, 0), 64u);
+    plan.region_ended(1e-6);
+    EXPECT_TRUE(plan.choose({2}, 0, 1).empty()) << "a small grid's";
+    plan.region_ended(0.01);
+    EXPECT_FALSE(plan.choose({3}, 0, 1).empty());
+}
+
+TEST_F(WindowPlanTest, OneFunctionOnGridsOfTwoSizesIsKnownByItsTime) {
+    // No place is known, but regions that take an eighth work on what lies in the last eighth of the area.
+    WindowPlan plan(1, 7); // no limit
+    want_all(plan);
+    const std::uint64_t tail = pages - 2 * pages / 16;
+    Seen coarse;
+    for (int i = 0; i < 80; ++i) {
+        run(plan, {5}, 8e-3, 1);
+        const Seen seen = look(plan, {5}, 1e-3, 1, tail);
+        if (i < 40) continue;
+        coarse.armed += seen.armed;
+        coarse.touched += seen.touched;
+    }
+    EXPECT_GT(coarse.touched * 2, coarse.armed);
 }
 
 TEST_F(WindowPlanTest, WhatARoundAffordsIsKnownAfterIt) {
@@ -190,8 +235,8 @@ TEST_F(WindowPlanTest, EveryPartIsAskedForUntilItWasSeen) {
     for (int i = 0; i < 400 && plan.lacking(area()).size() > 8; ++i)
         run(plan, {5}, 0.01, 1, half);
     const auto lacking = plan.lacking(area());
-    for (const policy::PageRange& part : lacking)
-        EXPECT_LE(part.end, half);
+    for (const WindowPlan::Lacking& part : lacking)
+        EXPECT_LE(part.granules.end, half);
     // Nobody uses the other half: it is given up.
     for (int i = 0; i < 2000 && !plan.lacking(area()).empty(); ++i)
         run(plan, {6}, 0.01, 1, pages);
@@ -204,7 +249,7 @@ TEST_F(WindowPlanTest, TheInsideOfABlockNeedsFewerReferencesThanWhatIsMixed) {
     want_all(plan);
     const auto lacks_below = [&] {
         const auto lacking = plan.lacking(area());
-        return !lacking.empty() && lacking.front().first < pages * 7 / 16;
+        return !lacking.empty() && lacking.front().granules.first < pages * 7 / 16;
     };
     int rounds = 0;
     for (; rounds < 400 && lacks_below(); ++rounds) {
@@ -218,8 +263,8 @@ TEST_F(WindowPlanTest, TheInsideOfABlockNeedsFewerReferencesThanWhatIsMixed) {
     }
     ASSERT_LT(rounds, 400);
     std::size_t above = 0;
-    for (const policy::PageRange& part : plan.lacking(area()))
-        above += part.first >= pages / 2;
+    for (const WindowPlan::Lacking& part : plan.lacking(area()))
+        above += part.granules.first >= pages / 2 && !part.unseen;
     EXPECT_GE(above, 6u) << "of 8";
 }
 
