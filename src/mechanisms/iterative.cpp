@@ -421,8 +421,6 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         if (moves_now && begin < deadline) moved += move(engine, *area, deadline);
     }
     if (moved > 0) engine.record_placements(2);
-    const auto at_home = [](const auto& area) { return !area->was_misplaced; };
-    if (considered > 0 && std::ranges::all_of(engine.watch().areas(), at_home)) engine.plan().end_allowance();
     if (check) {
         engine.stability().checked(any_changed);
         return;

@@ -92,7 +92,7 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
     chosen_.clear();
     ranges_.clear();
     if (entries_.empty()) return ranges_;
-    const double allowance = allows_ ? std::min(first_references * each(), most_allowance) : 0;
+    const double allowance = std::min(first_references * each(), most_allowance);
     const double left = allowance + share_ * (drifts_ ? drifting_share : 1) * elapsed - spent_;
     if (left < each() * static_cast<double>(smallest_window)) return ranges_;
     const bool eager = spent_ < allowance;

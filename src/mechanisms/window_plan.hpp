@@ -39,8 +39,6 @@ class WindowPlan {
         std::erase_if(chosen_, [&](const Entry& entry) { return !keep(entry.granule); });
         return collect();
     }
-    /// All that was looked at lies where it is used: the share of the run does from now on.
-    void end_allowance() noexcept { allows_ = false; }
     /// Arming one granule takes so long on this machine: before the first window.
     void calibrate(double seconds) noexcept;
     /// Arming all of the chosen granules took so long.
@@ -117,7 +115,6 @@ class WindowPlan {
     double last_ = 0;        ///< seconds of the newest region
     double passed_over_ = 0; ///< seconds of regions too short for a window, since the last window
     double speed_ = 0;       ///< bytes of the areas that it went through in a second
-    bool allows_ = true;     ///< observation may take more than its share at first
     bool lacking_ = false;   ///< some entries are of parts that lack samples
     bool drifts_ = false;    ///< borders of some area drift
     std::vector<Entry> entries_;

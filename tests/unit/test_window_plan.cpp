@@ -84,18 +84,6 @@ TEST_F(WindowPlanTest, ObservationStaysWithinItsShare) {
     EXPECT_GE(plan.spent(), 0.005 * elapsed) << "what may be spent is used";
 }
 
-TEST_F(WindowPlanTest, WithoutTheAllowanceTheShareOfTheRunCounts) {
-    WindowPlan plan(0.01, 7);
-    plan.calibrate(5e-6);
-    want_all(plan);
-    ASSERT_GE(run(plan, {1}, 0, 0), 64u);
-    const double spent = plan.spent();
-    ASSERT_FALSE(plan.choose({1}, 0.01, 0).empty());
-    plan.end_allowance();
-    EXPECT_TRUE(plan.choose({1}, 0.01, 0).empty());
-    EXPECT_FALSE(plan.choose({1}, 0.01, 100 * spent + 0.1).empty());
-}
-
 TEST_F(WindowPlanTest, DearMachinesArmLess) {
     const auto armed = [&](double arm_seconds) {
         WindowPlan plan(0.01, 7);
