@@ -91,10 +91,11 @@ Learnt Learner::learn(WatchedArea& area, bool check) const {
         return policy::changed(area.ownership,
                                read_first ? policy::without_upper_reads(area.ownership, samples) : samples);
     };
-    const policy::Contradiction contradiction =
-        test(policy::where_known(area.ownership, area.samples, fresh));
+    const policy::Samples tested = policy::where_known(area.ownership, area.samples, fresh);
+    const policy::Contradiction contradiction = test(tested);
     // What nobody looked at before shows no change, but is news.
-    const bool news = check && !fresh.empty() && (area.samples.empty() || test(fresh).significant);
+    const bool news =
+        check && tested.size() < fresh.size() && (area.samples.empty() || test(fresh).significant);
     learnt.changed = contradiction.significant || news;
     if (contradiction.significant) {
         area.drifts = contradiction.drift();

@@ -97,7 +97,8 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
     if (left < each() * static_cast<double>(smallest_window)) return ranges_;
     const bool eager = spent_ < allowance;
     const Touches* here = at_place(site);
-    if (!(here && here->touched > 0) && too_short(seconds > 0 ? seconds : last_)) return ranges_;
+    const double likely = seconds > 0 ? seconds : last_;
+    if (!(here && here->touched > 0) && too_short(likely)) return ranges_;
     passed_over_ = 0;
     const double share = eager ? eager_share : steady_share;
     const std::size_t unknown =
@@ -107,7 +108,7 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
                      : std::min(unknown, static_cast<std::size_t>(first_share * left / each()));
     count = std::clamp(count, smallest_window,
                        std::max(smallest_window, std::min(largest_window, entries_.size())));
-    const std::uint32_t scale = scale_of(seconds > 0 ? seconds : last_);
+    const std::uint32_t scale = scale_of(likely);
     // One pass over the list at the most: entries where this region seldom touches anything are mostly passed
     // over.
     for (std::size_t looked = 0; looked < entries_.size() && chosen_.size() < count; ++looked) {
@@ -162,30 +163,24 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
     }
     if (placed_.size() > most_remembered) placed_.clear(); // periods that come and go: places without end
     const std::uint32_t scale = scale_of(seconds);
-    for (const Entry& entry : chosen_) {
-        ++touches_[key(site.region, entry.area)].armed;
-        ++parts_[key(site.region * scales + scale, part_of(entry.piece))].armed;
-        if (site.placed()) {
-            ++placed_[key(site.place, entry.piece)].armed;
-            ++placed_[key(site.place, all_of_part | part_of(entry.piece))].armed;
-            ++placed_[key(site.place, all_pieces)].armed;
-        }
-        ++coverage_[part_of(entry.piece)].armed;
-    }
+    const auto count = [&](std::uint32_t area, std::uint32_t piece, std::uint32_t Touches::* what) {
+        const std::uint32_t part = part_of(piece);
+        ++(touches_[key(site.region, area)].*what);
+        ++(parts_[key(site.region * scales + scale, part)].*what);
+        if (site.placed())
+            for (const std::uint32_t where : {piece, all_of_part | part, all_pieces})
+                ++(placed_[key(site.place, where)].*what);
+        ++(coverage_[part].*what);
+    };
+    for (const Entry& entry : chosen_)
+        count(entry.area, entry.piece, &Touches::armed);
     for (const Reference& reference : references) {
         const WatchedArea* area = watch.find(reference.address);
         if (!area) continue;
-        ++touches_[key(site.region, area->id)].touched;
         const std::uint32_t piece = piece_of(*area, area->granule_of(reference.address));
         const std::uint32_t part = part_of(piece);
-        ++parts_[key(site.region * scales + scale, part)].touched;
-        if (site.placed()) {
-            ++placed_[key(site.place, piece)].touched;
-            ++placed_[key(site.place, all_of_part | part)].touched;
-            ++placed_[key(site.place, all_pieces)].touched;
-        }
+        count(area->id, piece, &Touches::touched);
         Coverage& covered = coverage_[part];
-        ++covered.touched;
         if (covered.node < 0) covered.node = reference.node;
         covered.mixed |= covered.node != reference.node;
         const Need need = need_of(part, area->granules / parts);

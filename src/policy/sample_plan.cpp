@@ -204,7 +204,7 @@ std::vector<std::uint64_t> SamplePlan::gaps(const Ownership& ownership, const Sa
                 if (tried == tried_.end() || tried->second.end != gap.end ||
                     tried->second.rounds < hopeless) {
                     found.push_back({width * (doubtful ? contradicted : 1), gap});
-                    wide_gap_ |= width * resolution > 4;
+                    wide_gap_ |= width * unseen_share > 1;
                 }
             }
             if (last) break;

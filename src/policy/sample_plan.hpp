@@ -36,7 +36,7 @@ class SamplePlan {
     // in which nothing is ever seen is given up after `hopeless` rounds. Sorted, distinct, at most `most`
     // pages.
     std::vector<std::uint64_t> gaps(const Ownership& ownership, const Samples& seen, std::size_t most);
-    // Did gaps() find one that is wider than a quarter of its run?
+    // Did gaps() find one that was never looked at (unseen_share)?
     bool wide_gap() const { return wide_gap_; }
 
     // After owners changed: clusters may help again.

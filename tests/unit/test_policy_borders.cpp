@@ -101,19 +101,17 @@ TEST(Ownership, ArraysAreAlikeWhoseSamplesAgreeAtTheirBordersToo) {
 
 // A large grid, and behind it small ones of which nothing was seen: the last block reaches over them.
 TEST(Changed, WhatLiesWhereNothingWasSeenIsNoContradiction) {
-    const auto blocks = [](std::uint64_t page) { return page / 1000; };
-    const Samples known = sampled(4, 0, 4000, 60, blocks);
+    const Samples known = sampled(4, 0, 4000, 60, in_blocks);
     const Ownership believed = infer_ownership(4600, known);
     ASSERT_EQ(believed.owner(4500), 3);
     const Samples behind =
         sampled(4, 4100, 4600, 250, [](std::uint64_t page) { return page < 4300 ? 0 : 1; });
     ASSERT_TRUE(changed(believed, behind).significant) << "two of two";
     EXPECT_TRUE(where_known(believed, known, behind).empty());
-    const Samples inside = sampled(4, 30, 4000, 100, blocks);
+    const Samples inside = sampled(4, 30, 4000, 100, in_blocks);
     EXPECT_EQ(where_known(believed, known, inside).size(), inside.size());
-    const Samples rotated =
-        sampled(4, 30, 4000, 100, [](std::uint64_t page) { return (page / 1000 + 1) % 4; });
-    EXPECT_TRUE(changed(believed, where_known(believed, known, rotated)).significant);
+    const Samples moved = sampled(4, 30, 4000, 100, rotated);
+    EXPECT_TRUE(changed(believed, where_known(believed, known, moved)).significant);
     EXPECT_EQ(where_known(believed, Samples(4), inside).size(), 0u) << "nothing was known";
 }
 
