@@ -127,7 +127,16 @@ void go_to(Thread& one, int cpu) {
 void look_where(Thread& one) noexcept {
     one.epoch = epoch.load(std::memory_order_relaxed);
     one.order = static_cast<std::uint64_t>(one.ordinal);
-    go_to(one, cpu_of_caller(*stated, one.main, one.ordinal, one.order));
+    const int cpu = cpu_of_caller(*stated, one.main, one.ordinal, one.order);
+    go_to(one, one.bound ? allowed_cpu(one.allowed, cpu, one.ordinal) : cpu);
+}
+
+cpu_set_t all_cpus() noexcept {
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    for (int cpu = 0; cpu < std::min(stated->cpu_count(), CPU_SETSIZE); ++cpu)
+        CPU_SET(cpu, &all);
+    return all;
 }
 
 /// A miss that the shared cache does not serve either.
@@ -352,6 +361,7 @@ Thread* attach() noexcept {
         one->system_id = static_cast<int>(raw::call(SYS_gettid));
         one->main = one->system_id == ::getpid();
         one->ordinal = one->id;
+        one->bound = false;
     }
     self = one;
     watch_thread_end(&one->alive, &self);
@@ -365,6 +375,23 @@ int current_cpu() noexcept {
     if (!one) return -1;
     if (one->epoch != epoch.load(std::memory_order_relaxed)) look_where(*one);
     return one->cpu;
+}
+
+bool bind_caller(const cpu_set_t& cpus) noexcept {
+    Thread* one = attach();
+    const cpu_set_t all = all_cpus();
+    cpu_set_t both;
+    CPU_AND(&both, &all, &cpus);
+    if (!one || CPU_COUNT(&both) == 0) return false;
+    one->allowed = both;
+    one->bound = true;
+    look_where(*one);
+    return true;
+}
+
+cpu_set_t cpus_of_caller() noexcept {
+    const Thread* one = attach();
+    return one && one->bound ? one->allowed : all_cpus();
 }
 
 void access(homing_context* context, std::uintptr_t address, int is_write, const void* pc) noexcept {

@@ -31,6 +31,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <sched.h>
 #include <vector>
 
 namespace homing::simulator {
@@ -72,6 +73,8 @@ struct Thread {
     int ordinal;         ///< of threads outside OpenMP
     bool alive;
     bool main;
+    bool bound;           ///< the program said where it may run:
+    cpu_set_t allowed;    ///< CPUs of the described machine
     int waits_for_turn;   ///< 1 while it does (--deterministic)
     std::uint64_t order;  ///< of turns: by OpenMP thread numbers
     Stillness still;      ///< does it wait without sleep?
@@ -104,6 +107,10 @@ Thread* current_thread() noexcept;
 Thread* attach() noexcept;
 /// The CPU of the described machine on which the caller is now; -1: it is not simulated.
 int current_cpu() noexcept;
+/// Where the caller may run from now on; false: none of these CPUs is there, or the caller is not simulated.
+bool bind_caller(const cpu_set_t& cpus) noexcept;
+/// Where it may run: what it said, else everywhere.
+cpu_set_t cpus_of_caller() noexcept;
 void access(homing_context* context, std::uintptr_t address, int write, const void* pc) noexcept;
 /// Lines of a range, for memory functions of the C library.
 void access_range(const void* memory, std::size_t bytes, int write, const void* pc) noexcept;

@@ -70,6 +70,23 @@ int cpu_of_caller(const Described& machine, bool main, int ordinal, std::uint64_
     return place.empty() ? 0 : place[turn % place.size()];
 }
 
+int allowed_cpu(const cpu_set_t& allowed, int cpu, int ordinal) noexcept {
+    if (cpu < CPU_SETSIZE && CPU_ISSET(static_cast<std::size_t>(cpu), &allowed)) return cpu;
+    int left = ordinal % CPU_COUNT(&allowed);
+    int found = 0;
+    while (!CPU_ISSET(static_cast<std::size_t>(found), &allowed) || left-- > 0)
+        ++found;
+    return found;
+}
+
+bool is_openmp_runtime(const void* caller) noexcept {
+    Dl_info runtime_object{};
+    Dl_info calling_object{};
+    const auto* function = reinterpret_cast<const void*>(runtime().level);
+    return function && ::dladdr(function, &runtime_object) && ::dladdr(caller, &calling_object) &&
+           runtime_object.dli_fbase == calling_object.dli_fbase;
+}
+
 void watch_thread_end(bool* alive, Thread** self) noexcept {
     static const int made = ::pthread_key_create(&key, thread_ends);
     watched = {alive, self};

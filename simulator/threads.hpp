@@ -4,6 +4,7 @@
 #include "described.hpp"
 
 #include <cstddef>
+#include <sched.h>
 
 namespace homing::simulator {
 
@@ -20,6 +21,13 @@ Partition place_of(Binding binding, Partition all, std::size_t number, std::size
 /// none): by its OpenMP thread numbers and team sizes at all levels where it is in a parallel region. Threads
 /// outside OpenMP take the CPUs in turn, the first thread the first place.
 int cpu_of_caller(const Described& machine, bool main, int ordinal, std::uint64_t& order);
+
+/// Where a thread runs that may use these CPUs only, of which there is one at least: on `cpu` if that is one,
+/// else threads take them in turn.
+int allowed_cpu(const cpu_set_t& allowed, int cpu, int ordinal) noexcept;
+
+/// Is this return address in the OpenMP runtime?
+bool is_openmp_runtime(const void* caller) noexcept;
 
 /// When the calling thread ends, `*alive` becomes false and `*self` null.
 struct Thread;

@@ -20,7 +20,6 @@
 #include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -248,20 +247,9 @@ HOMING_REPEATED(int, sysinfo, (struct sysinfo * out), (out))
 HOMING_REPEATED(clock_t, times, (tms * out), (out))
 HOMING_REPEATED(int, getrusage, (__rusage_who_t who, rusage* out), (who, out))
 HOMING_REPEATED(int, getrlimit, (__rlimit_resource_t what, rlimit* out), (what, out))
-HOMING_REPEATED(int, sched_getaffinity, (pid_t id, size_t n, cpu_set_t* out), (id, n, out))
 HOMING_REPEATED(int, statvfs, (const char* path, struct statvfs* out), (path, out))
 HOMING_REPEATED(int, statx, (int at, const char* path, int flags, unsigned mask, struct statx* out),
                 (at, path, flags, mask, out))
-
-// This one gives the error back instead of setting errno.
-HOMING_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t n, cpu_set_t* out) noexcept {
-    static constinit Real<int(pthread_t, size_t, cpu_set_t*)> real{"pthread_getaffinity_np"};
-    const int error = real(thread, n, out);
-    homing::Windows* windows = homing::active_windows.load(std::memory_order_acquire);
-    if (error != EFAULT || !windows) return error;
-    windows->abandon_and_wait();
-    return real(thread, n, out);
-}
 
 // mlock faults every page in: it fails (ENOMEM) where one is taken away.
 HOMING_BRACKETED(int, mlock, (const void* data, size_t n), (data, n), data, n)
