@@ -17,7 +17,7 @@ ITERATION_STATES = {1: "searching", 2: "observing", 3: "settled"}
 ITERATION_BASES = {0: "none", 1: "period", 2: "anchor", 3: "barriers", 4: "time", 5: "call", 6: "guess"}
 MESSAGE_LEVELS = {1: "note", 2: "warning", 3: "not done"}
 FOUND, NOW, AT_END = 1, 2, 3
-COUNTED_SCOPES = {0: "run", 1: "iteration", 2: "region", 3: "area", 4: "place"}
+COUNTED_SCOPES = {0: "run", 1: "iteration", 2: "region", 3: "area", 4: "place", 5: "phase"}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@
 #include "base/options.hpp"
 #include "base/raw_calls.hpp"
 #include "kernel.hpp"
+#include "marks.hpp"
 #include "mechanisms/engine.hpp"
 #include "mechanisms/region_table.hpp"
 #include "model.hpp"
@@ -25,7 +26,7 @@
 namespace homing::simulator {
 namespace {
 
-enum Scope : record::u32 { whole_run = 0, iteration = 1, region = 2, area = 3, place = 4 };
+enum Scope : record::u32 { whole_run = 0, iteration = 1, region = 2, area = 3, place = 4, phase = 5 };
 
 /// Iterations beyond this are counted into the last row of them.
 constexpr std::uint32_t most_iterations = 2000;
@@ -279,6 +280,8 @@ class ModelSimulation final : public Simulation {
             append_counted(area, id, counts, 1);
         }
         report_places();
+        for (const Phase& one : marked_phases())
+            append_counted(phase, one.number, one.counts, one.entries);
         NotCounted others;
         ::dl_iterate_phdr(add_not_counted, &others);
         if (!others.objects.empty())

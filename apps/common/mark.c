@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "mark.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,9 +28,12 @@ static volatile uint64_t* map_mark_page(void) {
 void homing_mark(int phase) {
     static int asked;
     static volatile uint64_t* page;
+    static void (*simulated)(int);
     if (!asked) {
         asked = 1;
         page = map_mark_page();
+        *(void**)&simulated = dlsym(RTLD_DEFAULT, "homing_simulator_mark");
     }
+    if (simulated != NULL) simulated(phase);
     if (page != NULL && phase >= 0 && phase < (int)(MARK_BYTES / sizeof *page)) page[phase] = 1;
 }

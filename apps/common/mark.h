@@ -1,4 +1,4 @@
-// Phase marks for the cache-miss counter of the lab guest.
+// Phase marks for what counts cache misses: the counter of the lab guest, and the simulator.
 #ifndef HOMING_APPS_MARK_H
 #define HOMING_APPS_MARK_H
 
@@ -11,8 +11,8 @@ enum homing_phase {
 };
 
 // Tells the counter that `phase` begins now: a store to byte 8 * phase of one page at an address that the
-// counter knows. Does nothing unless the environment variable HOMING_LAB is set. Call it outside of
-// parallel regions. A phase outside 0 .. 511 is ignored.
+// counter knows, where the environment variable HOMING_LAB is set; and a call of the simulator, where it is
+// loaded (`homing run --on MACHINE`). Call it outside of parallel regions. A phase outside 0 .. 511 is ignored.
 void homing_mark(int phase);
 
 #endif

@@ -45,7 +45,7 @@ def simulated_counts(process: ProcessResult, namer: Namer) -> dict[str, Any] | N
         "machine": stated.get("machine", {"nodes": record.node_count}),
         "cache": stated.get("cache", {}),
         "run": total,
-        "phases": [],
+        "phases": [{"phase": one.id, **figures([one])} for one in by_scope.get("phase", [])],
         "oracle": [],
         "iterations": [{"number": one.id, **figures([one])} for one in by_scope.get("iteration", [])],
         "regions": [
@@ -221,6 +221,7 @@ def joined_counts(counts: list[dict[str, Any]]) -> dict[str, Any] | None:
             "home_shares": [_ratio(int(served), total) for served in matrix.sum(axis=0)],
             "oracle_remote_fraction": _ratio(run["oracle_remote_misses"], total),
         },
+        "phases": [],
         "iterations": [],
         "regions": [],
         "areas": [area for one in counts for area in one["areas"]],

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 
 TREE = Path(__file__).resolve().parents[2]
@@ -187,6 +188,26 @@ def test_threads_are_placed_on_the_described_machine(tmp_path: Path, build: Call
     assert nodes(**cache, OMP_PROC_BIND="close") == [True, False, False, False]
     assert nodes(**cache, OMP_PLACES="{6:6}", OMP_PROC_BIND="close") == [False, True, False, False]
     assert nodes(OMP_NUM_THREADS="8", OMP_PLACES="numa_domains(2)") == [True, True, False, False]
+
+
+def test_threads_that_bind_themselves(tmp_path: Path, build: Callable[..., Path]) -> None:
+    run = simulate(tmp_path, build("masks.c"), flags=("--mechanism", "observe"))
+    assert run["output"] == "done\n"
+    phases = {one["phase"]: np.array(one["misses"]) for one in run["counts"]["phases"]}
+    assert sorted(phases) == [7, 9]
+    # Each worker swept its MiB where it was bound, then on node 0; the main thread, one of them in phase 7.
+    expected = LINES * np.array([[0, 1, 2, 1], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+    assert phases[7] == pytest.approx(expected, abs=200)
+    assert phases[9].sum() == 0
+    schema = json.loads((TREE / "homing" / "report" / "schema.json").read_text())
+    jsonschema.validate(run["counts"], {"$defs": schema["$defs"], "$ref": "#/$defs/counts"})
+
+
+def test_threads_outside_openmp_take_the_cpus_in_turn(tmp_path: Path, build: Callable[..., Path]) -> None:
+    run = simulate(tmp_path, build("masks.c"), "unbound", flags=("--mechanism", "observe"))
+    assert run["output"] == "done\n"
+    (phase,) = (one for one in run["counts"]["phases"] if one["phase"] == 7)
+    assert phase["remote_fraction"] == pytest.approx(1 / 7, abs=0.02), "but for the main thread's sweep"
 
 
 def test_larger_pages_are_shared_by_more_threads(tmp_path: Path, build: Callable[..., Path]) -> None:
