@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from homing.bench import wittmann_machines
+from homing.bench import wittmann_machines, wittmann_variability
 from homing.bench.programs import find_program
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Parts, Results, Row, check_only, library_key, tree
@@ -22,9 +22,7 @@ from homing.bench.wittmann_ways import WAYS
 from homing.errors import UserError
 from homing.installation import find_library
 from homing.lab.errors import LabError
-
-#: Figure 4 shows these two.
-FIGURE_4 = ("tasks.s.kji", "tbb.p.n-a")
+from homing.simulate.on_machine import find_simulator
 
 #: Grids. Blocks of 600 x 10 x 10 sites, as in section 2.1, where there are 14,400 of them; here are fewer.
 _HERE = {
@@ -56,7 +54,7 @@ _GUEST_SMALL = (
     "tbb-queues.p",
     "tbb-arena",
 )
-PARTS = ("stream", "figure3", "machines", "guest", "temporal", "lanczos")
+PARTS = ("stream", "figure3", "machines", "variability", "guest", "temporal", "lanczos")
 THREADS = 2
 
 
@@ -149,12 +147,14 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     chosen = [name for name in PARTS if not only or name in only]
     library = find_library()
     programs = ("blocked_jacobi_gcc", "blocked_jacobi_clang", "copy_gcc", "temporal_gcc", "lanczos_gcc")
-    key = {"built": [library_key(path) for path in (library, *map(find_program, programs))]}
+    built = (library, find_simulator(), *map(find_program, programs))
+    key = {"built": [library_key(path) for path in built]}
     parts = Parts(tree() / "build" / "bench" / f"wittmann-{size}.json", key)
     if redo:
         parts.drop(chosen)
     parts.drop(["machines"])  # it keeps its runs itself, by what they were made with
     weights = {"stream": 2.0, "figure3": 8.0, "machines": 5.0 if size == "small" else 60.0}
+    weights["variability"] = 0.5 if size == "small" else 15.0
     weights |= {"guest": 15.0, "temporal": 2.0, "lanczos": 1.0}
     progress = Progress("wittmann", [weights[name] for name in chosen])
     load = os.getloadavg()[0]
@@ -162,6 +162,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
         "stream": lambda: _stream(size),
         "figure3": lambda: _figure3(size, progress.note),
         "machines": lambda: wittmann_machines.measure(size, progress.note, redo),
+        "variability": lambda: wittmann_variability.measure(size, progress.note),
         "guest": lambda: _guest(size, progress.note),
         "temporal": lambda: _temporal(size),
         "lanczos": lambda: _lanczos(size),
@@ -176,6 +177,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
             "stream": _stream_rows,
             "figure3": _figure3_rows,
             "machines": wittmann_machines.add_rows,
+            "variability": wittmann_variability.add_rows,
             "guest": _guest_rows,
             "temporal": _temporal_rows,
             "lanczos": _lanczos_rows,
@@ -192,6 +194,8 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     ]
     if "machines" in chosen:
         results.notes += wittmann_machines.notes(size)
+    if "variability" in chosen:
+        results.notes += wittmann_variability.notes(size)
     results.details = {
         name: wittmann_machines.without_runs(parts.get(name) or {}) if name == "machines" else parts.get(name)
         for name in chosen
@@ -213,7 +217,7 @@ def _figure3_rows(results: Results, found: dict[str, Any]) -> None:
             f"{100 * (quantiles[2] / best - 1):+.0f} %; 5 to 95 %: {quantiles[0]:.0f} to {quantiles[4]:.0f}"
         )
         results.rows.append(Row(f"mlups.{name}", quantiles[2], "MLUP/s", note))
-    for name in FIGURE_4:
+    for name in wittmann_variability.FIGURE_4:
         low, quarter, median, three, high = typical[name]
         note = f"quantiles 5 25 50 75 95 %: {low:.0f} {quarter:.0f} {median:.0f} {three:.0f} {high:.0f}"
         results.rows.append(Row(f"spread.{name}", (high - low) / median, "fraction", note))

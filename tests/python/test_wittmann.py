@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homing.bench import wittmann, wittmann_machines
+from homing.bench import wittmann, wittmann_machines, wittmann_variability
 from homing.bench.bandwidth_model import bounds, cores_seconds, memory_seconds, order_seconds
 from homing.bench.programs import Output, find_program, parse_output
 from homing.bench.results import Results
@@ -216,14 +216,20 @@ def test_the_statements_are_judged_by_predictions() -> None:
     rates = {"static.serial": 500.0, "static.round-robin": 1200.0, "static.s": 2000.0}
     rates |= {"tasks.s.ijk": 600.0, "tasks.s.kji": 1100.0}
     rates |= {"paper.s.ijk": 700.0, "paper.s.kji": 1950.0, "paper.s1.ijk": 1900.0}
+    rates |= {"tbb.p.n-a": 1100.0, "tbb.n-p.n-a": 1300.0, "tbb.p.a": 1900.0, "tbb-paper.p": 1950.0}
     assert all(check.passed for check in wittmann_machines.statements("istanbul", rates))
     for changed, failed in (
         ({"tasks.s.kji": 1300.0}, 1),
         ({"tasks.s.ijk": 1150.0}, 1),
         ({"paper.s1.ijk": 1700.0}, 1),
         ({"paper.s.ijk": 1950.0}, 1),
-        ({"static.round-robin": 400.0}, 2),
+        ({"static.round-robin": 400.0}, 3),
         ({"queues.s.kji": 1000.0}, 1),
+        ({"tbb-queues.p": 1000.0}, 1),
+        ({"tbb.n-p.n-a": 1500.0}, 1),
+        ({"tbb.p.n-a": 900.0}, 1),
+        ({"tbb.n-p.a": 1700.0}, 1),
+        ({"tbb-paper.p": 2100.0}, 1),
     ):
         checks = wittmann_machines.statements("istanbul", {**rates, **changed})
         assert sum(not check.passed for check in checks) == failed, changed
@@ -261,7 +267,12 @@ TINY = wittmann_machines.Size(
 
 @pytest.mark.parametrize(
     ("way", "least", "most", "remote"),
-    [("static.s", 0.99, 1.0, 0.1), ("static.round-robin", 0.0, 1.0, 0.5), ("tasks.s.kji", 0.2, 0.8, 0.5)],
+    [
+        ("static.s", 0.99, 1.0, 0.1),
+        ("static.round-robin", 0.0, 1.0, 0.5),
+        ("tasks.s.kji", 0.2, 0.8, 0.5),
+        ("tbb.p.a", 0.7, 1.0, 0.1),
+    ],
 )
 def test_a_simulated_run_knows_who_is_at_home(way: str, least: float, most: float, remote: float) -> None:
     found = wittmann_machines.run_way("nehalem-ep", WAYS[way], TINY)
@@ -272,3 +283,16 @@ def test_a_simulated_run_knows_who_is_at_home(way: str, least: float, most: floa
     assert 1 - np.trace(misses) / misses.sum() == pytest.approx(remote, abs=0.1)
     assert least <= found["home"] <= most
     assert len(found["runs"]) == (0 if "round" in way else 180)
+
+
+def test_each_sweep_has_a_rate_of_its_own() -> None:
+    size = wittmann_machines.SIZES["small"]
+    home, away = [[0, 0], [1, 1]] * 8, [[0, 1], [1, 0]] * 8
+    local, remote, again = wittmann_variability.sweep_rates("nehalem-ep", [*home, *away, *home], 1e6, 3, size)
+    assert local == again > 1.2 * remote
+    assert local == pytest.approx(size.updates / (8e6 / 18.5e9) / 1e6)
+    results = Results("wittmann", "", "")
+    rates = {"tasks.s.kji": {"rates": [[100.0] * 9, [100.0]]}, "tbb.p.n-a": {"rates": [[100.0, 50.0]]}}
+    wittmann_variability.add_rows(results, {"nehalem-ep": rates})
+    assert [row.value for row in results.rows] == pytest.approx([0, 0.45 * 2 / 1.5])
+    assert [check.passed for check in results.checks] == [True]
