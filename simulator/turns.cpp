@@ -24,6 +24,9 @@ namespace {
 
 constinit std::mutex turning;
 constinit Thread* holder = nullptr; ///< whose turn it is; under `turning`
+/// Of the threads that wait, the one that looks again and again whether the holder fell asleep. One is
+/// enough: dozens that look disturb each other more than they help.
+constinit std::atomic<Thread*> watcher{nullptr};
 
 /// Does a thread of this process sleep in the kernel? One that is gone does.
 bool sleeps(int system_id) noexcept {
@@ -84,9 +87,31 @@ bool stands_still(Thread& one) noexcept {
 
 bool waits(const Thread& one) noexcept { return __atomic_load_n(&one.waits_for_turn, __ATOMIC_ACQUIRE) != 0; }
 
+/// Tasks of the computer that run, or wait for a CPU; 0 where that is not known.
+int runnable_tasks() noexcept {
+    char text[128];
+    if (raw::read_file("/proc/loadavg", text, sizeof text) <= 0) return 0;
+    const char* at = text; // three averages before it
+    for (int blanks = 0; blanks < 3 && at; ++blanks)
+        at = std::strchr(at, ' ') ? std::strchr(at, ' ') + 1 : nullptr;
+    return at ? std::atoi(at) : 0;
+}
+
+/// Does nobody on the whole computer run but the caller? Then all threads of this process sleep: one look for
+/// all of them, where there are many. A thread that was woken on another CPU is counted only when that CPU
+/// has heard of it, so there is a second look.
+bool alone_on_the_computer() noexcept {
+    if (runnable_tasks() != 1) return false;
+    constexpr double a_moment = 5e-6;
+    for (const double begin = monotonic_seconds(); monotonic_seconds() - begin < a_moment;) {
+    }
+    return runnable_tasks() == 1;
+}
+
 /// Every thread is where it will stay until somebody acts. A thread that sleeps must sleep twice: on its way
 /// through a contended lock of a library it does so for a moment.
 bool all_quiet() noexcept {
+    if (alone_on_the_computer()) return true;
     for (int look = 0; look < 2; ++look) {
         int asleep = 0;
         for (int id = 0; id < thread_count(); ++id) {
@@ -119,18 +144,43 @@ Thread* next_after(const Thread* last) noexcept {
 }
 
 void wake(Thread& one) noexcept {
-    __atomic_store_n(&one.waits_for_turn, 0, __ATOMIC_RELEASE);
     raw::call(SYS_futex, &one.waits_for_turn, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
+/// `next` has the turn, by the hand of `caller`, who waits. It watches no longer; somebody must.
+void give_turn(Thread& next, Thread& caller) noexcept {
+    holder = &next;
+    Thread* const watching = watcher.load(std::memory_order_relaxed);
+    __atomic_store_n(&next.waits_for_turn, 0, __ATOMIC_RELEASE);
+    if (watching && watching != &next) return wake(next);
+    Thread* const other = &next != &caller ? &caller : next_after(&next);
+    watcher.store(other, std::memory_order_release);
+    if (other && other != &caller) wake(*other); // to find that it is the one
+    wake(next);
+}
+
+/// Who had the turn, and how many accesses were left of it, when a waiting thread looked last.
+struct Seen {
+    const Thread* holder = nullptr;
+    std::int64_t left = 0;
+};
+
 /// Give the turn on, if the one who has it is done with it.
-void pass_on() noexcept {
+void pass_on(Thread& caller, Seen& seen) noexcept {
     // Never sleep for it: a thread that is given the turn meanwhile would seem to be done with it.
     const std::unique_lock lock(turning, std::try_to_lock);
     if (!lock.owns_lock()) return;
-    if (holder && holder->alive && !waits(*holder) && !sleeps(holder->system_id)) {
-        if (!stands_still(*holder)) return;
-        cut.store(true, std::memory_order_relaxed);
+    if (holder && holder->alive && !waits(*holder)) {
+        // Who makes accesses does not sleep. Looked at first: it costs nothing.
+        const Seen now{holder, __atomic_load_n(&holder->context.left, __ATOMIC_RELAXED)};
+        if (seen.holder != now.holder || seen.left != now.left) {
+            seen = now;
+            return;
+        }
+        if (!sleeps(holder->system_id)) {
+            if (!stands_still(*holder)) return;
+            cut.store(true, std::memory_order_relaxed);
+        }
     }
     if (!all_quiet()) return;
     Thread* next = next_after(holder);
@@ -142,20 +192,32 @@ void pass_on() noexcept {
         holder->context.left = 0;
         holder->still.left = 0;
     }
-    holder = next;
-    wake(*next);
+    give_turn(*next, caller);
+}
+
+/// Is it the caller that watches? It is where nobody does.
+bool watches(Thread& caller) noexcept {
+    Thread* nobody = nullptr;
+    return watcher.load(std::memory_order_acquire) == &caller ||
+           watcher.compare_exchange_strong(nobody, &caller);
 }
 
 } // namespace
 
 void take_turn(Thread& one) noexcept {
     __atomic_store_n(&one.waits_for_turn, 1, __ATOMIC_RELEASE);
-    for (int tries = 0; waits(one); ++tries) {
-        pass_on();
+    Seen seen;
+    int tries = 0;
+    while (waits(one)) {
+        const Thread* const before = seen.holder;
+        pass_on(one, seen);
         if (!waits(one)) break;
-        const timespec soon{0, tries < 100 ? 50'000 : 1'000'000};
+        tries = seen.holder == before ? tries + 1 : 0;
+        const timespec soon{0, !watches(one) ? 20'000'000 : tries < 100 ? 50'000 : 1'000'000};
         raw::call(SYS_futex, &one.waits_for_turn, FUTEX_WAIT_PRIVATE, 1, &soon, nullptr, 0);
     }
+    Thread* self = &one;
+    watcher.compare_exchange_strong(self, nullptr);
 }
 
 bool turn_instead_of_yield() noexcept {
