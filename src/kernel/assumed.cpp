@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <fcntl.h>
+#include <iterator>
 #include <linux/mempolicy.h>
 #include <new>
 #include <sched.h>
@@ -66,6 +68,42 @@ class Placement {
     std::atomic<std::uint8_t>* nodes_ = nullptr;
 };
 
+/// Which pages there are, read from the page tables: a sixth of the time that a query takes. What a simulated
+/// move costs is no cost of homing's.
+class Present {
+  public:
+    Present() noexcept : descriptor_(raw::open("/proc/self/pagemap", O_RDONLY)) {}
+    ~Present() {
+        if (descriptor_ >= 0) raw::close(descriptor_);
+    }
+    Present(const Present&) = delete;
+    Present& operator=(const Present&) = delete;
+
+    /// How many of the first pages, which follow one another in memory, are there and have no other user (who
+    /// would make them hard to move, as the zero page is).
+    std::size_t first_of(std::span<void* const> pages) noexcept {
+        if (descriptor_ < 0) return 0;
+        const auto begin = reinterpret_cast<Address>(pages[0]);
+        std::uint64_t entries[128];
+        const std::size_t most = std::min(pages.size(), std::size(entries));
+        std::size_t count = 1;
+        while (count < most && reinterpret_cast<Address>(pages[count]) == begin + count * page_bytes())
+            ++count;
+        const long wanted = static_cast<long>(count * sizeof *entries);
+        if (raw::read_at(descriptor_, entries, count * sizeof *entries,
+                         begin / page_bytes() * sizeof *entries) != wanted)
+            return 0;
+        constexpr std::uint64_t there = std::uint64_t{1} << 63 | std::uint64_t{1} << 56;
+        return static_cast<std::size_t>(
+            std::find_if(entries, entries + count,
+                         [](std::uint64_t entry) { return (entry & there) != there; }) -
+            entries);
+    }
+
+  private:
+    int descriptor_;
+};
+
 class AssumedKernel final : public Kernel {
   public:
     explicit AssumedKernel(int nodes) noexcept : nodes_(nodes) {
@@ -95,8 +133,17 @@ class AssumedKernel final : public Kernel {
         for (const int target : targets) {
             if (target < 0 || target >= nodes_) return ENODEV;
         }
-        const int error = real_.query(pages, status);
-        if (error) return error;
+        Present present;
+        for (std::size_t i = 0; i < pages.size();) {
+            if (const std::size_t there = present.first_of(pages.subspan(i))) {
+                std::fill_n(status.data() + i, there, 0);
+                i += there;
+                continue;
+            }
+            const std::size_t some = std::min<std::size_t>(pages.size() - i, 16);
+            if (const int error = real_.query(pages.subspan(i, some), status.subspan(i, some))) return error;
+            i += some;
+        }
         for (std::size_t i = 0; i < pages.size(); ++i) {
             if (status[i] < 0) continue;
             const bool moved = placement_.move(reinterpret_cast<Address>(pages[i]), targets[i]);
