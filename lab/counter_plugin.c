@@ -11,7 +11,11 @@
  * What is counted: every load and store that user-space instructions execute while a phase other than 0 is
  * marked, as TCG executes them (a 32-byte vector load is four accesses to one line), of whatever process
  * runs. Kernel code is not instrumented: what the kernel reads or writes for a system call is not counted.
- * The home of a page is looked up at the moment of the miss, so migration is seen.
+ * The home of a page is looked up at the moment of the miss, so migration is seen. QEMU 7.2 (mended in 8.0)
+ * calls an instruction's callback also for what comes after it left the instruction for the kernel, where
+ * that accesses memory in C: a context switch saves registers so, an interrupt's return reads them. So
+ * instructions that call the kernel are not instrumented, and no access to the kernel's half of the addresses
+ * counts.
  *
  * QEMU 7.2 tells a RAM address by the place of its memory block in QEMU's own address space: block offset
  * plus offset in the machine's RAM, which for equal blocks in creation order is 2 * node * size + offset. The
@@ -28,6 +32,7 @@
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = 1;
 
 enum { LARGEST_ACCESS = 16 }; /* bytes that TCG loads or stores at once */
+enum { USER_BITS = 47 };      /* the kernel's addresses are above */
 
 static struct model model;
 static struct self_test self_test;
@@ -106,6 +111,7 @@ static inline void count_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64
 /* One callback for both: QEMU 7.2 calls one that was registered for loads alone on stores too. */
 static void on_memory_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void* user) {
     (void)user;
+    if (__builtin_expect(vaddr >> USER_BITS != 0, 0)) return;
     const bool store = qemu_plugin_mem_is_store(info);
     if (__builtin_expect(vaddr >> HOMING_MARK_AREA_SHIFT != HOMING_MARK_PAGE >> HOMING_MARK_AREA_SHIFT, 1))
         count_access(cpu, info, vaddr, store);
@@ -113,14 +119,24 @@ static void on_memory_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t 
         control(cpu, info, vaddr);
 }
 
+/* syscall, or int: they access nothing of the user's themselves. */
+static bool calls_kernel(const struct qemu_plugin_insn* instruction) {
+    const uint8_t* bytes = qemu_plugin_insn_data(instruction);
+    const size_t size = qemu_plugin_insn_size(instruction);
+    return size == 2 && ((bytes[0] == 0x0f && bytes[1] == 0x05) || bytes[0] == 0xcd);
+}
+
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
     (void)id;
     const size_t instructions = qemu_plugin_tb_n_insns(block);
-    if (instructions == 0 || qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(block, 0)) >> 47)
+    if (instructions == 0 || qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(block, 0)) >> USER_BITS)
         return; /* kernel code */
-    for (size_t i = 0; i < instructions; i++)
-        qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(block, i), on_memory_access,
-                                         QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, NULL);
+    for (size_t i = 0; i < instructions; i++) {
+        struct qemu_plugin_insn* instruction = qemu_plugin_tb_get_insn(block, i);
+        if (calls_kernel(instruction)) continue;
+        qemu_plugin_register_vcpu_mem_cb(instruction, on_memory_access, QEMU_PLUGIN_CB_NO_REGS,
+                                         QEMU_PLUGIN_MEM_RW, NULL);
+    }
 }
 
 static void on_exit_of_qemu(qemu_plugin_id_t id, void* user) {

@@ -47,6 +47,8 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn*, qemu_plugin_memo
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, qemu_plugin_exit_callback, void* user);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb*);
 struct qemu_plugin_insn* qemu_plugin_tb_get_insn(const struct qemu_plugin_tb*, size_t);
+const void* qemu_plugin_insn_data(const struct qemu_plugin_insn*);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn*);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn*);
 bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t);
 unsigned qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t);

@@ -4,14 +4,17 @@
  * the other and reads every line of every node's pages once a sweep. The areas of all nodes together are
  * several times the cache, so under LRU every line access misses: misses[cpu's node][home] = sweeps(cpu,
  * home) * lines, with sweeps chosen different for each pair. Phase 3 stays inside the cache: one area of a
- * few pages, swept many times from one CPU: only the first sweep misses. It prints the expected numbers as
- * JSON. */
+ * few pages, swept many times from one CPU: only the first sweep misses. Phase 4 accesses nothing but calls
+ * the kernel, which switches to another process and back each time. It prints the expected numbers as JSON.
+ */
 #define _GNU_SOURCE
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -21,6 +24,7 @@ enum {
     LINES = PAGES * (PAGE / LINE),
     SMALL_PAGES = 16,
     SMALL_SWEEPS = 100,
+    SWITCHES = 2000,
     BIND = 2
 };
 
@@ -59,6 +63,26 @@ static void sweep(const char* area, size_t lines) {
         (void)*(volatile const char*)(area + i * LINE);
 }
 
+/* sched_yield() without one access of our own. */
+static void yield(long times) {
+    for (long i = times; i != 0; i--) {
+        long result = SYS_sched_yield;
+        __asm__ volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
+    }
+}
+
+static void switch_to_and_fro(void) {
+    const pid_t child = fork();
+    if (child < 0) die("fork");
+    if (child == 0) yield(-1);
+    yield(10);
+    marks[4] = 1;
+    yield(SWITCHES);
+    marks[0] = 1;
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
 int main(int argc, char** argv) {
     const int nodes = argc > 1 ? atoi(argv[1]) : 4;
     const int cpus_per_node = argc > 2 ? atoi(argv[2]) : 1;
@@ -89,7 +113,9 @@ int main(int argc, char** argv) {
     for (int i = 0; i < SMALL_SWEEPS; i++)
         sweep(small, SMALL_PAGES * (PAGE / LINE));
     marks[0] = 1;
-    printf("], \"small_lines\": %d, \"small_accesses\": %d, \"small_home\": %d}\n",
-           SMALL_PAGES * (PAGE / LINE), SMALL_PAGES * (PAGE / LINE) * SMALL_SWEEPS, nodes - 1);
+    printf("], \"small_lines\": %d, \"small_accesses\": %d, \"small_home\": %d, \"switches\": %d}\n",
+           SMALL_PAGES * (PAGE / LINE), SMALL_PAGES * (PAGE / LINE) * SMALL_SWEEPS, nodes - 1, SWITCHES);
+    fflush(stdout);
+    switch_to_and_fro();
     return 0;
 }
