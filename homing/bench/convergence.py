@@ -16,6 +16,7 @@ from homing.bench.programs import find_program
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Parts, Results, Row, check_only, library_key, tree
 from homing.installation import find_library
+from homing.lab.built import find_built
 
 _STEP_TIMEOUT = 1200.0
 _BALANCING = {"balancing_0.1": 0.1, "balancing_1": 1.0, "balancing_10": 10.0}
@@ -353,7 +354,8 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     check_only(only, names)
     chosen = [name for name in names if not only or name in only]
     library = library_key(find_library())
-    parts = Parts(tree() / "build" / "bench" / f"convergence-{size}.json", {"size": size})
+    key = {"size": size, "counter": library_key(str(find_built("libhoming_counter_plugin.so")))}
+    parts = Parts(tree() / "build" / "bench" / f"convergence-{size}.json", key)
     if redo:
         parts.drop([name for name in parts.names() if name.split()[0] in chosen])
     progress = Progress("convergence", [1.0] * (len(chosen) * len(_STEPS)))

@@ -2,14 +2,15 @@
 // moved.
 //
 // Rules here: no allocation, no lock, no printing. Three hard cases, solved where they stand:
-//  - dlsym may allocate while we look up the real allocator: a small reserve answers (reserve_*);
-//  - homing's own blocks are not the program's: is_inside();
+//  - dlsym may allocate while we look up the real allocator: homing's own memory answers (own_memory.hpp);
+//  - what the C library allocates for homing is not the program's, and lies apart from it: ours();
 //  - free() sees every pointer: only blocks whose usable size reaches the threshold are looked up in the
 //  table.
 #include "doors/heap.hpp"
 #include "areas/areas.hpp"
 #include "base/inside.hpp"
 #include "doors/export.hpp"
+#include "doors/own_memory.hpp"
 #include "mechanisms/simulation.hpp"
 #include "references/windows.hpp"
 
@@ -38,21 +39,7 @@ constinit Real<void*(std::size_t)> real_valloc{"valloc"};
 constinit Real<void*(std::size_t)> real_pvalloc{"pvalloc"};
 constinit Real<std::size_t(void*)> real_usable_size{"malloc_usable_size"};
 
-// Answers allocations that dlsym makes while the real allocator is being looked up. Never freed.
-alignas(16) constinit char reserve[16384];
-constinit std::atomic<std::size_t> reserve_used{0};
 constinit thread_local bool looking_up = false;
-
-void* reserve_allocate(std::size_t bytes) noexcept {
-    const std::size_t rounded = (bytes + 15) & ~std::size_t{15};
-    const std::size_t at = reserve_used.fetch_add(rounded);
-    return at + rounded <= sizeof reserve ? reserve + at : nullptr;
-}
-
-bool in_reserve(const void* block) noexcept {
-    const char* at = static_cast<const char*>(block);
-    return at >= reserve && at < reserve + sizeof reserve;
-}
 
 struct LookUp {
     LookUp() noexcept { looking_up = true; }
@@ -68,7 +55,7 @@ void look_up_all() noexcept {
     real_malloc.get();
 }
 
-/// Look the real allocator up once. False: we are inside that look-up; the reserve must answer.
+/// Look the real allocator up once. False: we are inside that look-up; homing's own memory must answer.
 bool ready() noexcept {
     static constinit std::atomic<bool> done{false};
     if (__builtin_expect(done.load(std::memory_order_relaxed), 1)) return true;
@@ -77,6 +64,9 @@ bool ready() noexcept {
     done.store(true, std::memory_order_relaxed);
     return true;
 }
+
+/// Is this block for homing itself?
+bool ours() noexcept { return (own_memory && is_inside()) || !ready(); }
 
 struct Frames {
     Address* out;
@@ -150,21 +140,27 @@ using homing::Range;
 extern "C" {
 
 HOMING_EXPORT void* malloc(std::size_t bytes) {
-    if (!ready()) return reserve_allocate(bytes);
+    if (__builtin_expect(ours(), 0)) {
+        void* block = own_allocate(bytes);
+        if (block || looking_up) return block;
+    }
     return noted(real_malloc(bytes), bytes);
 }
 
 HOMING_EXPORT void* calloc(std::size_t count, std::size_t bytes) {
-    if (!ready()) {
-        void* block = reserve_allocate(count * bytes); // zero already: it is static and never reused
-        return block;
+    std::size_t all = 0;
+    if (__builtin_expect(ours(), 0) && !__builtin_mul_overflow(count, bytes, &all)) {
+        void* block = own_allocate(all);
+        if (block) return std::memset(block, 0, all);
+        if (looking_up) return nullptr;
     }
     void* block = real_calloc(count, bytes);
     return block ? noted(block, count * bytes) : nullptr;
 }
 
 HOMING_EXPORT void free(void* block) {
-    if (in_reserve(block) || !ready()) return;
+    if (__builtin_expect(is_own(block), 0)) return own_free(block);
+    if (!ready()) return;
     if (__builtin_expect(maybe_known(block), 0)) {
         if (homing::simulation()) return end_simulated(block);
         end(block);
@@ -173,13 +169,9 @@ HOMING_EXPORT void free(void* block) {
 }
 
 HOMING_EXPORT void* realloc(void* block, std::size_t bytes) {
-    if (!ready() || in_reserve(block)) {
-        void* fresh = ready() ? real_malloc(bytes) : reserve_allocate(bytes);
-        if (fresh && block) {
-            const auto left = static_cast<std::size_t>(reserve + sizeof reserve - static_cast<char*>(block));
-            std::memcpy(fresh, block, bytes < left ? bytes : left);
-        }
-        return fresh;
+    if (block ? is_own(block) : ours()) {
+        void* fresh = own_reallocate(block, bytes);
+        if (fresh || block || looking_up) return fresh;
     }
     Range before;
     if (__builtin_expect(maybe_known(block), 0)) {
@@ -210,18 +202,21 @@ HOMING_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t byt
 }
 
 HOMING_EXPORT int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) {
-    if (!ready()) return ENOMEM;
+    if (ours() && (*block = own_allocate(bytes, alignment))) return 0;
+    if (looking_up) return ENOMEM;
     const int error = real_posix_memalign(block, alignment, bytes);
     if (error == 0) noted(*block, bytes);
     return error;
 }
 
 HOMING_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
-    return ready() ? noted(real_aligned_alloc(alignment, bytes), bytes) : nullptr;
+    if (ours()) return own_allocate(bytes, alignment);
+    return noted(real_aligned_alloc(alignment, bytes), bytes);
 }
 
 HOMING_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) {
-    return ready() ? noted(real_memalign(alignment, bytes), bytes) : nullptr;
+    if (ours()) return own_allocate(bytes, alignment);
+    return noted(real_memalign(alignment, bytes), bytes);
 }
 
 HOMING_EXPORT void* valloc(std::size_t bytes) { return ready() ? noted(real_valloc(bytes), bytes) : nullptr; }

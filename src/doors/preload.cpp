@@ -5,6 +5,7 @@
 #include "doors/affinity.hpp"
 #include "doors/export.hpp"
 #include "doors/heap.hpp"
+#include "doors/own_memory.hpp"
 #include "doors/signals.hpp"
 #include "mechanisms/engine.hpp"
 #include "mechanisms/simulation.hpp"
@@ -58,6 +59,7 @@ void step_aside() noexcept {
 __attribute__((constructor)) void enter() noexcept {
     const int saved = errno;
     const Inside inside;
+    keep_own_memory_whole();
     if (homing_prepare_simulation) homing_prepare_simulation();
     if (!wanted_here()) {
         step_aside();

@@ -40,6 +40,7 @@ def _modes(program: str, modes: str, **common: object) -> list[Case]:
 
 
 CASES: list[Case] = [
+    Case("heap"),
     Case(
         "regions",
         variants=(
