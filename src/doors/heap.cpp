@@ -125,9 +125,18 @@ bool maybe_known(void* block) noexcept {
     return block && area_registry().live() != 0 && real_usable_size.get() && large(real_usable_size(block));
 }
 
-void* noted(void* block, std::size_t bytes) noexcept {
+__attribute__((always_inline)) inline void* noted(void* block, std::size_t bytes) noexcept {
     if (__builtin_expect(large(bytes), 0)) note(block, bytes);
     return block;
+}
+
+/// malloc(). Always part of its caller: note() counts the frames between the program and itself.
+__attribute__((always_inline)) inline void* allocate(std::size_t bytes) noexcept {
+    if (__builtin_expect(ours(), 0)) {
+        void* block = own_allocate(bytes);
+        if (block || looking_up) return block;
+    }
+    return noted(real_malloc(bytes), bytes);
 }
 
 } // namespace
@@ -139,13 +148,7 @@ using homing::Range;
 
 extern "C" {
 
-HOMING_EXPORT void* malloc(std::size_t bytes) {
-    if (__builtin_expect(ours(), 0)) {
-        void* block = own_allocate(bytes);
-        if (block || looking_up) return block;
-    }
-    return noted(real_malloc(bytes), bytes);
-}
+HOMING_EXPORT void* malloc(std::size_t bytes) { return allocate(bytes); }
 
 HOMING_EXPORT void* calloc(std::size_t count, std::size_t bytes) {
     std::size_t all = 0;
@@ -169,10 +172,8 @@ HOMING_EXPORT void free(void* block) {
 }
 
 HOMING_EXPORT void* realloc(void* block, std::size_t bytes) {
-    if (block ? is_own(block) : ours()) {
-        void* fresh = own_reallocate(block, bytes);
-        if (fresh || block || looking_up) return fresh;
-    }
+    if (!block) return allocate(bytes);
+    if (is_own(block)) return own_reallocate(block, bytes);
     Range before;
     if (__builtin_expect(maybe_known(block), 0)) {
         before = homing::area_registry().end(reinterpret_cast<Address>(block));
