@@ -54,6 +54,7 @@ int place(const void* start, size_t bytes, MemoryPolicy policy,
     if (whole_pages(range_of(start, bytes)).empty()) return start && bytes ? HOMING_OK : HOMING_INVALID;
     const PlacementResult result =
         place_pages(p.kernel, p.nodes, range_of(start, bytes), target_of, policy, pause_source);
+    if (Engine* running = engine()) running->pages_placed();
     forget_homes();
     return result.refused ? HOMING_REFUSED : HOMING_OK;
 }

@@ -210,6 +210,7 @@ bool Engine::next_touch_called(Range range) noexcept {
                                 (reason.empty() ? "no memory" : reason));
             return;
         }
+        pages_placed();
         called_touch_ = make_next_touch_of(range);
         called_touch_->iteration_begins(*this);
         resting_ = false;
@@ -273,7 +274,10 @@ void Engine::next_iteration() {
     spent_in_iteration_ = 0;
     iteration_begin_ = record::now();
     mechanism_->iteration_begins(*this);
-    if (called_touch_) called_touch_->iteration_begins(*this);
+    if (called_touch_) {
+        pages_placed();
+        called_touch_->iteration_begins(*this);
+    }
     if (called_touch_ && !called_touch_->needs_windows()) called_touch_.reset(); // its iteration is over
 }
 

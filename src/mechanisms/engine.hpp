@@ -145,6 +145,10 @@ class Engine final : public phases::Listener {
     void own_areas();
     /// The source leaves the pages alone until the next boundary (ReferenceSource::pause).
     void pause_source();
+    /// Pages were placed, or are being placed, otherwise than by the mechanism: at the program's word.
+    void pages_placed() noexcept { placements_.fetch_add(1, std::memory_order_relaxed); }
+    /// How often that was.
+    std::uint32_t placements() const noexcept { return placements_.load(std::memory_order_relaxed); }
     /// What the source saw last.
     const std::vector<Reference>& references() const noexcept { return references_; }
     void record_placements(std::uint32_t when);
@@ -230,6 +234,7 @@ class Engine final : public phases::Listener {
     double round_begin_ = 0;
     std::uint64_t cache_bytes_ = 0;
     int threads_ = 1;
+    std::atomic<std::uint32_t> placements_{0};
     std::atomic<bool> busy_{false};
     std::atomic<bool> finished_{false};
 };

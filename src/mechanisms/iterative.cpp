@@ -267,6 +267,7 @@ std::uint64_t Iterative::move(Engine& engine, WatchedArea& area, double deadline
     std::vector<std::vector<std::uint64_t>> lists;
     add_targets(engine, area, lists);
     if (!area.freezer) area.freezer = std::make_unique<policy::Freezer>();
+    area.seen_homes.begin_round(engine.iteration(), engine.placements(), area.granules);
     MoveResult result;
     for (std::size_t node = 0; node < lists.size() && result.complete; ++node)
         engine.mover().send(area, lists[node], static_cast<int>(node), engine.iteration(), deadline, result);

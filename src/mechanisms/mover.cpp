@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 namespace homing {
 namespace {
@@ -17,6 +18,12 @@ constexpr std::size_t largest_batch = 8192;
 constexpr std::size_t most_refused = 8192;
 /// Kept free on every node for everybody else.
 constexpr std::uint64_t reserve_bytes = std::uint64_t{32} << 20;
+
+/// Of huge pages the first base page tells nothing about the last: they are looked at each time.
+void saw(WatchedArea& area, const void* page, int position) {
+    if (area.granule == page_bytes())
+        area.seen_homes.saw(area.granule_of(reinterpret_cast<Address>(page)), position);
+}
 
 } // namespace
 
@@ -57,6 +64,7 @@ void Mover::send_batch(WatchedArea& area, std::span<void*> pages, int position, 
         // hint fault and could not be revealed: its owner's next touch shows it again, and the next iteration
         // sends it.
         if (status_[i] == -ENOENT || status_[i] == -EFAULT) result.absent += pages_each;
+        if (status_[i] == target) saw(area, pages[i], position);
         if (status_[i] < 0 || status_[i] == target) continue;
         from_.push_back(status_[i]);
         pages[wanted++] = pages[i];
@@ -89,6 +97,7 @@ void Mover::send_batch(WatchedArea& area, std::span<void*> pages, int position, 
         const bool there = query_error == 0 && now_[i] == target;
         if (there) {
             result.moved += pages_each;
+            saw(area, pages[i], position);
             if (area.freezer) {
                 const std::uint64_t granule = area.granule_of(reinterpret_cast<Address>(pages[i]));
                 const auto origin = static_cast<policy::Node>(nodes_.position(from_[i]));
@@ -138,6 +147,10 @@ void Mover::send(WatchedArea& area, std::span<const std::uint64_t> granules, int
                  std::uint32_t round, double deadline, MoveResult& result) {
     const double begin = record::now();
     const bool huge = area.granule > page_bytes();
+    unseen_.clear();
+    std::copy_if(granules.begin(), granules.end(), std::back_inserter(unseen_),
+                 [&](std::uint64_t granule) { return area.seen_homes.home(granule) != position; });
+    granules = unseen_;
     while (!granules.empty()) {
         if (record::now() > deadline) {
             result.complete = false;
@@ -156,8 +169,7 @@ void Mover::send(WatchedArea& area, std::span<const std::uint64_t> granules, int
     result.seconds += record::now() - begin;
 }
 
-void Mover::homes(const WatchedArea& area, std::span<const std::uint64_t> granules,
-                  std::vector<int>& positions) {
+void Mover::homes(WatchedArea& area, std::span<const std::uint64_t> granules, std::vector<int>& positions) {
     positions.assign(granules.size(), -1);
     constexpr std::size_t chunk = 2048;
     std::vector<void*> pages;
@@ -169,8 +181,11 @@ void Mover::homes(const WatchedArea& area, std::span<const std::uint64_t> granul
             pages.push_back(reinterpret_cast<void*>(area.granule_range(granules[at + i]).begin));
         status.assign(count, -ENOENT);
         if (query_revealed(kernel_, pages, status, before_reveal_) != 0) return;
-        for (std::size_t i = 0; i < count; ++i)
+        for (std::size_t i = 0; i < count; ++i) {
             positions[at + i] = status[i] < 0 ? -1 : nodes_.position(status[i]);
+            const int seen = area.seen_homes.home(granules[at + i]);
+            if (seen >= 0 && seen != positions[at + i]) area.seen_homes.forget();
+        }
     }
 }
 

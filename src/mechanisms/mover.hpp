@@ -28,12 +28,14 @@ class Mover {
     Mover(Kernel& kernel, const NodeMap& nodes);
 
     /// Send granules (ascending) of an area to the node at `position`. Adds to `result`. Stops where
-    /// `deadline` (seconds of record::now()) has passed, and says so in result.complete.
+    /// `deadline` (seconds of record::now()) has passed, and says so in result.complete. Granules that were
+    /// seen to be there (WatchedArea::seen_homes) are not looked at.
     void send(WatchedArea& area, std::span<const std::uint64_t> granules, int position, std::uint32_t round,
               double deadline, MoveResult& result);
 
-    /// Homes of single granules (their first base page inside the area): position of the node, or -1.
-    void homes(const WatchedArea& area, std::span<const std::uint64_t> granules, std::vector<int>& positions);
+    /// Homes of single granules (their first base page inside the area): position of the node, or -1. Where
+    /// one is not where it was seen before, somebody else moves pages, and nothing is believed any more.
+    void homes(WatchedArea& area, std::span<const std::uint64_t> granules, std::vector<int>& positions);
 
     /// Pages that were refused are tried once more, later.
     void retry_refused(WatchList& watch, std::uint32_t round, double deadline, MoveResult& result);
@@ -56,6 +58,7 @@ class Mover {
     std::size_t batch_ = 512;
     std::function<void()> before_reveal_;
     std::vector<void*> pages_;
+    std::vector<std::uint64_t> unseen_;
     std::vector<int> status_, targets_, from_, now_;
     struct Refused {
         Address page;

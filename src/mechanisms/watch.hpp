@@ -4,6 +4,7 @@
 
 #include "areas/areas.hpp"
 #include "machine/machine.hpp"
+#include "mechanisms/seen_homes.hpp"
 #include "policy/freezing.hpp"
 #include "policy/ownership.hpp"
 #include "policy/sample_plan.hpp"
@@ -48,6 +49,7 @@ struct WatchedArea {
     policy::Samples samples{1}; ///< all that is believed to hold still; counters hold only what came since
     policy::Ownership ownership;
     std::unique_ptr<policy::Freezer> freezer; ///< made at the first move
+    SeenHomes seen_homes;                     ///< of granules that are base pages
     std::vector<std::uint64_t> pending;       ///< granules to be sampled in this round
     std::vector<Range> armable;               ///< parts that may be protected (private, read-write)
     std::uint64_t fresh_references = 0;       ///< since the last decision

@@ -246,6 +246,47 @@ TEST_F(EngineTest, FollowsBordersThatDrift) {
     EXPECT_EQ(program.stuck, 0u);
 }
 
+TEST_F(EngineTest, PagesThatWereSentHomeAreNotAskedAboutAtEveryMove) {
+    Program program(16384);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    const std::size_t pages = program.pages();
+    std::size_t shift = 0;
+    const auto drifting = [&](std::size_t page) {
+        return static_cast<int>((page + pages - shift) % pages * nodes / pages);
+    };
+    const auto drift = [&](int iterations) {
+        for (int i = 0; i < iterations; ++i) {
+            program.iterate(1, drifting);
+            shift += 12;
+        }
+    };
+    drift(40);
+    const std::uint64_t moved_before = program.engine->statistics().moved;
+    program.simulated.clear_log();
+    drift(100);
+    std::size_t asked = 0;
+    std::size_t rounds = 0;
+    for (const auto& logged : program.simulated.log()) {
+        asked += logged.call == KernelCall::query ? logged.pages : 0;
+        rounds += logged.call == KernelCall::move;
+    }
+    ASSERT_GT(program.engine->statistics().moved, moved_before + 1000);
+    ASSERT_GT(rounds, 20u) << "there were many moves";
+    EXPECT_LT(asked, rounds * pages / 4) << "in " << rounds << " moves";
+}
+
+TEST_F(EngineTest, PagesThatSomebodyElseMovesAreSentHomeAgain) {
+    Program program(8192);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    while (program.engine->statistics().moved < program.pages() / 2)
+        program.iterate(1, program.block());
+    program.simulated.place(program.range, 3);
+    program.iterate(400, program.block());
+    EXPECT_GE(program.right(program.block()), program.pages() * 95 / 100);
+}
+
 /// A multigrid code: a fine grid and a coarse one behind it in one block; each region works on one of them.
 TEST_F(EngineTest, FindsTheOwnersOfACoarseGridBehindAFineOne) {
     Program program(8192);

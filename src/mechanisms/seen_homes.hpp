@@ -1,0 +1,51 @@
+// Where the granules of an area were when the kernel was last asked, so that those already sent home are not
+// asked about again at each move.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace homing {
+
+class SeenHomes {
+  public:
+    /// What was seen is believed for so many rounds: others may move pages, too.
+    static constexpr std::uint32_t believed_rounds = 32;
+
+    /// A new round (a counter that never falls), in an area of so many granules. `placements`: how often the
+    /// program had pages placed otherwise so far (Engine::placements).
+    void begin_round(std::uint32_t round, std::uint32_t placements, std::uint64_t granules) {
+        if (!chunks_.empty() && round - since_ < believed_rounds && placements == placements_) return;
+        forget();
+        since_ = round;
+        placements_ = placements;
+        chunks_.resize((granules + chunk - 1) / chunk);
+    }
+
+    void saw(std::uint64_t granule, int position) {
+        if (position < 0 || position >= 255 || granule / chunk >= chunks_.size()) return;
+        std::unique_ptr<Chunk>& part = chunks_[granule / chunk];
+        if (!part) part = std::make_unique<Chunk>();
+        (*part)[granule % chunk] = static_cast<std::uint8_t>(position + 1);
+    }
+
+    /// Position of the node, or -1: not known.
+    int home(std::uint64_t granule) const noexcept {
+        if (granule / chunk >= chunks_.size() || !chunks_[granule / chunk]) return -1;
+        return (*chunks_[granule / chunk])[granule % chunk] - 1;
+    }
+
+    /// Pages were moved by somebody else.
+    void forget() noexcept { chunks_.clear(); }
+
+  private:
+    static constexpr std::uint64_t chunk = 4096;
+    using Chunk = std::array<std::uint8_t, chunk>; ///< position + 1, 0: not known
+    std::vector<std::unique_ptr<Chunk>> chunks_;
+    std::uint32_t since_ = 0;
+    std::uint32_t placements_ = 0;
+};
+
+} // namespace homing
