@@ -3,7 +3,7 @@
 //
 // Rules here: no allocation, no lock, no printing. Three hard cases, solved where they stand:
 //  - dlsym may allocate while we look up the real allocator: homing's own memory answers (own_memory.hpp);
-//  - what the C library allocates for homing is not the program's, and lies apart from it: ours();
+//  - what the C library allocates for homing is not the program's: is_inside(), and at the start ours();
 //  - free() sees every pointer: only blocks whose usable size reaches the threshold are looked up in the
 //  table.
 #include "doors/heap.hpp"
@@ -65,8 +65,8 @@ bool ready() noexcept {
     return true;
 }
 
-/// Is this block for homing itself?
-bool ours() noexcept { return (own_memory && is_inside()) || !ready(); }
+/// Does homing's own memory answer?
+bool ours() noexcept { return Entering::now || !ready(); }
 
 struct Frames {
     Address* out;

@@ -1,8 +1,10 @@
 // Memory for homing's own code, apart from the program's heap (base/arena.hpp says why).
 //
 // Three ways lead here: what our code and the C++ library in it ask of malloc (the linker sends it, --wrap in
-// CMakeLists.txt), what the C library allocates while a thread is inside homing, and what dlsym allocates
-// while the program's allocator is being looked up (both in heap.cpp).
+// CMakeLists.txt); what the C library allocates for us while the preloaded library is set up, before the
+// program has allocated anything; and what dlsym allocates while the program's allocator is being looked up
+// (both in heap.cpp). What the C library allocates for us later stays the program's allocator's: a library
+// that was loaded with RTLD_DEEPBIND (oneTBB loads hwloc so) frees what strdup() gave it past our free().
 #pragma once
 
 #include <cstddef>
@@ -18,13 +20,21 @@ void own_free(void* block) noexcept;
 /// As realloc(), of a block that is_own(), or of null.
 void* own_reallocate(void* block, std::size_t bytes) noexcept;
 
-/// Does what the C library allocates for homing come from here? Not in sanitized builds: their allocator
-/// wants to see everything.
+/// This thread sets the library up: what the C library allocates comes from here. Not in sanitized builds,
+/// whose allocator wants to see everything.
+class Entering {
+  public:
 #ifdef HOMING_OWN_MEMORY
-inline constexpr bool own_memory = true;
+    Entering() noexcept { now = true; }
+    ~Entering() { now = false; }
 #else
-inline constexpr bool own_memory = false;
+    Entering() noexcept {}
+    ~Entering() {}
 #endif
+    Entering(const Entering&) = delete;
+    Entering& operator=(const Entering&) = delete;
+    static inline constinit thread_local bool now = false;
+};
 
 /// From here on forked children find homing's memory whole. To be called before other fork handlers are
 /// registered: theirs may allocate.

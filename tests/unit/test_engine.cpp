@@ -224,15 +224,20 @@ TEST_F(EngineTest, FollowsOwnersThatChange) {
     EXPECT_GE(program.right(reversed), program.pages() * 95 / 100);
 }
 
+/// Blocks that begin `shift` pages later, which may change.
+Program::Owner shifted_blocks(std::size_t pages, const std::size_t& shift) {
+    return [pages, &shift](std::size_t page) {
+        return static_cast<int>((page + pages - shift) % pages * nodes / pages);
+    };
+}
+
 TEST_F(EngineTest, FollowsBordersThatDrift) {
     Program program(8192);
     program.simulated.touch_all(program.range, 0);
     ASSERT_TRUE(program.start());
     const std::size_t pages = program.pages();
     std::size_t shift = 0;
-    const auto drifting = [&](std::size_t page) {
-        return static_cast<int>((page + pages - shift) % pages * nodes / pages);
-    };
+    const Program::Owner drifting = shifted_blocks(pages, shift);
     double at_home = 0;
     constexpr int iterations = 400;
     constexpr int settling = 100;
@@ -252,9 +257,7 @@ TEST_F(EngineTest, PagesThatWereSentHomeAreNotAskedAboutAtEveryMove) {
     ASSERT_TRUE(program.start());
     const std::size_t pages = program.pages();
     std::size_t shift = 0;
-    const auto drifting = [&](std::size_t page) {
-        return static_cast<int>((page + pages - shift) % pages * nodes / pages);
-    };
+    const Program::Owner drifting = shifted_blocks(pages, shift);
     const auto drift = [&](int iterations) {
         for (int i = 0; i < iterations; ++i) {
             program.iterate(1, drifting);
