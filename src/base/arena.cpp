@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <sys/mman.h>
 
 namespace homing {
 namespace {
@@ -17,6 +16,8 @@ constexpr std::size_t large_piece = std::size_t{1} << 20;
 constexpr std::size_t largest_request = std::size_t{1} << 46;
 
 } // namespace
+
+constinit Arena own_arena;
 
 // Up to 128 bytes in steps of 16, then four steps to a doubling.
 std::size_t Arena::class_of(std::size_t bytes) noexcept {
@@ -40,8 +41,8 @@ Arena::Header* Arena::cut(std::size_t kind) noexcept {
     std::size_t count = segment_count_.load(std::memory_order_relaxed);
     if (count == 0 || segments_[count - 1].end - cursor_ < bytes) {
         if (count == most_segments) return nullptr;
-        const std::size_t size = std::max(std::clamp(total_, first_segment, largest_growth),
-                                          (bytes + first_segment - 1) / first_segment * first_segment);
+        const std::size_t size =
+            std::max(std::clamp(total_, first_segment, largest_growth), align_up(bytes, first_segment));
         void* memory = raw::map_memory(size);
         if (!memory) return nullptr;
         cursor_ = reinterpret_cast<std::uintptr_t>(memory);
@@ -70,7 +71,7 @@ void* Arena::allocate(std::size_t bytes, std::size_t alignment) noexcept {
     }
     if (!piece) return nullptr;
     const auto first = reinterpret_cast<std::uintptr_t>(piece + 1);
-    const std::uintptr_t begin = slack == 0 ? first : (first + alignment - 1) & ~(alignment - 1);
+    const std::uintptr_t begin = slack == 0 ? first : align_up(first, alignment);
     auto* header = reinterpret_cast<Header*>(begin) - 1;
     header->next = nullptr;
     header->kind = static_cast<std::uint32_t>(kind);
@@ -86,7 +87,7 @@ void Arena::free(void* block) noexcept {
         const auto begin = reinterpret_cast<std::uintptr_t>(piece + 1);
         const Address first = align_up(begin, page_bytes());
         const Address end = align_down(reinterpret_cast<std::uintptr_t>(piece) + bytes, page_bytes());
-        raw::call(SYS_madvise, first, end - first, MADV_DONTNEED);
+        raw::discard(first, end - first);
     }
     const std::lock_guard guard(mutex_);
     piece->next = free_[kind];

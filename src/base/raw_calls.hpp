@@ -80,6 +80,11 @@ inline void unmap(void* address, std::size_t bytes) noexcept {
     if (address) call(SYS_munmap, address, bytes);
 }
 
+/// The pages' memory goes back to the kernel; they read as zeros.
+inline void discard(std::uintptr_t begin, std::size_t bytes) noexcept {
+    call(SYS_madvise, begin, bytes, MADV_DONTNEED);
+}
+
 /// A descriptor above 2 (a program may have closed its standard ones and must not find us there), or -errno.
 inline int open(const char* path, int flags, unsigned mode = 0600) noexcept {
     const int first = static_cast<int>(call(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode));
