@@ -1,5 +1,5 @@
-// Is this thread inside homing's own code? Allocator hooks leave homing's own blocks alone, and a region that
-// homing itself would cause is not the program's.
+// Is this thread inside homing's own code? What libraries allocate for it there is homing's (doors/heap.cpp),
+// and a region that homing itself would cause is not the program's.
 #pragma once
 
 namespace homing {
@@ -15,5 +15,20 @@ class Inside {
 };
 
 inline bool is_inside() noexcept { return inside_depth != 0; }
+
+inline constinit thread_local bool is_borrowing = false;
+
+/// While it lives, what libraries allocate for this thread is the program's allocator's, inside or not: for a
+/// library that does not free through ours.
+class Borrowing {
+  public:
+    explicit Borrowing(bool needed) noexcept : before_(is_borrowing) { is_borrowing = before_ || needed; }
+    ~Borrowing() { is_borrowing = before_; }
+    Borrowing(const Borrowing&) = delete;
+    Borrowing& operator=(const Borrowing&) = delete;
+
+  private:
+    bool before_;
+};
 
 } // namespace homing

@@ -3,7 +3,7 @@
 //
 // Rules here: no allocation, no lock, no printing. Three hard cases, solved where they stand:
 //  - dlsym may allocate while we look up the real allocator: homing's own memory answers (own_memory.hpp);
-//  - what the C library allocates for homing is not the program's: is_inside(), and at the start ours();
+//  - what the C library allocates for homing is not the program's, and lies apart from it: ours();
 //  - free() sees every pointer: only blocks whose usable size reaches the threshold are looked up in the
 //  table.
 #include "doors/heap.hpp"
@@ -17,7 +17,6 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdint>
-#include <cstring>
 #include <malloc.h>
 #include <sys/mman.h>
 #include <unwind.h>
@@ -66,7 +65,7 @@ bool ready() noexcept {
 }
 
 /// Does homing's own memory answer?
-bool ours() noexcept { return Entering::now || !ready(); }
+bool ours() noexcept { return (own_memory && is_inside() && !is_borrowing) || !ready(); }
 
 struct Frames {
     Address* out;
@@ -151,11 +150,9 @@ extern "C" {
 HOMING_EXPORT void* malloc(std::size_t bytes) { return allocate(bytes); }
 
 HOMING_EXPORT void* calloc(std::size_t count, std::size_t bytes) {
-    std::size_t all = 0;
-    if (__builtin_expect(ours(), 0) && !__builtin_mul_overflow(count, bytes, &all)) {
-        void* block = own_allocate(all);
-        if (block) return std::memset(block, 0, all);
-        if (looking_up) return nullptr;
+    if (__builtin_expect(ours(), 0)) {
+        void* block = own_zeroed(count, bytes);
+        if (block || looking_up) return block;
     }
     void* block = real_calloc(count, bytes);
     return block ? noted(block, count * bytes) : nullptr;

@@ -2,38 +2,39 @@
 
 #include "base/arena.hpp"
 
-#include <cerrno>
 #include <cstring>
 #include <pthread.h>
 
 namespace homing::doors {
-namespace {
-
-constinit Arena arena;
-
-} // namespace
 
 void* own_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    return arena.allocate(bytes, alignment);
+    return own_arena.allocate(bytes, alignment);
 }
 
-bool is_own(const void* block) noexcept { return arena.owns(block); }
+void* own_zeroed(std::size_t count, std::size_t bytes) noexcept {
+    std::size_t all = 0;
+    if (__builtin_mul_overflow(count, bytes, &all)) return nullptr;
+    void* block = own_allocate(all);
+    return block ? std::memset(block, 0, all) : nullptr;
+}
 
-void own_free(void* block) noexcept { arena.free(block); }
+bool is_own(const void* block) noexcept { return own_arena.owns(block); }
+
+void own_free(void* block) noexcept { own_arena.free(block); }
 
 void* own_reallocate(void* block, std::size_t bytes) noexcept {
-    if (!block) return arena.allocate(bytes);
+    if (!block) return own_arena.allocate(bytes);
     const std::size_t room = Arena::usable_size(block);
     if (bytes <= room) return block;
-    void* fresh = arena.allocate(bytes);
+    void* fresh = own_arena.allocate(bytes);
     if (!fresh) return nullptr;
     std::memcpy(fresh, block, room);
-    arena.free(block);
+    own_arena.free(block);
     return fresh;
 }
 
 void keep_own_memory_whole() noexcept {
-    ::pthread_atfork([] { arena.lock(); }, [] { arena.unlock(); }, [] { arena.unlock(); });
+    ::pthread_atfork([] { own_arena.lock(); }, [] { own_arena.unlock(); }, [] { own_arena.unlock(); });
 }
 
 } // namespace homing::doors
@@ -65,13 +66,8 @@ void __wrap_free(void* block) {
 }
 
 void* __wrap_calloc(std::size_t count, std::size_t bytes) {
-    std::size_t all = 0;
-    if (__builtin_mul_overflow(count, bytes, &all)) {
-        errno = ENOMEM;
-        return nullptr;
-    }
-    void* block = own_allocate(all);
-    return block ? std::memset(block, 0, all) : __real_calloc(count, bytes);
+    void* block = own_zeroed(count, bytes);
+    return block ? block : __real_calloc(count, bytes); // which also sets errno
 }
 
 void* __wrap_realloc(void* block, std::size_t bytes) {

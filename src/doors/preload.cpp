@@ -59,7 +59,6 @@ void step_aside() noexcept {
 __attribute__((constructor)) void enter() noexcept {
     const int saved = errno;
     const Inside inside;
-    const Entering entering;
     keep_own_memory_whole();
     if (homing_prepare_simulation) homing_prepare_simulation();
     if (!wanted_here()) {

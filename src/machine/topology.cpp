@@ -2,6 +2,8 @@
 // without it; its types and prototypes come from its header.
 #include "machine/machine.hpp"
 
+#include "base/arena.hpp"
+#include "base/inside.hpp"
 #include "base/raw_calls.hpp"
 
 #include <algorithm>
@@ -33,6 +35,8 @@ namespace {
     FUNCTION(get_type_depth)                                                                                 \
     FUNCTION(get_nbobjs_by_depth)                                                                            \
     FUNCTION(get_obj_by_depth)                                                                               \
+    FUNCTION(bitmap_alloc)                                                                                   \
+    FUNCTION(bitmap_free)                                                                                    \
     FUNCTION(bitmap_isset)                                                                                   \
     FUNCTION(distances_get)                                                                                  \
     FUNCTION(distances_release)
@@ -42,6 +46,10 @@ struct Hwloc {
     HOMING_HWLOC_FUNCTIONS(HOMING_HWLOC_POINTER)
 #undef HOMING_HWLOC_POINTER
     std::string problem; ///< why it cannot be used; empty: it can
+    /// Its malloc() and free() are not the ones that homing stands before: somebody else opened it earlier,
+    /// with RTLD_DEEPBIND (oneTBB does). What the C library allocates for it, as in strdup(), must not be
+    /// homing's then.
+    bool frees_past_us = false;
 };
 
 const Hwloc& hwloc() {
@@ -60,6 +68,11 @@ const Hwloc& hwloc() {
         if (library.problem.empty() && library.get_api_version() >> 16 != HWLOC_API_VERSION >> 16) {
             library.problem =
                 "libhwloc.so.15 is of another major version than the one that homing was built for";
+        }
+        if (library.problem.empty()) {
+            hwloc_bitmap_t probe = library.bitmap_alloc();
+            library.frees_past_us = !own_arena.owns(probe);
+            library.bitmap_free(probe);
         }
         return library;
     }());
@@ -91,10 +104,10 @@ class WithoutPlugins {
 
 enum class Origin { this_machine, synthetic, xml_file };
 
-/// A loaded topology without devices.
+/// A loaded topology without devices. Of one thread, and for a scope.
 class Topology {
   public:
-    Topology(Origin origin, const std::string& description) {
+    Topology(Origin origin, const std::string& description) : borrowing_(hwloc().frees_past_us) {
         problem_ = hwloc().problem;
         if (!problem_.empty()) return;
         const Hwloc& lib = hwloc();
@@ -193,6 +206,7 @@ class Topology {
     // Last level first.
     static constexpr hwloc_obj_type_t caches[] = {HWLOC_OBJ_L5CACHE, HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L3CACHE,
                                                   HWLOC_OBJ_L2CACHE};
+    Borrowing borrowing_; // until the topology has been destroyed
     hwloc_topology_t topology_ = nullptr;
     std::string problem_;
 };

@@ -41,6 +41,7 @@ def _modes(program: str, modes: str, **common: object) -> list[Case]:
 
 CASES: list[Case] = [
     Case("heap"),
+    Case("deepbind"),
     Case(
         "regions",
         variants=(

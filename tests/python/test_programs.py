@@ -211,6 +211,20 @@ def test_survives_in_every_way(selected: tuple[Case, str, str], scratch: Path, t
     compare(selected, scratch, tmp_path)
 
 
+@pytest.mark.parametrize("variant", ["gcc", "clang"])
+def test_little_lies_on_the_heap_behind_the_first_region(variant: str, tmp_path: Path) -> None:
+    """What homing and the libraries that it opens allocate when it starts is not the program's heap's."""
+    program = build("heap", variant)
+    # An environment of the same size: clang's runtime puts a copy of it onto the heap.
+    where = [
+        run([program, "behind"], {**MECHANISMS["auto"], variable: str(LIBRARY)}, tmp_path)[0]
+        for variable in ("LD_PRELOAX", "LD_PRELOAD")
+    ]
+    assert [outcome.status for outcome in where] == [0, 0]
+    without, with_homing = (int(outcome.stdout) for outcome in where)
+    assert abs(with_homing - without) < 512
+
+
 def test_every_source_is_run() -> None:
     """No program is forgotten: each source belongs to a case, or to the doors' tests."""
     run_elsewhere = {
