@@ -48,6 +48,9 @@ Arena::Header* Arena::cut(std::size_t kind) noexcept {
         cursor_ = reinterpret_cast<std::uintptr_t>(memory);
         segments_[count] = {cursor_, cursor_ + size};
         total_ += size;
+        lowest_.store(std::min(lowest_.load(std::memory_order_relaxed), cursor_), std::memory_order_relaxed);
+        highest_.store(std::max(highest_.load(std::memory_order_relaxed), cursor_ + size),
+                       std::memory_order_relaxed);
         segment_count_.store(++count, std::memory_order_release);
     }
     auto* piece = reinterpret_cast<Header*>(cursor_);
@@ -99,8 +102,7 @@ std::size_t Arena::usable_size(const void* block) noexcept {
     return class_bytes(header->kind) - sizeof(Header) - header->back;
 }
 
-bool Arena::owns(const void* block) const noexcept {
-    const auto at = reinterpret_cast<std::uintptr_t>(block);
+bool Arena::in_segments(std::uintptr_t at) const noexcept {
     const std::size_t count = segment_count_.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < count; ++i)
         if (at >= segments_[i].begin && at < segments_[i].end) return true;

@@ -29,8 +29,12 @@ class Arena {
     void free(void* block) noexcept;
     /// How many bytes the block of ours may hold.
     static std::size_t usable_size(const void* block) noexcept;
-    /// Is the block ours? Any pointer may be asked about.
-    bool owns(const void* block) const noexcept;
+    /// Is the block ours? Any pointer may be asked about; every free() of the program asks.
+    bool owns(const void* block) const noexcept {
+        const auto at = reinterpret_cast<std::uintptr_t>(block);
+        return at >= lowest_.load(std::memory_order_relaxed) &&
+               at < highest_.load(std::memory_order_relaxed) && in_segments(at);
+    }
 
     /// A thread that forks holds the arena, so that it is whole in the child.
     void lock() noexcept { mutex_.lock(); }
@@ -54,6 +58,7 @@ class Arena {
         std::uintptr_t end = 0;
     };
 
+    bool in_segments(std::uintptr_t at) const noexcept;
     static std::size_t class_of(std::size_t bytes) noexcept;
     static std::size_t class_bytes(std::size_t kind) noexcept;
     static Header* header_of(const void* block) noexcept;
@@ -64,8 +69,10 @@ class Arena {
     std::array<Header*, classes> free_{};
     std::array<Segment, most_segments> segments_{};
     std::atomic<std::size_t> segment_count_{0};
-    std::uintptr_t cursor_ = 0; ///< in the newest segment
-    std::size_t total_ = 0;     ///< bytes of all segments
+    std::atomic<std::uintptr_t> lowest_{~std::uintptr_t{0}}; ///< all segments lie from here
+    std::atomic<std::uintptr_t> highest_{0};                 ///< to here, and other memory between them
+    std::uintptr_t cursor_ = 0;                              ///< in the newest segment
+    std::size_t total_ = 0;                                  ///< bytes of all segments
 };
 
 /// The one that homing's own blocks come from (doors/own_memory.hpp).

@@ -10,7 +10,7 @@
 namespace homing::doors {
 
 /// The next definition of a function that we interpose, looked up at its first use. dlsym may call us back
-/// (calloc); heap.cpp answers such calls from a small reserve.
+/// (calloc); homing's own memory answers such calls.
 template <class Function> class Real {
   public:
     constexpr explicit Real(const char* name) noexcept : name_(name) {}

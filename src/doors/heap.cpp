@@ -4,8 +4,8 @@
 // Rules here: no allocation, no lock, no printing. Three hard cases, solved where they stand:
 //  - dlsym may allocate while we look up the real allocator: homing's own memory answers (own_memory.hpp);
 //  - what the C library allocates for homing is not the program's, and lies apart from it: ours();
-//  - free() sees every pointer: only blocks whose usable size reaches the threshold are looked up in the
-//  table.
+//  - free() sees every pointer: only blocks that lie among those that were noted, and whose usable size
+//  reaches the threshold, are looked up in the table.
 #include "doors/heap.hpp"
 #include "areas/areas.hpp"
 #include "base/inside.hpp"
@@ -54,18 +54,34 @@ void look_up_all() noexcept {
     real_malloc.get();
 }
 
+constinit std::atomic<bool> looked_up{false};
+
 /// Look the real allocator up once. False: we are inside that look-up; homing's own memory must answer.
-bool ready() noexcept {
-    static constinit std::atomic<bool> done{false};
-    if (__builtin_expect(done.load(std::memory_order_relaxed), 1)) return true;
+__attribute__((always_inline)) inline bool ready() noexcept {
+    if (__builtin_expect(looked_up.load(std::memory_order_relaxed), 1)) return true;
     if (looking_up) return false;
     look_up_all();
-    done.store(true, std::memory_order_relaxed);
+    looked_up.store(true, std::memory_order_relaxed);
     return true;
 }
 
 /// Does homing's own memory answer?
-bool ours() noexcept { return (own_memory && is_inside() && !is_borrowing) || !ready(); }
+__attribute__((always_inline)) inline bool ours() noexcept {
+    return (own_memory && is_inside() && !is_borrowing) || !ready();
+}
+
+/// All blocks that were ever noted begin from here to here, and others between them.
+constinit std::atomic<Address> first_noted{~Address{0}};
+constinit std::atomic<Address> last_noted{0};
+
+void widen_noted(Address begin) noexcept {
+    for (Address first = first_noted.load(std::memory_order_relaxed);
+         begin < first && !first_noted.compare_exchange_weak(first, begin, std::memory_order_relaxed);) {
+    }
+    for (Address last = last_noted.load(std::memory_order_relaxed);
+         begin > last && !last_noted.compare_exchange_weak(last, begin, std::memory_order_relaxed);) {
+    }
+}
 
 struct Frames {
     Address* out;
@@ -91,6 +107,7 @@ __attribute__((noinline)) void note(void* block, std::size_t bytes) noexcept {
     const int saved = errno;
     _Unwind_Backtrace(collect, &frames);
     const Address begin = reinterpret_cast<Address>(block);
+    widen_noted(begin);
     area_registry().note({begin, begin + bytes}, AreaKind::heap_block, origin, frames.count, nullptr);
     errno = saved;
 }
@@ -120,8 +137,11 @@ void end_simulated(void* block) noexcept {
 
 bool large(std::size_t bytes) noexcept { return bytes >= heap_threshold.load(std::memory_order_relaxed); }
 
-bool maybe_known(void* block) noexcept {
-    return block && area_registry().live() != 0 && real_usable_size.get() && large(real_usable_size(block));
+__attribute__((always_inline)) inline bool maybe_known(void* block) noexcept {
+    const Address begin = reinterpret_cast<Address>(block);
+    return begin >= first_noted.load(std::memory_order_relaxed) &&
+           begin <= last_noted.load(std::memory_order_relaxed) && area_registry().live() != 0 &&
+           real_usable_size.get() && large(real_usable_size(block));
 }
 
 __attribute__((always_inline)) inline void* noted(void* block, std::size_t bytes) noexcept {

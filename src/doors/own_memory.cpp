@@ -1,7 +1,5 @@
 #include "doors/own_memory.hpp"
 
-#include "base/arena.hpp"
-
 #include <cstring>
 #include <pthread.h>
 
@@ -17,8 +15,6 @@ void* own_zeroed(std::size_t count, std::size_t bytes) noexcept {
     void* block = own_allocate(all);
     return block ? std::memset(block, 0, all) : nullptr;
 }
-
-bool is_own(const void* block) noexcept { return own_arena.owns(block); }
 
 void own_free(void* block) noexcept { own_arena.free(block); }
 

@@ -5,6 +5,8 @@
 // has the exception); and what dlsym allocates while the program's allocator is being looked up (heap.cpp).
 #pragma once
 
+#include "base/arena.hpp"
+
 #include <cstddef>
 
 namespace homing::doors {
@@ -14,7 +16,7 @@ void* own_allocate(std::size_t bytes, std::size_t alignment = 16) noexcept;
 /// Of zeros; null also where the product is too large.
 void* own_zeroed(std::size_t count, std::size_t bytes) noexcept;
 /// Any pointer may be asked about.
-bool is_own(const void* block) noexcept;
+inline bool is_own(const void* block) noexcept { return own_arena.owns(block); }
 /// Of a block that is_own().
 void own_free(void* block) noexcept;
 /// As realloc(), of a block that is_own(), or of null.
