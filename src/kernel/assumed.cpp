@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <fcntl.h>
-#include <iterator>
+#include <limits>
 #include <linux/mempolicy.h>
 #include <new>
 #include <sched.h>
@@ -68,40 +68,68 @@ class Placement {
     std::atomic<std::uint8_t>* nodes_ = nullptr;
 };
 
-/// Which pages there are, read from the page tables: a sixth of the time that a query takes. What a simulated
-/// move costs is no cost of homing's.
+/// Which pages there are. Of long runs the page tables tell, in a sixth of the time that a query takes: a
+/// simulated move is such a run, and what it costs, its queries before and after included, is no cost of
+/// homing's.
 class Present {
   public:
-    Present() noexcept : descriptor_(raw::open("/proc/self/pagemap", O_RDONLY)) {}
-    ~Present() {
-        if (descriptor_ >= 0) raw::close(descriptor_);
-    }
+    explicit Present(Kernel& real) noexcept : real_(real) {}
+    ~Present() { raw::close(descriptor_); }
     Present(const Present&) = delete;
     Present& operator=(const Present&) = delete;
 
-    /// How many of the first pages, which follow one another in memory, are there and have no other user (who
-    /// would make them hard to move, as the zero page is).
-    std::size_t first_of(std::span<void* const> pages) noexcept {
-        if (descriptor_ < 0) return 0;
+    /// For each page 0 or more, or a negative errno; the errno where nothing could be learnt.
+    int look(std::span<void* const> pages, std::span<int> status) noexcept {
+        for (std::size_t i = 0; i < pages.size();) {
+            const std::size_t run = run_of(pages.subspan(i));
+            const std::size_t there = run < long_run ? 0 : first_of(pages.subspan(i, run));
+            std::fill_n(status.data() + i, there, 0);
+            i += there;
+            if (there) continue;
+            std::size_t end = std::min(pages.size(), i + std::min(run, long_run));
+            while (end < pages.size() && run_of(pages.subspan(end)) < long_run)
+                ++end;
+            if (const int error = real_.query(pages.subspan(i, end - i), status.subspan(i, end - i)))
+                return error;
+            i = end;
+        }
+        return 0;
+    }
+
+  private:
+    static constexpr std::size_t long_run = 16;
+    static constexpr std::size_t longest_run = 128; ///< that is looked at in one go
+
+    /// How many of the first pages follow one another in memory.
+    static std::size_t run_of(std::span<void* const> pages) noexcept {
         const auto begin = reinterpret_cast<Address>(pages[0]);
-        std::uint64_t entries[128];
-        const std::size_t most = std::min(pages.size(), std::size(entries));
+        const std::size_t most = std::min(pages.size(), longest_run);
         std::size_t count = 1;
         while (count < most && reinterpret_cast<Address>(pages[count]) == begin + count * page_bytes())
             ++count;
-        const long wanted = static_cast<long>(count * sizeof *entries);
-        if (raw::read_at(descriptor_, entries, count * sizeof *entries,
-                         begin / page_bytes() * sizeof *entries) != wanted)
+        return count;
+    }
+
+    /// How many of the first pages of a run are there and have no other user (who would make them hard to
+    /// move, as the zero page is).
+    std::size_t first_of(std::span<void* const> run) noexcept {
+        if (descriptor_ == not_opened) descriptor_ = raw::open("/proc/self/pagemap", O_RDONLY);
+        if (descriptor_ < 0) return 0;
+        const std::uint64_t first = reinterpret_cast<Address>(run[0]) / page_bytes();
+        std::uint64_t entries[longest_run];
+        const std::size_t bytes = run.size() * sizeof *entries;
+        if (raw::read_at(descriptor_, entries, bytes, first * sizeof *entries) != static_cast<long>(bytes))
             return 0;
         constexpr std::uint64_t there = std::uint64_t{1} << 63 | std::uint64_t{1} << 56;
         return static_cast<std::size_t>(
-            std::find_if(entries, entries + count,
+            std::find_if(entries, entries + run.size(),
                          [](std::uint64_t entry) { return (entry & there) != there; }) -
             entries);
     }
 
-  private:
-    int descriptor_;
+    static constexpr int not_opened = std::numeric_limits<int>::min();
+    Kernel& real_;
+    int descriptor_ = not_opened; ///< or -errno
 };
 
 class AssumedKernel final : public Kernel {
@@ -119,8 +147,8 @@ class AssumedKernel final : public Kernel {
     }
 
     int query(std::span<void* const> pages, std::span<int> nodes) noexcept override {
-        const int error = real_.query(pages, nodes);
-        if (error || !has_table_) return error;
+        if (!has_table_) return real_.query(pages, nodes);
+        if (const int error = Present(real_).look(pages, nodes)) return error;
         for (std::size_t i = 0; i < pages.size(); ++i) {
             if (nodes[i] >= 0) nodes[i] = placement_.node(reinterpret_cast<Address>(pages[i]));
         }
@@ -133,17 +161,7 @@ class AssumedKernel final : public Kernel {
         for (const int target : targets) {
             if (target < 0 || target >= nodes_) return ENODEV;
         }
-        Present present;
-        for (std::size_t i = 0; i < pages.size();) {
-            if (const std::size_t there = present.first_of(pages.subspan(i))) {
-                std::fill_n(status.data() + i, there, 0);
-                i += there;
-                continue;
-            }
-            const std::size_t some = std::min<std::size_t>(pages.size() - i, 16);
-            if (const int error = real_.query(pages.subspan(i, some), status.subspan(i, some))) return error;
-            i += some;
-        }
+        if (const int error = Present(real_).look(pages, status)) return error;
         for (std::size_t i = 0; i < pages.size(); ++i) {
             if (status[i] < 0) continue;
             const bool moved = placement_.move(reinterpret_cast<Address>(pages[i]), targets[i]);
