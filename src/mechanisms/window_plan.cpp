@@ -6,8 +6,9 @@
 namespace homing {
 namespace {
 
-/// What observation may take before the share of the run time counts, in references and in seconds: enough to
-/// place a few arrays, and less than 1 % of half a second where a fault takes 15 microseconds.
+/// What observation may take before the share of the run time counts, in references (as dear as they are
+/// where a single thread runs) and in seconds: enough to place a few arrays, and less than 1 % of half a
+/// second where a reference takes 15 microseconds.
 constexpr double first_references = 300;
 constexpr double most_allowance = 0.25;
 /// A region may be slowed by at most this share while the allowance lasts, and later.
@@ -92,7 +93,7 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
     chosen_.clear();
     ranges_.clear();
     if (entries_.empty()) return ranges_;
-    const double allowance = std::min(first_references * each(), most_allowance);
+    const double allowance = std::min(first_references * first_cost_, most_allowance);
     const double left = allowance + share_ * (drifts_ ? drifting_share : 1) * elapsed - spent_;
     if (left < each() * static_cast<double>(smallest_window)) return ranges_;
     const bool eager = spent_ < allowance;
@@ -139,6 +140,8 @@ const std::vector<Range>& WindowPlan::collect() {
 
 void WindowPlan::calibrate(double seconds) noexcept {
     arm_cost_ = std::clamp(seconds, least_arm_cost, most_arm_cost);
+    fault_cost_ = fault_in_arms * arm_cost_;
+    first_cost_ = arm_cost_ + fault_cost_;
 }
 
 void WindowPlan::armed(double seconds) noexcept {
@@ -190,8 +193,8 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
         covered.need = need;
     }
     armed_ += chosen_.size();
-    spent_ += arm_cost_ *
-              (static_cast<double>(chosen_.size()) + fault_in_arms * static_cast<double>(references.size()));
+    spent_ += arm_cost_ * static_cast<double>(chosen_.size()) +
+              fault_cost_ * static_cast<double>(references.size());
     chosen_.clear();
 }
 

@@ -14,7 +14,9 @@
 
 namespace homing {
 
-/// What arming a granule costs until it was measured here, and a fault (with its unprotecting) in arms.
+/// What arming a granule costs until it was measured here, and a fault (with its unprotecting) in arms of a
+/// single thread: giving access back needs no word to other processors, which is what makes arming dear in a
+/// team.
 inline constexpr double usual_arm_cost = 5e-6;
 inline constexpr double fault_in_arms = 2;
 
@@ -39,7 +41,7 @@ class WindowPlan {
         std::erase_if(chosen_, [&](const Entry& entry) { return !keep(entry.granule); });
         return collect();
     }
-    /// Arming one granule takes so long on this machine: before the first window.
+    /// Arming one granule takes so long on this machine where one thread runs: before the first window.
     void calibrate(double seconds) noexcept;
     /// Arming all of the chosen granules took so long.
     void armed(double seconds) noexcept;
@@ -101,10 +103,12 @@ class WindowPlan {
     std::uint32_t scale_of(double seconds) const;
     std::uint64_t random() noexcept;
     const std::vector<Range>& collect();
-    double each() const noexcept { return arm_cost_ * (1 + fault_in_arms); }
+    double each() const noexcept { return arm_cost_ + fault_cost_; }
 
     double share_;
     double arm_cost_ = usual_arm_cost;
+    double fault_cost_ = fault_in_arms * usual_arm_cost;
+    double first_cost_ = (1 + fault_in_arms) * usual_arm_cost; ///< of a reference, where one thread runs
     std::uint64_t random_;
     double spent_ = 0;
     std::size_t cursor_ = 0;

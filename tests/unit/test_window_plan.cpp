@@ -97,6 +97,33 @@ TEST_F(WindowPlanTest, DearMachinesArmLess) {
     EXPECT_GT(armed(2e-6), 4 * armed(50e-6));
 }
 
+/// What a single thread's calibration did not show: word to other processors with each arming.
+TEST_F(WindowPlanTest, ArmingThatIsDearInATeamIsPaidFromTheSameAllowance) {
+    constexpr double alone = 5e-6;
+    constexpr double in_team = 40e-6;
+    WindowPlan plan(0, 7); // the allowance only
+    plan.calibrate(alone);
+    want_all(plan);
+    std::size_t armed = 0;
+    for (int i = 0; i < 1000; ++i) {
+        const std::vector<Range> chosen = plan.choose({1}, 0.01, 1);
+        if (chosen.empty()) break;
+        plan.armed(in_team * static_cast<double>(chosen.size()));
+        std::vector<Reference> references;
+        for (const Range& granule : chosen)
+            references.push_back({granule.begin, 0, false, 1});
+        const double before = plan.spent();
+        plan.observed(*watch_, {1}, references, 0.01);
+        armed += chosen.size();
+        EXPECT_LE(plan.spent() - before, (in_team + 2 * alone) * static_cast<double>(chosen.size()) * 1.001);
+    }
+    const double allowance = 300 * 3 * alone;
+    EXPECT_LE(plan.spent(), allowance + 4 * in_team);
+    EXPECT_GE(plan.spent(), 0.5 * allowance);
+    EXPECT_GE(armed, 80u);
+    EXPECT_LE(armed, 200u) << "300 references would cost several times the allowance";
+}
+
 TEST_F(WindowPlanTest, ARegionIsAskedForWhatItUses) {
     WindowPlan plan(1, 7); // no limit
     want_all(plan);
