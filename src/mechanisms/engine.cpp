@@ -277,8 +277,8 @@ void Engine::next_iteration() {
     if (called_touch_) {
         pages_placed();
         called_touch_->iteration_begins(*this);
+        if (!called_touch_->needs_windows()) called_touch_.reset(); // its iteration is over
     }
-    if (called_touch_ && !called_touch_->needs_windows()) called_touch_.reset(); // its iteration is over
 }
 
 void Engine::enter(std::uint32_t region) {

@@ -169,8 +169,6 @@ void Freezer::wanted(PageRange pages, Node node, std::uint32_t round) {
     join_around(pages.first, pages.end);
 }
 
-void Freezer::thaw_all() { entries_.clear(); }
-
 void Freezer::forget(PageRange pages) {
     if (pages.first >= pages.end) return;
     make_room();

@@ -36,8 +36,6 @@ class Freezer {
     // or with another node, starts the count again.
     void wanted(PageRange pages, Node node, std::uint32_t round);
 
-    // Owners changed for good (a new phase, a broken period): all history goes.
-    void thaw_all();
     // History of pages that no longer exist, or were placed anew.
     void forget(PageRange pages);
 

@@ -224,44 +224,44 @@ TEST_F(EngineTest, FollowsOwnersThatChange) {
     EXPECT_GE(program.right(reversed), program.pages() * 95 / 100);
 }
 
-/// Blocks that begin `shift` pages later, which may change.
-Program::Owner shifted_blocks(std::size_t pages, const std::size_t& shift) {
-    return [pages, &shift](std::size_t page) {
-        return static_cast<int>((page + pages - shift) % pages * nodes / pages);
-    };
-}
+/// Blocks that begin some pages later in every iteration, in an array that one thread initialised.
+class DriftingProgram : public Program {
+  public:
+    explicit DriftingProgram(std::size_t pages) : Program(pages) { simulated.touch_all(range, 0); }
+    void shift(std::size_t by_pages) { shift_ += by_pages; }
+    Owner owner() const {
+        return [this](std::size_t page) {
+            return static_cast<int>((page + pages() - shift_) % pages() * nodes / pages());
+        };
+    }
+
+  private:
+    std::size_t shift_ = 0;
+};
 
 TEST_F(EngineTest, FollowsBordersThatDrift) {
-    Program program(8192);
-    program.simulated.touch_all(program.range, 0);
+    DriftingProgram program(8192);
     ASSERT_TRUE(program.start());
-    const std::size_t pages = program.pages();
-    std::size_t shift = 0;
-    const Program::Owner drifting = shifted_blocks(pages, shift);
     double at_home = 0;
     constexpr int iterations = 400;
     constexpr int settling = 100;
     for (int i = 0; i < iterations; ++i) {
-        program.iterate(1, drifting);
-        if (i >= settling) at_home += static_cast<double>(program.right(drifting));
-        shift += 6; // 0.3 % of a block
+        program.iterate(1, program.owner());
+        if (i >= settling) at_home += static_cast<double>(program.right(program.owner()));
+        program.shift(6); // 0.3 % of a block
     }
     // Every page has changed its owner; one placement for the whole run would have half of them at home.
-    EXPECT_GE(at_home / (iterations - settling) / static_cast<double>(pages), 0.85);
+    EXPECT_GE(at_home / (iterations - settling) / static_cast<double>(program.pages()), 0.85);
     EXPECT_EQ(program.stuck, 0u);
 }
 
 TEST_F(EngineTest, PagesThatWereSentHomeAreNotAskedAboutAtEveryMove) {
-    Program program(16384);
-    program.simulated.touch_all(program.range, 0);
+    DriftingProgram program(16384);
     ASSERT_TRUE(program.start());
-    const std::size_t pages = program.pages();
-    std::size_t shift = 0;
-    const Program::Owner drifting = shifted_blocks(pages, shift);
     const auto drift = [&](int iterations) {
         for (int i = 0; i < iterations; ++i) {
-            program.iterate(1, drifting);
-            shift += 12;
+            program.iterate(1, program.owner());
+            program.shift(12);
         }
     };
     drift(40);
@@ -276,7 +276,7 @@ TEST_F(EngineTest, PagesThatWereSentHomeAreNotAskedAboutAtEveryMove) {
     }
     ASSERT_GT(program.engine->statistics().moved, moved_before + 1000);
     ASSERT_GT(rounds, 20u) << "there were many moves";
-    EXPECT_LT(asked, rounds * pages / 4) << "in " << rounds << " moves";
+    EXPECT_LT(asked, rounds * program.pages() / 4) << "in " << rounds << " moves";
 }
 
 TEST_F(EngineTest, PagesThatSomebodyElseMovesAreSentHomeAgain) {
