@@ -488,7 +488,8 @@ RC_GTEST_PROP(OwnershipProperty, BlocksOfAnySize, ()) {
     const Campaign result =
         campaign(truth, 1536, 768, 4, noise, 1 + static_cast<int>(random.below(4)), random.next());
     const Score s = score(truth, result.ownership);
-    RC_ASSERT(s.right >= (tiny ? 0.5 : 0.96));
+    // Two pages more, which a wrong sample each can cost: of a few dozen they are a good share.
+    RC_ASSERT(s.right >= (tiny ? 0.5 : 0.96 - 2.0 / static_cast<double>(pages)));
     RC_ASSERT(result.faults <= std::max<std::uint64_t>(4 * 1536, pages));
 }
 
