@@ -292,7 +292,7 @@ void Engine::window_region_begins() {
     // At a place that is not known: the same functions work on grids of several sizes, one after the other.
     const double here = places_.mean_seconds();
     const double seconds = here > 0 ? here : info.longest * scale_;
-    std::vector<Range> granules = plan_.choose(open_, seconds, record::now() - start_time_);
+    std::vector<Range> granules = plan_.choose(open_, seconds, running_.seconds(record::now()));
     // A region that is entered for the first time may be initialisation, whose touches say nothing of the
     // computation to come: then its pages do not exist yet. What does exist was initialised before, and is
     // used now.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "areas/policies.hpp"
+#include "base/running_time.hpp"
 #include "kernel/kernel.hpp"
 #include "machine/costs.hpp"
 #include "machine/machine.hpp"
@@ -221,7 +222,7 @@ class Engine final : public phases::Listener {
     Site open_;        ///< the region that runs, or ran last
     double scale_ = 1; ///< of the newest region's time, in its function's longest
     double region_begin_ = 0;
-    double start_time_ = 0;
+    RunningTime running_; ///< since the start of the engine
     double iteration_begin_ = 0;
     double round_region_seconds_ = 0;
     double parallel_seconds_ = 0;

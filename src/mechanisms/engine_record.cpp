@@ -14,7 +14,7 @@ namespace homing {
 namespace {
 
 /// Pages looked at for an area's placement; the rest is scaled.
-constexpr std::uint64_t placement_sample = 2048;
+constexpr std::uint64_t placement_sample = 1024;
 /// Every iteration is recorded up to this number, then those in which something happened.
 constexpr std::uint32_t recorded_iterations = 2000;
 constexpr std::size_t unwatched_minimum = std::size_t{1} << 20;

@@ -134,7 +134,7 @@ phases::Listener* start_engine() noexcept {
 }
 
 bool Engine::start() {
-    start_time_ = record::now();
+    running_.start(record::now());
     record::fact("mechanism", option_text(Option::mechanism));
     const std::string errors = option_errors();
     for (std::size_t at = 0; at < errors.size();) {

@@ -34,7 +34,7 @@ class WindowPlan {
     /// Collect what the areas want to have sampled (WatchedArea::pending) into the shuffled list.
     void gather(WatchList& watch);
     /// Granules for a region about to begin, ascending. `seconds` is what the region took so far on average,
-    /// 0 for one that is entered for the first time; `elapsed` the time since the start of the process.
+    /// 0 for one that is entered for the first time; `elapsed` the time for which the process has run.
     const std::vector<Range>& choose(Site site, double seconds, double elapsed);
     /// Of those only the granules for which `keep` holds are armed.
     template <class Keep> const std::vector<Range>& filter(Keep&& keep) {
