@@ -1,4 +1,4 @@
-"""Read record files: everything about the rows comes from the file's own header (docs/record.md).
+"""What a record file tells: its tables as the things that they describe (docs/record.md).
 
 A record may be the work of a process that was killed, on a file system that was full, or damaged:
 `read_record` gives whatever is sound in it, or raises RecordError with one line. Texts that are missing read
@@ -7,9 +7,7 @@ as "?".
 
 from __future__ import annotations
 
-import json
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from homing.errors import UserError, os_reason
+from homing.record_file import DAMAGE, RecordError, Rows, parse_file, printable, read_bytes
 from homing.record_rows import (
     AREA_KINDS,
     COUNTED_SCOPES,
@@ -45,21 +43,6 @@ from homing.record_rows import (
     Unwatched,
 )
 
-MAGIC = b"homing-record "
-FORMAT = 1
-
-#: The types of fields that a header may name.
-_TYPES = {
-    "char": "S1",
-    "u8": "<u1",
-    "u16": "<u2",
-    "u32": "<u4",
-    "u64": "<u8",
-    "i32": "<i4",
-    "i64": "<i8",
-    "f32": "<f4",
-    "f64": "<f8",
-}
 #: Columns that hold several values; every other column that is read here holds one.
 _ARRAYS = {
     "text": {"bytes"},
@@ -69,20 +52,10 @@ _ARRAYS = {
     "references": {"to"},
     "misses": {"to"},
 }
-_MOST_HEADER_BYTES = 1 << 20
-_MOST_ROW_BYTES = 1 << 16
-#: Records hold observations, not data: a larger file is not one of ours.
-_MOST_FILE_BYTES = 4 << 30
 _MOST_TEXT_BYTES = 1 << 20
 
 #: Indices beyond this (nodes by position) are damage, not machines.
 _MOST_NODES = 4096
-
-Rows = NDArray[np.void]
-
-
-class RecordError(UserError):
-    """The file is no record, or nothing in it can be read."""
 
 
 @dataclass
@@ -523,11 +496,6 @@ class Record:
         return max(times, default=0.0)
 
 
-def printable(text: str) -> str:
-    """Without control characters: names come from programs and must not drive a terminal."""
-    return "".join(mark if mark.isprintable() else "?" for mark in text)
-
-
 def _finite(value: float) -> float:
     return value if math.isfinite(value) and abs(value) < 1e15 else 0.0
 
@@ -539,35 +507,14 @@ def _fraction(value: float) -> float:
 def read_record(path: str) -> Record:
     """Read one record file. RecordError (one line) where it is no record; a cut-off file gives what is
     there."""
-    try:
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size > _MOST_FILE_BYTES:
-                raise RecordError(f"{path}: too large for a homing record")
-            data = file.read()
-    except OSError as error:
-        raise RecordError(f"{path}: {os_reason(error)}") from error
-    return parse_record(data, path)
+    return parse_record(read_bytes(path), path)
 
 
 def parse_record(data: bytes, path: str) -> Record:
     """As read_record, from the file's bytes; `path` is for messages."""
-    line, newline, _ = data[:64].partition(b"\n")
-    if not line.startswith(MAGIC) or not newline:
-        what = "empty" if not data else "not a homing record"
-        raise RecordError(f"{path}: {what}")
-    if line[len(MAGIC) :] != b"%d" % FORMAT:
-        version = printable(line[len(MAGIC) :].decode("utf-8", "replace"))
-        raise RecordError(f"{path}: record format {version}, this homing reads format {FORMAT}")
-    start = len(line) + 1
-    stop = data.find(b"\n", start, start + _MOST_HEADER_BYTES)
-    if stop < 0:
-        raise RecordError(f"{path}: the record's header is cut off")
     try:
-        header = json.loads(data[start:stop].decode("utf-8", "replace"))
-        header_bytes, row_bytes = int(header["header_bytes"]), int(header["row_bytes"])
-        if not stop < header_bytes <= _MOST_HEADER_BYTES or not 4 <= row_bytes <= _MOST_ROW_BYTES:
-            raise ValueError("sizes")
-        types = {str(name): _row_type(entry, row_bytes) for name, entry in header["rows"].items()}
+        file = parse_file(data, path)
+        header = file.header
         return Record(
             path=path,
             pid=int(header.get("pid", 0)),
@@ -578,33 +525,8 @@ def parse_record(data: bytes, path: str) -> Record:
             start=float(header.get("start", 0.0)),
             homing=printable(str(header.get("homing", "?"))),
             page_bytes=int(header.get("page_bytes", 4096)),
-            rows=_split(data[header_bytes:], types, row_bytes),
-            truncated=len(data) < header_bytes or (len(data) - header_bytes) % row_bytes != 0,
+            rows=file.rows,
+            truncated=file.truncated,
         )
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except DAMAGE as error:
         raise RecordError(f"{path}: the record's header is damaged") from error
-
-
-def _row_type(entry: dict[str, Any], row_bytes: int) -> tuple[int, np.dtype[np.void]]:
-    """(kind, structured type) of a row as the header describes it. Every row begins with its kind, column
-    `row`."""
-    names, formats, offsets = ["row"], ["<u4"], [0]
-    for name, kind, length, offset in entry["fields"]:
-        base = np.dtype(_TYPES[kind])
-        if length < 1 or offset < 4 or offset + length * base.itemsize > row_bytes:
-            raise ValueError("field")
-        names.append(str(name))
-        formats.append(f"({length},){base.str}" if length > 1 else base.str)
-        offsets.append(offset)
-    layout = {"names": names, "formats": formats, "offsets": offsets, "itemsize": row_bytes}
-    return int(entry["kind"]), np.dtype(layout)  # type: ignore[call-overload]
-
-
-def _split(body: bytes, types: dict[str, tuple[int, np.dtype[np.void]]], row_bytes: int) -> dict[str, Rows]:
-    count = len(body) // row_bytes
-    raw = np.frombuffer(body, dtype=np.uint8, count=count * row_bytes).reshape(count, row_bytes)
-    kinds = np.ascontiguousarray(raw[:, :4]).view("<u4").ravel()
-    return {
-        name: np.ascontiguousarray(raw[kinds == number]).reshape(-1).view(layout)
-        for name, (number, layout) in types.items()
-    }

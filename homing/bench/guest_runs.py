@@ -24,7 +24,8 @@ from homing.lab.counts import Counts
 from homing.lab.errors import LAB_FAILED, LabError
 from homing.lab.guest import CountOptions, Guest, LabOptions
 from homing.lab.steps import Step, StepResult
-from homing.records import Record, RecordError, read_record
+from homing.record_file import RecordError
+from homing.records import Record, read_record
 
 #: The share of all moves after which a run counts as settled.
 _SETTLED = 0.95

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from homing.record_file import RecordError
 from homing.record_rows import AT_END, FOUND, NOW, Area, Ownership, Placement, References
-from homing.records import Record, RecordError, read_record
+from homing.records import Record, read_record
 
 if TYPE_CHECKING:
     from homing.report.names import AreaName, Namer

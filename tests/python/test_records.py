@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from homing import cli
-from homing.records import RecordError, parse_record, read_record
+from homing.record_file import RecordError
+from homing.records import parse_record, read_record
 from homing.report.json import to_json
 from homing.report.names import Namer
 from homing.report.results import ProcessResult, Results, area_results

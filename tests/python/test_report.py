@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from homing import cli
 from homing.lab.counts import CacheModel, Counts, PhaseCounts, _OracleRange
+from homing.record_file import RecordError
 from homing.record_rows import Placement
-from homing.records import RecordError, parse_record
+from homing.records import parse_record
 from homing.report import summary as summary_module
 from homing.report.json import to_json
 from homing.report.names import Namer
