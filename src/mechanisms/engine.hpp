@@ -152,9 +152,13 @@ class Engine final : public phases::Listener {
     std::uint32_t placements() const noexcept { return placements_.load(std::memory_order_relaxed); }
     /// What the source saw last.
     const std::vector<Reference>& references() const noexcept { return references_; }
-    void record_placements(std::uint32_t when);
+    /// So many pages of the area were moved: where its pages are now, where that can be seen in a sample.
+    void record_move(WatchedArea& area, std::uint64_t pages);
 
   private:
+    /// when: 1 as found (once an area), 3 at the end (docs/record.md).
+    void record_placements(std::uint32_t when);
+    void record_placement(WatchedArea& area, std::uint32_t when);
     void choose_source(std::string& chosen, std::string& reasons);
     std::string prepare_windows();
     void say_threads();

@@ -68,42 +68,47 @@ double Engine::remote_fraction_now() {
 }
 
 void Engine::record_placements(std::uint32_t when) {
+    for (const auto& area : watch_.areas())
+        if (when != 1 || !area->found_recorded) record_placement(*area, when);
+}
+
+void Engine::record_move(WatchedArea& area, std::uint64_t pages) {
+    if (pages * placement_sample >= area.base_pages()) record_placement(area, 2);
+}
+
+void Engine::record_placement(WatchedArea& area, std::uint32_t when) {
+    const std::uint64_t count = std::min(area.granules, placement_sample);
     std::vector<std::uint64_t> granules;
+    // Evenly spread: quotient and remainder apart, so that nothing overflows.
+    const std::uint64_t step = area.granules / count;
+    const std::uint64_t rest = area.granules % count;
+    for (std::uint64_t i = 0; i < count; ++i)
+        granules.push_back(i * step + i * rest / count);
     std::vector<int> homes;
-    for (const auto& area : watch_.areas()) {
-        if (when == 1 && area->found_recorded) continue;
-        const std::uint64_t count = std::min(area->granules, placement_sample);
-        granules.clear();
-        // Evenly spread: quotient and remainder apart, so that nothing overflows.
-        const std::uint64_t step = area->granules / count;
-        const std::uint64_t rest = area->granules % count;
-        for (std::uint64_t i = 0; i < count; ++i)
-            granules.push_back(i * step + i * rest / count);
-        mover_.homes(*area, granules, homes);
-        const double scale = static_cast<double>(area->base_pages()) / static_cast<double>(count);
-        std::vector<std::uint64_t> held(static_cast<std::size_t>(nodes_.count()), 0);
-        std::uint64_t absent = 0;
-        for (const int home : homes) {
-            if (home >= 0)
-                ++held[static_cast<std::size_t>(home)];
-            else
-                ++absent;
-        }
-        if (when == 1 && absent == count) continue; // not populated yet: nothing was found
-        area->found_recorded = true;
-        for (std::size_t first = 0; first < held.size(); first += 8) {
-            record::placement_row row;
-            row.area = area->id;
-            row.time = record::now();
-            row.when = when;
-            row.first = static_cast<record::u32>(first);
-            row.sampled = count < area->granules;
-            row.iteration = iteration_;
-            for (std::size_t k = first; k < std::min(held.size(), first + 8); ++k)
-                row.pages[k - first] = static_cast<std::uint64_t>(static_cast<double>(held[k]) * scale + 0.5);
-            row.absent = static_cast<std::uint64_t>(static_cast<double>(absent) * scale + 0.5);
-            record::append(row);
-        }
+    mover_.homes(area, granules, homes);
+    const double scale = static_cast<double>(area.base_pages()) / static_cast<double>(count);
+    std::vector<std::uint64_t> held(static_cast<std::size_t>(nodes_.count()), 0);
+    std::uint64_t absent = 0;
+    for (const int home : homes) {
+        if (home >= 0)
+            ++held[static_cast<std::size_t>(home)];
+        else
+            ++absent;
+    }
+    if (when == 1 && absent == count) return; // not populated yet: nothing was found
+    area.found_recorded = true;
+    for (std::size_t first = 0; first < held.size(); first += 8) {
+        record::placement_row row;
+        row.area = area.id;
+        row.time = record::now();
+        row.when = when;
+        row.first = static_cast<record::u32>(first);
+        row.sampled = count < area.granules;
+        row.iteration = iteration_;
+        for (std::size_t k = first; k < std::min(held.size(), first + 8); ++k)
+            row.pages[k - first] = static_cast<std::uint64_t>(static_cast<double>(held[k]) * scale + 0.5);
+        row.absent = static_cast<std::uint64_t>(static_cast<double>(absent) * scale + 0.5);
+        record::append(row);
     }
 }
 

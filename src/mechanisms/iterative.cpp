@@ -66,7 +66,7 @@ class Iterative final : public Mechanism {
     static bool clearly_misplaced(const Verdict& verdict, const WatchedArea& area);
     Verdict judge(Engine& engine, WatchedArea& area, const policy::Samples& fresh);
     void add_targets(Engine& engine, WatchedArea& area, std::vector<std::vector<std::uint64_t>>& lists);
-    std::uint64_t move(Engine& engine, WatchedArea& area, double deadline);
+    void move(Engine& engine, WatchedArea& area, double deadline);
 
     bool moves_;
     Learner learner_;
@@ -262,8 +262,8 @@ bool bound_by_program(Engine& engine, const WatchedArea& area) {
     return true;
 }
 
-std::uint64_t Iterative::move(Engine& engine, WatchedArea& area, double deadline) {
-    if (bound_by_program(engine, area)) return 0;
+void Iterative::move(Engine& engine, WatchedArea& area, double deadline) {
+    if (bound_by_program(engine, area)) return;
     std::vector<std::vector<std::uint64_t>> lists;
     add_targets(engine, area, lists);
     if (!area.freezer) area.freezer = std::make_unique<policy::Freezer>();
@@ -297,13 +297,12 @@ std::uint64_t Iterative::move(Engine& engine, WatchedArea& area, double deadline
         refusal.iteration = engine.iteration();
         record::append(refusal);
     }
-    return result.moved;
+    engine.record_move(area, result.moved);
 }
 
 void Iterative::iteration_observed(Engine& engine, bool check) {
     std::uint64_t wanted = 0;
     std::uint64_t considered = 0;
-    std::uint64_t moved = 0;
     std::uint64_t unseen =
         0; ///< granules of areas that were sampled too thinly to rest, or whose owners drift
     bool any_fresh = false;
@@ -419,9 +418,8 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
             guard.permitted = permitted;
             record::append(guard);
         }
-        if (moves_now && begin < deadline) moved += move(engine, *area, deadline);
+        if (moves_now && begin < deadline) move(engine, *area, deadline);
     }
-    if (moved > 0) engine.record_placements(2);
     if (check) {
         engine.stability().checked(any_changed);
         return;
