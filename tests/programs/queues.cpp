@@ -35,9 +35,9 @@ homing::Domains wandering() {
 int main() {
     std::vector<Block> blocks(count);
     homing::LocalityQueues<Block*> queues({wandering(), "blocks", 0});
-    // That a TBB loop is over, the main thread hears from TBB's library, which is not instrumented: the
-    // sanitizer is told in the language's own words. Workers release only, so that a race between them still
-    // shows.
+    // That a TBB loop is over, the main thread hears from TBB's library, which is not instrumented: after
+    // every loop the sanitizer is told in the language's own words. Workers release only, so that a race
+    // between them still shows.
     std::atomic<long> finished{0};
     const auto work = [&finished](Block* block) {
         for (long& value : block->values)
@@ -56,6 +56,7 @@ int main() {
             tbb::parallel_for(tbb::blocked_range<int>(0, count), homing::QueueBody(queues, work));
         else
             tbb::parallel_for_each(blocks.begin(), blocks.end(), homing::QueueBody(queues, work));
+        if (finished.load(std::memory_order_acquire) != (sweeps + 1) * count) return 1;
     }
 #elif defined(_OPENMP)
     for (; sweeps < 40; ++sweeps) {
