@@ -2,6 +2,7 @@
 #include "areas/areas.hpp"
 
 #include "areas/proc_maps.hpp"
+#include "base/page_scan.hpp"
 #include "base/raw_calls.hpp"
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
-#include <sys/ioctl.h>
 
 namespace homing {
 namespace {
@@ -101,36 +101,16 @@ std::string describe(const Mapping& mapping) {
     return "data of " + std::string(mapping.name.substr(mapping.name.rfind('/') + 1));
 }
 
-/// From linux/fs.h of 6.7, which is newer than many C libraries' headers.
-struct PageScan {
-    std::uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
-    std::uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
-};
-struct PageRegion {
-    std::uint64_t start, end, categories;
-};
-constexpr unsigned long pagemap_scan = _IOWR('f', 16, PageScan);
-constexpr std::uint64_t page_is_huge = 1 << 6;
-
 /// Linux 6.7 and later: looks at the range only, and stops at the first huge page. Nothing where it cannot be
 /// asked.
 std::optional<bool> scan_for_huge_pages(Range range) noexcept {
     const int descriptor = raw::open("/proc/self/pagemap", O_RDONLY);
     if (descriptor < 0) return std::nullopt;
-    PageRegion found{};
-    PageScan scan{};
-    scan.size = sizeof scan;
-    scan.start = align_down(range.begin, page_bytes());
-    scan.end = align_up(range.end, page_bytes());
-    scan.vec = reinterpret_cast<std::uint64_t>(&found);
-    scan.vec_len = 1;
-    scan.max_pages = 1;
-    scan.category_mask = page_is_huge;
-    scan.return_mask = page_is_huge;
-    const long regions = raw::call(SYS_ioctl, descriptor, pagemap_scan, &scan);
+    const Range whole{align_down(range.begin, page_bytes()), align_up(range.end, page_bytes())};
+    const std::optional<Range> found = first_pages(descriptor, whole, page_is_huge, 0, 1);
     raw::close(descriptor);
-    if (regions < 0) return std::nullopt;
-    return regions > 0;
+    if (!found) return std::nullopt;
+    return !found->empty();
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "kernel/kernel.hpp"
 
 #include "base/index_list.hpp"
+#include "base/page_scan.hpp"
 #include "base/raw_calls.hpp"
 
 #include <algorithm>
@@ -11,14 +12,16 @@
 #include <limits>
 #include <linux/mempolicy.h>
 #include <new>
+#include <optional>
 #include <sched.h>
 
 namespace homing {
 namespace {
 
 /// Which node each page is on: 0 unless it was moved. An open hash of 2 MiB chunks, each with a byte for
-/// every page; as large as its limit from the start, but resident only where it is used. Any thread, also in
-/// a signal handler, may read and write; a chunk is never taken back.
+/// every page; as large as its limit from the start, but resident only where it is used: chunks that follow
+/// one another in memory do so in the table. Any thread, also in a signal handler, may read and write; a
+/// chunk is never taken back.
 class Placement {
   public:
     bool reserve() noexcept {
@@ -27,21 +30,27 @@ class Placement {
         return keys_ && nodes_;
     }
 
-    int node(Address page) const noexcept {
-        const std::size_t slot = find(page / huge_page_bytes, false);
-        return slot == slots ? 0 : at(slot, page).load(std::memory_order_relaxed);
+    /// Pages are mostly asked about in order: the place of the last one's chunk is remembered here.
+    struct Hint {
+        Address chunk = ~Address{0};
+        std::size_t slot = 0;
+    };
+
+    int node(Address page, Hint& hint) const noexcept {
+        if (!at_chunk(page, hint, false)) return 0;
+        return at(hint.slot, page).load(std::memory_order_relaxed);
     }
 
     /// False where the table is full.
-    bool move(Address page, int node) noexcept {
-        const std::size_t slot = find(page / huge_page_bytes, node != 0);
-        if (slot == slots) return node == 0;
-        at(slot, page).store(static_cast<std::uint8_t>(node), std::memory_order_relaxed);
+    bool move(Address page, int node, Hint& hint) noexcept {
+        if (!at_chunk(page, hint, node != 0)) return node == 0;
+        at(hint.slot, page).store(static_cast<std::uint8_t>(node), std::memory_order_relaxed);
         return true;
     }
 
   private:
     static constexpr std::size_t slots = std::size_t{1} << 18; // 512 GiB of memory that has moved
+    static constexpr std::size_t neighbours = 64;
     static constexpr std::size_t probe_limit = 1024;
 
     static std::size_t pages_per_chunk() noexcept { return huge_page_bytes / page_bytes(); }
@@ -49,9 +58,17 @@ class Placement {
         return nodes_[slot * pages_per_chunk() + page % huge_page_bytes / page_bytes()];
     }
 
+    /// Has the page's chunk a slot?
+    bool at_chunk(Address page, Hint& hint, bool add) const noexcept {
+        const Address chunk = page / huge_page_bytes;
+        if (hint.chunk != chunk || (add && hint.slot == slots)) hint = {chunk, find(chunk, add)};
+        return hint.slot != slots;
+    }
+
     std::size_t find(Address chunk, bool add) const noexcept {
         const Address key = chunk + 1; // 0 is an empty slot
-        const std::size_t place = static_cast<std::size_t>(std::uint64_t{key} * 0x9e3779b97f4a7c15u >> 46);
+        const std::uint64_t spread = std::uint64_t{chunk / neighbours} * 0x9e3779b97f4a7c15u >> 46;
+        const std::size_t place = static_cast<std::size_t>(spread) + chunk % neighbours;
         for (std::size_t step = 0; step < probe_limit; ++step) {
             const std::size_t slot = (place + step) % slots;
             Address found = keys_[slot].load(std::memory_order_acquire);
@@ -81,24 +98,21 @@ class Present {
     /// For each page 0 or more, or a negative errno; the errno where nothing could be learnt.
     int look(std::span<void* const> pages, std::span<int> status) noexcept {
         for (std::size_t i = 0; i < pages.size();) {
-            const std::size_t run = run_of(pages.subspan(i));
-            const std::size_t there = run < long_run ? 0 : first_of(pages.subspan(i, run));
-            std::fill_n(status.data() + i, there, 0);
-            i += there;
-            if (there) continue;
-            std::size_t end = std::min(pages.size(), i + std::min(run, long_run));
-            while (end < pages.size() && run_of(pages.subspan(end)) < long_run)
-                ++end;
-            if (const int error = real_.query(pages.subspan(i, end - i), status.subspan(i, end - i)))
+            const Stretch stretch = first_of(pages.subspan(i));
+            if (stretch.there)
+                std::fill_n(status.data() + i, stretch.pages, 0);
+            else if (const int error =
+                         real_.query(pages.subspan(i, stretch.pages), status.subspan(i, stretch.pages)))
                 return error;
-            i = end;
+            i += stretch.pages;
         }
         return 0;
     }
 
   private:
     static constexpr std::size_t long_run = 16;
-    static constexpr std::size_t longest_run = 128; ///< that is looked at in one go
+    static constexpr std::size_t longest_run = 8192; ///< that is looked at in one go
+    static constexpr std::size_t most_entries = 512; ///< that are read in one go
 
     /// How many of the first pages follow one another in memory.
     static std::size_t run_of(std::span<void* const> pages) noexcept {
@@ -110,21 +124,47 @@ class Present {
         return count;
     }
 
-    /// How many of the first pages of a run are there and have no other user (who would make them hard to
-    /// move, as the zero page is).
-    std::size_t first_of(std::span<void* const> run) noexcept {
-        if (descriptor_ == not_opened) descriptor_ = raw::open("/proc/self/pagemap", O_RDONLY);
-        if (descriptor_ < 0) return 0;
-        const std::uint64_t first = reinterpret_cast<Address>(run[0]) / page_bytes();
-        std::uint64_t entries[longest_run];
-        const std::size_t bytes = run.size() * sizeof *entries;
-        if (raw::read_at(descriptor_, entries, bytes, first * sizeof *entries) != static_cast<long>(bytes))
-            return 0;
-        constexpr std::uint64_t there = std::uint64_t{1} << 63 | std::uint64_t{1} << 56;
-        return static_cast<std::size_t>(
-            std::find_if(entries, entries + run.size(),
-                         [](std::uint64_t entry) { return (entry & there) != there; }) -
-            entries);
+    /// The first of some pages: all of them there and none the zero page, which cannot be moved; or to be
+    /// asked about.
+    struct Stretch {
+        std::size_t pages;
+        bool there;
+    };
+
+    Stretch first_of(std::span<void* const> pages) noexcept {
+        const std::size_t run = run_of(pages);
+        if (run >= long_run) {
+            if (descriptor_ == not_opened) descriptor_ = raw::open("/proc/self/pagemap", O_RDONLY);
+            if (descriptor_ < 0) return {run, false};
+            const Address begin = reinterpret_cast<Address>(pages[0]);
+            const std::optional<Range> found = first_pages(descriptor_, {begin, begin + run * page_bytes()},
+                                                           page_is_present, page_is_zero_page);
+            if (!found) return by_entries(begin, std::min(run, most_entries));
+            if (found->begin > begin) return {(found->begin - begin) / page_bytes(), false};
+            return {found->bytes() / page_bytes(), true};
+        }
+        std::size_t end = run;
+        while (end < pages.size() &&
+               run_of(pages.subspan(end, std::min(long_run, pages.size() - end))) < long_run)
+            ++end;
+        return {end, false};
+    }
+
+    /// The page's entry says that it is there and nobody else has it: so it is not the zero page.
+    Stretch by_entries(Address begin, std::size_t pages) noexcept {
+        std::uint64_t entries[most_entries];
+        const std::size_t bytes = pages * sizeof *entries;
+        if (raw::read_at(descriptor_, entries, bytes, begin / page_bytes() * sizeof *entries) !=
+            static_cast<long>(bytes))
+            return {pages, false};
+        const auto there = [](std::uint64_t entry) {
+            constexpr std::uint64_t present_and_own = std::uint64_t{1} << 63 | std::uint64_t{1} << 56;
+            return (entry & present_and_own) == present_and_own;
+        };
+        std::size_t same = 1;
+        while (same < pages && there(entries[same]) == there(entries[0]))
+            ++same;
+        return {same, there(entries[0])};
     }
 
     static constexpr int not_opened = std::numeric_limits<int>::min();
@@ -149,8 +189,9 @@ class AssumedKernel final : public Kernel {
     int query(std::span<void* const> pages, std::span<int> nodes) noexcept override {
         if (!has_table_) return real_.query(pages, nodes);
         if (const int error = Present(real_).look(pages, nodes)) return error;
+        Placement::Hint hint;
         for (std::size_t i = 0; i < pages.size(); ++i) {
-            if (nodes[i] >= 0) nodes[i] = placement_.node(reinterpret_cast<Address>(pages[i]));
+            if (nodes[i] >= 0) nodes[i] = placement_.node(reinterpret_cast<Address>(pages[i]), hint);
         }
         return 0;
     }
@@ -162,9 +203,10 @@ class AssumedKernel final : public Kernel {
             if (target < 0 || target >= nodes_) return ENODEV;
         }
         if (const int error = Present(real_).look(pages, status)) return error;
+        Placement::Hint hint;
         for (std::size_t i = 0; i < pages.size(); ++i) {
             if (status[i] < 0) continue;
-            const bool moved = placement_.move(reinterpret_cast<Address>(pages[i]), targets[i]);
+            const bool moved = placement_.move(reinterpret_cast<Address>(pages[i]), targets[i], hint);
             status[i] = moved ? targets[i] : -ENOMEM;
         }
         return 0;
