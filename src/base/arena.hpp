@@ -31,9 +31,12 @@ class Arena {
     static std::size_t usable_size(const void* block) noexcept;
     /// Is the block ours? Any pointer may be asked about; every free() of the program asks.
     bool owns(const void* block) const noexcept {
+        return spans(block) && in_segments(reinterpret_cast<std::uintptr_t>(block));
+    }
+    /// Is the block ours, or between blocks of ours?
+    bool spans(const void* block) const noexcept {
         const auto at = reinterpret_cast<std::uintptr_t>(block);
-        return at >= lowest_.load(std::memory_order_relaxed) &&
-               at < highest_.load(std::memory_order_relaxed) && in_segments(at);
+        return at >= lowest_.load(std::memory_order_relaxed) && at < highest_.load(std::memory_order_relaxed);
     }
 
     /// A thread that forks holds the arena, so that it is whole in the child.

@@ -18,6 +18,8 @@ template <class Function> class Real {
         Function* function = function_.load(std::memory_order_relaxed);
         return __builtin_expect(function != nullptr, 1) ? function : look_up();
     }
+    /// Null where it was not looked up yet.
+    Function* known() const noexcept { return function_.load(std::memory_order_relaxed); }
     template <class... Arguments> auto operator()(Arguments... arguments) {
         return get()(arguments...);
     } // a cancelled thread unwinds through it

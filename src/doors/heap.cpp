@@ -86,24 +86,26 @@ void widen_noted(Address begin) noexcept {
 struct Frames {
     Address* out;
     int count;
-    int skip;
+    Address first; ///< 0: it was met
 };
 
 _Unwind_Reason_Code collect(_Unwind_Context* context, void* data) {
     auto* frames = static_cast<Frames*>(data);
-    if (frames->skip-- > 0) return _URC_NO_REASON;
+    const Address at = _Unwind_GetIP(context);
+    if (frames->first != 0 && at != frames->first) return _URC_NO_REASON;
+    frames->first = 0;
     if (frames->count == max_origin_frames) return _URC_END_OF_STACK;
-    frames->out[frames->count++] = _Unwind_GetIP(context);
+    frames->out[frames->count++] = at;
     return _URC_NO_REASON;
 }
 
-/// A block begins to live: note it with the place it came from. The unwinder (glibc's _dl_find_object) takes
-/// no lock and allocates nothing.
-__attribute__((noinline)) void note(void* block, std::size_t bytes) noexcept {
+/// A block begins to live: note it with the place it came from, which is `from` and what called that. The
+/// unwinder (glibc's _dl_find_object) takes no lock and allocates nothing.
+__attribute__((noinline)) void note(void* block, std::size_t bytes, Address from) noexcept {
     if (!block || is_inside()) return;
     const Inside inside;
     Address origin[max_origin_frames] = {};
-    Frames frames{origin, 0, 2};
+    Frames frames{origin, 0, from};
     const int saved = errno;
     _Unwind_Backtrace(collect, &frames);
     const Address begin = reinterpret_cast<Address>(block);
@@ -137,25 +139,53 @@ void end_simulated(void* block) noexcept {
 
 bool large(std::size_t bytes) noexcept { return bytes >= heap_threshold.load(std::memory_order_relaxed); }
 
-__attribute__((always_inline)) inline bool maybe_known(void* block) noexcept {
+__attribute__((always_inline)) inline bool among_noted(const void* block) noexcept {
     const Address begin = reinterpret_cast<Address>(block);
     return begin >= first_noted.load(std::memory_order_relaxed) &&
-           begin <= last_noted.load(std::memory_order_relaxed) && area_registry().live() != 0 &&
-           real_usable_size.get() && large(real_usable_size(block));
+           begin <= last_noted.load(std::memory_order_relaxed);
+}
+
+bool maybe_known(void* block) noexcept {
+    return among_noted(block) && area_registry().live() != 0 && real_usable_size.get() &&
+           large(real_usable_size(block));
+}
+
+/// Who called the function that this is written in.
+__attribute__((always_inline)) inline Address caller() noexcept {
+    return reinterpret_cast<Address>(__builtin_extract_return_addr(__builtin_return_address(0)));
 }
 
 __attribute__((always_inline)) inline void* noted(void* block, std::size_t bytes) noexcept {
-    if (__builtin_expect(large(bytes), 0)) note(block, bytes);
+    if (__builtin_expect(large(bytes), 0)) note(block, bytes, caller());
     return block;
 }
 
-/// malloc(). Always part of its caller: note() counts the frames between the program and itself.
-__attribute__((always_inline)) inline void* allocate(std::size_t bytes) noexcept {
-    if (__builtin_expect(ours(), 0)) {
+__attribute__((noinline)) void* allocate_slowly(std::size_t bytes, Address from) {
+    if (ours()) {
         void* block = own_allocate(bytes);
         if (block || looking_up) return block;
     }
-    return noted(real_malloc(bytes), bytes);
+    void* block = real_malloc(bytes);
+    if (large(bytes)) note(block, bytes, from);
+    return block;
+}
+
+/// malloc(). Always part of its caller. Programs that allocate small blocks all the time pay for this and for
+/// free(): each has a way without a frame of its own.
+__attribute__((always_inline)) inline void* allocate(std::size_t bytes) {
+    auto* real = real_malloc.known();
+    if (__builtin_expect(real && !(own_memory && is_inside()) && !large(bytes), 1)) return real(bytes);
+    return allocate_slowly(bytes, caller());
+}
+
+__attribute__((noinline)) void free_slowly(void* block) {
+    if (is_own(block)) return own_free(block);
+    if (!ready()) return;
+    if (maybe_known(block)) {
+        if (simulation()) return end_simulated(block);
+        end(block);
+    }
+    real_free(block);
 }
 
 } // namespace
@@ -179,13 +209,10 @@ HOMING_EXPORT void* calloc(std::size_t count, std::size_t bytes) {
 }
 
 HOMING_EXPORT void free(void* block) {
-    if (__builtin_expect(is_own(block), 0)) return own_free(block);
-    if (!ready()) return;
-    if (__builtin_expect(maybe_known(block), 0)) {
-        if (homing::simulation()) return end_simulated(block);
-        end(block);
-    }
-    real_free(block);
+    auto* real = real_free.known();
+    if (__builtin_expect(real && !homing::own_arena.spans(block) && !among_noted(block), 1))
+        return real(block);
+    free_slowly(block);
 }
 
 HOMING_EXPORT void* realloc(void* block, std::size_t bytes) {
@@ -203,7 +230,7 @@ HOMING_EXPORT void* realloc(void* block, std::size_t bytes) {
     if (own && fresh && fresh != block)
         homing::simulation()->remapped(before, homing::range_of(fresh, bytes));
     if (!fresh && bytes != 0 && !before.empty()) { // the old block lives on
-        note(block, before.bytes());
+        note(block, before.bytes(), caller());
         return nullptr;
     }
     return noted(fresh, bytes);
