@@ -242,9 +242,15 @@ void Iterative::add_targets(Engine& engine, WatchedArea& area,
         }
         const bool by_writer = runs[r].pattern == policy::Pattern::shared && written_valid_;
         const policy::Ownership& ownership = by_writer ? written_ : area.ownership;
-        ownership.for_each_range(range, [&](policy::PageRange pages, policy::Node node) {
-            for (std::uint64_t page = pages.first; page < pages.end; ++page)
-                add(page, node);
+        ownership.for_each_range(range, [&](policy::PageRange rest, policy::Node node) {
+            if (node < 0) return;
+            std::vector<std::uint64_t>& list = lists[static_cast<std::size_t>(node)];
+            while (rest.first < rest.end) {
+                const policy::PageRange movable = area.freezer ? area.freezer->first_movable(rest) : rest;
+                for (std::uint64_t page = movable.first; page < movable.end; ++page)
+                    list.push_back(page);
+                rest.first = movable.end;
+            }
         });
     }
 }

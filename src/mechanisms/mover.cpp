@@ -19,11 +19,31 @@ constexpr std::size_t most_refused = 8192;
 /// Kept free on every node for everybody else.
 constexpr std::uint64_t reserve_bytes = std::uint64_t{32} << 20;
 
-/// Of huge pages the first base page tells nothing about the last: they are looked at each time.
-void saw(WatchedArea& area, const void* page, int position) {
-    if (area.granule == page_bytes())
-        area.seen_homes.saw(area.granule_of(reinterpret_cast<Address>(page)), position);
-}
+/// The granules of pages that come one after the other, put together into runs that follow one another and
+/// were on one node.
+template <class Function> class Runs {
+  public:
+    explicit Runs(Function ended) : ended_(std::move(ended)) {}
+
+    void add(std::uint64_t granule, int node) {
+        if (granule != run_.end || node != node_) {
+            end();
+            run_ = {granule, granule};
+            node_ = node;
+        }
+        ++run_.end;
+    }
+
+    void end() {
+        if (run_.first < run_.end) ended_(run_, node_);
+        run_ = {};
+    }
+
+  private:
+    Function ended_;
+    policy::PageRange run_;
+    int node_ = -1;
+};
 
 } // namespace
 
@@ -57,6 +77,11 @@ void Mover::send_batch(WatchedArea& area, std::span<void*> pages, int position, 
         return;
     }
     result.considered += pages.size() * pages_each;
+    // Of huge pages the first base page tells nothing about the last: they are looked at each time.
+    const auto seen_there = [&](policy::PageRange run) {
+        if (area.granule == page_bytes()) area.seen_homes.saw(run.first, run.end, position);
+    };
+    Runs at_home([&](policy::PageRange run, int) { seen_there(run); });
     std::size_t wanted = 0;
     from_.clear();
     for (std::size_t i = 0; i < pages.size(); ++i) {
@@ -64,11 +89,12 @@ void Mover::send_batch(WatchedArea& area, std::span<void*> pages, int position, 
         // hint fault and could not be revealed: its owner's next touch shows it again, and the next iteration
         // sends it.
         if (status_[i] == -ENOENT || status_[i] == -EFAULT) result.absent += pages_each;
-        if (status_[i] == target) saw(area, pages[i], position);
+        if (status_[i] == target) at_home.add(area.granule_of(reinterpret_cast<Address>(pages[i])), target);
         if (status_[i] < 0 || status_[i] == target) continue;
         from_.push_back(status_[i]);
         pages[wanted++] = pages[i];
     }
+    at_home.end();
     if (wanted == 0) return;
     if (!retry) result.wanted += wanted * pages_each;
     pages = pages.first(wanted);
@@ -93,17 +119,17 @@ void Mover::send_batch(WatchedArea& area, std::span<void*> pages, int position, 
     // The second query decides. Kernels report some huge pages oddly, and a hint fault may hide a page.
     now_.assign(wanted, -ENOENT);
     const int query_error = kernel_.query(pages, now_);
+    Runs moved([&](policy::PageRange run, int from) {
+        seen_there(run);
+        if (area.freezer)
+            area.freezer->moved(run, static_cast<policy::Node>(nodes_.position(from)),
+                                static_cast<policy::Node>(position), round);
+    });
     for (std::size_t i = 0; i < wanted; ++i) {
         const bool there = query_error == 0 && now_[i] == target;
         if (there) {
             result.moved += pages_each;
-            saw(area, pages[i], position);
-            if (area.freezer) {
-                const std::uint64_t granule = area.granule_of(reinterpret_cast<Address>(pages[i]));
-                const auto origin = static_cast<policy::Node>(nodes_.position(from_[i]));
-                area.freezer->moved({granule, granule + 1}, origin, static_cast<policy::Node>(position),
-                                    round);
-            }
+            moved.add(area.granule_of(reinterpret_cast<Address>(pages[i])), from_[i]);
             continue;
         }
         const int reason = reasons[i] < 0 ? -reasons[i]
@@ -117,6 +143,7 @@ void Mover::send_batch(WatchedArea& area, std::span<void*> pages, int position, 
             refused_.push_back({reinterpret_cast<Address>(pages[i]), position});
         }
     }
+    moved.end();
 }
 
 /// A huge page moves whole by any one address. Whether a granule really is one shows afterwards: where its

@@ -2,6 +2,7 @@
 // asked about again at each move.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -24,11 +25,16 @@ class SeenHomes {
         chunks_.resize((granules + chunk - 1) / chunk);
     }
 
-    void saw(std::uint64_t granule, int position) {
-        if (position < 0 || position >= 255 || granule / chunk >= chunks_.size()) return;
-        std::unique_ptr<Chunk>& part = chunks_[granule / chunk];
-        if (!part) part = std::make_unique<Chunk>();
-        (*part)[granule % chunk] = static_cast<std::uint8_t>(position + 1);
+    /// The granules from `first` to before `end` were at this position.
+    void saw(std::uint64_t first, std::uint64_t end, int position) {
+        if (position < 0 || position >= 255) return;
+        end = std::min<std::uint64_t>(end, chunks_.size() * chunk);
+        for (std::uint64_t next = first; first < end; first = next) {
+            next = std::min(end, (first / chunk + 1) * chunk);
+            std::unique_ptr<Chunk>& part = chunks_[first / chunk];
+            if (!part) part = std::make_unique<Chunk>();
+            std::fill_n(part->begin() + first % chunk, next - first, static_cast<std::uint8_t>(position + 1));
+        }
     }
 
     /// Position of the node, or -1: not known.
