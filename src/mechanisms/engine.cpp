@@ -341,7 +341,9 @@ std::size_t Engine::open_window(const std::vector<Range>& granules) {
 void Engine::window_region_ends(double seconds) {
     if (!window_open_) return;
     window_open_ = false;
+    const double disarming = record::now();
     windows_->close();
+    plan_.disarmed(record::now() - disarming);
     references_.clear();
     windows_->drain(references_);
     count_references();

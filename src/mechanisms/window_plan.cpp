@@ -151,6 +151,10 @@ void WindowPlan::armed(double seconds) noexcept {
     arm_cost_ += (measured - arm_cost_) / 4;
 }
 
+void WindowPlan::disarmed(double seconds) noexcept {
+    spent_ += std::clamp(seconds, 0.0, most_arm_cost * static_cast<double>(chosen_.size()));
+}
+
 void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Reference>& references,
                           double seconds) {
     // (Next touch arms windows of its own.)

@@ -43,8 +43,10 @@ class WindowPlan {
     }
     /// Arming one granule takes so long on this machine where one thread runs: before the first window.
     void calibrate(double seconds) noexcept;
-    /// Arming all of the chosen granules took so long.
+    /// Arming all of the chosen granules took so long, ...
     void armed(double seconds) noexcept;
+    /// ... and disarming those that were not touched.
+    void disarmed(double seconds) noexcept;
     /// A region took so long, whether or not a window was open.
     void region_ended(double seconds) noexcept { last_ = seconds; }
     /// After the region, which took so long: what was touched of what was armed.

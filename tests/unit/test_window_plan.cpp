@@ -124,6 +124,28 @@ TEST_F(WindowPlanTest, ArmingThatIsDearInATeamIsPaidFromTheSameAllowance) {
     EXPECT_LE(armed, 200u) << "300 references would cost several times the allowance";
 }
 
+TEST_F(WindowPlanTest, DisarmingWhatWasNotTouchedIsPaidToo) {
+    const auto armed = [&](double disarm_seconds) {
+        WindowPlan plan(0.01, 7);
+        plan.calibrate(5e-6);
+        want_all(plan);
+        std::size_t sum = 0;
+        for (int i = 0; i < 1000; ++i) {
+            const std::size_t chosen = plan.choose({1}, 0.01, 0.01 * i).size();
+            plan.armed(5e-6 * static_cast<double>(chosen));
+            plan.disarmed(disarm_seconds * static_cast<double>(chosen));
+            plan.observed(*watch_, {1}, {}, 0.01);
+            sum += chosen;
+        }
+        return std::pair(sum, plan.spent());
+    };
+    const auto [many, cheap] = armed(0);
+    const auto [few, dear] = armed(20e-6);
+    EXPECT_GT(many, 3 * few);
+    EXPECT_LE(dear, 0.01 * 10 + 300 * 15e-6 + 1e-3);
+    EXPECT_GE(dear, 0.5 * cheap) << "what may be spent is used";
+}
+
 TEST_F(WindowPlanTest, ARegionIsAskedForWhatItUses) {
     WindowPlan plan(1, 7); // no limit
     want_all(plan);
