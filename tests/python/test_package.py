@@ -151,8 +151,13 @@ def check_built(installed: Path, which: str, folder: Path) -> None:
         assert counts["run"]["total_misses"] > 1000
 
 
-@pytest.mark.parametrize("generator", ["Ninja", "Unix Makefiles"])
-@pytest.mark.parametrize("which", COMPILERS)
+MAKEFILES = [pytest.param(which, "Unix Makefiles", marks=pytest.mark.full) for which in ("gcc", "llvm")]
+
+
+@pytest.mark.parametrize(
+    ("which", "generator"),
+    [*((which, "Ninja") for which in COMPILERS), ("translate", "Unix Makefiles"), *MAKEFILES],
+)
 def test_one_word_commands_serve_cmake(installed: Path, which: str, generator: str, tmp_path: Path) -> None:
     if which == "llvm" and shutil.which("flang-new-19") is None:
         pytest.skip("flang-new-19 is not here")
