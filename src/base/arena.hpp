@@ -39,6 +39,13 @@ class Arena {
         return at >= lowest_.load(std::memory_order_relaxed) && at < highest_.load(std::memory_order_relaxed);
     }
 
+    /// Each piece of memory that blocks are cut off, from its begin to before its end.
+    template <class Function> void each_segment(Function&& function) const {
+        const std::size_t count = segment_count_.load(std::memory_order_acquire);
+        for (std::size_t i = 0; i < count; ++i)
+            function(segments_[i].begin, segments_[i].end);
+    }
+
     /// A thread that forks holds the arena, so that it is whole in the child.
     void lock() noexcept { mutex_.lock(); }
     void unlock() noexcept { mutex_.unlock(); }

@@ -5,6 +5,7 @@
 #include "base/floating_point.hpp"
 #include "base/options.hpp"
 #include "base/raw_calls.hpp"
+#include "mechanisms/own_pages.hpp"
 #include "mechanisms/simulation.hpp"
 #include "policy/distributions.hpp"
 #include "record/record.hpp"
@@ -123,6 +124,7 @@ phases::Listener* start_engine() noexcept {
             record::close();
             return nullptr;
         }
+        if (!simulated) bring_pages(kernel, own_ranges(), kernel.current_node());
         the_engine.store(fresh, std::memory_order_release);
         if (const Address end = requested_end.exchange(0))
             fresh->next_touch_called({requested_begin.load(std::memory_order_acquire), end});

@@ -1,0 +1,91 @@
+#include "mechanisms/own_pages.hpp"
+
+#include "base/arena.hpp"
+#include "failing.hpp"
+#include "kernel/simulated.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <gtest/gtest.h>
+#include <memory>
+
+using namespace homing;
+
+namespace {
+
+bool hold(const std::vector<Range>& ranges, const void* address) {
+    return std::any_of(ranges.begin(), ranges.end(),
+                       [address](Range range) { return range.contains(reinterpret_cast<Address>(address)); });
+}
+
+int written = 1;
+const char constant[] = "constant";
+
+TEST(OwnPages, AreTheLibrarysDataAndItsMemory) {
+    void* block = own_arena.allocate(100);
+    const std::vector<Range> ranges = own_ranges();
+    EXPECT_TRUE(hold(ranges, &written));
+    EXPECT_TRUE(hold(ranges, constant));
+    EXPECT_TRUE(hold(ranges, block));
+    own_arena.free(block);
+    const auto others = std::make_unique<int>(1);
+    const int on_the_stack = 1;
+    EXPECT_FALSE(hold(ranges, others.get()));
+    EXPECT_FALSE(hold(ranges, &on_the_stack));
+    EXPECT_FALSE(hold(ranges, reinterpret_cast<const void*>(&own_ranges))) << "code is shared with others";
+    EXPECT_FALSE(hold(ranges, reinterpret_cast<const void*>(&std::fclose))) << "another library";
+    for (const Range& range : ranges) {
+        EXPECT_EQ(range.begin % page_bytes(), 0u);
+        EXPECT_EQ(range.end % page_bytes(), 0u);
+    }
+}
+
+class BringPages : public ::testing::Test {
+  protected:
+    static constexpr std::size_t pages = 3000;
+    static constexpr Address base = Address{1} << 32;
+    static Address page(std::size_t number) { return base + number * page_bytes(); }
+
+    BringPages() : simulated_({10000, 10000, 10000}), kernel_(simulated_) {
+        simulated_.map({base, page(pages)});
+        for (std::size_t i = 0; i < pages; ++i)
+            if (i % 3 != 2) simulated_.place({page(i), page(i + 1)}, static_cast<int>(i % 3));
+    }
+
+    /// The first range has all pages but the last ten, the second some of those.
+    std::vector<Range> ranges_{{base, page(pages - 10)}, {page(pages - 5), page(pages - 2)}};
+    SimulatedKernel simulated_;
+    FailingKernel kernel_;
+};
+
+TEST_F(BringPages, ThoseThatAreThereComeAndNoOthersAreTouched) {
+    EXPECT_EQ(bring_pages(kernel_, ranges_, 1), pages / 3 - 2);
+    for (std::size_t i = 0; i < pages; ++i) {
+        const bool asked = i < pages - 10 || (i >= pages - 5 && i < pages - 2);
+        const int before = i % 3 == 2 ? SimulatedKernel::absent : static_cast<int>(i % 3);
+        EXPECT_EQ(simulated_.where(page(i)), asked && before >= 0 ? 1 : before) << i;
+    }
+    EXPECT_EQ(bring_pages(kernel_, ranges_, 1), 0u);
+}
+
+TEST_F(BringPages, OneThatStaysHoldsNoOthersBack) {
+    simulated_.make_busy({page(300), page(301)});
+    simulated_.make_busy({page(600), page(601)});
+    EXPECT_EQ(bring_pages(kernel_, ranges_, 1), pages / 3 - 4);
+    EXPECT_EQ(simulated_.where(page(300)), 0);
+    EXPECT_EQ(simulated_.where(page(303)), 1);
+}
+
+TEST_F(BringPages, WhereTheKernelRefusesNothingHappens) {
+    for (const int error : {EPERM, ENOSYS, EACCES, ENODEV, ENOMEM, EFAULT}) {
+        kernel_.fail(KernelCall::query, error);
+        EXPECT_EQ(bring_pages(kernel_, ranges_, 1), 0u);
+    }
+    FailingKernel refusing(simulated_);
+    refusing.fail(KernelCall::move, EPERM);
+    EXPECT_EQ(bring_pages(refusing, ranges_, 1), 0u);
+    EXPECT_EQ(simulated_.where(page(0)), 0);
+}
+
+} // namespace
