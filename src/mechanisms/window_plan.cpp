@@ -26,8 +26,6 @@ constexpr double least_rate_of_place = 1.0 / 256; // better known
 /// part is not used.
 constexpr std::uint32_t enough_of_part = 12;
 constexpr std::uint32_t enough_of_inside = 3;
-/// Armed so often at a place of the iteration, what is touched there begins to be known.
-constexpr std::uint32_t enough_of_place = 4;
 constexpr std::uint64_t share_of_part = 4;
 constexpr std::uint32_t unused_after = 64;
 constexpr std::size_t most_remembered = std::size_t{1} << 17;
@@ -47,6 +45,10 @@ constexpr double least_reach = 1.0 / 32;
 constexpr double reach_margin = 4;
 constexpr double most_passed_over = 0.125;
 constexpr std::size_t enough_for_speed = 16;
+/// A window of which less than this share is likely to be touched is opened in proportion to that share only
+/// where little may be spent: what is armed and not touched costs, too, and is gone for the regions that do
+/// the work.
+constexpr double least_worth = 1.0 / 8;
 /// The same for other regions: long regions must leave something to short ones, who alone use the coarse
 /// grids.
 constexpr double later_share = 0.25;
@@ -110,13 +112,26 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
     count = std::clamp(count, smallest_window,
                        std::max(smallest_window, std::min(largest_window, entries_.size())));
     const std::uint32_t scale = scale_of(likely);
+    // Drawn once: the less a window is worth and the less is left, the seldomer it is opened. Where nothing
+    // was ever touched, that is known without a look at the list.
+    const double scarce = std::clamp(1 - left / allowance, 0.0, 1.0);
+    const double draw = least_worth * scarce * static_cast<double>(random() % 4096) / 4096;
+    if (at_most(site, here, scale) < draw) return ranges_;
+    double expected = 0;
     // One pass over the list at the most: entries where this region seldom touches anything are mostly passed
     // over.
     for (std::size_t looked = 0; looked < entries_.size() && chosen_.size() < count; ++looked) {
         if (cursor_ == entries_.size()) cursor_ = 0;
         const Entry& entry = entries_[cursor_++];
         const double wanted = lacking_ ? wanted_rate[static_cast<std::size_t>(entry.need)] : 1;
-        if (happens(wanted * rate(site, entry, here, scale))) chosen_.push_back(entry);
+        const double likely_touched = rate(site, entry, here, scale);
+        if (!happens(wanted * likely_touched)) continue;
+        chosen_.push_back(entry);
+        expected += likely_touched;
+    }
+    if (expected < draw * static_cast<double>(chosen_.size())) {
+        chosen_.clear();
+        return ranges_;
     }
     std::sort(chosen_.begin(), chosen_.end(),
               [](const Entry& a, const Entry& b) { return a.granule.begin < b.granule.begin; });
@@ -173,7 +188,8 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
     const auto count = [&](std::uint32_t area, std::uint32_t piece, std::uint32_t Touches::* what) {
         const std::uint32_t part = part_of(piece);
         ++(touches_[key(site.region, area)].*what);
-        ++(parts_[key(site.region * scales + scale, part)].*what);
+        for (const std::uint32_t where : {part, all_pieces})
+            ++(parts_[key(site.region * scales + scale, where)].*what);
         if (site.placed())
             for (const std::uint32_t where : {piece, all_of_part | part, all_pieces})
                 ++(placed_[key(site.place, where)].*what);
@@ -215,25 +231,39 @@ const WindowPlan::Touches* WindowPlan::at_place(Site site) const {
     return found == placed_.end() ? nullptr : &found->second;
 }
 
-/// How likely the region touches the granule; `here`: what was seen of everything at its place. At a known
-/// place of the iteration, what was seen of everything there stands for one sample of each part, and that of
-/// a part for one of each of its pieces: a place that works on a small grid is soon known to touch little
+/// What was seen, beside one sample of what is likely otherwise.
+double WindowPlan::rate_of(const Touches& seen, double otherwise) {
+    return (otherwise + seen.touched) / (1.0 + seen.armed);
+}
+
+/// How likely a region of this kind (its function, and the scale of its time) touches a part of an area, or
+/// anything.
+double WindowPlan::rate_of_kind(Site site, std::uint32_t scale, std::uint32_t part) const {
+    const auto found = parts_.find(key(site.region * scales + scale, part));
+    return found == parts_.end() ? 1 : std::max(least_rate, rate_of(found->second, 1));
+}
+
+/// No granule is likelier to be touched than this; `here`: what was seen of everything at the place.
+double WindowPlan::at_most(Site site, const Touches* here, std::uint32_t scale) const {
+    if (here && here->touched > 0) return 1;
+    const auto found = parts_.find(key(site.region * scales + scale, all_pieces));
+    const double kind = found == parts_.end() || found->second.touched > 0 ? 1 : rate_of(found->second, 1);
+    return here ? rate_of(*here, kind) : kind;
+}
+
+/// How likely the region touches the granule; `here`: what was seen of everything at its place. What is known
+/// of the region's kind stands for one sample of everything at the place, that for one of each part, and that
+/// of a part for one of each of its pieces: a place that works on a small grid is soon known to touch little
 /// else, without every piece having been armed there.
 double WindowPlan::rate(Site site, const Entry& entry, const Touches* here, std::uint32_t scale) const {
-    const auto of = [](const Touches& seen, double before) {
-        return (before + seen.touched) / (1.0 + seen.armed);
+    const double kind = rate_of_kind(site, scale, part_of(entry.piece));
+    if (!here) return kind;
+    const auto of_key = [&](std::uint32_t piece, double otherwise) {
+        const auto found = placed_.find(key(site.place, piece));
+        return found == placed_.end() ? otherwise : rate_of(found->second, otherwise);
     };
-    if (here && here->armed >= enough_of_place) {
-        const double anywhere = of(*here, 1);
-        const auto of_key = [&](std::uint32_t piece, double before) {
-            const auto found = placed_.find(key(site.place, piece));
-            return found == placed_.end() ? before : of(found->second, before);
-        };
-        const double in_part = of_key(all_of_part | part_of(entry.piece), anywhere);
-        return std::max(least_rate_of_place, of_key(entry.piece, in_part));
-    }
-    const auto found = parts_.find(key(site.region * scales + scale, part_of(entry.piece)));
-    return found == parts_.end() ? 1 : std::max(least_rate, of(found->second, 1));
+    const double in_part = of_key(all_of_part | part_of(entry.piece), rate_of(*here, kind));
+    return std::max(least_rate_of_place, of_key(entry.piece, in_part));
 }
 
 bool WindowPlan::happens(double probability) {

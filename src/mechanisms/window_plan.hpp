@@ -101,6 +101,9 @@ class WindowPlan {
     const Touches* at_place(Site site) const;
     bool too_short(double seconds);
     bool happens(double probability);
+    static double rate_of(const Touches& seen, double otherwise);
+    double rate_of_kind(Site site, std::uint32_t scale, std::uint32_t part) const;
+    double at_most(Site site, const Touches* here, std::uint32_t scale) const;
     double rate(Site site, const Entry& entry, const Touches* here, std::uint32_t scale) const;
     std::uint32_t scale_of(double seconds) const;
     std::uint64_t random() noexcept;
@@ -126,9 +129,9 @@ class WindowPlan {
     std::vector<Entry> entries_;
     std::vector<Entry> chosen_;
     std::vector<Range> ranges_;
-    std::unordered_map<std::uint64_t, Touches> touches_;   ///< by region and area
-    std::unordered_map<std::uint64_t, Touches> parts_;     ///< by region, its scale, and part of an area
-    std::unordered_map<std::uint64_t, Touches> placed_;    ///< by place and piece or part of an area, or all
+    std::unordered_map<std::uint64_t, Touches> touches_; ///< by region and area
+    std::unordered_map<std::uint64_t, Touches> parts_;  ///< by region, its scale, and part of an area, or all
+    std::unordered_map<std::uint64_t, Touches> placed_; ///< by place and piece or part of an area, or all
     std::unordered_map<std::uint32_t, Coverage> coverage_; ///< by part of an area, in all regions
 };
 

@@ -131,11 +131,15 @@ TEST_F(WindowPlanTest, DisarmingWhatWasNotTouchedIsPaidToo) {
         want_all(plan);
         std::size_t sum = 0;
         for (int i = 0; i < 1000; ++i) {
-            const std::size_t chosen = plan.choose({1}, 0.01, 0.01 * i).size();
-            plan.armed(5e-6 * static_cast<double>(chosen));
-            plan.disarmed(disarm_seconds * static_cast<double>(chosen));
-            plan.observed(*watch_, {1}, {}, 0.01);
-            sum += chosen;
+            const std::vector<Range> granules = plan.choose({1}, 0.01, 0.01 * i);
+            const auto chosen = static_cast<double>(granules.size());
+            std::vector<Reference> references; // of every fourth
+            for (std::size_t k = 0; k < granules.size(); k += 4)
+                references.push_back({granules[k].begin, 0, false, 1});
+            plan.armed(5e-6 * chosen);
+            plan.disarmed(disarm_seconds * chosen);
+            plan.observed(*watch_, {1}, references, 0.01);
+            sum += granules.size();
         }
         return std::pair(sum, plan.spent());
     };
@@ -225,6 +229,41 @@ TEST_F(WindowPlanTest, ShortRegionsThatTakeLongTogetherHaveTheirTurn) {
         windows += run(plan, {2}, 1e-5, 3 + 1e-5 * i, pages) > 0;
     EXPECT_GE(windows, 100u) << "a program of short regions alone would never be looked at";
     EXPECT_LE(windows, 200u);
+}
+
+/// Many short regions work on what is not watched: what may be spent is kept for the one that uses the area.
+TEST_F(WindowPlanTest, WhatMayBeSpentIsKeptForRegionsThatUseSomething) {
+    for (const bool placed : {false, true}) {
+        WindowPlan plan(0.01, 7);
+        plan.calibrate(50e-6);
+        want_all(plan);
+        Seen used;
+        std::size_t wasted = 0;
+        double elapsed = 0;
+        for (int i = 0; i < 400; ++i)
+            for (std::uint32_t k = 0; k < 5; ++k) {
+                const double seconds = k == 0 ? 0.01 : 0.001;
+                const Site site{k, placed ? static_cast<std::uint32_t>(i % 25) * 5 + k : PlaceTable::nowhere};
+                const Seen seen = look(plan, site, seconds, elapsed, k == 0 ? 0 : pages);
+                elapsed += seconds;
+                wasted += seen.armed - seen.touched;
+                used.touched += seen.touched;
+            }
+        EXPECT_GT(used.touched, wasted) << (placed ? "at known places" : "at unknown places");
+        EXPECT_GT(wasted, 0u) << "regions may change what they do";
+    }
+}
+
+/// Where nothing does more, what is left is spent on regions that seldom touch anything.
+TEST_F(WindowPlanTest, RegionsThatTouchLittleAreLookedAtWhereNothingElseIs) {
+    WindowPlan plan(0.01, 7);
+    plan.calibrate(5e-6);
+    want_all(plan);
+    std::size_t armed = 0;
+    for (int i = 0; i < 1000; ++i)
+        armed += run(plan, {1}, 0.01, 0.01 * i, pages - 8);
+    EXPECT_GT(plan.spent(), 0.5 * 0.01 * 10) << "what may be spent is used";
+    EXPECT_GT(armed, 1000u);
 }
 
 TEST_F(WindowPlanTest, AFirstEntryIsExpectedToTakeAsLongAsTheRegionBefore) {
