@@ -7,9 +7,10 @@ namespace homing {
 namespace {
 
 /// What observation may take before the share of the run time counts, in references (as dear as they are
-/// where a single thread runs) and in seconds: enough to place a few arrays, and less than 1 % of half a
-/// second where a reference takes 15 microseconds.
-constexpr double first_references = 300;
+/// where a single thread runs) and in seconds: enough to place a few arrays, with what is armed in vain
+/// before it is known which regions use them, and some 1 % of half a second where a reference takes 15
+/// microseconds.
+constexpr double first_references = 400;
 constexpr double most_allowance = 0.25;
 /// A region may be slowed by at most this share while the allowance lasts, and later.
 constexpr double eager_share = 0.25;

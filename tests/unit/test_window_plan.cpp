@@ -80,7 +80,7 @@ TEST_F(WindowPlanTest, ObservationStaysWithinItsShare) {
         run(plan, {1}, 0.002, elapsed);
         elapsed += 0.002;
     }
-    EXPECT_LE(plan.spent(), 0.01 * elapsed + 300 * 15e-6 + 1e-4);
+    EXPECT_LE(plan.spent(), 0.01 * elapsed + 400 * 15e-6 + 1e-4);
     EXPECT_GE(plan.spent(), 0.005 * elapsed) << "what may be spent is used";
 }
 
@@ -117,11 +117,11 @@ TEST_F(WindowPlanTest, ArmingThatIsDearInATeamIsPaidFromTheSameAllowance) {
         armed += chosen.size();
         EXPECT_LE(plan.spent() - before, (in_team + 2 * alone) * static_cast<double>(chosen.size()) * 1.001);
     }
-    const double allowance = 300 * 3 * alone;
+    const double allowance = 400 * 3 * alone;
     EXPECT_LE(plan.spent(), allowance + 4 * in_team);
     EXPECT_GE(plan.spent(), 0.5 * allowance);
     EXPECT_GE(armed, 80u);
-    EXPECT_LE(armed, 200u) << "300 references would cost several times the allowance";
+    EXPECT_LE(armed, 200u) << "400 references would cost several times the allowance";
 }
 
 TEST_F(WindowPlanTest, DisarmingWhatWasNotTouchedIsPaidToo) {
@@ -146,7 +146,7 @@ TEST_F(WindowPlanTest, DisarmingWhatWasNotTouchedIsPaidToo) {
     const auto [many, cheap] = armed(0);
     const auto [few, dear] = armed(20e-6);
     EXPECT_GT(many, 3 * few);
-    EXPECT_LE(dear, 0.01 * 10 + 300 * 15e-6 + 1e-3);
+    EXPECT_LE(dear, 0.01 * 10 + 400 * 15e-6 + 1e-3);
     EXPECT_GE(dear, 0.5 * cheap) << "what may be spent is used";
 }
 
