@@ -20,12 +20,13 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from homing import costs, environment
-from homing.bench.programs import execute, find_bench_program, find_program
+from homing.bench.programs import find_bench_program, find_program
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Parts, Results, Row, library_key, tree
 from homing.errors import UserError
@@ -61,12 +62,14 @@ KINDS = ("wall", "cpu")
 
 
 class Turns:
-    """A process that runs in turns. wall: seconds in which it was not stopped; cpu: its processor time."""
+    """A process that runs in turns. wall: seconds in which it was not stopped; cpu: its processor time.
+    printed: the file that its output goes to."""
 
-    def __init__(self, command: Sequence[str], chosen: dict[str, str]) -> None:
+    def __init__(self, command: Sequence[str], chosen: dict[str, str], printed: Path) -> None:
         self.command = command
         self.wall = self.cpu = 0.0
         self.ended = False
+        self.printed = printed
         self._chosen = chosen
         self._process: subprocess.Popen[bytes] | None = None
         self._end = select.poll()
@@ -76,9 +79,10 @@ class Turns:
         """Start it, or let it go on, for a turn. UserError where it fails."""
         begin = time.perf_counter()
         if self._process is None:
-            self._process = subprocess.Popen(
-                self.command, env=self._chosen, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-            )
+            with open(self.printed, "wb") as printed:
+                self._process = subprocess.Popen(
+                    self.command, env=self._chosen, stdout=printed, stderr=subprocess.PIPE
+                )
             self._descriptor = os.pidfd_open(self._process.pid)
             self._end.register(self._descriptor, select.POLLIN)
         else:
@@ -137,12 +141,16 @@ def variables(library: str, extra: dict[str, str] | None, folder: str) -> dict[s
     return chosen
 
 
-def measure_pair(
+def run_pair(
     command: Sequence[str], library: str, extra: dict[str, str], folder: str, turn: int
-) -> dict[str, list[float]]:
-    """One pair: [without, with] of each kind of time. Odd pairs begin with homing."""
+) -> dict[bool, Turns]:
+    """A program without and with homing, in turns, to the end of both. Odd pairs begin with homing."""
     sides = {
-        with_homing: Turns(command, variables(library, extra if with_homing else None, folder))
+        with_homing: Turns(
+            command,
+            variables(library, extra if with_homing else None, folder),
+            Path(folder, f"printed-{int(with_homing)}"),
+        )
         for with_homing in (False, True)
     }
     order = (False, True) if turn % 2 == 0 else (True, False)
@@ -154,6 +162,14 @@ def measure_pair(
     finally:
         for side in sides.values():
             side.close()
+    return sides
+
+
+def measure_pair(
+    command: Sequence[str], library: str, extra: dict[str, str], folder: str, turn: int
+) -> dict[str, list[float]]:
+    """One pair: [without, with] of each kind of time."""
+    sides = run_pair(command, library, extra, folder, turn)
     return {kind: [getattr(sides[side], kind) for side in (False, True)] for kind in KINDS}
 
 
@@ -170,11 +186,8 @@ def settled_ns(output: str) -> float:
 def measure_regions(program: str, mode: str, library: str, folder: str, turn: int) -> list[float]:
     """[without, with], in nanoseconds."""
     command = [find_bench_program(program), mode, "20000", "1"]
-    found: dict[bool, float] = {}
-    for with_homing in (False, True) if turn % 2 == 0 else (True, False):
-        chosen = variables(library, ASSUMED["working"] if with_homing else None, folder)
-        found[with_homing] = settled_ns(execute(command, chosen).stdout)
-    return [found[False], found[True]]
+    sides = run_pair(command, library, ASSUMED["working"], folder, turn)
+    return [settled_ns(sides[with_homing].printed.read_text()) for with_homing in (False, True)]
 
 
 def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,19 +16,36 @@ from homing.bench.lof import paper
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
+SHORT = ("nas_cg", "i_cg", "drift")  # the quick ones; every table and figure has a row of them
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The benchmark run on some of its programs."""
+
+    programs: tuple[str, ...]
+    done: subprocess.CompletedProcess[str]
+    folder: Path
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(SHORT, id="short"), pytest.param((), id="all", marks=pytest.mark.full)],
+)
+def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     folder = tmp_path_factory.mktemp("lof")
     words = ["-m", "homing", "bench", "lof", "--size", "small", "--redo", "--output", str(folder)]
+    if request.param:
+        words += ["--only", ",".join(request.param)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HOMING")}
     done = subprocess.run(
         [sys.executable, *words], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900
     )
-    return done, folder
+    return Bench(request.param or (*paper.PROGRAMS, "drift"), done, folder)
 
 
-def test_the_three_tables_are_printed(bench: tuple[subprocess.CompletedProcess[str], Path]) -> None:
-    done, _ = bench
+def test_the_three_tables_are_printed(bench: Bench) -> None:
+    done = bench.done
     assert done.returncode == 0, done.stderr[-2000:]
     assert "FAIL" not in done.stdout
     for title in (
@@ -42,10 +60,9 @@ def test_the_three_tables_are_printed(bench: tuple[subprocess.CompletedProcess[s
     assert "left" in done.stderr  # progress says how long it still takes
 
 
-def test_rows_stand_beside_the_papers(bench: tuple[subprocess.CompletedProcess[str], Path]) -> None:
-    _, folder = bench
-    rows = {row["name"]: row for row in json.loads((folder / "lof_small.json").read_text())["rows"]}
-    for program in paper.PROGRAMS:
+def test_rows_stand_beside_the_papers(bench: Bench) -> None:
+    rows = {row["name"]: row for row in json.loads((bench.folder / "lof_small.json").read_text())["rows"]}
+    for program in set(paper.PROGRAMS).intersection(bench.programs):
         for placement, known in paper.REMOTE[program].items():
             assert rows[f"table2.{program}.{placement}"]["paper"] == known
             assert rows[f"table1.{program}.{placement}"]["paper"] == paper.RELATIVE[program][placement]
@@ -60,9 +77,8 @@ def test_rows_stand_beside_the_papers(bench: tuple[subprocess.CompletedProcess[s
     assert rows["every_region.drift.remote"]["value"] < 0.1 < rows["every_region.drift.remote_once"]["value"]
 
 
-def test_figures_are_drawn(bench: tuple[subprocess.CompletedProcess[str], Path]) -> None:
-    _, folder = bench
-    text = (folder / "lof_small.md").read_text()
+def test_figures_are_drawn(bench: Bench) -> None:
+    text = (bench.folder / "lof_small.md").read_text()
     for number in (1, 2, 3):
-        assert (folder / f"lof_small_figure{number}.png").read_bytes().startswith(b"\x89PNG")
+        assert (bench.folder / f"lof_small_figure{number}.png").read_bytes().startswith(b"\x89PNG")
         assert f"(lof_small_figure{number}.png)" in text
