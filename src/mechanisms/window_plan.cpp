@@ -117,7 +117,7 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
     // was ever touched, that is known without a look at the list.
     const double scarce = std::clamp(1 - left / allowance, 0.0, 1.0);
     const double draw = least_worth * scarce * static_cast<double>(random() % 4096) / 4096;
-    if (at_most(site, here, scale) < draw) return ranges_;
+    if (likely_at_all(site, here, scale) < draw) return ranges_;
     double expected = 0;
     // One pass over the list at the most: entries where this region seldom touches anything are mostly passed
     // over.
@@ -237,15 +237,16 @@ double WindowPlan::rate_of(const Touches& seen, double otherwise) {
     return (otherwise + seen.touched) / (1.0 + seen.armed);
 }
 
-/// How likely a region of this kind (its function, and the scale of its time) touches a part of an area, or
-/// anything.
+/// How likely a region of this kind (its function, and the scale of its time) touches a part of an area.
 double WindowPlan::rate_of_kind(Site site, std::uint32_t scale, std::uint32_t part) const {
     const auto found = parts_.find(key(site.region * scales + scale, part));
     return found == parts_.end() ? 1 : std::max(least_rate, rate_of(found->second, 1));
 }
 
-/// No granule is likelier to be touched than this; `here`: what was seen of everything at the place.
-double WindowPlan::at_most(Site site, const Touches* here, std::uint32_t scale) const {
+/// Where nothing was ever touched, here or by regions of this kind: how likely anything is, as what was armed
+/// in all parts together says. Otherwise 1: that takes a look at the parts. `here`: what was seen of
+/// everything at the place.
+double WindowPlan::likely_at_all(Site site, const Touches* here, std::uint32_t scale) const {
     if (here && here->touched > 0) return 1;
     const auto found = parts_.find(key(site.region * scales + scale, all_pieces));
     const double kind = found == parts_.end() || found->second.touched > 0 ? 1 : rate_of(found->second, 1);

@@ -103,7 +103,7 @@ class WindowPlan {
     bool happens(double probability);
     static double rate_of(const Touches& seen, double otherwise);
     double rate_of_kind(Site site, std::uint32_t scale, std::uint32_t part) const;
-    double at_most(Site site, const Touches* here, std::uint32_t scale) const;
+    double likely_at_all(Site site, const Touches* here, std::uint32_t scale) const;
     double rate(Site site, const Entry& entry, const Touches* here, std::uint32_t scale) const;
     std::uint32_t scale_of(double seconds) const;
     std::uint64_t random() noexcept;

@@ -8,6 +8,7 @@
  * the kernel, which switches to another process and back each time. It prints the expected numbers as JSON.
  */
 #define _GNU_SOURCE
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -64,8 +65,8 @@ static void sweep(const char* area, size_t lines) {
 }
 
 /* sched_yield() without one access of our own. */
-static void yield(long times) {
-    for (long i = times; i != 0; i--) {
+static void yield(unsigned long times) {
+    for (unsigned long i = times; i != 0; i--) {
         long result = SYS_sched_yield;
         __asm__ volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
     }
@@ -74,7 +75,7 @@ static void yield(long times) {
 static void switch_to_and_fro(void) {
     const pid_t child = fork();
     if (child < 0) die("fork");
-    if (child == 0) yield(-1);
+    if (child == 0) yield(ULONG_MAX); /* until it is ended */
     yield(10);
     marks[4] = 1;
     yield(SWITCHES);
