@@ -1,6 +1,7 @@
 #include "mechanisms/own_pages.hpp"
 
 #include "base/arena.hpp"
+#include "mechanisms/placement.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -42,18 +43,14 @@ std::vector<Range> own_ranges() {
 }
 
 std::size_t bring_pages(Kernel& kernel, std::span<const Range> ranges, int node) {
-    std::vector<void*> pages;
-    for (const Range& range : ranges)
-        for (Address page = range.begin; page < range.end; page += page_bytes())
-            pages.push_back(reinterpret_cast<void*>(page));
-    std::vector<int> nodes(pages.size(), -ENOENT);
     std::vector<void*> elsewhere;
-    for (std::size_t at = 0; at < pages.size(); at += batch) {
-        const std::size_t count = std::min(batch, pages.size() - at);
-        if (kernel.query({&pages[at], count}, {&nodes[at], count}) != 0) return 0;
+    for (const Range& range : ranges) {
+        std::vector<int> nodes(range.bytes() / page_bytes());
+        where_pages_are(kernel, range, nodes, false);
+        for (std::size_t i = 0; i < nodes.size(); ++i)
+            if (nodes[i] >= 0 && nodes[i] != node)
+                elsewhere.push_back(reinterpret_cast<void*>(range.begin + i * page_bytes()));
     }
-    for (std::size_t i = 0; i < pages.size(); ++i)
-        if (nodes[i] >= 0 && nodes[i] != node) elsewhere.push_back(pages[i]);
     // One page that stays holds back those behind it in the call: they are asked for again.
     std::size_t came = 0;
     for (std::size_t at = 0; at < elsewhere.size();) {

@@ -116,7 +116,7 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
     // Drawn once: the less a window is worth and the less is left, the seldomer it is opened. Where nothing
     // was ever touched, that is known without a look at the list.
     const double scarce = std::clamp(1 - left / allowance, 0.0, 1.0);
-    const double draw = least_worth * scarce * static_cast<double>(random() % 4096) / 4096;
+    const double draw = least_worth * scarce * fraction();
     if (likely_at_all(site, here, scale) < draw) return ranges_;
     double expected = 0;
     // One pass over the list at the most: entries where this region seldom touches anything are mostly passed
@@ -190,7 +190,7 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
         const std::uint32_t part = part_of(piece);
         ++(touches_[key(site.region, area)].*what);
         for (const std::uint32_t where : {part, all_pieces})
-            ++(parts_[key(site.region * scales + scale, where)].*what);
+            ++(parts_[key(kind_of(site, scale), where)].*what);
         if (site.placed())
             for (const std::uint32_t where : {piece, all_of_part | part, all_pieces})
                 ++(placed_[key(site.place, where)].*what);
@@ -239,7 +239,7 @@ double WindowPlan::rate_of(const Touches& seen, double otherwise) {
 
 /// How likely a region of this kind (its function, and the scale of its time) touches a part of an area.
 double WindowPlan::rate_of_kind(Site site, std::uint32_t scale, std::uint32_t part) const {
-    const auto found = parts_.find(key(site.region * scales + scale, part));
+    const auto found = parts_.find(key(kind_of(site, scale), part));
     return found == parts_.end() ? 1 : std::max(least_rate, rate_of(found->second, 1));
 }
 
@@ -248,7 +248,7 @@ double WindowPlan::rate_of_kind(Site site, std::uint32_t scale, std::uint32_t pa
 /// everything at the place.
 double WindowPlan::likely_at_all(Site site, const Touches* here, std::uint32_t scale) const {
     if (here && here->touched > 0) return 1;
-    const auto found = parts_.find(key(site.region * scales + scale, all_pieces));
+    const auto found = parts_.find(key(kind_of(site, scale), all_pieces));
     const double kind = found == parts_.end() || found->second.touched > 0 ? 1 : rate_of(found->second, 1);
     return here ? rate_of(*here, kind) : kind;
 }
@@ -268,9 +268,10 @@ double WindowPlan::rate(Site site, const Entry& entry, const Touches* here, std:
     return std::max(least_rate_of_place, of_key(entry.piece, in_part));
 }
 
-bool WindowPlan::happens(double probability) {
-    return static_cast<double>(random() % 4096) < 4096 * probability;
-}
+/// Evenly from 0 to below 1.
+double WindowPlan::fraction() { return static_cast<double>(random() % 4096) / 4096; }
+
+bool WindowPlan::happens(double probability) { return fraction() < probability; }
 
 WindowPlan::Need WindowPlan::need_of(std::uint32_t part, std::uint64_t granules) const {
     const auto found = coverage_.find(part);

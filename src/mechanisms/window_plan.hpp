@@ -95,11 +95,16 @@ class WindowPlan {
     static std::uint64_t key(std::uint32_t region, std::uint32_t area) noexcept {
         return std::uint64_t{region} << 32 | area;
     }
+    /// Regions of one function that take alike.
+    static std::uint32_t kind_of(Site site, std::uint32_t scale) noexcept {
+        return site.region * scales + scale;
+    }
     static std::uint32_t piece_of(const WatchedArea& area, std::uint64_t granule) noexcept;
     static std::uint32_t part_of(std::uint32_t piece) noexcept { return piece / (pieces / parts); }
     Need need_of(std::uint32_t part, std::uint64_t granules) const;
     const Touches* at_place(Site site) const;
     bool too_short(double seconds);
+    double fraction();
     bool happens(double probability);
     static double rate_of(const Touches& seen, double otherwise);
     double rate_of_kind(Site site, std::uint32_t scale, std::uint32_t part) const;
