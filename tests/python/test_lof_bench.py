@@ -41,7 +41,7 @@ def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     done = subprocess.run(
         [sys.executable, *words], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900
     )
-    return Bench(request.param or (*paper.PROGRAMS, "drift"), done, folder)
+    return Bench(request.param or paper.PROGRAMS, done, folder)
 
 
 def test_the_three_tables_are_printed(bench: Bench) -> None:
