@@ -548,7 +548,12 @@ def test_pairs_are_taken_until_the_median_is_known() -> None:
         return [{"wall": [2.0, 2.0 * ratio]} for ratio in ratios]
 
     assert overhead.narrow(pairs(*[1.3] * 30))
-    assert not overhead.narrow(pairs(*[0.9, 1.1] * 15))
+    assert not overhead.narrow(pairs(*[0.9, 0.9, 1.1, 1.1] * 15))
+
+
+def test_who_begins_does_not_count() -> None:
+    pairs = [{"wall": [2.0, 2.0 * 1.02 * bias]} for bias in (1.01, 1 / 1.01, 1.01, 1 / 1.01, 1.01)]
+    assert overhead.paired_ratios(pairs, "wall") == pytest.approx([1.02, 1.02])
 
 
 def test_a_scan_period_is_searched_for() -> None:
