@@ -121,24 +121,6 @@ struct Hints {
 };
 constinit thread_local Hints own_hints;
 
-/// A function of the runtime, the same for all callers: two LLVM runtimes do not bear each other in one
-/// process.
-template <class Function> class Kmpc {
-  public:
-    constexpr explicit Kmpc(const char* name) noexcept : name_(name) {}
-    Function* get(void* caller) noexcept {
-        Function* function = function_.load(std::memory_order_relaxed);
-        if (__builtin_expect(function != nullptr, 1)) return function;
-        function = reinterpret_cast<Function*>(next_or_callers(name_, caller));
-        function_.store(function, std::memory_order_relaxed);
-        return function;
-    }
-
-  private:
-    const char* name_;
-    std::atomic<Function*> function_{nullptr};
-};
-
 using Alloc = void*(void*, std::int32_t, std::int32_t, std::size_t, std::size_t, TaskEntry*);
 using Register = std::int32_t(void*, std::int32_t, void*, std::int32_t, AffinityItem*);
 using Submit = std::int32_t(void*, std::int32_t, void*);
@@ -149,17 +131,6 @@ constinit Kmpc<Register> register_hint{"__kmpc_omp_reg_task_with_affinity"};
 constinit Kmpc<Submit> submit{"__kmpc_omp_task"};
 constinit Kmpc<SubmitWithDeps> submit_with_deps{"__kmpc_omp_task_with_deps"};
 constinit Kmpc<Begin> begin_if0{"__kmpc_omp_task_begin_if0"};
-
-/// Another function of the runtime that `known` belongs to: names such as omp_in_final exist in every
-/// runtime.
-template <class Function> Function* beside(void* known, const char* name) noexcept {
-    Dl_info info{};
-    if (!::dladdr(known, &info)) return nullptr;
-    void* handle = ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    void* function = handle ? ::dlsym(handle, name) : nullptr;
-    if (handle) ::dlclose(handle);
-    return reinterpret_cast<Function*>(function);
-}
 
 /// Decide once, at the first hint of the process.
 Clause* start(void* caller) noexcept {

@@ -1,129 +1,150 @@
-// Stubs on the fork calls of LLVM's OpenMP runtime: each notes its third argument, the outlined function (microtask),
-// in a thread-local variable and jumps on. OMPT's parallel_begin gives the call site only, which compilers duplicate
-// and unroll. The calls are variadic: no register and no stack slot may change, so this cannot be C++.
+// Stubs on the entry points of LLVM's OpenMP runtime. Each asks homing_kmpc_enter(call, microtask, caller) where to go
+// and whether homing must hear of the end. If not, every register is as it was and the stub jumps: the runtime, and an
+// OMPT tool that listens to it, sees the program's own call. If so, it calls, and tells homing_kmpc_leave() afterwards.
 //
-// The real functions are found at the first call by homing_kmpc_resolve(index, caller), which may leave the pointer
-// null to be asked again.
+// The fork calls are variadic, so this cannot be C++: a pointer for each of the `argc` values that the outlined function
+// (microtask) gets, the first of them in registers, the others on the stack, where they are copied for a call. They
+// are pointers: no vector register carries an argument.
+//
+// STUB name, call as kmpc.cpp numbers them, 1 for one that is variadic.
 
 #if defined(__x86_64__)
 
-.macro STUB name index
+.macro RESTORE
+    movq -8(%rbp), %rax
+    movq -16(%rbp), %rdi
+    movq -24(%rbp), %rsi
+    movq -32(%rbp), %rdx
+    movq -40(%rbp), %rcx
+    movq -48(%rbp), %r8
+    movq -56(%rbp), %r9
+.endm
+
+.macro STUB name call variadic
     .globl \name
     .type \name, @function
 \name:
     .cfi_startproc
     endbr64
-    movq homing_microtask@gottpoff(%rip), %r11
-    movq %rdx, %fs:(%r11)
-    movq 8*\index+homing_kmpc_real(%rip), %r11
-    testq %r11, %r11
-    je 1f
+    pushq %rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset %rbp, -16
+    movq %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    subq $64, %rsp
+    movq %rax, -8(%rbp)
+    movq %rdi, -16(%rbp)
+    movq %rsi, -24(%rbp)
+    movq %rdx, -32(%rbp)
+    movq %rcx, -40(%rbp)
+    movq %r8, -48(%rbp)
+    movq %r9, -56(%rbp)
+    movl $\call, %edi
+    movq %rdx, %rsi
+    movq 8(%rbp), %rdx
+    call homing_kmpc_enter
+    movq %rax, %r11
+    testq %rdx, %rdx
+    jne 1f
+    RESTORE
+    leave
+    .cfi_remember_state
+    .cfi_def_cfa %rsp, 8
+    .cfi_restore %rbp
     jmp *%r11
 1:
-    pushq %rax
-    .cfi_adjust_cfa_offset 8
-    pushq %rdi
-    .cfi_adjust_cfa_offset 8
-    pushq %rsi
-    .cfi_adjust_cfa_offset 8
-    pushq %rdx
-    .cfi_adjust_cfa_offset 8
-    pushq %rcx
-    .cfi_adjust_cfa_offset 8
-    pushq %r8
-    .cfi_adjust_cfa_offset 8
-    pushq %r9
-    .cfi_adjust_cfa_offset 8
-    subq $128, %rsp
-    .cfi_adjust_cfa_offset 128
-    movups %xmm0, (%rsp)
-    movups %xmm1, 16(%rsp)
-    movups %xmm2, 32(%rsp)
-    movups %xmm3, 48(%rsp)
-    movups %xmm4, 64(%rsp)
-    movups %xmm5, 80(%rsp)
-    movups %xmm6, 96(%rsp)
-    movups %xmm7, 112(%rsp)
-    movl $\index, %edi
-    movq 184(%rsp), %rsi
-    call homing_kmpc_resolve
-    movq %rax, %r11
-    movups (%rsp), %xmm0
-    movups 16(%rsp), %xmm1
-    movups 32(%rsp), %xmm2
-    movups 48(%rsp), %xmm3
-    movups 64(%rsp), %xmm4
-    movups 80(%rsp), %xmm5
-    movups 96(%rsp), %xmm6
-    movups 112(%rsp), %xmm7
-    addq $128, %rsp
-    .cfi_adjust_cfa_offset -128
-    popq %r9
-    .cfi_adjust_cfa_offset -8
-    popq %r8
-    .cfi_adjust_cfa_offset -8
-    popq %rcx
-    .cfi_adjust_cfa_offset -8
-    popq %rdx
-    .cfi_adjust_cfa_offset -8
-    popq %rsi
-    .cfi_adjust_cfa_offset -8
-    popq %rdi
-    .cfi_adjust_cfa_offset -8
-    popq %rax
-    .cfi_adjust_cfa_offset -8
-    jmp *%r11
+    .cfi_restore_state
+.if \variadic
+    movslq -24(%rbp), %rcx  // argc; the first three values came in registers
+    subq $3, %rcx
+    jle 3f
+    leaq 1(%rcx), %rax      // the stack stays aligned to 16
+    andq $-2, %rax
+    shlq $3, %rax
+    subq %rax, %rsp
+2:
+    movq 8(%rbp,%rcx,8), %rax
+    movq %rax, -8(%rsp,%rcx,8)
+    subq $1, %rcx
+    jne 2b
+3:
+.endif
+    RESTORE
+    call *%r11
+    call homing_kmpc_leave
+    leave
+    .cfi_def_cfa %rsp, 8
+    .cfi_restore %rbp
+    ret
     .cfi_endproc
     .size \name, .-\name
 .endm
 
 #elif defined(__aarch64__)
 
-.macro STUB name index
+.macro RESTORE
+    ldp x0, x1, [x29, #16]
+    ldp x2, x3, [x29, #32]
+    ldp x4, x5, [x29, #48]
+    ldp x6, x7, [x29, #64]
+.endm
+
+.macro STUB name call variadic
     .globl \name
     .type \name, %function
 \name:
     .cfi_startproc
-    hint #34
-    adrp x16, :gottprel:homing_microtask
-    ldr x16, [x16, :gottprel_lo12:homing_microtask]
-    mrs x17, tpidr_el0
-    str x2, [x17, x16]
-    adrp x16, homing_kmpc_real
-    add x16, x16, :lo12:homing_kmpc_real
-    ldr x16, [x16, #8*\index]
-    cbz x16, 1f
-    br x16
-1:
-    stp x29, x30, [sp, #-208]!
-    .cfi_adjust_cfa_offset 208
-    .cfi_rel_offset x29, 0
-    .cfi_rel_offset x30, 8
-    stp x0, x1, [sp, #16]
-    stp x2, x3, [sp, #32]
-    stp x4, x5, [sp, #48]
-    stp x6, x7, [sp, #64]
-    stp q0, q1, [sp, #80]
-    stp q2, q3, [sp, #112]
-    stp q4, q5, [sp, #144]
-    stp q6, q7, [sp, #176]
-    mov w0, #\index
-    mov x1, x30
-    bl homing_kmpc_resolve
+    hint #34                // bti c
+    stp x29, x30, [sp, #-80]!
+    .cfi_def_cfa_offset 80
+    .cfi_offset x29, -80
+    .cfi_offset x30, -72
+    mov x29, sp
+    .cfi_def_cfa x29, 80
+    stp x0, x1, [x29, #16]
+    stp x2, x3, [x29, #32]
+    stp x4, x5, [x29, #48]
+    stp x6, x7, [x29, #64]
+    mov w0, #\call
+    mov x1, x2
+    mov x2, x30
+    bl homing_kmpc_enter
     mov x16, x0
-    ldp x0, x1, [sp, #16]
-    ldp x2, x3, [sp, #32]
-    ldp x4, x5, [sp, #48]
-    ldp x6, x7, [sp, #64]
-    ldp q0, q1, [sp, #80]
-    ldp q2, q3, [sp, #112]
-    ldp q4, q5, [sp, #144]
-    ldp q6, q7, [sp, #176]
-    ldp x29, x30, [sp], #208
-    .cfi_adjust_cfa_offset -208
+    cbnz x1, 1f
+    RESTORE
+    ldp x29, x30, [sp], #80
+    .cfi_remember_state
+    .cfi_def_cfa sp, 0
     .cfi_restore x29
     .cfi_restore x30
     br x16
+1:
+    .cfi_restore_state
+.if \variadic
+    ldrsw x9, [x29, #24]    // argc; the first five values came in registers
+    subs x9, x9, #5
+    b.le 3f
+    add x10, x9, #1         // the stack stays aligned to 16
+    and x10, x10, #-2
+    sub sp, sp, x10, lsl #3
+    add x10, x29, #80
+    mov x11, sp
+2:
+    ldr x12, [x10], #8
+    str x12, [x11], #8
+    subs x9, x9, #1
+    b.ne 2b
+3:
+.endif
+    RESTORE
+    blr x16
+    bl homing_kmpc_leave
+    mov sp, x29
+    ldp x29, x30, [sp], #80
+    .cfi_def_cfa sp, 0
+    .cfi_restore x29
+    .cfi_restore x30
+    ret
     .cfi_endproc
     .size \name, .-\name
 .endm
@@ -132,11 +153,13 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
     .text
-    .hidden homing_kmpc_real
-    .hidden homing_kmpc_resolve
-    .hidden homing_microtask
-STUB __kmpc_fork_call 0
-STUB __kmpc_fork_call_if 1
-STUB __kmpc_fork_teams 2
+    .hidden homing_kmpc_enter
+    .hidden homing_kmpc_leave
+STUB __kmpc_fork_call 0 1
+STUB __kmpc_fork_call_if 1 0
+STUB __kmpc_fork_teams 2 1
+STUB __kmpc_serialized_parallel 3 0
+STUB __kmpc_end_serialized_parallel 4 0
+STUB __kmpc_barrier 5 0
 #endif
     .section .note.GNU-stack, "", %progbits

@@ -1,16 +1,19 @@
-// The OMPT door: LLVM's OpenMP runtime (clang, flang, Intel, AMD, Arm compilers) looks for ompt_start_tool at
-// its start. Only the begin and end of parallel regions are registered: all callbacks together cost ten times
-// as much. Identity of a region is the microtask that kmpc_stubs.S noted; the call site only where there is
-// none.
+// The OMPT door: LLVM's OpenMP runtime looks for ompt_start_tool at its start. homing becomes its tool only
+// where it must: for the regions of a runtime whose entry points the stubs do not reach (linked into the
+// program statically, or a processor without stubs), and for the tasks of affinity clauses. For regions,
+// only their begin and end are registered: all callbacks together cost ten times as much. Their identity
+// is the call site.
 //
 // The few declarations of the OMPT interface (OpenMP API 5.0, chapter 4) that are used stand here, because no
 // package that every build machine has ships omp-tools.h.
+#include "base/options.hpp"
 #include "doors/export.hpp"
 #include "doors/kmpc.hpp"
 #include "phases/regions.hpp"
-#include "record/record.hpp"
 
 #include <cstdint>
+#include <cstdlib>
+#include <link.h>
 
 union ompt_data_t {
     std::uint64_t value;
@@ -24,46 +27,57 @@ struct ompt_start_tool_result_t {
     void (*finalize)(ompt_data_t*);
     ompt_data_t tool_data;
 };
+using OmptStartTool = ompt_start_tool_result_t*(unsigned, const char*);
+
+extern "C" HOMING_EXPORT OmptStartTool ompt_start_tool;
 
 namespace {
 
 constexpr int callback_parallel_begin = 3; // ompt_callbacks_t of the standard
 constexpr int callback_parallel_end = 4;
 
-constinit std::atomic<bool> asked{false};
+constinit std::atomic<bool> other{false};
 constinit std::atomic<homing::doors::GetTaskInfo*> task_info{nullptr};
 
-} // namespace
-
-extern "C" {
-// Used by kmpc_stubs.S. Functions of the runtime by index: fork_call, fork_call_if, fork_teams.
-__attribute__((visibility("hidden"))) void* homing_kmpc_real[3] = {};
-__attribute__((visibility("hidden"))) thread_local void* homing_microtask = nullptr;
-__attribute__((visibility("hidden"))) void* homing_kmpc_resolve(int index, void* caller) noexcept;
-}
-
-namespace {
-
 void parallel_begin(ompt_data_t*, const void*, ompt_data_t*, unsigned, int, const void* call_site) {
-    const void* microtask = homing_microtask;
-    homing_microtask = nullptr;
-    homing::phases::begin(reinterpret_cast<homing::Address>(microtask ? microtask : call_site));
+    homing::phases::begin(reinterpret_cast<homing::Address>(call_site));
 }
 
 void parallel_end(ompt_data_t*, ompt_data_t*, int, const void*) { homing::phases::end(); }
 
-int initialize(ompt_function_lookup_t look_up, int, ompt_data_t*) {
-    using SetCallback = int (*)(int, ompt_callback_t);
-    auto* set_callback = reinterpret_cast<SetCallback>(look_up("ompt_set_callback"));
-    if (!set_callback) return 0;
-    set_callback(callback_parallel_begin, reinterpret_cast<ompt_callback_t>(parallel_begin));
-    set_callback(callback_parallel_end, reinterpret_cast<ompt_callback_t>(parallel_end));
+int initialize_tasks(ompt_function_lookup_t look_up, int, ompt_data_t*) {
     task_info.store(reinterpret_cast<homing::doors::GetTaskInfo*>(look_up("ompt_get_task_info")),
                     std::memory_order_release);
     return 1;
 }
 
+int initialize(ompt_function_lookup_t look_up, int device, ompt_data_t* data) {
+    using SetCallback = int (*)(int, ompt_callback_t);
+    auto* set_callback = reinterpret_cast<SetCallback>(look_up("ompt_set_callback"));
+    if (!set_callback) return 0;
+    set_callback(callback_parallel_begin, reinterpret_cast<ompt_callback_t>(parallel_begin));
+    set_callback(callback_parallel_end, reinterpret_cast<ompt_callback_t>(parallel_end));
+    return initialize_tasks(look_up, device, data);
+}
+
 void finalize(ompt_data_t*) {}
+
+/// Do the regions of the runtime that has `code` come through the stubs? They do if it is a shared object
+/// of its own, with a fork call that others are bound to. (Unseen stay users of it that were opened with
+/// RTLD_DEEPBIND.)
+bool behind_stubs([[maybe_unused]] void* code) noexcept {
+#if defined(__x86_64__) || defined(__aarch64__)
+    Dl_info runtime{};
+    link_map* map = nullptr;
+    if (!::dladdr1(code, &runtime, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) || !map) return false;
+    const bool in_program = map->l_name[0] == '\0';
+    void* fork = in_program ? nullptr : homing::doors::beside<void>(code, "__kmpc_fork_call");
+    Dl_info forks{};
+    return fork && ::dladdr(fork, &forks) && forks.dli_fbase == runtime.dli_fbase;
+#else
+    return false;
+#endif
+}
 
 } // namespace
 
@@ -71,61 +85,33 @@ namespace homing::doors {
 
 GetTaskInfo* get_task_info() noexcept { return task_info.load(std::memory_order_acquire); }
 
-void* next_or_callers(const char* name, void* caller) noexcept {
-    if (void* function = ::dlsym(RTLD_NEXT, name)) return function;
-    Dl_info info{};
-    if (!::dladdr(caller, &info)) return nullptr;
-    void* handle = ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    void* function = handle ? ::dlsym(handle, name) : nullptr;
-    if (function &&
-        ::dladdr(function, &info)) // the runtime must stay as long as we may jump there; its user need not
-        ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle) ::dlclose(handle);
-    return function;
+bool another_tool() noexcept {
+    if (other.load(std::memory_order_acquire)) return true;
+    // Whose ompt_start_tool does the runtime find? The address of ours would tell the same one.
+    Dl_info first{};
+    Dl_info own{};
+    return ::dladdr(::dlsym(RTLD_DEFAULT, "ompt_start_tool"), &first) && ::dladdr(&other, &own) &&
+           first.dli_fbase != own.dli_fbase;
 }
 
 } // namespace homing::doors
 
-using homing::doors::next_or_callers;
-
-void* homing_kmpc_resolve(int index, void* caller) noexcept {
-    static constexpr const char* names[3] = {"__kmpc_fork_call", "__kmpc_fork_call_if", "__kmpc_fork_teams"};
-    static constinit std::atomic<int> calls{0};
-    void* real = next_or_callers(names[index], caller);
-    if (asked.load(std::memory_order_acquire)) {
-        homing_kmpc_real[index] = real;
-        return real;
+/// Null: homing does not want to be the tool, the runtime may look for others (OMP_TOOL_LIBRARIES, Archer).
+extern "C" ompt_start_tool_result_t* ompt_start_tool(unsigned version, const char* runtime) {
+    static ompt_start_tool_result_t for_regions{initialize, finalize, {0}};
+    static ompt_start_tool_result_t for_tasks{initialize_tasks, finalize, {0}};
+    // A tool behind us has the seat that it has without us.
+    static constinit homing::doors::Real<OmptStartTool> next{"ompt_start_tool"};
+    OmptStartTool* function = next.get();
+    if (ompt_start_tool_result_t* its = function ? function(version, runtime) : nullptr) {
+        other.store(true, std::memory_order_release);
+        return its;
     }
-    // The runtime starts within its first fork call and asks for a tool then. If it has not asked us by the
-    // second call, another tool is in charge: the stubs tell where regions begin; where they end stays
-    // unknown.
-    if (calls.fetch_add(1) > 0 && !homing::phases::aside()) {
-        static constinit std::atomic<bool> said{false};
-        const bool first = !said.exchange(true);
-        homing::phases::begin_without_end(reinterpret_cast<homing::Address>(homing_microtask));
-        if (first)
-            homing::record::message(
-                homing::record::Level::warning,
-                "another OMPT tool is in charge of this OpenMP runtime: homing sees only where "
-                "regions begin");
+    if (const char* libraries = std::getenv("OMP_TOOL_LIBRARIES"); libraries && *libraries) {
+        other.store(true, std::memory_order_release);
+        return nullptr;
     }
-    return real;
-}
-
-extern "C" HOMING_EXPORT ompt_start_tool_result_t* ompt_start_tool(unsigned, const char*) {
-    static ompt_start_tool_result_t result{initialize, finalize, {0}};
-    asked.store(true, std::memory_order_release);
-    return homing::phases::aside() ? nullptr : &result;
-}
-
-// LLVM's barrier: what a program that is one giant region shows.
-extern "C" HOMING_EXPORT void __kmpc_barrier(void* location, std::int32_t thread) {
-    static constinit homing::doors::Real<void(void*, std::int32_t)> real{"__kmpc_barrier"};
-    homing::phases::barrier(reinterpret_cast<homing::Address>(__builtin_return_address(0)));
-    if (auto* function = real.get(); __builtin_expect(function != nullptr, 1)) {
-        function(location, thread);
-        return;
-    }
-    void* function = next_or_callers("__kmpc_barrier", __builtin_return_address(0));
-    reinterpret_cast<void (*)(void*, std::int32_t)>(function)(location, thread);
+    if (homing::phases::aside()) return nullptr;
+    if (!behind_stubs(__builtin_return_address(0))) return &for_regions;
+    return homing::option_is(homing::Option::tasks, "affinity") ? &for_tasks : nullptr;
 }

@@ -1,6 +1,6 @@
 // Where the program is: the begin and end of top-level parallel regions and the barriers within, as the doors
-// (OMPT, libgomp's entry points, the C API) report them, handed to one listener. Nested regions, and regions
-// that other threads open at the same time, are the program's own business and pass by.
+// (the runtimes' entry points, OMPT, the C API) report them, handed to one listener. Nested regions, and
+// regions that other threads open at the same time, are the program's own business and pass by.
 #pragma once
 
 #include "base/pages.hpp"
@@ -29,8 +29,8 @@ bool begin(Address function) noexcept;
 void end() noexcept;
 void barrier(Address site) noexcept;
 
-/// The doors of the runtime cannot tell when a region ends (a foreign OMPT tool is in charge): the listener
-/// is told of an end right before the next begin.
+/// Nobody tells when a region ends (a foreign OMPT tool is in charge, which must see the program's own
+/// calls): the listener is told of an end right before the next begin.
 bool begin_without_end(Address function) noexcept;
 
 /// homing does nothing (more) in this process: hooks pass straight through.

@@ -63,6 +63,7 @@ CASES: list[Case] = [
     Case("tasks", variants=(*C, *CXX, "gcc-on-libomp")),
     Case("nested", variants=(*C, *CXX, "gcc-on-libomp")),
     Case("constructs"),
+    Case("captured", variants=(*C, *CXX)),
     Case("arguments", variants=(*C, "gcc-O0", "clang-O3", "gcc-on-libomp")),
     Case("many_regions", variants=C),
     Case("old_entry", variants=("gcc",)),

@@ -208,6 +208,43 @@ def test_own_ompt_tool_keeps_working(tmp_path: Path) -> None:
     assert_worked(found, "windows")
 
 
+@pytest.mark.parametrize("way", ["OMP_TOOL_LIBRARIES", "preloaded behind homing", "preloaded before homing"])
+def test_a_users_ompt_tool_sees_what_it_sees_without_homing(way: str, tmp_path: Path) -> None:
+    """The runtime has one seat for a tool. The tool hears of every region, and of its call in the program."""
+    program, tool = built("regions", "clang"), built("tool_library", "clang-library")
+    way_in = "OMP_TOOL_LIBRARIES" if way == "OMP_TOOL_LIBRARIES" else "LD_PRELOAD"
+    plain, _ = run([program], {way_in: str(tool)}, tmp_path)
+    regions = 40 * CORE_REGIONS
+    assert f"tool: {regions} regions, {regions} ended, {regions} called by the program" in plain.stdout
+    extra = preloaded(tmp_path)
+    if way == "OMP_TOOL_LIBRARIES":
+        extra[way] = str(tool)
+    else:
+        order = [str(LIBRARY), str(tool)]
+        extra["LD_PRELOAD"] = ":".join(order if "behind" in way else reversed(order))
+    outcome, _ = run([program], extra, tmp_path)
+    assert outcome == plain
+    found = records(tmp_path)
+    assert_worked(found, "windows")
+    assert any("another OMPT tool" in message.text for message in found[0].messages), found[0].messages
+
+
+def test_without_ompt(tmp_path: Path) -> None:
+    """Regions are seen as they are where the user switched tools off."""
+    _, found = both([built("regions", "clang")], tmp_path, {"OMP_TOOL": "disabled"})
+    assert_worked(found, "windows")
+    assert len([region for region in found[0].regions if region.count > 2]) == CORE_REGIONS
+    assert not any("OMPT" in message.text for message in found[0].messages), found[0].messages
+
+
+def test_a_runtime_linked_into_the_program(tmp_path: Path) -> None:
+    """Nothing can be put before its entry points: OMPT tells of the regions."""
+    _, found = both([built("static_runtime", "plain")], tmp_path)
+    assert_worked(found, "windows")
+    counts = [region.count for region in found[0].regions if region.count > 2]
+    assert len(counts) == 3 and max(counts) - min(counts) <= 1, counts
+
+
 def test_beside_a_library_that_the_user_preloads(tmp_path: Path) -> None:
     extra = {"LD_PRELOAD": str(built("user_preload", "gcc-library"))}
     outcome, found = both([built("regions", "gcc")], tmp_path, extra)
