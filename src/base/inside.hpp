@@ -19,7 +19,7 @@ inline bool is_inside() noexcept { return inside_depth != 0; }
 inline constinit thread_local bool is_borrowing = false;
 
 /// While it lives, what libraries allocate for this thread is the program's allocator's, inside or not: for a
-/// library that does not free through ours.
+/// library that does not free through ours, or that works for the program.
 class Borrowing {
   public:
     explicit Borrowing(bool needed) noexcept : before_(is_borrowing) { is_borrowing = before_ || needed; }

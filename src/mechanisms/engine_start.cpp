@@ -3,6 +3,7 @@
 #include "mechanisms/engine.hpp"
 
 #include "base/floating_point.hpp"
+#include "base/inside.hpp"
 #include "base/options.hpp"
 #include "base/raw_calls.hpp"
 #include "mechanisms/own_pages.hpp"
@@ -69,9 +70,12 @@ void respect_binding(Kernel& kernel, Machine& machine) {
         }
 }
 
-int call_int(const char* name) noexcept {
+/// Asks the OpenMP runtime for a number. -1: there is no such function. The runtime may begin its work with
+/// the question; what it allocates is the program's, where it would be without us.
+int ask_runtime(const char* name) noexcept {
     using Function = int();
     auto* function = reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
+    const Borrowing borrowing{true};
     return function ? function() : -1;
 }
 
@@ -186,7 +190,7 @@ bool Engine::start() {
         if (!tasks_only) return false;
         mechanism_ = make_iterative(false);
     }
-    const int threads = call_int("omp_get_max_threads");
+    const int threads = ask_runtime("omp_get_max_threads");
     threads_ = threads > 0 ? threads : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
     if (windows_) plan_.calibrate(simulation() ? 0 : arming_seconds(kernel_));
     mover_.pages_may_hide([this] { pause_source(); });
