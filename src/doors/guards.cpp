@@ -367,6 +367,13 @@ HOMING_EXPORT int poll(pollfd* entries, nfds_t count, int timeout) {
     return repeated([&] { return real(entries, count, timeout); });
 }
 
+// The static arrays of an object go with it.
+HOMING_EXPORT int dlclose(void* handle) noexcept {
+    static constinit Real<int(void*)> real{"dlclose"};
+    const homing::doors::NoWindow none;
+    return real(handle);
+}
+
 // A raw system call: we do not know its buffers, but an argument that points into watched memory is one.
 HOMING_EXPORT long syscall(long number, ...) noexcept {
     static constinit Real<long(long, long, long, long, long, long, long)> real{"syscall"};

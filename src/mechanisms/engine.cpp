@@ -202,7 +202,7 @@ bool Engine::next_touch_called(Range range) noexcept {
     guarded([&] {
         const std::string reason = prepare_windows();
         // Beside another source the areas may not have been looked at for long.
-        if (reason.empty()) watch_.synchronise(record::now());
+        if (reason.empty()) follow_changes();
         possible = reason.empty() && windows_->start(watch_.ranges());
         if (!possible) {
             record::message(record::Level::not_done,
@@ -329,13 +329,8 @@ std::size_t Engine::open_window(const std::vector<Range>& granules) {
             record::message(record::Level::warning, std::string("windows end here: ") + reason);
             return 0;
         }
-    const std::uint64_t changes = area_registry().changes();
-    const std::size_t armed = windows_->open(granules);
-    if (area_registry().changes() != changes) { // a block went away between the look and the arming
-        windows_->abandon();
-        return 0;
-    }
-    return armed;
+    // Not what went away between the look at the areas and now: another thread may have freed it.
+    return windows_->open(granules, [this] { return watch_.synchronised(); });
 }
 
 void Engine::window_region_ends(double seconds) {

@@ -205,6 +205,11 @@ void WatchList::refresh_armable() {
     }
 }
 
+bool WatchList::synchronised() const noexcept {
+    return area_registry().changes() == seen_changes_ && loaded_objects_version() == seen_objects_ &&
+           named_areas_version() == seen_names_;
+}
+
 bool WatchList::synchronise(double now) {
     const std::uint64_t changes = area_registry().changes();
     const std::uint64_t objects = loaded_objects_version();

@@ -99,6 +99,8 @@ class WatchList {
 
     /// Bring the list up to date with the program; returns whether it changed. Cheap when nothing did.
     bool synchronise(double now);
+    /// Is it still up to date?
+    bool synchronised() const noexcept;
     /// The area that an address lies in, or null.
     WatchedArea* find(Address address) noexcept;
 

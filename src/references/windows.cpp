@@ -1,10 +1,12 @@
 #include "references/windows.hpp"
 
+#include "base/inside.hpp"
 #include "base/raw_calls.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <link.h>
+#include <time.h>
 
 namespace homing {
 
@@ -34,19 +36,39 @@ void relax() noexcept {
 #endif
 }
 
-/// Brackets the time between claiming a granule and opening it.
-class Changing {
+/// While it lives, the slots are not filled anew.
+class Using {
   public:
-    explicit Changing(std::atomic<int>& count) noexcept : count_(count) {
-        count_.fetch_add(1, std::memory_order_seq_cst);
+    explicit Using(std::atomic<int>& users) noexcept : users_(users) {
+        users_.fetch_add(1, std::memory_order_seq_cst);
     }
-    ~Changing() { count_.fetch_sub(1, std::memory_order_seq_cst); }
-    Changing(const Changing&) = delete;
-    Changing& operator=(const Changing&) = delete;
+    ~Using() { users_.fetch_sub(1, std::memory_order_seq_cst); }
+    Using(const Using&) = delete;
+    Using& operator=(const Using&) = delete;
 
   private:
-    std::atomic<int>& count_;
+    std::atomic<int>& users_;
 };
+
+/// Waits until `done`, some seconds at the most, and not long where this thread may have been
+/// interrupted (a signal's handler) in the middle of what it waits for.
+template <class Done> bool wait_until(Done&& done, bool interrupted) noexcept {
+    constexpr int short_spins = 256;
+    constexpr int yields = 1 << 15;
+    constexpr int naps = 1 << 14; // a second or two
+    for (int spins = 0; !done(); ++spins) {
+        if (spins < short_spins) {
+            relax();
+        } else if (spins < yields) {
+            raw::call(SYS_sched_yield);
+        } else {
+            if (interrupted || spins > yields + naps) return false;
+            const timespec nap{0, 50000};
+            raw::call(SYS_nanosleep, &nap, nullptr);
+        }
+    }
+    return true;
+}
 
 /// Libraries whose peers (other processes, devices, kernel threads) fault on or pin the program's pages.
 constexpr const char* forbidding_libraries[] = {
@@ -168,148 +190,182 @@ void Windows::unprotect(Range range) noexcept {
     }
 }
 
-std::size_t Windows::open(std::span<const Range> granules) noexcept {
-    if (forbidden() || !slots_ || granules.empty()) return 0;
-    building_.fetch_add(1, std::memory_order_acq_rel);
-    std::size_t count = 0;
-    const int excluded = excluded_count_.load(std::memory_order_acquire);
-    for (const Range& granule : granules) {
-        if (count == capacity_) break;
-        bool forbidden_granule = false;
-        for (int i = 0; i < excluded; ++i)
-            forbidden_granule |= granule.overlaps(excluded_[i]);
-        if (forbidden_granule) continue;
-        slots_[count].granule = granule;
-        slots_[count].node = -1;
-        slots_[count].state.store(armed, std::memory_order_relaxed);
-        ++count;
+bool Windows::excludes(Range granule) const noexcept {
+    const int count = std::min(excluded_count_.load(std::memory_order_acquire), max_excluded);
+    return std::any_of(excluded_, excluded_ + count,
+                       [&](const Range& excluded) { return granule.overlaps(excluded); });
+}
+
+void Windows::fill(std::span<const Range> granules) noexcept {
+    const std::size_t count = std::min(granules.size(), capacity_);
+    for (std::size_t i = 0; i < count; ++i) {
+        slots_[i].granule = granules[i];
+        slots_[i].node = -1;
+        slots_[i].state.store(planned, std::memory_order_relaxed);
     }
     index(count);
     count_.store(count, std::memory_order_release);
-    // From here on a system call that uses watched memory sees an open window, or we see the call.
-    open_.store(true, std::memory_order_seq_cst);
-    building_.fetch_add(1, std::memory_order_acq_rel);
-    if (system_calls_.load(std::memory_order_seq_cst) != 0) {
-        abandon();
+}
+
+std::size_t Windows::open(std::span<const Range> granules,
+                          const std::function<bool()>& still_there) noexcept {
+    if (forbidden() || !slots_ || granules.empty()) return 0;
+    building_.fetch_add(1, std::memory_order_seq_cst);
+    // Others that still look at the last window's slots come and go within a few calls, unless a signal's
+    // handler has jumped out of one.
+    if (!wait_for_changes(false)) {
+        building_.fetch_add(1, std::memory_order_seq_cst);
+        stuck_.store(true, std::memory_order_release);
+        forbid("a thread did not come back from changing the right to access pages");
         return 0;
     }
-    // Neighbours are armed by one call. A refused range (ENOMEM: too many mappings) is simply not armed.
+    fill(granules);
+    // From here on a system call that uses watched memory sees an open window, or we see the call; and memory
+    // that goes away takes its granules out of the window, or we see that it has gone.
+    open_.store(true, std::memory_order_seq_cst);
+    building_.fetch_add(1, std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const Using guard(users_);
+    if (system_calls_.load(std::memory_order_seq_cst) != 0 || !still_there()) {
+        open_.store(false, std::memory_order_seq_cst);
+        disarm();
+        return 0;
+    }
+    const std::size_t armed_now = arm();
+    if (is_open() && armed_now > 0) return armed_now;
+    open_.store(false, std::memory_order_seq_cst);
+    disarm(); // abandoned in between: what we armed after it looked must go, too
+    return 0;
+}
+
+/// Arms what is planned. Neighbours are armed by one call. A refused range (ENOMEM: too many mappings) is
+/// simply not armed. Returns how many granules were.
+std::size_t Windows::arm() noexcept {
+    const std::size_t count = count_.load(std::memory_order_relaxed);
     std::size_t armed_now = 0;
-    for (std::size_t i = 0; i < count;) {
+    for (std::size_t i = 0; i < count && is_open();) {
+        if (excludes(slots_[i].granule) || !slots_[i].pass(planned, changing)) {
+            slots_[i++].pass(planned, released);
+            continue;
+        }
         std::size_t j = i + 1;
-        while (j < count && slots_[j].granule.begin == slots_[j - 1].granule.end)
+        while (j < count && slots_[j].granule.begin == slots_[j - 1].granule.end &&
+               !excludes(slots_[j].granule) && slots_[j].pass(planned, changing))
             ++j;
-        if (!is_open()) return armed_now; // cut short by another thread while we were arming
-        const int error = kernel_.protect({slots_[i].granule.begin, slots_[j - 1].granule.end}, Access::none);
+        const Range range{slots_[i].granule.begin, slots_[j - 1].granule.end};
+        const int error = kernel_.protect(range, Access::none);
         if (error) {
-            ++refused_;
-            for (std::size_t k = i; k < j; ++k)
-                slots_[k].state.store(released, std::memory_order_release);
-            unprotect({slots_[i].granule.begin, slots_[j - 1].granule.end});
-            if (refused_ > 64) forbid("the kernel refuses to protect pages");
+            unprotect(range);
+            if (++refused_ > 64) forbid("the kernel refuses to protect pages");
         } else {
             armed_now += j - i;
-            // Released, or counted by a late fault of an earlier window, while we were arming it: nobody else
-            // will open it again.
-            for (std::size_t k = i; k < j; ++k)
-                if (slots_[k].state.load(std::memory_order_seq_cst) != armed) unprotect(slots_[k].granule);
         }
-        i = j;
-    }
-    if (!is_open()) { // abandoned in between: what we armed after it looked must go, too
-        for (std::size_t i = 0; i < count; ++i)
-            slots_[i].state.store(armed, std::memory_order_release);
-        disarm_armed();
-        return 0;
+        for (; i < j; ++i)
+            slots_[i].state.store(error ? released : armed, std::memory_order_seq_cst);
     }
     return armed_now;
 }
 
-void Windows::disarm_armed() noexcept {
+/// [signal] What is armed can be accessed again, what is planned is not armed any more. Not what others are
+/// changing just now.
+void Windows::disarm() noexcept {
     const std::size_t count = count_.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < count;) {
-        std::uint8_t expected = armed;
-        if (!slots_[i].state.compare_exchange_strong(expected, released)) {
-            ++i;
+        if (!slots_[i].pass(armed, changing)) {
+            slots_[i++].pass(planned, released);
             continue;
         }
         std::size_t j = i + 1;
-        while (j < count && slots_[j].granule.begin == slots_[j - 1].granule.end) {
-            expected = armed;
-            if (!slots_[j].state.compare_exchange_strong(expected, released)) break;
+        while (j < count && slots_[j].granule.begin == slots_[j - 1].granule.end &&
+               slots_[j].pass(armed, changing))
             ++j;
-        }
-        // Race, judged benign: a thread outside the team may free and unmap this granule between the exchange
-        // and this call. The call then fails (ENOMEM) unless another mapping took its place within those
-        // nanoseconds.
         unprotect({slots_[i].granule.begin, slots_[j - 1].granule.end});
-        i = j;
+        for (; i < j; ++i)
+            slots_[i].state.store(released, std::memory_order_seq_cst);
     }
 }
 
 void Windows::close() noexcept {
-    if (!open_.exchange(false, std::memory_order_seq_cst)) return;
-    disarm_armed();
+    {
+        const Using guard(users_);
+        if (!open_.exchange(false, std::memory_order_seq_cst)) return;
+        disarm();
+    }
     // A thread outside the team may have claimed a granule and been held up before it could open it: its slot
     // is about to be forgotten.
+    wait_for_changes(false);
     const std::size_t count = count_.load(std::memory_order_acquire);
-    if (changing_.load(std::memory_order_seq_cst) != 0)
-        for (std::size_t i = 0; i < count; ++i)
-            if (slots_[i].state.load(std::memory_order_acquire) == seen) unprotect(slots_[i].granule);
+    for (std::size_t i = 0; i < count; ++i)
+        if (slots_[i].state.load(std::memory_order_acquire) == changing) unprotect(slots_[i].granule);
 }
 
 void Windows::abandon() noexcept {
-    const Changing changing(changing_);
+    const Using guard(users_);
     if (!open_.exchange(false, std::memory_order_seq_cst)) return;
-    disarm_armed();
+    disarm();
 }
 
 Windows::Verdict Windows::fault(Address address, bool write) noexcept {
-    // A fault may arrive late, after its window was closed and while the next one is being built.
-    for (int spins = 0; building_.load(std::memory_order_acquire) & 1 && spins < 1 << 20; ++spins)
-        relax();
-    Slot* slot = slots_ ? find(address) : nullptr;
+    if (!slots_) return Verdict::foreign;
+    const Using guard(users_);
+    // A fault may arrive late, after its window was closed and while the next one is being built, which waits
+    // for us. What has no slot is settled by trying again, if it was ours.
+    if (building_.load(std::memory_order_seq_cst) & 1) return Verdict::foreign;
+    Slot* slot = find(address);
     if (!slot) return Verdict::foreign;
-    const Changing changing(changing_);
-    std::uint8_t expected = armed;
-    if (slot->state.compare_exchange_strong(expected, seen)) {
-        const Range granule = slot->granule;
-        const int node = kernel_.current_node();
-        slot->node = static_cast<std::int16_t>(node);
-        slot->write = write;
-        // Access first, then the move: the kernel moves no page that nobody may access.
-        unprotect(granule);
-        faults_.fetch_add(1, std::memory_order_relaxed);
-        if (TouchAction action = action_.load(std::memory_order_acquire)) action(granule, node);
-        return Verdict::counted;
-    }
-    if (expected == released && !open_.load(std::memory_order_acquire)) return Verdict::retry;
-    // Another thread got here first and may not have unprotected it yet.
-    return Verdict::retry;
+    // Otherwise another thread got here first and may not have opened it yet, or it is open.
+    if (!slot->pass(armed, changing)) return Verdict::retry;
+    const Range granule = slot->granule;
+    const int node = kernel_.current_node();
+    slot->node = static_cast<std::int16_t>(node);
+    slot->write = write;
+    // Access first, then the move: the kernel moves no page that nobody may access.
+    unprotect(granule);
+    slot->state.store(seen, std::memory_order_seq_cst);
+    faults_.fetch_add(1, std::memory_order_relaxed);
+    if (TouchAction action = action_.load(std::memory_order_acquire)) action(granule, node);
+    return Verdict::counted;
 }
 
 bool Windows::open_again(Address address) noexcept {
-    Slot* slot = slots_ ? find(address) : nullptr;
-    if (!slot || slot->state.load(std::memory_order_acquire) == armed) return false;
-    const Range granule = slot->granule;
-    const int excluded = excluded_count_.load(std::memory_order_acquire);
-    for (int i = 0; i < excluded; ++i)
-        if (granule.overlaps(excluded_[i])) return false;
-    return kernel_.protect(granule, Access::read_write) == 0;
+    if (!slots_) return false;
+    const Using guard(users_);
+    if (building_.load(std::memory_order_seq_cst) & 1) return false;
+    Slot* slot = find(address);
+    // Memory that is `changing` cannot go away, whoever changes it.
+    if (!slot || slot->state.load(std::memory_order_seq_cst) != changing) return false;
+    return kernel_.protect(slot->granule, Access::read_write) == 0;
 }
 
 void Windows::release(Range range) noexcept {
-    if (!open_.load(std::memory_order_acquire) || !slots_) return;
-    const Changing changing(changing_);
-    const std::size_t count = count_.load(std::memory_order_acquire);
-    Slot* end = slots_ + count;
+    if (!slots_) return;
+    const Using guard(users_);
+    // What makes the memory go was written before; whoever is filling slots just now will see it.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (building_.load(std::memory_order_seq_cst) & 1) return;
+    Slot* end = slots_ + count_.load(std::memory_order_acquire);
     Slot* at = std::upper_bound(slots_, end, range.begin,
                                 [](Address value, const Slot& slot) { return value < slot.granule.begin; });
     if (at != slots_) --at;
     for (; at != end && at->granule.begin < range.end; ++at) {
         if (!at->granule.overlaps(range)) continue;
-        std::uint8_t expected = armed;
-        if (at->state.compare_exchange_strong(expected, released)) unprotect(at->granule);
+        wait_until(
+            [&] {
+                switch (at->state.load(std::memory_order_seq_cst)) {
+                case planned:
+                    return at->pass(planned, released);
+                case armed:
+                    if (!at->pass(armed, changing)) return false;
+                    unprotect(at->granule);
+                    at->state.store(released, std::memory_order_seq_cst);
+                    return true;
+                case changing:
+                    return false;
+                default:
+                    return true;
+                }
+            },
+            is_inside());
     }
 }
 
@@ -320,32 +376,28 @@ void Windows::system_call_begin() noexcept {
 
 void Windows::abandon_and_wait() noexcept {
     abandon();
-    wait_for_changes();
+    wait_for_changes(true);
 }
 
-/// Another thread may have claimed a granule and not have opened it yet. Bounded: it may be the one we
-/// interrupt.
-void Windows::wait_for_changes() noexcept {
-    for (int spins = 0; changing_.load(std::memory_order_seq_cst) != 0 && spins < 1 << 15; ++spins)
-        if (spins < 256)
-            relax();
-        else
-            raw::call(SYS_sched_yield);
+/// Another thread may have claimed a granule and not have opened it yet. False: it still has not.
+bool Windows::wait_for_changes(bool interrupted) noexcept {
+    const auto done = [&] {
+        return users_.load(std::memory_order_seq_cst) == 0 || stuck_.load(std::memory_order_acquire);
+    };
+    return wait_until(done, interrupted);
 }
 
 bool Windows::system_call_begin(const void* buffer, std::size_t bytes) noexcept {
     const Address begin = reinterpret_cast<Address>(buffer);
     if (!buffer || bytes == 0 || !watched_ || !watches(begin, begin + bytes)) return false;
     system_calls_.fetch_add(1, std::memory_order_seq_cst);
-    if (open_.load(std::memory_order_seq_cst)) release(Range{begin, begin + bytes});
-    wait_for_changes();
+    release(Range{begin, begin + bytes});
     return true;
 }
 
 void Windows::exclude(Range range) noexcept {
     // Claim a place first, then publish in order: callers are few and open() only reads what is published.
-    static constinit std::atomic<int> claimed{0};
-    const int at = claimed.fetch_add(1, std::memory_order_acq_rel);
+    const int at = excluded_claimed_.fetch_add(1, std::memory_order_acq_rel);
     if (at >= max_excluded) {
         forbid("the program protects or unmaps parts of its arrays itself, too often to follow");
         return;

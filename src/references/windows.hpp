@@ -16,6 +16,7 @@
 #include "references/references.hpp"
 
 #include <atomic>
+#include <functional>
 
 namespace homing {
 
@@ -44,8 +45,10 @@ class Windows final : public ReferenceSource {
     bool needs_plan() const noexcept override { return true; }
 
     /// Arm these granules (ascending, disjoint, page-aligned, inside the watched ranges). Called by the
-    /// driver before the team starts. Returns how many are armed: 0 where a guard forbids the window.
-    std::size_t open(std::span<const Range> granules) noexcept;
+    /// driver before the team starts. `still_there` is asked once, when the granules can be released:
+    /// false means that some of the memory may have gone since they were chosen. Returns how many are armed:
+    /// 0 where a guard forbids the window.
+    std::size_t open(std::span<const Range> granules, const std::function<bool()>& still_there) noexcept;
     /// Disarm what was not touched. Called by the driver after the team has ended.
     void close() noexcept;
     /// Differs from window to window.
@@ -57,11 +60,12 @@ class Windows final : public ReferenceSource {
     Verdict fault(Address address, bool write) noexcept;
 
     /// [signal] A fault at `address` keeps coming back: whoever claimed the granule was held up before it
-    /// could open it (mprotect waits for whoever reads /proc/self/maps). False: not a granule of ours, or in
-    /// the program's own hands.
+    /// could open it (mprotect waits for whoever reads /proc/self/maps). False: nobody has it claimed.
     bool open_again(Address address) noexcept;
 
-    /// [any thread, lock-free] Memory is about to go away, or to be used by a system call.
+    /// [any thread] Memory is about to go away, or to be used by a system call. When it returns, everybody
+    /// can access the range and no thread is about to change its protection. It waits for those who do just
+    /// now, but not for ever where it may have interrupted one of them.
     void release(Range range) noexcept;
     /// [any thread, signal] Everything back to normal now; the window counts as cut short.
     void abandon() noexcept override;
@@ -88,17 +92,28 @@ class Windows final : public ReferenceSource {
     std::uint64_t faults() const noexcept { return faults_.load(std::memory_order_relaxed); }
 
   private:
-    enum State : std::uint8_t { idle, armed, seen, released };
+    /// planned -> changing -> armed -> changing -> seen or released; planned -> released where memory goes
+    /// before it was armed. Only the thread that made a granule `changing` calls mprotect for it, and memory
+    /// does not go away until it is done (release).
+    enum State : std::uint8_t { idle, planned, changing, armed, seen, released };
     struct Slot {
         Range granule;
         std::atomic<std::uint8_t> state{idle};
+
+        bool pass(State from, State to) noexcept {
+            std::uint8_t expected = from;
+            return state.compare_exchange_strong(expected, to, std::memory_order_seq_cst);
+        }
         std::int16_t node = -1;
         bool write = false;
     };
     Slot* find(Address address) noexcept;
     void index(std::size_t count) noexcept;
-    void disarm_armed() noexcept;
-    void wait_for_changes() noexcept;
+    void fill(std::span<const Range> granules) noexcept;
+    std::size_t arm() noexcept;
+    void disarm() noexcept;
+    bool excludes(Range granule) const noexcept;
+    bool wait_for_changes(bool interrupted) noexcept;
     void unprotect(Range range) noexcept;
     bool watches(Address begin, Address end) const noexcept;
 
@@ -113,6 +128,7 @@ class Windows final : public ReferenceSource {
     std::atomic<bool> open_{false};
     std::atomic<std::uint32_t> building_{0}; ///< odd while slots are being filled
     std::atomic<int> system_calls_{0};
+    std::atomic<bool> stuck_{false}; ///< somebody uses slots for ever: no windows, and no waiting, any more
     std::atomic<const char*> forbidden_{nullptr};
     std::atomic<TouchAction> action_{nullptr};
     std::uint64_t refused_ = 0;
@@ -124,10 +140,12 @@ class Windows final : public ReferenceSource {
 
     static constexpr int max_excluded = 512;
     Range excluded_[max_excluded];
+    std::atomic<int> excluded_claimed_{0};
     std::atomic<int> excluded_count_{0};
 
     // What every fault writes, in one cache line of its own.
-    alignas(64) std::atomic<int> changing_{0}; ///< threads between claiming a granule and opening it
+    alignas(64) std::atomic<int> users_{
+        0}; ///< threads that use slots just now, or change what they stand for
     std::atomic<std::uint64_t> faults_{0};
 };
 

@@ -133,7 +133,7 @@ CASES: list[Case] = [
     *_modes("sandbox", "eperm enosys mprotect dumpable chroot chdir user nonewprivs"),
     *_modes("sandbox", "eperm:early enosys:early mprotect:early dumpable:early user:early", works=False),
     # threads
-    *_modes("threads", "touch regions brief cancel detached keys waiting"),
+    *_modes("threads", "touch regions brief cancel detached keys waiting reused"),
     *_modes("teams_of_threads", "varying many pause dynamic affinity"),
     Case("teams_of_threads", ("one",), works=False),
     *_modes("giant", "barriers singles pthread", works=False),

@@ -2,9 +2,12 @@
 // and go.
 //
 // touch | regions | brief (hundreds of threads, each with a region) | cancel | detached | keys (destructors
-// touch the arrays) | waiting (blocked in read on a pipe and cancelled there)
+// touch the arrays) | waiting (blocked in read on a pipe and cancelled there) | reused (what they free is
+// mapped again at once with a protection of its own)
 #include "core.h"
+#include <malloc.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static volatile int stop;
@@ -44,6 +47,50 @@ static void* regions(void* result) {
     return NULL;
 }
 
+// Are all mappings of [begin, end) there, with this protection?
+static int protected_as(const char* wanted, unsigned long begin, unsigned long end) {
+    char line[512];
+    unsigned long covered = begin;
+    FILE* maps = fopen("/proc/self/maps", "r");
+    if (!maps) return 0;
+    while (fgets(line, sizeof line, maps)) {
+        unsigned long from = 0, to = 0;
+        char protection[8] = "";
+        if (sscanf(line, "%lx-%lx %7s", &from, &to, protection) != 3) continue;
+        if (from <= covered && to > covered && strcmp(protection, wanted) == 0) covered = to;
+    }
+    fclose(maps);
+    return covered >= end;
+}
+
+static void* reuses(void* rounds) {
+    const size_t bytes = 1 << 21;
+    uint64_t met = 0;
+    for (int round = 0; round < 40; ++round) {
+        uint64_t* block = (uint64_t*)malloc(bytes); // from a mapping of its own
+        if (!block) abort();
+        for (int time = 0; time < 3; ++time) {
+#pragma omp parallel for num_threads(2) schedule(static)
+            for (long i = 0; i < (long)(bytes / sizeof *block); i += 64)
+                block[i] = (uint64_t)(i + time);
+        }
+        void* place = (void*)((uintptr_t)block & ~(uintptr_t)4095);
+        free(block);
+        char* next = (char*)mmap(place, bytes, PROT_READ | PROT_EXEC,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        if (next == MAP_FAILED) continue; // another thread was quicker
+        for (int time = 0; time < 3; ++time) {
+            expect(protected_as("r-xp", (unsigned long)next, (unsigned long)next + bytes),
+                   "new memory keeps its protection");
+            usleep(50);
+        }
+        ++met;
+        munmap(next, bytes);
+    }
+    *(uint64_t*)rounds = met > 0;
+    return NULL;
+}
+
 static void* brief(void* result) {
     *(uint64_t*)result = own_regions(1, 2);
     return NULL;
@@ -79,10 +126,17 @@ int main(int count, char** arguments) {
     core_start();
     pthread_key_create(&key, destroy);
     expect(pipe(ends) == 0, "pipe");
-    const int lasting = strcmp(how, "touch") == 0 || strcmp(how, "regions") == 0;
-    if (lasting)
+    void* (*last)(void*) = strcmp(how, "touch") == 0     ? touch
+                           : strcmp(how, "regions") == 0 ? regions
+                           : strcmp(how, "reused") == 0  ? reuses
+                                                         : NULL;
+    const int lasting = last != NULL;
+    if (lasting) {
+        // Fixed: glibc would raise it when the first block is freed.
+        if (last == reuses) mallopt(M_MMAP_THRESHOLD, 1 << 20);
         for (int t = 0; t < threads; ++t)
-            pthread_create(&thread[t], NULL, strcmp(how, "touch") == 0 ? touch : regions, &results[t]);
+            pthread_create(&thread[t], NULL, last, &results[t]);
+    }
     for (int i = 0; i < CORE_ITERATIONS; ++i) {
         core_step(i);
         if (lasting) continue;

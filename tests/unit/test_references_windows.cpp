@@ -1,0 +1,280 @@
+// Windows while memory goes away in other threads: what is no longer the program's array must keep the
+// protection that its next owner gives it.
+#include "references/windows.hpp"
+
+#include "kernel/kernel.hpp"
+
+#include <array>
+#include <chrono>
+#include <gtest/gtest.h>
+#include <mutex>
+#include <thread>
+
+namespace homing {
+namespace {
+
+constexpr Address first_page = 0x10000000;
+
+Range page(std::size_t number) {
+    const Address begin = first_page + number * page_bytes();
+    return {begin, begin + page_bytes()};
+}
+
+/// Notes who changes the right to access what, and lets a test act in the middle of it.
+class NotingKernel final : public Kernel {
+  public:
+    struct Change {
+        Range range;
+        Access access;
+    };
+    std::function<void(const Change&)> within;
+
+    int protect(Range range, Access access) noexcept override {
+        const Change change{range, access};
+        {
+            const std::lock_guard lock(mutex_);
+            changes_.push_back(change);
+        }
+        if (within) within(change);
+        return 0;
+    }
+    std::vector<Access> changes_of(Range range) const {
+        const std::lock_guard lock(mutex_);
+        std::vector<Access> found;
+        for (const Change& change : changes_)
+            if (change.range.overlaps(range)) found.push_back(change.access);
+        return found;
+    }
+
+    int query(std::span<void* const>, std::span<int>) noexcept override { return ENOSYS; }
+    int move(std::span<void* const>, std::span<const int>, std::span<int>) noexcept override {
+        return ENOSYS;
+    }
+    int bind(Range, MemoryPolicy) noexcept override { return ENOSYS; }
+    int policy_at(Address, MemoryPolicy&) noexcept override { return ENOSYS; }
+    int task_policy(MemoryPolicy&) noexcept override { return ENOSYS; }
+    int allowed_nodes(NodeSet&) noexcept override { return ENOSYS; }
+    int current_node() noexcept override { return 0; }
+    std::uint64_t free_bytes(int) noexcept override { return 0; }
+    int open_sampler(const SamplerEvent&, int, std::size_t, SamplerRing&) noexcept override { return ENOSYS; }
+    void close_sampler(SamplerRing&) noexcept override {}
+    int node_of_cpu(int) noexcept override { return 0; }
+
+  private:
+    mutable std::mutex mutex_;
+    std::vector<Change> changes_;
+};
+
+bool there() { return true; }
+
+class WindowsTest : public testing::Test {
+  protected:
+    WindowsTest() {
+        const WatchedRange all{{page(0).begin, page(1024).end}, page_bytes()};
+        EXPECT_TRUE(windows.start(std::span(&all, 1)));
+    }
+    /// The first change of `at` to `access` is interrupted by what another thread does.
+    void in_the_middle_of(Range at, Access access, const std::function<void()>& act) {
+        kernel.within = [this, at, access, act](const NotingKernel::Change& change) {
+            if (interrupted || change.access != access || !change.range.overlaps(at)) return;
+            interrupted = true;
+            act();
+        };
+    }
+
+    NotingKernel kernel;
+    Windows windows{kernel, 64};
+    std::array<Range, 2> apart{page(1), page(3)};
+    bool interrupted = false;
+};
+
+TEST_F(WindowsTest, WhatIsNotTouchedIsArmedAndGivenBack) {
+    EXPECT_EQ(windows.open(apart, there), 2u);
+    windows.close();
+    for (const Range& granule : apart)
+        EXPECT_EQ(kernel.changes_of(granule), (std::vector{Access::none, Access::read_write}));
+}
+
+TEST_F(WindowsTest, NothingIsArmedWhereMemoryMayHaveGoneBefore) {
+    EXPECT_EQ(windows.open(apart, [] { return false; }), 0u);
+    EXPECT_FALSE(windows.is_open());
+    for (const Range& granule : apart)
+        EXPECT_TRUE(kernel.changes_of(granule).empty());
+}
+
+TEST_F(WindowsTest, MemoryThatGoesWhileItsNeighboursAreArmedIsNotTouched) {
+    in_the_middle_of(apart[0], Access::none, [&] { std::thread([&] { windows.release(apart[1]); }).join(); });
+    EXPECT_EQ(windows.open(apart, there), 1u);
+    EXPECT_TRUE(interrupted);
+    windows.close();
+    EXPECT_TRUE(kernel.changes_of(apart[1]).empty());
+}
+
+TEST_F(WindowsTest, MemoryThatTheProgramProtectsWhileItsNeighboursAreArmedIsNotTouched) {
+    in_the_middle_of(apart[0], Access::none, [&] { std::thread([&] { windows.exclude(apart[1]); }).join(); });
+    EXPECT_EQ(windows.open(apart, there), 1u);
+    EXPECT_TRUE(interrupted);
+    windows.close();
+    EXPECT_TRUE(kernel.changes_of(apart[1]).empty());
+}
+
+TEST_F(WindowsTest, MemoryThatGoesWhileItsNeighboursAreGivenBackIsNotTouchedLater) {
+    std::vector<Access> when_gone;
+    in_the_middle_of(apart[0], Access::read_write, [&] {
+        std::thread([&] { windows.release(apart[1]); }).join();
+        when_gone = kernel.changes_of(apart[1]);
+    });
+    EXPECT_EQ(windows.open(apart, there), 2u);
+    windows.close();
+    EXPECT_TRUE(interrupted);
+    EXPECT_EQ(when_gone, (std::vector{Access::none, Access::read_write})) << "given back before it went";
+    EXPECT_EQ(kernel.changes_of(apart[1]), when_gone) << "touched by the one who closes the window";
+}
+
+/// In the middle of a change another thread wants the memory to go: it waits until the change is over.
+class WindowsWaitTest : public WindowsTest {
+  protected:
+    void release_in_the_middle_of(Access access) {
+        in_the_middle_of(apart[1], access, [&] {
+            other = std::thread([&] {
+                begun = true;
+                windows.release(apart[1]);
+                when_gone = kernel.changes_of(apart[1]);
+                gone = true;
+            });
+            while (!begun)
+                std::this_thread::yield();
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            EXPECT_FALSE(gone) << "the memory goes while its protection changes";
+        });
+    }
+    void expect_gone_unchanged() {
+        other.join();
+        EXPECT_EQ(when_gone.back(), Access::read_write);
+        EXPECT_EQ(kernel.changes_of(apart[1]), when_gone);
+    }
+
+    std::thread other;
+    std::atomic<bool> begun{false};
+    std::atomic<bool> gone{false};
+    std::vector<Access> when_gone;
+};
+
+TEST_F(WindowsWaitTest, UntilItIsArmed) {
+    release_in_the_middle_of(Access::none);
+    windows.open(apart, there);
+    windows.close();
+    expect_gone_unchanged();
+}
+
+TEST_F(WindowsWaitTest, UntilItIsGivenBackAtTheEnd) {
+    release_in_the_middle_of(Access::read_write);
+    windows.open(apart, there);
+    windows.close();
+    expect_gone_unchanged();
+}
+
+TEST_F(WindowsWaitTest, UntilATouchIsAnswered) {
+    release_in_the_middle_of(Access::read_write);
+    windows.open(apart, there);
+    EXPECT_EQ(windows.fault(apart[1].begin, true), Windows::Verdict::counted);
+    windows.close();
+    expect_gone_unchanged();
+}
+
+TEST_F(WindowsWaitTest, UntilAnotherThreadHasGivenUpTheWindow) {
+    release_in_the_middle_of(Access::read_write);
+    windows.open(apart, there);
+    std::thread([&] { windows.system_call_begin(); }).join();
+    windows.system_call_end();
+    expect_gone_unchanged();
+}
+
+TEST_F(WindowsTest, WhatIsTouchedBeforeTheRestIsArmedCounts) {
+    in_the_middle_of(apart[1], Access::none, [&] { windows.fault(apart[0].begin, true); });
+    EXPECT_EQ(windows.open(apart, there), 2u);
+    EXPECT_TRUE(windows.is_open());
+    windows.close();
+    std::vector<Reference> seen;
+    windows.drain(seen);
+    EXPECT_EQ(seen.size(), 1u);
+}
+
+TEST_F(WindowsTest, AWindowInWhichNothingCouldBeArmedIsNotOpen) {
+    windows.exclude({page(0).begin, page(8).end});
+    EXPECT_EQ(windows.open(apart, there), 0u);
+    EXPECT_FALSE(windows.is_open());
+}
+
+TEST_F(WindowsTest, AFaultOfTheLastWindowIsNotTakenForOneOfTheNext) {
+    EXPECT_EQ(windows.open(std::span(apart.data(), 1), there), 1u);
+    windows.close();
+    EXPECT_EQ(windows.fault(apart[0].begin, true), Windows::Verdict::retry);
+    std::vector<Reference> seen;
+    windows.drain(seen);
+    EXPECT_TRUE(seen.empty());
+    EXPECT_EQ(windows.fault(apart[0].begin, true), Windows::Verdict::foreign);
+    EXPECT_FALSE(windows.open_again(apart[0].begin)) << "it is whoever's it is now";
+}
+
+TEST_F(WindowsTest, WithThreadsThatFreeAndFaultNothingIsChangedThatIsGone) {
+    constexpr std::size_t blocks = 32;
+    struct Block {
+        std::atomic<bool> live{true};
+        std::atomic<bool> gone{false};
+        std::atomic<bool> armed{false};
+    };
+    static std::array<Block, blocks> block;
+    std::atomic<std::uint64_t> changes{0};
+    std::atomic<int> wrong{0};
+    std::atomic<int> armed{0};
+    kernel.within = [&](const NotingKernel::Change& change) {
+        for (std::size_t i = 0; i < blocks; ++i)
+            if (change.range.overlaps(page(2 * i))) {
+                wrong += block[i].gone;
+                armed += change.access == Access::none;
+                block[i].armed = change.access == Access::none;
+            }
+    };
+    std::atomic<bool> stop{false};
+    auto frees = [&](std::size_t of) {
+        for (std::size_t i = of; !stop; i = (i + 5) % blocks) {
+            bool expected = true;
+            if (!block[i].live.compare_exchange_strong(expected, false)) continue;
+            ++changes;
+            windows.release(page(2 * i));
+            wrong += block[i].armed; // its next owner could not use it
+            block[i].gone = true;
+            std::this_thread::yield();
+            block[i].gone = false;
+            block[i].live = true;
+            ++changes;
+            std::this_thread::yield();
+        }
+    };
+    auto touches = [&] {
+        for (std::size_t i = 0; !stop; i = (i + 1) % blocks)
+            if (block[i].armed && block[i].live) windows.fault(page(2 * i).begin, false);
+    };
+    std::array<std::thread, 3> threads{std::thread(frees, 0), std::thread(frees, 1), std::thread(touches)};
+    std::vector<Reference> seen;
+    for (int round = 0; round < 2000; ++round) {
+        const std::uint64_t known = changes;
+        std::vector<Range> granules;
+        for (std::size_t i = 0; i < blocks; ++i)
+            if (block[i].live) granules.push_back(page(2 * i));
+        if (windows.open(granules, [&] { return changes == known; }) > 0) std::this_thread::yield();
+        windows.close();
+        windows.drain(seen);
+    }
+    stop = true;
+    for (std::thread& thread : threads)
+        thread.join();
+    EXPECT_EQ(wrong, 0);
+    EXPECT_GT(armed, 0);
+    EXPECT_GT(seen.size(), 0u);
+    EXPECT_EQ(windows.forbidden(), nullptr);
+}
+
+} // namespace
+} // namespace homing
