@@ -89,6 +89,10 @@ void unmask_for(const struct sigaction& action, const void* context) noexcept {
     real_pthread_sigmask(SIG_SETMASK, &mask, nullptr);
 }
 
+bool has_handler(const struct sigaction& action) noexcept {
+    return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
+}
+
 /// The fault is the program's: its handler, or the default (the instruction faults again and the process ends
 /// as it would have without us).
 void pass_on(int signal, siginfo_t* info, void* context) noexcept {
@@ -97,16 +101,13 @@ void pass_on(int signal, siginfo_t* info, void* context) noexcept {
         struct sigaction none = {};
         set_chained(none);
     }
-    if (action.sa_flags & SA_SIGINFO) {
-        if (action.sa_sigaction) {
-            unmask_for(action, context);
-            action.sa_sigaction(signal, info, context);
-            return; // the kernel restores the mask of the interrupted code
-        }
-    } else if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {
+    if (has_handler(action)) {
         unmask_for(action, context);
-        action.sa_handler(signal);
-        return;
+        if (action.sa_flags & SA_SIGINFO)
+            action.sa_sigaction(signal, info, context);
+        else
+            action.sa_handler(signal);
+        return; // the kernel restores the mask of the interrupted code
     }
     if (info->si_code <= 0) { // sent by kill or raise: it will not come again by itself
         if (action.sa_handler == SIG_IGN) return;
@@ -121,47 +122,64 @@ void pass_on(int signal, siginfo_t* info, void* context) noexcept {
     real_sigaction(signal, &none, nullptr);
 }
 
-/// The same address again and again without progress is not a late fault of ours.
+/// How often one access of this thread has faulted: what goes on without progress is not a late fault of
+/// ours.
 struct Retries {
     Address address = 0;
-    std::uint32_t window = 0; ///< late faults of several windows on one page add up to nothing
-    int count = 0;
+    std::uint32_t window = 0;
+    int held_up = 0; ///< in this window, while another thread was opening the page
+    int foreign = 0; ///< in turn
+
+    /// Is this one to be tried again?
+    bool again(Address at, std::uint32_t in, Windows::Verdict verdict) noexcept {
+        if (address != at) {
+            *this = {at, in, 0, 0};
+        } else if (window != in) {
+            // Late faults of several windows on one page add up to nothing; but what is not of ours goes on
+            // from window to window.
+            *this = {at, in, 0, foreign <= most_late ? 0 : foreign};
+        }
+        if (verdict == Windows::Verdict::retry) {
+            foreign = 0;
+            return ++held_up <= most_held_up;
+        }
+        // Where the process would end, some more tries are lost on nobody.
+        return ++foreign <= (has_handler(get_chained()) ? most_foreign : most_before_the_end);
+    }
+
+    static constexpr int most_held_up = 1 << 14;
+    static constexpr int most_late = 4;
+    static constexpr int most_foreign = 16;
+    static constexpr int most_before_the_end = 1024;
+    static constexpr int patience = 64; ///< then others run first
 };
 constinit thread_local Retries retries;
 
 void handler(int signal, siginfo_t* info, void* context) noexcept {
     const int saved = errno;
-    Windows* windows = active_windows.load(std::memory_order_acquire);
-    if (windows && info->si_code > 0) {
+    if (info->si_code > 0) {
+        Windows* windows = active_windows.load(std::memory_order_acquire);
         const auto address = reinterpret_cast<Address>(info->si_addr);
-        const Windows::Verdict verdict = [&] {
+        Windows::Verdict verdict = Windows::Verdict::foreign;
+        if (windows) {
             const Inside inside; // our own system calls on that page are not the program's
-            return windows->fault(address, is_write(context));
-        }();
+            verdict = windows->fault(address, is_write(context));
+        }
         if (verdict == Windows::Verdict::counted) {
-            retries.count = 0;
+            retries = {};
             errno = saved;
             return;
         }
-        // A fault of a closed window may arrive late, when its slot is gone already: the access is possible
-        // now, so trying again settles it. Only a fault that stays is the program's own.
-        const int limit = verdict == Windows::Verdict::retry ? 1 << 14 : 16;
-        const std::uint32_t window = windows->sequence();
-        if (retries.address != address || retries.window != window) {
-            retries.address = address;
-            retries.window = window;
-            retries.count = 0;
-        }
-        if (++retries.count <= limit) {
-            if (retries.count % 64 == 0 && verdict == Windows::Verdict::retry)
+        if (retries.again(address, windows ? windows->sequence() : 0, verdict)) {
+            if (windows && verdict == Windows::Verdict::retry && retries.held_up % Retries::patience == 0)
                 windows->open_again(address);
-            else if (retries.count > 64)
+            else if (retries.held_up + retries.foreign > Retries::patience)
                 raw::call(SYS_sched_yield);
             errno = saved;
             return;
         }
-        retries.count = 0;
-        windows->abandon();
+        retries = {};
+        if (windows) windows->abandon();
     }
     errno = saved;
     pass_on(signal, info, context);
@@ -208,12 +226,6 @@ const char* prepare_handler() noexcept {
     installed.store(true, std::memory_order_release);
     if (real_sigaction(SIGSEGV, &ours, nullptr) != 0) return "sigaction fails";
     return nullptr;
-}
-
-void remove_handler() noexcept {
-    if (!installed.exchange(false)) return;
-    const struct sigaction theirs = get_chained();
-    real_sigaction(SIGSEGV, &theirs, nullptr);
 }
 
 } // namespace homing::doors

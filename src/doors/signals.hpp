@@ -14,7 +14,6 @@ namespace homing::doors {
 const char* prepare_handler() noexcept;
 /// No windows in this process from now on, also where none were in use yet. The first reason counts.
 void forbid_windows(const char* reason) noexcept;
-void remove_handler() noexcept;
 
 void note_alternate_stack(const void* begin, std::size_t bytes) noexcept;
 /// Tell new windows of the stacks that are known already.

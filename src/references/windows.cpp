@@ -210,10 +210,12 @@ void Windows::fill(std::span<const Range> granules) noexcept {
 std::size_t Windows::open(std::span<const Range> granules,
                           const std::function<bool()>& still_there) noexcept {
     if (forbidden() || !slots_ || granules.empty()) return 0;
+    // Who gives back the last window finishes before its slots are taken away from those who wait for that.
+    const bool given_back = wait_for_changes(false);
     building_.fetch_add(1, std::memory_order_seq_cst);
     // Others that still look at the last window's slots come and go within a few calls, unless a signal's
     // handler has jumped out of one.
-    if (!wait_for_changes(false)) {
+    if (!given_back || !wait_for_changes(false)) {
         building_.fetch_add(1, std::memory_order_seq_cst);
         stuck_.store(true, std::memory_order_release);
         forbid("a thread did not come back from changing the right to access pages");
@@ -286,14 +288,10 @@ void Windows::disarm() noexcept {
 }
 
 void Windows::close() noexcept {
-    {
-        const Using guard(users_);
-        if (!open_.exchange(false, std::memory_order_seq_cst)) return;
-        disarm();
-    }
-    // A thread outside the team may have claimed a granule and been held up before it could open it: its slot
-    // is about to be forgotten.
-    wait_for_changes(false);
+    abandon();
+    // Its slots are about to be forgotten, and another thread may be held up in the middle of giving back
+    // what it has claimed, or the window.
+    if (!wait_for_changes(false)) disarm();
     const std::size_t count = count_.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < count; ++i)
         if (slots_[i].state.load(std::memory_order_acquire) == changing) unprotect(slots_[i].granule);
@@ -309,12 +307,14 @@ Windows::Verdict Windows::fault(Address address, bool write) noexcept {
     if (!slots_) return Verdict::foreign;
     const Using guard(users_);
     // A fault may arrive late, after its window was closed and while the next one is being built, which waits
-    // for us. What has no slot is settled by trying again, if it was ours.
-    if (building_.load(std::memory_order_seq_cst) & 1) return Verdict::foreign;
+    // for us.
+    if (building_.load(std::memory_order_seq_cst) & 1) return Verdict::retry;
     Slot* slot = find(address);
     if (!slot) return Verdict::foreign;
-    // Otherwise another thread got here first and may not have opened it yet, or it is open.
-    if (!slot->pass(armed, changing)) return Verdict::retry;
+    // Another thread got here first and may not have opened it yet; or it is open, or never was armed: what
+    // forbids the access then is not ours.
+    if (!slot->pass(armed, changing))
+        return slot->state.load(std::memory_order_seq_cst) == changing ? Verdict::retry : Verdict::foreign;
     const Range granule = slot->granule;
     const int node = kernel_.current_node();
     slot->node = static_cast<std::int16_t>(node);

@@ -55,7 +55,8 @@ class Windows final : public ReferenceSource {
     std::uint32_t sequence() const noexcept { return building_.load(std::memory_order_acquire); }
     bool is_open() const noexcept { return open_.load(std::memory_order_acquire); }
 
-    /// [signal] What to do with a fault at `address` by a thread on `node`.
+    /// [signal] What a fault at `address` is: a touch; or of a granule that another thread is opening just
+    /// now; or not of ours. The last may have been ours when it happened: then the access is possible now.
     enum class Verdict { counted, retry, foreign };
     Verdict fault(Address address, bool write) noexcept;
 

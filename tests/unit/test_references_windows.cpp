@@ -190,6 +190,73 @@ TEST_F(WindowsWaitTest, UntilAnotherThreadHasGivenUpTheWindow) {
     expect_gone_unchanged();
 }
 
+/// In the middle of giving up the window by one thread, the driver goes on, and a third still meets an armed
+/// page.
+class WindowsGivenUpTest : public WindowsTest {
+  protected:
+    /// What apart[1] is to the one who touches it meanwhile.
+    Windows::Verdict touched_while(const std::function<void()>& driver) {
+        Windows::Verdict verdict{};
+        in_the_middle_of(apart[0], Access::read_write, [&] {
+            other = std::thread([&] {
+                begun = true;
+                driver();
+                gone_on = true;
+            });
+            while (!begun)
+                std::this_thread::yield();
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            EXPECT_FALSE(gone_on) << "the window's slots are forgotten while a page is armed";
+            verdict = windows.fault(apart[1].begin, true);
+        });
+        EXPECT_EQ(windows.open(apart, there), 2u);
+        std::thread([&] { windows.abandon(); }).join();
+        EXPECT_TRUE(interrupted);
+        other.join();
+        return verdict;
+    }
+
+    std::thread other;
+    std::atomic<bool> begun{false};
+    std::atomic<bool> gone_on{false};
+};
+
+TEST_F(WindowsGivenUpTest, ATouchIsAnsweredBeforeTheWindowIsClosed) {
+    EXPECT_EQ(touched_while([&] { windows.close(); }), Windows::Verdict::counted);
+    for (const Range& granule : apart)
+        EXPECT_EQ(kernel.changes_of(granule), (std::vector{Access::none, Access::read_write}));
+}
+
+TEST_F(WindowsGivenUpTest, ATouchIsAnsweredBeforeTheNextOneIsOpen) {
+    const Range next = page(5);
+    EXPECT_EQ(touched_while([&] { EXPECT_EQ(windows.open(std::span(&next, 1), there), 1u); }),
+              Windows::Verdict::counted);
+    windows.close();
+    for (const Range& granule : {apart[0], apart[1], next})
+        EXPECT_EQ(kernel.changes_of(granule), (std::vector{Access::none, Access::read_write}));
+}
+
+TEST_F(WindowsTest, AFaultOnWhatWasNeverArmedIsTheProgramsOwn) {
+    windows.exclude(apart[0]);
+    EXPECT_EQ(windows.open(apart, there), 1u);
+    EXPECT_EQ(windows.fault(apart[0].begin, true), Windows::Verdict::foreign);
+    EXPECT_EQ(windows.fault(apart[1].begin, true), Windows::Verdict::counted);
+    EXPECT_EQ(windows.fault(apart[1].begin, true), Windows::Verdict::foreign) << "it is open already";
+}
+
+TEST_F(WindowsTest, ATouchOfWhatAnotherThreadIsOpeningIsTriedAgain) {
+    auto verdict = Windows::Verdict::counted;
+    in_the_middle_of(apart[0], Access::read_write, [&] {
+        std::thread([&] {
+            verdict = windows.fault(apart[0].begin, false);
+            EXPECT_TRUE(windows.open_again(apart[0].begin));
+        }).join();
+    });
+    windows.open(apart, there);
+    EXPECT_EQ(windows.fault(apart[0].begin, true), Windows::Verdict::counted);
+    EXPECT_EQ(verdict, Windows::Verdict::retry);
+}
+
 TEST_F(WindowsTest, WhatIsTouchedBeforeTheRestIsArmedCounts) {
     in_the_middle_of(apart[1], Access::none, [&] { windows.fault(apart[0].begin, true); });
     EXPECT_EQ(windows.open(apart, there), 2u);
@@ -209,7 +276,7 @@ TEST_F(WindowsTest, AWindowInWhichNothingCouldBeArmedIsNotOpen) {
 TEST_F(WindowsTest, AFaultOfTheLastWindowIsNotTakenForOneOfTheNext) {
     EXPECT_EQ(windows.open(std::span(apart.data(), 1), there), 1u);
     windows.close();
-    EXPECT_EQ(windows.fault(apart[0].begin, true), Windows::Verdict::retry);
+    EXPECT_EQ(windows.fault(apart[0].begin, true), Windows::Verdict::foreign);
     std::vector<Reference> seen;
     windows.drain(seen);
     EXPECT_TRUE(seen.empty());
