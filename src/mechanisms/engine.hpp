@@ -154,6 +154,8 @@ class Engine final : public phases::Listener {
     const std::vector<Reference>& references() const noexcept { return references_; }
     /// So many pages of the area were moved: where its pages are now, where that can be seen in a sample.
     void record_move(WatchedArea& area, std::uint64_t pages);
+    /// So many base pages of the area stay where they are for this reason (errno).
+    void record_refusal(const WatchedArea& area, int error, std::uint64_t pages);
 
   private:
     /// when: 1 as found (once an area), 3 at the end (docs/record.md).

@@ -78,6 +78,15 @@ void Engine::record_move(WatchedArea& area, std::uint64_t pages) {
     if (pages * placement_sample >= area.base_pages()) record_placement(area, 2);
 }
 
+void Engine::record_refusal(const WatchedArea& area, int error, std::uint64_t pages) {
+    record::refusal_row row;
+    row.area = area.id;
+    row.error = error;
+    row.pages = pages;
+    row.iteration = iteration_;
+    record::append(row);
+}
+
 void Engine::record_placement(WatchedArea& area, std::uint32_t when) {
     const std::uint64_t count = std::min(area.granules, when == 2 ? sample_on_the_way : placement_sample);
     std::vector<std::uint64_t> granules;
@@ -181,6 +190,11 @@ void Engine::finish() noexcept {
         if (source_) source_->stop();
         watch_.synchronise(record::now()); // what was freed is no longer where it was
         record_placements(3);
+        for (const auto& area : watch_.areas()) { // what would have been tried once more
+            const std::uint64_t pages = area->refused.waiting() * (area->granule / page_bytes());
+            if (pages > 0) record_refusal(*area, area->refused.error(), pages);
+            statistics_.refused += pages;
+        }
         policies_.clear_all();
         if (policies_.stuck_bytes() > 0)
             record::message(record::Level::not_done, "the memory policy of " +

@@ -327,7 +327,7 @@ void Engine::place_initially() {
         }
         MoveResult result;
         for (std::size_t node = 0; node < lists.size(); ++node)
-            mover_.send(*area, lists[node], static_cast<int>(node), iteration_, 1e300, result);
+            mover_.send(*area, lists[node], static_cast<int>(node), all, iteration_, 1e300, result);
     }
     record::fact("initial", wanted);
 }
@@ -342,6 +342,19 @@ void add_border_samples(WatchedArea& area) {
             if (runs[r].first >= distance) area.pending.push_back(runs[r].first - distance);
             if (runs[r].first + distance < area.granules) area.pending.push_back(runs[r].first + distance);
         }
+}
+
+/// Is a page that seems misplaced alone, or one of many?
+void add_neighbours_of_suspects(WatchedArea& area) {
+    constexpr std::size_t most_suspects = 8;
+    const std::size_t count = std::min(area.suspects.size(), most_suspects);
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t suspect = area.suspects[i * area.suspects.size() / count];
+        for (std::uint64_t distance = 1; distance <= 64; distance *= 4) {
+            if (suspect >= distance) area.pending.push_back(suspect - distance);
+            if (suspect + distance < area.granules) area.pending.push_back(suspect + distance);
+        }
+    }
 }
 
 bool only_borders(const policy::Ownership& ownership) {
@@ -406,6 +419,7 @@ void Engine::plan_samples(bool check) {
             }
         }
         if (check || area->drifts) add_border_samples(*area);
+        if (!check) add_neighbours_of_suspects(*area);
         std::sort(area->pending.begin(), area->pending.end());
         area->pending.erase(std::unique(area->pending.begin(), area->pending.end()), area->pending.end());
     }

@@ -15,7 +15,9 @@ constexpr double long_call = 8e-3;
 constexpr double short_call = 2e-3;
 constexpr std::size_t smallest_batch = 32;
 constexpr std::size_t largest_batch = 8192;
-constexpr std::size_t most_refused = 8192;
+constexpr std::size_t first_batch_bytes = std::size_t{2} << 20;
+/// Calls for one batch: each goes on behind the first run of pages that the one before could not move.
+constexpr int most_calls = 64;
 /// Kept free on every node for everybody else.
 constexpr std::uint64_t reserve_bytes = std::uint64_t{32} << 20;
 
@@ -47,7 +49,8 @@ template <class Function> class Runs {
 
 } // namespace
 
-Mover::Mover(Kernel& kernel, const NodeMap& nodes) : kernel_(kernel), nodes_(nodes) {
+Mover::Mover(Kernel& kernel, const NodeMap& nodes)
+    : kernel_(kernel), nodes_(nodes), batch_(std::max(smallest_batch, first_batch_bytes / page_bytes())) {
     pages_.reserve(largest_batch);
     room_round_.fill(~std::uint32_t{0});
 }
@@ -65,133 +68,181 @@ bool Mover::has_room(int position, std::uint64_t bytes, std::uint32_t round) {
     return true;
 }
 
-void Mover::send_batch(WatchedArea& area, std::span<void*> pages, int position, std::uint32_t round,
-                       bool retry, MoveResult& result) {
+/// Of pages_ (and granules_), whose nodes are in status_: those that lie on one of the nodes `from`. Where
+/// they are goes into from_. Returns how many; what is at home is remembered.
+std::size_t Mover::keep_misplaced(WatchedArea& area, int position, policy::NodeSet from, MoveResult& result) {
     const int target = nodes_.system(position);
-    const std::size_t unit = area.granule > page_bytes() ? area.granule : page_bytes();
-    const std::uint64_t pages_each = unit / page_bytes();
-    status_.assign(pages.size(), -ENOENT);
-    if (const int error = query_revealed(kernel_, pages, status_, before_reveal_)) {
-        result.errors[error] += pages.size();
-        result.refused += pages.size();
-        return;
-    }
-    result.considered += pages.size() * pages_each;
+    const std::uint64_t pages_each = area.granule / page_bytes();
     // Of huge pages the first base page tells nothing about the last: they are looked at each time.
-    const auto seen_there = [&](policy::PageRange run) {
+    Runs at_home([&](policy::PageRange run, int) {
         if (area.granule == page_bytes()) area.seen_homes.saw(run.first, run.end, position);
-    };
-    Runs at_home([&](policy::PageRange run, int) { seen_there(run); });
+    });
     std::size_t wanted = 0;
     from_.clear();
-    for (std::size_t i = 0; i < pages.size(); ++i) {
+    for (std::size_t i = 0; i < pages_.size(); ++i) {
         // Not populated: EFAULT up to Linux 6.5, ENOENT later. Up to 6.5 ENOENT is a page that is armed for a
         // hint fault and could not be revealed: its owner's next touch shows it again, and the next iteration
         // sends it.
         if (status_[i] == -ENOENT || status_[i] == -EFAULT) result.absent += pages_each;
-        if (status_[i] == target) at_home.add(area.granule_of(reinterpret_cast<Address>(pages[i])), target);
-        if (status_[i] < 0 || status_[i] == target) continue;
-        from_.push_back(status_[i]);
-        pages[wanted++] = pages[i];
-    }
-    at_home.end();
-    if (wanted == 0) return;
-    if (!retry) result.wanted += wanted * pages_each;
-    pages = pages.first(wanted);
-    if (!has_room(position, wanted * unit, round)) {
-        result.errors[ENOMEM] += wanted * pages_each;
-        result.refused += wanted * pages_each;
-        return;
-    }
-    targets_.assign(wanted, target);
-    status_.assign(wanted, -EINVAL);
-    const double begin = record::now();
-    const int error = kernel_.move(pages, targets_, status_);
-    const double seconds = record::now() - begin;
-    ++result.calls;
-    result.longest_call = std::max(result.longest_call, seconds);
-    if (seconds > long_call)
-        batch_ = std::max(smallest_batch, batch_ / 2);
-    else if (seconds < short_call && pages.size() == batch_)
-        batch_ = std::min(largest_batch, batch_ * 2);
-    if (error) status_.assign(wanted, -error);
-    const std::vector<int>& reasons = status_;
-    // The second query decides. Kernels report some huge pages oddly, and a hint fault may hide a page.
-    now_.assign(wanted, -ENOENT);
-    const int query_error = kernel_.query(pages, now_);
-    Runs moved([&](policy::PageRange run, int from) {
-        seen_there(run);
-        if (area.freezer)
-            area.freezer->moved(run, static_cast<policy::Node>(nodes_.position(from)),
-                                static_cast<policy::Node>(position), round);
-    });
-    for (std::size_t i = 0; i < wanted; ++i) {
-        const bool there = query_error == 0 && now_[i] == target;
-        if (there) {
-            result.moved += pages_each;
-            moved.add(area.granule_of(reinterpret_cast<Address>(pages[i])), from_[i]);
+        if (status_[i] == target) {
+            at_home.add(granules_[i], target);
+            if (pages_each == 1) area.refused.forget(granules_[i]);
             continue;
         }
+        const int home = status_[i] < 0 ? -1 : nodes_.position(status_[i]);
+        if (!policy::contains(from, static_cast<policy::Node>(home))) continue;
+        from_.push_back(home);
+        pages_[wanted] = pages_[i];
+        granules_[wanted++] = granules_[i];
+    }
+    at_home.end();
+    pages_.resize(wanted);
+    granules_.resize(wanted);
+    return wanted;
+}
+
+/// One or more calls for these pages, until each was tried. status_: where each is now, or minus an errno.
+/// Returns the errno of a call that failed as a whole.
+int Mover::move_batch(std::span<void*> pages, int target, MoveResult& result) {
+    targets_.assign(pages.size(), target);
+    status_.assign(pages.size(), -EINVAL);
+    std::size_t done = 0;
+    for (int calls = 0; done < pages.size() && calls < most_calls; ++calls) {
+        const std::span<void*> rest = pages.subspan(done);
+        const std::span<int> status(status_.data() + done, rest.size());
+        const double begin = record::now();
+        const int error = kernel_.move(rest, {targets_.data() + done, rest.size()}, status);
+        const double seconds = record::now() - begin;
+        ++result.calls;
+        result.longest_call = std::max(result.longest_call, seconds);
+        if (seconds > long_call)
+            batch_ = std::max(smallest_batch, batch_ / 2);
+        else if (seconds < short_call && rest.size() == batch_)
+            batch_ = std::min(largest_batch, batch_ * 2);
+        if (error) {
+            std::fill(status.begin(), status.end(), -error);
+            return error;
+        }
+        const auto untried = std::find(status.begin(), status.end(), -EAGAIN);
+        if (untried == status.begin()) break; // no progress
+        done += static_cast<std::size_t>(untried - status.begin());
+    }
+    return 0;
+}
+
+/// A huge page moves whole by any one address. Whether a granule really is one shows afterwards: where some
+/// of it is elsewhere, its base pages are sent singly. Before and after that, how many of them are on the
+/// target.
+Mover::Parts Mover::move_parts(const WatchedArea& area, std::uint64_t granule, int target,
+                               policy::NodeSet from, MoveResult& result) {
+    const Range range = area.granule_range(granule);
+    std::vector<void*> pages;
+    for (Address page = range.begin; page < range.end; page += page_bytes())
+        pages.push_back(reinterpret_cast<void*>(page));
+    // The ends and the middle: a huge page is in one place.
+    std::array<void*, 3> some{pages.front(), pages[pages.size() / 2], pages.back()};
+    std::array<int, some.size()> at{};
+    if (kernel_.query(some, at) == 0 && std::ranges::all_of(at, [&](int node) { return node == target; }))
+        return {pages.size(), pages.size()};
+    std::vector<int> where(pages.size(), -ENOENT);
+    const auto count_there = [&] {
+        const bool known = kernel_.query(pages, where) == 0;
+        return known ? static_cast<std::uint64_t>(std::ranges::count(where, target)) : 0;
+    };
+    Parts parts{count_there(), 0};
+    std::vector<void*> behind;
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+        const int home = where[i] < 0 ? -1 : nodes_.position(where[i]);
+        if (where[i] != target && policy::contains(from, static_cast<policy::Node>(home)))
+            behind.push_back(pages[i]);
+    }
+    move_batch(behind, target, result);
+    parts.after = count_there();
+    return parts;
+}
+
+void Mover::send_batch(WatchedArea& area, std::span<const std::uint64_t> granules, int position,
+                       policy::NodeSet from, std::uint32_t round, MoveResult& result) {
+    const int target = nodes_.system(position);
+    const std::uint64_t pages_each = area.granule / page_bytes();
+    const bool huge = pages_each > 1;
+    pages_.clear();
+    granules_.assign(granules.begin(), granules.end());
+    for (const std::uint64_t granule : granules)
+        pages_.push_back(reinterpret_cast<void*>(area.granule_range(granule).begin));
+    const auto refuse = [&](std::uint64_t granule, std::uint64_t pages, int error) {
+        if (!area.refused.refused(granule, round, error)) return;
+        result.errors[error] += pages;
+        result.refused += pages;
+    };
+    // Of a huge page, a few base pages that stay behind do not matter.
+    const auto arrived = [&](std::uint64_t granule, std::uint64_t there, int error) {
+        if (2 * there > pages_each)
+            area.refused.forget(granule);
+        else
+            refuse(granule, pages_each - there, error);
+    };
+    status_.assign(pages_.size(), -ENOENT);
+    if (const int error = query_revealed(kernel_, pages_, status_, before_reveal_)) {
+        for (const std::uint64_t granule : granules_)
+            refuse(granule, pages_each, error);
+        return;
+    }
+    result.considered += pages_.size() * pages_each;
+    if (huge)
+        for (std::size_t i = 0; i < granules.size(); ++i) {
+            if (status_[i] != target) continue; // its first page is there; the others may have stayed behind
+            const Parts parts = move_parts(area, granules[i], target, from, result);
+            result.wanted += parts.after - std::min(parts.before, parts.after);
+            result.moved += parts.after - std::min(parts.before, parts.after);
+            arrived(granules[i], parts.after, EBUSY);
+        }
+    const std::size_t wanted = keep_misplaced(area, position, from, result);
+    if (wanted == 0) return;
+    result.wanted += wanted * pages_each;
+    if (!has_room(position, wanted * area.granule, round)) {
+        for (const std::uint64_t granule : granules_)
+            refuse(granule, pages_each, ENOMEM);
+        return;
+    }
+    move_batch(pages_, target, result);
+    const std::vector<int> reasons = status_; // what follows moves more
+    // The second query decides. Kernels report some huge pages oddly, and a hint fault may hide a page.
+    now_.assign(wanted, -ENOENT);
+    const int query_error = kernel_.query(pages_, now_);
+    Runs moved([&](policy::PageRange run, int home) {
+        if (!huge) area.seen_homes.saw(run.first, run.end, position);
+        if (area.freezer)
+            area.freezer->moved(run, static_cast<policy::Node>(home), static_cast<policy::Node>(position),
+                                round);
+    });
+    for (std::size_t i = 0; i < wanted; ++i) {
+        std::uint64_t there = query_error == 0 && now_[i] == target;
+        if (huge && there) there = move_parts(area, granules_[i], target, from, result).after;
+        result.moved += there;
+        if (there > 0) moved.add(granules_[i], from_[i]);
         const int reason = reasons[i] < 0 ? -reasons[i]
                            : query_error  ? query_error
                            : now_[i] < 0  ? -now_[i]
                                           : EBUSY;
-        if (retry || refused_.size() >= most_refused) {
-            result.errors[reason] += pages_each;
-            result.refused += pages_each;
-        } else {
-            refused_.push_back({reinterpret_cast<Address>(pages[i]), position});
-        }
+        arrived(granules_[i], there, reason);
     }
     moved.end();
 }
 
-/// A huge page moves whole by any one address. Whether a granule really is one shows afterwards: where its
-/// last page stayed behind, the granule's base pages are sent singly.
-void Mover::send_stragglers(WatchedArea& area, std::span<const std::uint64_t> granules, int position,
-                            MoveResult& result) {
-    const int target = nodes_.system(position);
-    std::vector<void*> pages;
-    for (const std::uint64_t granule : granules)
-        pages.push_back(reinterpret_cast<void*>(area.granule_range(granule).end - page_bytes()));
-    now_.assign(pages.size(), -ENOENT);
-    if (kernel_.query(pages, now_) != 0) return;
-    const std::vector<int> where = now_;
-    for (std::size_t i = 0; i < granules.size(); ++i) {
-        if (where[i] < 0 || where[i] == target) continue;
-        const Range range = area.granule_range(granules[i]);
-        pages.clear();
-        for (Address page = range.begin; page < range.end; page += page_bytes())
-            pages.push_back(reinterpret_cast<void*>(page));
-        targets_.assign(pages.size(), target);
-        status_.assign(pages.size(), -EINVAL);
-        ++result.calls;
-        kernel_.move(pages, targets_, status_);
-    }
-}
-
 void Mover::send(WatchedArea& area, std::span<const std::uint64_t> granules, int position,
-                 std::uint32_t round, double deadline, MoveResult& result) {
+                 policy::NodeSet from, std::uint32_t round, double deadline, MoveResult& result) {
     const double begin = record::now();
     const bool huge = area.granule > page_bytes();
-    unseen_.clear();
-    std::copy_if(granules.begin(), granules.end(), std::back_inserter(unseen_),
-                 [&](std::uint64_t granule) { return area.seen_homes.home(granule) != position; });
-    granules = unseen_;
     while (!granules.empty()) {
         if (record::now() > deadline) {
             result.complete = false;
             break;
         }
-        const std::size_t count =
-            std::min(granules.size(), huge ? std::max<std::size_t>(1, batch_ / 128) : batch_);
-        const std::span<const std::uint64_t> some = granules.first(count);
-        pages_.clear();
-        for (const std::uint64_t granule : some)
-            pages_.push_back(reinterpret_cast<void*>(area.granule_range(granule).begin));
-        send_batch(area, pages_, position, round, false, result);
-        if (huge) send_stragglers(area, some, position, result);
-        granules = granules.subspan(count);
+        const std::size_t most = huge ? std::max<std::size_t>(1, batch_ / 128) : batch_;
+        const std::span<const std::uint64_t> some = granules.first(std::min(granules.size(), most));
+        send_batch(area, some, position, from, round, result);
+        granules = granules.subspan(some.size());
     }
     result.seconds += record::now() - begin;
 }
@@ -214,19 +265,6 @@ void Mover::homes(WatchedArea& area, std::span<const std::uint64_t> granules, st
             if (seen >= 0 && seen != positions[at + i]) area.seen_homes.forget();
         }
     }
-}
-
-void Mover::retry_refused(WatchList& watch, std::uint32_t round, double deadline, MoveResult& result) {
-    const double begin = record::now();
-    std::vector<Refused> again;
-    again.swap(refused_);
-    for (const Refused& refused : again) {
-        WatchedArea* area = watch.find(refused.page);
-        if (!area || record::now() > deadline) continue;
-        void* page = reinterpret_cast<void*>(refused.page);
-        send_batch(*area, std::span<void*>(&page, 1), refused.position, round, true, result);
-    }
-    result.seconds += record::now() - begin;
 }
 
 } // namespace homing

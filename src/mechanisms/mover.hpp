@@ -27,18 +27,16 @@ class Mover {
   public:
     Mover(Kernel& kernel, const NodeMap& nodes);
 
-    /// Send granules (ascending) of an area to the node at `position`. Adds to `result`. Stops where
-    /// `deadline` (seconds of record::now()) has passed, and says so in result.complete. Granules that were
-    /// seen to be there (WatchedArea::seen_homes) are not looked at.
-    void send(WatchedArea& area, std::span<const std::uint64_t> granules, int position, std::uint32_t round,
-              double deadline, MoveResult& result);
+    /// Send granules of an area to the node at `position`: those that lie on one of the nodes `from`
+    /// (positions). Pages on nodes that are no targets (without CPUs, outside the cpuset) stay there. Adds to
+    /// `result`. Stops where `deadline` (seconds of record::now()) has passed, and says so in
+    /// result.complete. What was refused is remembered (WatchedArea::refused).
+    void send(WatchedArea& area, std::span<const std::uint64_t> granules, int position, policy::NodeSet from,
+              std::uint32_t round, double deadline, MoveResult& result);
 
     /// Homes of single granules (their first base page inside the area): position of the node, or -1. Where
     /// one is not where it was seen before, somebody else moves pages, and nothing is believed any more.
     void homes(WatchedArea& area, std::span<const std::uint64_t> granules, std::vector<int>& positions);
-
-    /// Pages that were refused are tried once more, later.
-    void retry_refused(WatchList& watch, std::uint32_t round, double deadline, MoveResult& result);
 
     /// Is there room for so many bytes on a node? Remembered for one round (a sysfs read each).
     bool has_room(int position, std::uint64_t bytes, std::uint32_t round);
@@ -48,23 +46,23 @@ class Mover {
     void pages_may_hide(std::function<void()> prepare) { before_reveal_ = std::move(prepare); }
 
   private:
-    void send_batch(WatchedArea& area, std::span<void*> pages, int position, std::uint32_t round, bool retry,
-                    MoveResult& result);
-    void send_stragglers(WatchedArea& area, std::span<const std::uint64_t> granules, int position,
-                         MoveResult& result);
+    void send_batch(WatchedArea& area, std::span<const std::uint64_t> granules, int position,
+                    policy::NodeSet from, std::uint32_t round, MoveResult& result);
+    std::size_t keep_misplaced(WatchedArea& area, int position, policy::NodeSet from, MoveResult& result);
+    int move_batch(std::span<void*> pages, int target, MoveResult& result);
+    struct Parts {
+        std::uint64_t before, after;
+    };
+    Parts move_parts(const WatchedArea& area, std::uint64_t granule, int target, policy::NodeSet from,
+                     MoveResult& result);
 
     Kernel& kernel_;
     const NodeMap& nodes_;
-    std::size_t batch_ = 512;
+    std::size_t batch_;
     std::function<void()> before_reveal_;
     std::vector<void*> pages_;
-    std::vector<std::uint64_t> unseen_;
+    std::vector<std::uint64_t> granules_; ///< of pages_
     std::vector<int> status_, targets_, from_, now_;
-    struct Refused {
-        Address page;
-        int position;
-    };
-    std::vector<Refused> refused_;
     std::array<std::uint64_t, max_nodes> room_{};
     std::array<std::uint32_t, max_nodes> room_round_{};
 };

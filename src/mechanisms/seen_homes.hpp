@@ -33,7 +33,10 @@ class SeenHomes {
             next = std::min(end, (first / chunk + 1) * chunk);
             std::unique_ptr<Chunk>& part = chunks_[first / chunk];
             if (!part) part = std::make_unique<Chunk>();
-            std::fill_n(part->begin() + first % chunk, next - first, static_cast<std::uint8_t>(position + 1));
+            const auto from = part->begin() + first % chunk;
+            const auto to = from + static_cast<std::ptrdiff_t>(next - first);
+            known_ += static_cast<std::uint64_t>(std::count(from, to, std::uint8_t{0}));
+            std::fill(from, to, static_cast<std::uint8_t>(position + 1));
         }
     }
 
@@ -43,13 +46,20 @@ class SeenHomes {
         return (*chunks_[granule / chunk])[granule % chunk] - 1;
     }
 
+    /// Of how many granules it is known.
+    std::uint64_t known() const noexcept { return known_; }
+
     /// Pages were moved by somebody else.
-    void forget() noexcept { chunks_.clear(); }
+    void forget() noexcept {
+        chunks_.clear();
+        known_ = 0;
+    }
 
   private:
     static constexpr std::uint64_t chunk = 4096;
     using Chunk = std::array<std::uint8_t, chunk>; ///< position + 1, 0: not known
     std::vector<std::unique_ptr<Chunk>> chunks_;
+    std::uint64_t known_ = 0;
     std::uint32_t since_ = 0;
     std::uint32_t placements_ = 0;
 };

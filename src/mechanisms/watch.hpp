@@ -4,6 +4,7 @@
 
 #include "areas/areas.hpp"
 #include "machine/machine.hpp"
+#include "mechanisms/refused_pages.hpp"
 #include "mechanisms/seen_homes.hpp"
 #include "policy/freezing.hpp"
 #include "policy/ownership.hpp"
@@ -50,10 +51,12 @@ struct WatchedArea {
     policy::Ownership ownership;
     std::unique_ptr<policy::Freezer> freezer; ///< made at the first move
     SeenHomes seen_homes;                     ///< of granules that are base pages
+    RefusedPages refused;                     ///< granules that the kernel would not move
     std::vector<std::uint64_t> pending;       ///< granules to be sampled in this round
-    std::vector<Range> armable;               ///< parts that may be protected (private, read-write)
-    std::uint64_t fresh_references = 0;       ///< since the last decision
-    double remote_fraction = -1;              ///< of the newest references; -1: not known
+    std::vector<std::uint64_t> suspects; ///< granules that seem misplaced: their neighbours are looked at
+    std::vector<Range> armable;          ///< parts that may be protected (private, read-write)
+    std::uint64_t fresh_references = 0;  ///< since the last decision
+    double remote_fraction = -1;         ///< of the newest references; -1: not known
     bool found_recorded = false;
     bool initially_placed = false;
     std::uint64_t references = 0; ///< seen so far, and those of them that were writes
@@ -63,6 +66,9 @@ struct WatchedArea {
     bool waiting = false;       ///< for the guard: what is misplaced costs on, seen again or not
     bool thinly_sampled = true; ///< parts of it lack samples: too early to rest (WindowPlan::lacking)
     bool drifts = false;        ///< its borders were seen to move
+    int doubtful_rounds = 0;    ///< decisions in turn after which something seemed misplaced
+    bool left_alone = false;    ///< the program itself bound it to nodes
+    bool worth_nothing = false; ///< what is misplaced of it costs nothing where it is
     int still_rounds = 0;       ///< decisions since something was misplaced
     std::uint64_t open_border = 0; ///< granules between the samples on both sides of borders
     int border_rounds = 0;         ///< decisions since that became less

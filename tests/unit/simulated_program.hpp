@@ -75,7 +75,9 @@ class Program {
     Program& operator=(const Program&) = delete;
 
     bool start(std::uint64_t cache_bytes = 1 << 16) {
-        engine = std::make_unique<Engine>(kernel, machine_of(nodes_, cache_bytes), DoorServices{});
+        Machine machine = machine_of(nodes_, cache_bytes);
+        if (machine_changes) machine_changes(machine);
+        engine = std::make_unique<Engine>(kernel, machine, DoorServices{});
         return engine->start();
     }
 
@@ -133,6 +135,7 @@ class Program {
     SimulatedKernel simulated;
     FailingKernel kernel;
     Range range;
+    std::function<void(Machine&)> machine_changes; ///< before start()
     std::unique_ptr<Engine> engine;
     std::size_t faults = 0;
     std::size_t stuck = 0;

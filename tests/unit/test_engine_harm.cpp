@@ -1,0 +1,152 @@
+// What the engine must not do: harm a placement that is right, leave one that is partly wrong, or spend a run
+// on pages that cannot be moved.
+#include "simulated_program.hpp"
+
+#include <algorithm>
+
+namespace homing {
+namespace {
+
+/// A page's random number in [0, 1): the same in every iteration.
+double draw(std::size_t page) {
+    std::uint64_t z = (page + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+struct Mix {
+    const char* name;
+    int nodes;
+    std::function<int(std::size_t page, std::size_t pages)> owner;
+};
+
+/// Owners that no run of one node describes.
+std::vector<Mix> mixes() {
+    std::vector<Mix> all;
+    for (const int nodes : {4, 8, 16}) {
+        all.push_back({"pages of two nodes at random", nodes, [nodes](std::size_t page, std::size_t pages) {
+                           const auto pair =
+                               static_cast<int>(page * static_cast<std::size_t>(nodes / 2) / pages);
+                           return 2 * pair + (draw(page) < 0.5);
+                       }});
+        for (const double share : {0.6, 0.7, 0.8, 0.9})
+            all.push_back({"blocks with some of the neighbour's pages", nodes,
+                           [nodes, share](std::size_t page, std::size_t pages) {
+                               const auto block =
+                                   static_cast<int>(page * static_cast<std::size_t>(nodes) / pages);
+                               return draw(page) < share ? block : (block + 1) % nodes;
+                           }});
+        all.push_back({"any node at random", nodes, [nodes](std::size_t page, std::size_t) {
+                           return static_cast<int>(draw(page) * nodes);
+                       }});
+        // A square of elements in tiles: rows x 2 nodes, columns of 512 elements, 4 to a page.
+        all.push_back({"two-dimensional tiles", nodes, [nodes](std::size_t page, std::size_t pages) {
+                           const std::size_t column = 64; // pages
+                           const std::size_t rows = static_cast<std::size_t>(nodes) / 2;
+                           return static_cast<int>(page % column * rows / column + rows * (page * 2 / pages));
+                       }});
+    }
+    return all;
+}
+
+TEST_F(EngineTest, APlacementThatIsRightIsNotHarmed) {
+    for (const Mix& mix : mixes())
+        for (const char* seed : {"1", "2"}) {
+            SCOPED_TRACE(std::string(mix.name) + ", " + std::to_string(mix.nodes) + " nodes, seed " + seed);
+            const Variable variable("HOMING_SEED", seed);
+            Program program(16384, 1 << 20, mix.nodes);
+            const auto owner = [&](std::size_t page) { return mix.owner(page, program.pages()); };
+            program.initialise(owner);
+            ASSERT_TRUE(program.start());
+            program.iterate(80, owner);
+            EXPECT_GE(program.right(owner), program.pages() * 99 / 100)
+                << program.engine->statistics().moved << " pages moved";
+        }
+}
+
+TEST_F(EngineTest, SerialInitialisationOfMixedPagesGetsNoWorse) {
+    for (const Mix& mix : mixes()) {
+        SCOPED_TRACE(std::string(mix.name) + ", " + std::to_string(mix.nodes) + " nodes");
+        Program program(16384, 1 << 20, mix.nodes);
+        const auto owner = [&](std::size_t page) { return mix.owner(page, program.pages()); };
+        program.simulated.touch_all(program.range, 0);
+        const std::size_t before = program.right(owner);
+        ASSERT_TRUE(program.start());
+        program.iterate(80, owner);
+        EXPECT_GE(program.right(owner) + program.pages() / 100, before);
+    }
+}
+
+TEST_F(EngineTest, APartThatIsMisplacedComesHome) {
+    for (const double share : {0.03, 0.05, 0.09, 0.12, 0.2})
+        for (const std::size_t pages : {8192u, 65536u}) {
+            SCOPED_TRACE(std::to_string(share) + " of " + std::to_string(pages));
+            Program program(pages);
+            program.initialise(program.block());
+            const std::size_t first = pages / 4 + pages / 40; // within node 1's block
+            const auto count = static_cast<std::size_t>(static_cast<double>(pages) * share);
+            program.simulated.place(program.part(first, first + count), 3);
+            ASSERT_TRUE(program.start());
+            program.iterate(120, program.block());
+            EXPECT_GE(program.right(program.block()), pages * 99 / 100);
+        }
+}
+
+TEST_F(EngineTest, APartThatSomebodyElseMovesAtRestComesHome) {
+    Program program(8192);
+    program.initialise(program.block());
+    ASSERT_TRUE(program.start());
+    program.iterate(40, program.block());
+    ASSERT_GT(program.engine->statistics().settled_at, 0u);
+    ASSERT_EQ(program.simulated.pages_moved(), 0u);
+    program.simulated.place(program.part(2400, 3900), 0);
+    program.iterate(200, program.block());
+    EXPECT_GE(program.right(program.block()), program.pages() * 99 / 100);
+}
+
+TEST_F(EngineTest, PagesThatAreRefusedAreTriedOnceMoreAndLeft) {
+    for (const bool shared : {false, true}) {
+        SCOPED_TRACE(shared ? "shared with a child" : "pinned");
+        Program program(16384);
+        program.simulated.touch_all(program.range, 0);
+        const Range part = program.part(8192, 12288);
+        shared ? program.simulated.make_shared(part) : program.simulated.make_busy(part);
+        ASSERT_TRUE(program.start());
+        program.simulated.clear_log();
+        program.iterate(120, program.block());
+        EXPECT_EQ(program.engine->statistics().refused, 4096u) << "each counts once";
+        EXPECT_GT(program.engine->statistics().settled_at, 0u);
+        EXPECT_GE(program.right(program.block()), (program.pages() - 4096) * 99 / 100);
+        std::size_t sent = 0;
+        for (const auto& logged : program.simulated.log())
+            sent += logged.call == KernelCall::move ? logged.pages : 0;
+        EXPECT_LE(sent, program.pages() + 4 * 4096) << "pages in calls, with those not attempted in time";
+        EXPECT_LT(program.simulated.calls(KernelCall::move), 600u);
+    }
+}
+
+TEST_F(EngineTest, PagesThatAreRefusedForATimeComeHome) {
+    Program program(4096);
+    program.simulated.touch_all(program.range, 0);
+    program.simulated.make_busy(program.part(2048, 2100), 1);
+    ASSERT_TRUE(program.start());
+    program.iterate(60, program.block());
+    EXPECT_GE(program.right(program.block()), program.pages() * 99 / 100);
+    EXPECT_EQ(program.engine->statistics().refused, 0u);
+}
+
+TEST_F(EngineTest, PagesOnNodesThatAreNoTargetsStayThere) {
+    Program program(4096, 1 << 20, 5);
+    program.machine_changes = [](Machine& machine) { machine.nodes[4].cpus = 0; };
+    const auto owner = [&](std::size_t page) { return static_cast<int>(page * 4 / program.pages()); };
+    program.simulated.place(program.range, 0);
+    program.simulated.place(program.part(1024, 2048), 4); // high-bandwidth memory, or what the kernel demoted
+    ASSERT_TRUE(program.start());
+    program.iterate(80, owner);
+    EXPECT_EQ(program.simulated.pages_on(program.range, 4), 1024u);
+    EXPECT_GE(program.right(owner), 3072u * 99 / 100);
+}
+
+} // namespace
+} // namespace homing
