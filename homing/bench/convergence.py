@@ -47,6 +47,7 @@ class Variant:
     homing: Mapping[str, str] | None = None
     prefix: tuple[str, ...] = ()
     footprints: float = 0.0
+    as_scanned_in: str = ""  #: with the kernel's knobs of this variant
 
 
 VARIANTS = {
@@ -55,6 +56,8 @@ VARIANTS = {
     **{name: Variant(footprints=footprints) for name, footprints in _BALANCING.items()},
     "next_touch": Variant(homing={"HOMING_MECHANISM": "next-touch", "HOMING_GRANULE": "4KiB"}),
     "homing": Variant(homing={}),
+    # The kernel's scans are its source: at the rate of balancing_1, so that an iteration is about a scan.
+    "homing_hint_faults": Variant(homing={"HOMING_REFERENCES": "hint-faults"}, as_scanned_in="balancing_1"),
     "parallel_init": Variant("parallel"),
     "parallel_init_homing": Variant("parallel", homing={}),
 }
@@ -68,6 +71,7 @@ _ORDER = [
     "next_touch",
     "interleave",
     "balancing_1",
+    "homing_hint_faults",
     "balancing_10",
 ]
 
@@ -155,10 +159,22 @@ class PeriodSearch:
         return not math.isclose(self.correction, before, rel_tol=0.02)
 
 
-def run_variant(runs: GuestRuns, name: str, command: Sequence[str], none: Outcome | None) -> Outcome:
-    """One run of a program under VARIANTS[name]; `none` is the run under nothing, for balancing's knobs."""
+def run_variant(
+    runs: GuestRuns, name: str, command: Sequence[str], found_before: Mapping[str, Outcome]
+) -> Outcome:
+    """One run of a program under VARIANTS[name].
+
+    found_before: the runs so far, by variant: the one under nothing tells balancing's knobs.
+    """
     variant = VARIANTS[name]
+    none = found_before.get("none")
     words = [*variant.prefix, *command, "--initialise", variant.initialise]
+    if variant.as_scanned_in:
+        assert none is not None
+        scanned = found_before[variant.as_scanned_in].settings
+        told = (_SCANNED, _SCANNED_FIRST, _FIRST)
+        knobs = {knob: value for knob, value in scanned.items() if knob not in told}
+        return _scanned(runs, name, words, none, knobs, variant.homing)
     if not variant.footprints:
         return runs.run(name, words, homing=variant.homing, timeout=_STEP_TIMEOUT)
     assert none is not None
@@ -198,9 +214,21 @@ def shortened(words: Sequence[str], iterations: int) -> list[str]:
 def _balanced(runs: GuestRuns, name: str, words: list[str], none: Outcome, correction: float) -> Outcome:
     """A run under the kernel's balancing. correction: of the period, for the rate that is wanted."""
     median = none.output.median * correction
-    settings: dict[str, Any] = dict(balancing_settings(VARIANTS[name].footprints, median, none.output.bytes))
+    knobs: dict[str, Any] = dict(balancing_settings(VARIANTS[name].footprints, median, none.output.bytes))
+    return _scanned(runs, name, words, none, knobs, None)
+
+
+def _scanned(
+    runs: GuestRuns,
+    name: str,
+    words: list[str],
+    none: Outcome,
+    knobs: Mapping[str, Any],
+    homing: Mapping[str, str] | None,
+) -> Outcome:
+    """A run with these knobs, and how much the kernel scanned in it."""
     before = runs.vmstat("numa_pte_updates")
-    found = runs.run(name, words, timeout=_STEP_TIMEOUT, **settings)
+    found = runs.run(name, words, homing=homing, timeout=_STEP_TIMEOUT, **knobs)
     updates = runs.vmstat("numa_pte_updates") - before
     # Memory is scanned during initialisation, too: take the share of the iterations in the run's time.
     share = found.output.total / max(found.seconds, found.output.total)
@@ -250,7 +278,8 @@ def measure(
             with GuestRuns() as runs:
                 while (step := _next_step(found)) is not None:
                     progress.step(f"{name} {step[0]}")
-                    found[step] = run_variant(runs, step[0], entry.command, found.get(("none", 0)))
+                    so_far = {one[0]: outcome for one, outcome in found.items() if one[1] == 0}
+                    found[step] = run_variant(runs, step[0], entry.command, so_far)
                     parts.put(key(step), found[step].to_dict())
                     progress.finished()
                     measured += 1
@@ -280,6 +309,8 @@ def rows_of(program: ProgramRuns) -> list[Row]:
                 f"{knobs[_SCANNED_FIRST]:.2g} footprints an iteration were scanned in runs of the first "
                 f"{knobs[_FIRST]} iterations, {knobs[_SCANNED]:.2g} in this run"
             )
+        elif VARIANTS[variant].as_scanned_in:
+            note += f"; {found.settings[_SCANNED]:.2g} footprints an iteration were scanned"
         rows.append(Row(f"{name}.{variant}", found.remote_misses(), "remote misses", note))
     rows.append(
         Row(
@@ -289,22 +320,37 @@ def rows_of(program: ProgramRuns) -> list[Row]:
             f"{none.oracle_fraction():.1%} of all misses",
         )
     )
-    for variant in ("homing", "parallel_init"):
+    for variant in ("homing", "homing_hint_faults", "parallel_init"):
         rows.append(
             Row(f"{name}.{variant}.last_half", runs[variant].remote_fraction(LAST_HALF), "remote fraction")
         )
     rows.append(Row(f"{name}.oracle.last_half", none.oracle_last_half, "remote fraction"))
-    record = runs["homing"].homing or {}
-    rows.append(
-        Row(
-            f"{name}.homing.settle",
-            record.get("settled_after", 0),
-            "iterations",
-            "after the period was known and the guard permitted, until 95 % of all moves were made; "
-            f"the last move of 1 % or more came after {record.get('last_move_after', 0)}",
+    for variant in ("homing", "homing_hint_faults"):
+        record = runs[variant].homing or {}
+        rows.append(
+            Row(
+                f"{name}.{variant}.settle",
+                record.get("settled_after", 0),
+                "iterations",
+                "after the period was known and the guard permitted an area's moves, until 95 % of them "
+                f"were made, of the last area; {_when(record)}",
+            )
         )
-    )
     return rows
+
+
+def _when(record: Mapping[str, Any]) -> str:
+    at = int(record.get("settled_at", 0))
+    rested = f"from iteration {at} of {record.get('iterations', 0)} on" if at else "at no time"
+    return (
+        f"the period was known at iteration {record.get('known_at', 0)}, the last move of 1 % or more came "
+        f"{record.get('last_move_after', 0)} after the last permission, homing rested {rested}"
+    )
+
+
+def _scans_to_settle(found: Outcome) -> float:
+    """Scans of the footprint that the kernel made until homing had settled (as in the row `settle`)."""
+    return int((found.homing or {}).get("settled_after", 0)) * float(found.settings.get(_SCANNED, 0.0))
 
 
 def checks_of(program: ProgramRuns) -> list[Check]:
@@ -325,8 +371,18 @@ def checks_of(program: ProgramRuns) -> list[Check]:
             f"{settle} iterations, {moved:,} pages moved",
         )
     ]
+    scanned = runs["homing_hint_faults"]
+    scans = _scans_to_settle(scanned)
+    checks.append(
+        Check(
+            f"{name}: settles within 2 scans with hint-faults",
+            scans <= 2 and int((scanned.homing or {}).get("moved", 0)) > 0,
+            f"{scans:.1f} scans",
+        )
+    )
     if name in _NEVER_SETTLES:
         checks = []
+    says_nothing = ": both are below the best fixed placement, which says nothing here" if others <= 0 else ""
     return [
         *checks,
         Check(
@@ -337,7 +393,7 @@ def checks_of(program: ProgramRuns) -> list[Check]:
         Check(
             f"{name}: excess over the oracle at most a tenth of balancing's at 0.1",
             excess <= max(0.0, others / 10),
-            f"{excess:,} and {others:,}" + (f": {excess / others:.1%}" if others > 0 else ""),
+            f"{excess:,} and {others:,}" + (f": {excess / others:.1%}" if others > 0 else says_nothing),
         ),
         Check(
             f"{name}: no harm to parallel initialisation (at most 1 % more)",
@@ -379,7 +435,8 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
             "of the run time (0.4 % of a block an iteration).",
             "Kernel NUMA balancing depends on time, so it is shown with its scan rate set to 0.1, 1 and 10 "
             "footprints an iteration of this guest in the first iterations (later it scans less, because "
-            "nothing moves any more); what it really scanned is in its row.",
+            "nothing moves any more); what it really scanned is in its row. homing_hint_faults runs with the "
+            "knobs of balancing_1: the kernel's scans are its source there.",
         ],
     )
     for program in programs:

@@ -227,36 +227,33 @@ def _oracle_remote(counts: Counts) -> int:
 def describe(record: Record) -> dict[str, Any]:
     """What a record says about the run and about settling.
 
-    `settled_after`: iterations from the moment at which the outermost period was known and the guard had
-    permitted moves of each area that it ever permitted, until 95 % of all pages that were moved had moved.
-    `last_move_after`: the same to the last move of a hundredth of all pages or more.
+    `settled_after`: of each area with a hundredth of all moved pages or more, the iterations from the moment
+    at which the outermost period was known and the guard permitted moves of this area, until 95 % of its
+    moved pages had moved; the largest of them. `settled_seconds`: the same in seconds of the guest's clock.
+    `known_at`: the iteration from which the period was known. `last_move_after`: iterations from the latest
+    of the permissions to the last move of a hundredth of all pages or more.
     """
     end = record.end
     final = end.period if end is not None else 0
     iterations = record.iterations
     outer = [one for one in iterations if one.regions == final] if final else iterations
     known_time = outer[0].time if outer else math.nan
-
-    first_permission: dict[int, tuple[float, int]] = {}
-    for row in record.table("guard").tolist() if len(record.table("guard")) else []:
-        named = dict(zip(record.table("guard").dtype.names or (), row, strict=True))
-        if named["permitted"] and named["area"] not in first_permission:
-            first_permission[named["area"]] = (named["time"], named["iteration"])
-    permitted_time = max((time for time, _ in first_permission.values()), default=math.nan)
+    permitted = _first_permissions(record)
     moved = sum(move.moved for move in record.moves)
     large = [move for move in record.moves if move.moved * 100 >= moved > 0]
     last_time = max((move.time for move in large), default=math.nan)
-    settled_time, so_far = math.nan, 0
-    for move in sorted(record.moves, key=lambda one: float(one.time)):
-        so_far += move.moved
-        if moved > 0 and so_far >= _SETTLED * moved:
-            settled_time = move.time
-            break
+    settled_after, settled_seconds = 0, 0.0
+    for area, time in _settled_times(record, moved).items():
+        begin = max_known(known_time, permitted.get(area, math.nan))
+        settled_after = max(settled_after, _passed(iterations, begin, time))
+        settled_seconds = max(settled_seconds, 0.0 if math.isnan(begin) else time - begin)
+    latest = max(permitted.values(), default=math.nan)
     return {
         "source": record.facts.get("source", ""),
         "mechanism": record.facts.get("mechanism", ""),
         "period": final,
         "iterations": end.iterations if end is not None else len(iterations),
+        "known_at": outer[0].number if outer else 0,
         "settled_at": end.settled_at if end is not None else 0,
         "moved": moved,
         "refused": sum(refusal.pages for refusal in record.refusals),
@@ -264,9 +261,40 @@ def describe(record: Record) -> dict[str, Any]:
         "deciding": record.overhead.deciding,
         "moving": record.overhead.moving,
         "faults": record.overhead.faults,
-        "settled_after": _passed(iterations, max_known(known_time, permitted_time), settled_time),
-        "last_move_after": _passed(iterations, max_known(known_time, permitted_time), last_time),
+        "settled_after": settled_after,
+        "settled_seconds": settled_seconds,
+        "last_move_after": _passed(iterations, max_known(known_time, latest), last_time),
     }
+
+
+def _first_permissions(record: Record) -> dict[int, float]:
+    """When the guard first permitted moves of an area."""
+    table = record.table("guard")
+    names = table.dtype.names or ()
+    first: dict[int, float] = {}
+    for row in table.tolist() if len(table) else []:
+        named = dict(zip(names, row, strict=True))
+        if named["permitted"]:
+            first.setdefault(named["area"], named["time"])
+    return first
+
+
+def _settled_times(record: Record, moved: int) -> dict[int, float]:
+    """When 95 % of an area's moved pages had moved, of areas with a hundredth of all that `moved` or more."""
+    by_area: dict[int, list[tuple[float, int]]] = {}
+    for move in record.moves:
+        by_area.setdefault(move.area, []).append((float(move.time), move.moved))
+    times = {}
+    for area, moves in by_area.items():
+        total, so_far = sum(pages for _, pages in moves), 0
+        if total * 100 < moved or total == 0:
+            continue
+        for time, pages in sorted(moves):
+            so_far += pages
+            if so_far >= _SETTLED * total:
+                times[area] = time
+                break
+    return times
 
 
 def max_known(*times: float) -> float:

@@ -187,9 +187,9 @@ def iterations(*regions: int) -> list[dict[str, Any]]:
     ]
 
 
-def move(time: float, moved: int) -> dict[str, Any]:
+def move(time: float, moved: int, area: int = 1) -> dict[str, Any]:
     return {
-        "area": 1,
+        "area": area,
         "time": time,
         "wanted": moved,
         "moved": moved,
@@ -237,6 +237,20 @@ def test_settling_is_counted_from_the_outermost_period_and_the_guard() -> None:
     assert later["moved"] == 1500
     trickle = describe(record(**rows, move=[move(4.0, 1000), move(7.5, 5)]))
     assert trickle["last_move_after"] == 0  # less than a hundredth of all
+
+
+def test_settling_is_that_of_the_last_area_from_its_own_permission_on() -> None:
+    rows = {
+        "iteration": iterations(*[105] * 8),
+        "guard": [guard(1.5, 1, area=1), guard(3.5, 1, area=2)],
+        "end": [END],
+    }
+    both = describe(record(**rows, move=[move(1.5, 1000, area=1), move(3.5, 1000, area=2)]))
+    assert both["settled_after"] == 0
+    first = [move(1.5, 500, area=1), move(3.6, 500, area=1)]
+    slow = describe(record(**rows, move=[*first, move(3.5, 1, area=2)]))
+    assert slow["settled_after"] == 2
+    assert slow["known_at"] == 1
 
 
 def test_a_run_without_moves_settles_at_once() -> None:
@@ -290,7 +304,8 @@ def program(**changed: Outcome) -> convergence.ProgramRuns:
     runs["homing"] = made("homing", {1: 0, 2: 900, 3: 300}, homing=facts)
     runs["parallel_init"] = made("parallel_init", {1: 0, 2: 200, 3: 200})
     runs["parallel_init_homing"] = made("parallel_init_homing", {1: 2, 2: 201, 3: 201})
-    for name in ("balancing_0.1", "balancing_1", "balancing_10"):
+    runs["homing_hint_faults"] = made("homing_hint_faults", {1: 0, 2: 900, 3: 300}, homing=facts)
+    for name in ("balancing_0.1", "balancing_1", "balancing_10", "homing_hint_faults"):
         runs[name].settings = {
             "scan_size_mb": 1,
             "scan_period_min_ms": 100,
@@ -311,7 +326,7 @@ def test_convergence_has_the_rows_that_were_promised() -> None:
     runs = [*convergence.VARIANTS, "oracle"]
     halves = [f"{name}.last_half" for name in ("homing", "parallel_init", "oracle")]
     assert names >= {f"cg.{name}" for name in runs + halves}
-    assert len(runs) == 10
+    assert len(runs) == 11
     assert failed(program()) == []
 
 
@@ -330,6 +345,9 @@ def test_convergence_sees_what_is_not_met() -> None:
     facts = {"settled_after": 3, "moved": 900}
     slow = made("homing", {1: 0, 2: 900, 3: 300}, homing=facts)
     assert [name for name in failed(program(homing=slow)) if "settles" in name]
+    slow = made("homing_hint_faults", {1: 0, 2: 900, 3: 300}, homing=facts)
+    slow.settings = {"scanned_footprints_an_iteration": 0.9}
+    assert failed(program(homing_hint_faults=slow)) == ["cg: settles within 2 scans with hint-faults"]
     far = made("homing", {1: 0, 2: 300, 3: 501}, homing={"settled_after": 0, "moved": 9})
     assert failed(program(homing=far)) == ["cg: last half within 3 points of the oracle"]
     dear = made("homing", {1: 0, 2: 1400, 3: 300}, homing={"settled_after": 0, "moved": 9})
