@@ -13,6 +13,9 @@ constexpr std::uint64_t mix(std::uint64_t x) noexcept {
     return x ^ (x >> 31);
 }
 
+/// Room for so many comes with the first one.
+constexpr std::size_t fewest_rows = 32;
+
 } // namespace
 
 void ReferenceCounters::reset(std::uint64_t granules, int nodes, std::size_t rows, std::uint64_t seed) {
@@ -22,15 +25,29 @@ void ReferenceCounters::reset(std::uint64_t granules, int nodes, std::size_t row
     used_ = 0;
     halvings_ = 0;
     seed_ = mix(seed);
-    slots_.assign(std::bit_ceil(2 * capacity_ + 1), no_row);
-    keys_.assign(capacity_, 0);
-    counts_.assign(capacity_ * width(), 0);
-    order_.assign(capacity_, 0);
+    const auto give_back = [](auto& vector) { std::decay_t<decltype(vector)>().swap(vector); };
+    give_back(slots_);
+    give_back(keys_);
+    give_back(counts_);
+    give_back(order_);
     totals_.assign(width(), 0);
-    slots_.shrink_to_fit();
-    keys_.shrink_to_fit();
-    counts_.shrink_to_fit();
-    order_.shrink_to_fit();
+    totals_.shrink_to_fit();
+}
+
+/// Room for twice as many rows. Where there is no memory, all is as it was.
+void ReferenceCounters::grow() {
+    const std::size_t room = std::min(capacity_, std::max<std::size_t>(fewest_rows, 2 * keys_.size()));
+    std::vector<std::uint32_t> slots(std::bit_ceil(2 * room + 1));
+    counts_.resize(room * width());
+    keys_.resize(room);
+    slots_.swap(slots);
+    fill_slots();
+}
+
+void ReferenceCounters::fill_slots() noexcept {
+    std::fill(slots_.begin(), slots_.end(), no_row);
+    for (std::size_t index = 0; index < used_; ++index)
+        slots_[slot_of(keys_[index], hash(keys_[index]))] = static_cast<std::uint32_t>(index);
 }
 
 std::uint64_t ReferenceCounters::hash(std::uint64_t granule) const noexcept { return mix(granule ^ seed_); }
@@ -45,11 +62,12 @@ std::size_t ReferenceCounters::slot_of(std::uint64_t granule, std::uint64_t hash
     return slot;
 }
 
-bool ReferenceCounters::add(std::uint64_t granule, int node, std::uint32_t weight) noexcept {
+bool ReferenceCounters::add(std::uint64_t granule, int node, std::uint32_t weight) {
     if (granule >= granules_ || node < 0 || node >= nodes_ || capacity_ == 0) return false;
     totals_[static_cast<std::size_t>(node)] += weight;
     const std::uint64_t h = hash(granule);
     if (!kept(h)) return false;
+    if (slots_.empty()) grow();
     std::size_t slot = slot_of(granule, h);
     if (slots_[slot] == no_row) {
         while (used_ == capacity_) {
@@ -57,6 +75,7 @@ bool ReferenceCounters::add(std::uint64_t granule, int node, std::uint32_t weigh
             compact([this](std::size_t index) { return kept(hash(keys_[index])); });
             if (!kept(h)) return false;
         }
+        if (used_ == keys_.size()) grow();
         slot = slot_of(granule, h);
         slots_[slot] = static_cast<std::uint32_t>(used_);
         keys_[used_] = granule;
@@ -80,9 +99,7 @@ template <class Keep> void ReferenceCounters::compact(Keep&& keep) noexcept {
     }
     if (kept_rows == used_) return;
     used_ = kept_rows;
-    std::fill(slots_.begin(), slots_.end(), no_row);
-    for (std::size_t index = 0; index < used_; ++index)
-        slots_[slot_of(keys_[index], hash(keys_[index]))] = static_cast<std::uint32_t>(index);
+    fill_slots();
 }
 
 void ReferenceCounters::decay() noexcept {
@@ -107,7 +124,7 @@ double ReferenceCounters::sampled_fraction() const noexcept {
 }
 
 std::uint16_t ReferenceCounters::count(std::uint64_t granule, int node) const noexcept {
-    if (granule >= granules_ || node < 0 || node >= nodes_ || capacity_ == 0) return 0;
+    if (granule >= granules_ || node < 0 || node >= nodes_ || used_ == 0) return 0;
     const std::uint32_t index = slots_[slot_of(granule, hash(granule))];
     return index == no_row ? std::uint16_t{0} : row(index)[node];
 }
@@ -118,7 +135,8 @@ std::size_t ReferenceCounters::memory_bytes() const noexcept {
            totals_.capacity() * sizeof totals_[0];
 }
 
-void ReferenceCounters::sort_rows() noexcept {
+void ReferenceCounters::sort_rows() {
+    order_.resize(keys_.size());
     for (std::size_t i = 0; i < used_; ++i)
         order_[i] = static_cast<std::uint32_t>(i);
     std::sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(used_),

@@ -1,7 +1,8 @@
 // Reference counters of one area: granule x node, over a bounded sample of the granules. The page reference
 // counters of UPMlib (Nikolopoulos et al. 2000) were hardware's and complete; here a row exists only for
 // granules that were seen, and when the rows run out a uniform sub-sample of the granules is kept, so that
-// the memory does not grow with the area.
+// the memory does not grow with the area. Nor does an area have any rows before something of it was seen:
+// programs have thousands of arrays, most of them seldom used.
 //
 // The sub-sample is chosen by a hash of the granule's index: a granule is kept while hash < threshold, and
 // each time the rows are full the threshold is halved. Whether a granule stays depends on nothing that was
@@ -22,13 +23,13 @@ class ReferenceCounters {
     static constexpr std::uint16_t saturation = 0xffff;
 
     /// Begin anew: an area of `granules` granules, counts for nodes 0..nodes-1, at most `rows` rows (never
-    /// more than granules). The only call that allocates. `seed` chooses the sub-sample.
+    /// more than granules), which take memory as they come into use. `seed` chooses the sub-sample.
     void reset(std::uint64_t granules, int nodes, std::size_t rows = default_rows, std::uint64_t seed = 0);
 
     /// Count `weight` references of a granule by a node. Counts stop at `saturation`. False: nothing was
     /// counted, because the granule or node does not exist, or the granule is not in the sub-sample (totals
-    /// count it even so).
-    bool add(std::uint64_t granule, int node, std::uint32_t weight = 1) noexcept;
+    /// count it even so). May allocate, and throw where there is no memory: not for signal handlers.
+    bool add(std::uint64_t granule, int node, std::uint32_t weight = 1);
 
     /// Halve all counts, so that old references weigh less than new ones. Rows that become zero are given up.
     void decay() noexcept;
@@ -52,7 +53,7 @@ class ReferenceCounters {
     std::size_t memory_bytes() const noexcept;
 
     /// Visit the rows in ascending order of granule: visit(granule, span of nodes() counts), the form in
-    /// which policy::Samples::add takes them. Does not allocate.
+    /// which policy::Samples::add takes them.
     template <class Visit> void for_each_sorted(Visit&& visit) {
         sort_rows();
         for (std::size_t i = 0; i < used_; ++i)
@@ -70,7 +71,9 @@ class ReferenceCounters {
     /// The slot that holds the granule, or the empty one where it belongs.
     std::size_t slot_of(std::uint64_t granule, std::uint64_t hash) const noexcept;
     template <class Keep> void compact(Keep&& keep) noexcept;
-    void sort_rows() noexcept;
+    void sort_rows();
+    void grow();
+    void fill_slots() noexcept;
 
     std::uint64_t granules_ = 0;
     int nodes_ = 0;
@@ -79,8 +82,8 @@ class ReferenceCounters {
     int halvings_ = 0; ///< threshold = 2^64 / 2^halvings
     std::uint64_t seed_ = 0;
     std::vector<std::uint32_t> slots_;  ///< open addressing, a power of two, at most half full
-    std::vector<std::uint64_t> keys_;   ///< granule of each row
-    std::vector<std::uint16_t> counts_; ///< row-major: capacity x nodes
+    std::vector<std::uint64_t> keys_;   ///< granule of each row there is room for
+    std::vector<std::uint16_t> counts_; ///< row-major: as many rows x nodes
     std::vector<std::uint32_t> order_;  ///< room for sorting
     std::vector<std::uint64_t> totals_;
 };

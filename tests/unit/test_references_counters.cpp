@@ -116,11 +116,15 @@ TEST(ReferenceCounters, MemoryIsBoundedHoweverLargeTheAreaIs) {
     ReferenceCounters counters;
     const std::uint64_t hundred_gib = (std::uint64_t{100} << 30) / 4096;
     counters.reset(hundred_gib, 64);
-    const std::size_t before = counters.memory_bytes();
-    EXPECT_LT(before, std::size_t{16} << 20);
-    for (std::uint64_t g = 0; g < 4 * ReferenceCounters::default_rows; ++g)
-        counters.add(g * 97 % hundred_gib, static_cast<int>(g % 64));
-    EXPECT_EQ(counters.memory_bytes(), before);
+    const auto add = [&](std::uint64_t from, std::uint64_t to) {
+        for (std::uint64_t g = from; g < to; ++g)
+            counters.add(g * 97 % hundred_gib, static_cast<int>(g % 64));
+    };
+    add(0, 2 * ReferenceCounters::default_rows);
+    const std::size_t full = counters.memory_bytes();
+    EXPECT_LT(full, std::size_t{16} << 20);
+    add(2 * ReferenceCounters::default_rows, 4 * ReferenceCounters::default_rows);
+    EXPECT_EQ(counters.memory_bytes(), full);
     EXPECT_LE(counters.size(), ReferenceCounters::default_rows);
 
     ReferenceCounters small;
@@ -128,15 +132,39 @@ TEST(ReferenceCounters, MemoryIsBoundedHoweverLargeTheAreaIs) {
     EXPECT_LT(small.memory_bytes(), 1024u);
 }
 
-TEST(ReferenceCounters, NothingGrowsAfterReset) {
+TEST(ReferenceCounters, MemoryIsTakenForWhatWasSeenOnly) {
+    // A thousand large arrays of which most are never touched are no reason to take a gigabyte.
+    ReferenceCounters counters;
+    counters.reset(std::uint64_t{1} << 28, 64, 8192);
+    EXPECT_LE(counters.memory_bytes(), 64 * sizeof(std::uint64_t));
+    std::size_t rows = 0;
+    for (const std::size_t upto : {1u, 100u, 1000u, 8192u}) {
+        for (; rows < upto; ++rows)
+            ASSERT_TRUE(counters.add(rows, static_cast<int>(rows % 64)));
+        counters.for_each_sorted([](std::uint64_t, std::span<const std::uint16_t>) {});
+        // Twice what the rows and their index need, and a little.
+        EXPECT_LE(counters.memory_bytes(), 2 * rows * (64 * 2 + 8 + 4 + 4 * 4) + 8192) << rows;
+        EXPECT_EQ(counters.size(), rows);
+    }
+    counters.reset(std::uint64_t{1} << 28, 64, 8192); // begins anew without what the last area had
+    EXPECT_LE(counters.memory_bytes(), 64 * sizeof(std::uint64_t));
+    EXPECT_EQ(counters.count(7, 7), 0);
+}
+
+TEST(ReferenceCounters, NothingGrowsOnceTheRowsAreInUse) {
     ReferenceCounters counters;
     counters.reset(1000, 3, 100);
+    const auto use = [&] {
+        for (std::uint64_t g = 0; g < 1000; ++g)
+            counters.add(g, 1, 9);
+        counters.for_each_sorted([](std::uint64_t, std::span<const std::uint16_t>) {});
+    };
+    use();
     const std::size_t before = counters.memory_bytes();
-    for (std::uint64_t g = 0; g < 1000; ++g)
-        counters.add(g, 1, 9);
+    use();
     counters.decay();
     counters.forget(0, 500);
-    counters.for_each_sorted([](std::uint64_t, std::span<const std::uint16_t>) {});
+    use();
     EXPECT_EQ(counters.memory_bytes(), before);
 }
 
