@@ -69,21 +69,24 @@ class ProcessResult:
     def settled_at(self) -> int | None:
         """The number of the iteration from which nothing changed any more; None if the run ended before."""
         end = self.record.end
-        if end is not None and end.settled_at > 0:
-            return end.settled_at
+        if end is not None:
+            return end.settled_at or None
         settled = None
         for iteration in self.record.iterations:
             if iteration.state != "settled":
                 settled = None
             elif settled is None:
-                settled = iteration.number
+                settled = iteration.number + 1  # the row is written when the iteration is over
         return settled
 
     @property
     def iteration_count(self) -> int:
-        """Outer iterations that were seen."""
+        """Outer iterations that were seen. Where the process did not end in order, those up to the last one
+        that has a row: iterations at rest have none, so there may have been more."""
         end = self.record.end
-        return end.iterations if end is not None else len(self.record.iterations)
+        if end is not None:
+            return end.iterations
+        return max((iteration.number + 1 for iteration in self.record.iterations), default=0)
 
     @property
     def basis(self) -> str:

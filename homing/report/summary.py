@@ -176,11 +176,8 @@ def _iterations(process: ProcessResult) -> str:
     else:
         what = _BASES.get(basis, "unknown basis")
     settled = process.settled_at
-    last = (
-        f"settled at iteration {settled} of {process.iteration_count}"
-        if settled is not None
-        else (f"not settled after {process.iteration_count}")
-    )
+    count = f"{process.iteration_count}" if end is not None else f"{process.iteration_count} or more"
+    last = f"not settled after {count}" if settled is None else f"settled at iteration {settled} of {count}"
     return f"{what}; {last}"
 
 

@@ -186,10 +186,33 @@ def test_the_estimate_after_the_last_move_only() -> None:
 
 
 def test_the_last_settled_stretch_counts() -> None:
+    """Iterations are numbered from 0, as the engine does, and a row tells how its iteration ended."""
     writer = RecordWriter()
-    for number, state in enumerate([1, 2, 3, 3, 2, 2, 3, 3], start=1):
+    for number, state in enumerate([1, 2, 3, 3, 2, 2, 3, 3]):
         writer.row("iteration", number=number, state=state, basis=1)
     assert results_of(writer).processes[0].settled_at == 7
+
+
+@pytest.mark.parametrize(
+    ("last", "settled", "words"),
+    [(2, None, "not settled after 580 or more"), (3, 247, "settled at iteration 247 of 580 or more")],
+)
+def test_iterations_at_rest_have_no_row(
+    last: int, settled: int | None, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A process that was killed leaves no count of its iterations: the newest row tells the number."""
+    writer = RecordWriter()
+    writer.row("node", index=0, position=0, cpus=1, target=1)
+    for number, state in ((0, 2), (4, 2), (246, 3), (360, 3), (579, last)):
+        writer.row("iteration", number=number, state=state, basis=1, regions=15)
+    results = results_of(writer)
+    process = results.processes[0]
+    assert (process.iteration_count, process.settled_at) == (580, settled)
+    assert to_json(results)["processes"][0]["iterations"]["count"] == 580
+    assert words in printed(results, capsys)
+    writer.row("end", iterations=996, settled_at=247)
+    process = results_of(writer).processes[0]
+    assert (process.iteration_count, process.settled_at) == (996, 247)
 
 
 # JSON
@@ -242,7 +265,7 @@ def test_json_of_damaged_rows_keeps_to_the_schema(damage: list[tuple[int, int]])
 
 
 def test_every_documented_field_is_in_the_document() -> None:
-    """docs/json.md names every property of the schema."""
+    """docs/json.md names every property of the schema, and every value of those that have a few."""
     text = (Path(__file__).resolve().parents[2] / "docs" / "json.md").read_text()
 
     def properties(schema: Any) -> set[str]:
@@ -252,7 +275,16 @@ def test_every_documented_field_is_in_the_document() -> None:
             return set()
         return set(schema.get("properties", {})) | set().union(*map(properties, schema.values()), set())
 
-    missing = {name for name in properties(SCHEMA) if f"`{name}`" not in text}
+    def values(schema: Any) -> set[str]:
+        """What an enumeration allows."""
+        if isinstance(schema, list):
+            return set().union(*map(values, schema))
+        if not isinstance(schema, dict):
+            return set()
+        own = {value for value in schema.get("enum", []) if value not in (None, "?")}
+        return own.union(*map(values, schema.values()))
+
+    missing = {name for name in properties(SCHEMA) | values(SCHEMA) if f"`{name}`" not in text}
     assert not missing
 
 
