@@ -213,10 +213,13 @@ class ObjectInfo:
         if unit is None:
             return None
         rows = self._line_rows(unit)
-        at = bisect.bisect_right(rows, (address, 1 << 62, 0)) - 1
-        if at < 0 or rows[at][1] == 0:
+        at = bisect.bisect_right(rows, address, key=lambda row: row[0]) - 1
+        if at < 0:
             return None
         _, file, line = rows[at]
+        # Line 0 is what compilers say of code that stands for several lines, or for none.
+        if file == 0 or line == 0:
+            return None
         return self._file_name(unit, file - 1), line
 
     @cached_property
@@ -261,15 +264,16 @@ class ObjectInfo:
         return next((unit for begin, end, unit in self._unit_ranges if begin <= address < end), None)
 
     def _line_rows(self, unit: Any) -> list[tuple[int, int, int]]:
-        """(address, file index + 1, line) in order of address; file index + 1 is 0 at the end of a
-        sequence."""
+        """(address, file index + 1, line) in order of address; file index + 1 is 0 at the end of a sequence.
+        Of several rows with one address the last tells of the instruction: those before it tell of calls that
+        were inlined and left nothing there, or end the sequence that lies before the address."""
         if unit.cu_offset not in self._lines:
             rows = []
             for entry in self._dwarf.line_program_for_CU(unit).get_entries():
                 state = entry.state
-                if state is not None and (state.line or state.end_sequence):
+                if state is not None:
                     rows.append((state.address, 0 if state.end_sequence else state.file + 1, state.line))
-            rows.sort()
+            rows.sort(key=lambda row: (row[0], row[1] != 0))  # stable: the program's order otherwise
             self._lines[unit.cu_offset] = rows
         return self._lines[unit.cu_offset]
 
