@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from homing.report.inlined import Call, InlinedCalls, uleb
+
 #: Where distributions put debug files, by build id.
 _DEBUG_FOLDER = "/usr/lib/debug/.build-id"
 
@@ -101,6 +103,7 @@ class ObjectInfo:
         self._debug_elf: Any = None
         self._dwarf: Any = None
         self._lines: dict[int, list[tuple[int, int, int]]] = {}
+        self._inlined: dict[int, InlinedCalls] = {}
         if late:
             self._give_up()
             return
@@ -171,6 +174,21 @@ class ObjectInfo:
         """As `place`, for an offset from the object's first mapped page, as records have it."""
         return self.place(self.base + offset)
 
+    def places_at(self, offset: int) -> Iterator[Place]:
+        """The place of an instruction, and those of the calls around it that were inlined, from the inside
+        outwards; nothing if it is unknown."""
+        place = self.place_at(offset)
+        if place is None:
+            return
+        yield place
+        try:
+            unit, calls = self._calls(self.base + offset)
+            for call in calls:
+                function = self._function_name(call.caller) if call.caller else place.function
+                yield Place(function, self._file_name(unit, call.file), call.line)
+        except Exception:
+            return
+
     def place(self, address: int) -> Place | None:
         """Function and source line of the instruction at (or just before the end of) `address`; None if
         unknown."""
@@ -222,6 +240,15 @@ class ObjectInfo:
             return None
         return self._file_name(unit, file - 1), line
 
+    def _calls(self, address: int) -> tuple[Any, list[Call]]:
+        """The unit of an instruction, and the inlined calls around it."""
+        unit = self._unit_at(address) if self._dwarf is not None else None
+        if unit is None:
+            return None, []
+        if unit.cu_offset not in self._inlined:
+            self._inlined[unit.cu_offset] = InlinedCalls(unit, self._extent, self._late)
+        return unit, self._inlined[unit.cu_offset].around(address)
+
     @cached_property
     def _units(self) -> list[Any]:
         return [] if self._dwarf is None else list(self._dwarf.iter_CUs())
@@ -229,36 +256,41 @@ class ObjectInfo:
     @cached_property
     def _unit_ranges(self) -> list[tuple[int, int, Any]]:
         ranges = []
-        lists = self._dwarf.range_lists()
         for unit in self._units:
             if self._late():
                 break
-            top = unit.get_top_DIE()
-            low = top.attributes.get("DW_AT_low_pc")
-            base = low.value if low is not None else 0
-            high = top.attributes.get("DW_AT_high_pc")
-            if high is not None:
-                end = high.value if high.form == "DW_FORM_addr" else base + high.value
-                ranges.append((base, end, unit))
-            elif "DW_AT_ranges" in top.attributes and lists is not None:
-                ranges += [(begin, end, unit) for begin, end in self._listed(lists, top, base)]
+            ranges += [(begin, end, unit) for begin, end in self._extent(unit.get_top_DIE())]
         return sorted(ranges, key=lambda entry: entry[:2])
 
-    def _listed(self, lists: Any, top: Any, base: int) -> Iterator[tuple[int, int]]:
+    def _extent(self, entry: Any) -> Iterator[tuple[int, int]]:
+        """The address ranges of a unit, a function or a block."""
+        low = entry.attributes.get("DW_AT_low_pc")
+        high = entry.attributes.get("DW_AT_high_pc")
+        if low is not None and high is not None:
+            yield low.value, high.value if high.form == "DW_FORM_addr" else low.value + high.value
+        elif "DW_AT_ranges" in entry.attributes and (lists := self._dwarf.range_lists()) is not None:
+            yield from self._listed(lists, entry)
+
+    def _listed(self, lists: Any, entry: Any) -> Iterator[tuple[int, int]]:
         from elftools.dwarf.ranges import BaseAddressEntry
 
-        for entry in lists.get_range_list_at_offset(top.attributes["DW_AT_ranges"].value, cu=top.cu):
-            if isinstance(entry, BaseAddressEntry):
-                base = entry.base_address
-            elif getattr(entry, "is_absolute", False):
-                yield entry.begin_offset, entry.end_offset
+        low = entry.cu.get_top_DIE().attributes.get("DW_AT_low_pc")
+        base = low.value if low is not None else 0
+        for one in lists.get_range_list_at_offset(entry.attributes["DW_AT_ranges"].value, cu=entry.cu):
+            if isinstance(one, BaseAddressEntry):
+                base = one.base_address
+            elif getattr(one, "is_absolute", False):
+                yield one.begin_offset, one.end_offset
             else:
-                yield base + entry.begin_offset, base + entry.end_offset
+                yield base + one.begin_offset, base + one.end_offset
+
+    @cached_property
+    def _address_ranges(self) -> Any:
+        return self._dwarf.get_aranges()
 
     def _unit_at(self, address: int) -> Any:
-        aranges = self._dwarf.get_aranges()
-        if aranges is not None:
-            offset = aranges.cu_offset_at_addr(address)
+        if self._address_ranges is not None:
+            offset = self._address_ranges.cu_offset_at_addr(address)
             if offset is not None:
                 return self._dwarf.get_CU_at(offset)
         return next((unit for begin, end, unit in self._unit_ranges if begin <= address < end), None)
@@ -347,6 +379,17 @@ class ObjectInfo:
             entry = entry.get_DIE_from_attribute("DW_AT_abstract_origin")
         return ""
 
+    def _function_name(self, entry: Any) -> str:
+        """The name of a function whose entry is an instance, or a definition apart from the declaration."""
+        for _ in range(4):
+            if "DW_AT_name" in entry.attributes:
+                return _text(entry.attributes["DW_AT_name"].value)
+            for link in ("DW_AT_abstract_origin", "DW_AT_specification"):
+                if link in entry.attributes:
+                    entry = entry.get_DIE_from_attribute(link)
+                    break
+        return ""
+
     def _declared(self, unit: Any, entry: Any) -> tuple[str, int]:
         attributes = entry.attributes
         if "DW_AT_decl_file" not in attributes or "DW_AT_decl_line" not in attributes:
@@ -374,29 +417,20 @@ class ObjectInfo:
         width = entry.cu["address_size"]
         order = "little" if self._debug_elf.little_endian else "big"
         if code[:1] == bytes([_OP_ADDR]):
-            address, rest = int.from_bytes(code[1 : 1 + width], order), code[1 + width :]  # type: ignore[arg-type]
+            end = 1 + width
+            address = int.from_bytes(code[1:end], order)  # type: ignore[arg-type]
         elif code[:1] == bytes([_OP_ADDRX]):
-            number, rest = _uleb(code[1:])
+            number, end = uleb(code, 1)
             address = self._dwarf.get_addr(entry.cu, number)
         else:
             return None
-        if rest[:1] == bytes([_OP_PLUS_UCONST]):
-            address += _uleb(rest[1:])[0]
+        if code[end : end + 1] == bytes([_OP_PLUS_UCONST]):
+            address += uleb(code, end + 1)[0]
         return int(address)
 
 
 def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-
-
-def _uleb(data: bytes) -> tuple[int, bytes]:
-    """An unsigned LEB128 number and what follows it (DWARF 5, section 7.6)."""
-    value = 0
-    for at, byte in enumerate(data):
-        value |= (byte & 0x7F) << (7 * at)
-        if byte < 0x80:
-            return value, data[at + 1 :]
-    return value, b""
 
 
 def _type_bytes(entry: Any, depth: int = 0) -> int:

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from homing.record_rows import Area
 from homing.report.dwarf import Member, ObjectInfo, Place
 
-#: Frames in these are the allocator and the containers: whoever called them is the place that counts.
+#: Frames in these, and in the headers below, are the allocator and the containers: whoever called them is the
+#: place that counts.
 _LIBRARY = re.compile(
     r"/(libc|libstdc\+\+|libc\+\+|libgfortran|libgomp|libomp|libm|libhoming|ld-linux[^/]*)[.-][^/]*$"
 )
-_HEADERS = re.compile(r"^/usr/(local/)?(include|lib)/")
+_HEADERS = re.compile(r"^/usr/(local/)?(include|lib)/|/include/c\+\+/|/lib/gcc/")
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,16 @@ class Namer:
         return AreaName(f"{what} of {os.path.basename(area.object)}" if inside else what)
 
     def place(self, path: str, offset: int) -> Place | None:
-        """Where the instruction before a return address comes from."""
-        return self._object(path).place_at(offset - 1) if path else None
+        """Where the call before a return address comes from: the user's line that stands for it, if any."""
+        return self._own_place(self._object(path), offset) if path else None
+
+    def _own_place(self, info: ObjectInfo, offset: int) -> Place | None:
+        """The innermost place of the call before a return address that is not the containers'; where there is
+        none, the function that the call lies in."""
+        offset -= 1  # a return address is the instruction after the call
+        lines = (place for place in info.places_at(offset) if place.line)
+        own = next((place for place in lines if not _HEADERS.search(place.file)), None)
+        return own or info.place_at(offset)
 
     def _object(self, path: str) -> ObjectInfo:
         if (
@@ -97,10 +106,9 @@ class Namer:
     def _allocated(self, area: Area) -> AreaName:
         places: list[tuple[str, int, Place | None]] = []
         for path, offset in area.origin:
-            # A return address is the instruction after the call.
-            place = None if _LIBRARY.search(path) else self._object(path).place_at(offset - 1)
+            place = None if _LIBRARY.search(path) else self._own_place(self._object(path), offset)
             places.append((path, offset, place))
-            if place is not None and place.line and not _HEADERS.match(place.file):
+            if place is not None and place.line and not _HEADERS.search(place.file):
                 text = source_line(place.file, place.line)
                 where = f"{os.path.basename(place.file)}:{place.line}"
                 function = f" in {place.function}" if place.function and not text else ""

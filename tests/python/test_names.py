@@ -68,6 +68,25 @@ static inline int size_of(char **words) {
 }
 """
 
+CONTAINERS = """\
+#include <memory>
+#include <vector>
+struct Field {
+    explicit Field(std::size_t n)
+        : data(n, 1.0) {}
+    std::vector<double> data;
+};
+double sum = 0;
+int main(int count, char **) {
+    std::vector<double> a(1000 * count);
+    Field field(2000 * count);
+    auto owned = std::make_unique<double[]>(3000 * count);
+    for (double value : a) sum += value;
+    for (double value : field.data) sum += value;
+    return sum + owned[7] == 3;
+}
+"""
+
 
 def build(folder: Path, source: str, name: str, compiler: str, *flags: str) -> Path:
     if shutil.which(compiler) is None:
@@ -161,11 +180,60 @@ def test_flang_names_the_first_frame_with_a_line(folder: Path) -> None:
     assert Namer().name(static_area(program, "work::w")).line == 8
 
 
+def line_table(program: Path, addresses: list[int]) -> dict[int, list[tuple[str, int]]]:
+    """(file, line) of instructions as binutils tells them: where they come from, and the calls around it that
+    were inlined, outwards."""
+    command = ["addr2line", "-i", "-a", "-e", str(program), *map(hex, addresses)]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found: dict[int, list[tuple[str, int]]] = {}
+    for line in text.splitlines():
+        if line.startswith("0x"):
+            places = found.setdefault(int(line, 16), [])
+        else:
+            file, _, number = line.split(" ")[0].rpartition(":")
+            places.append((os.path.basename(file), int(number) if number.isdigit() else 0))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "compiler"),
+    [(INLINED_C, "i.c", "gcc"), (INLINED_C, "i.c", "clang-19"), (CONTAINERS, "i.cpp", "g++")],
+)
+@pytest.mark.parametrize("flags", [["-gdwarf-4"], ["-gdwarf-5"], ["-g", "-no-pie", "-ffunction-sections"]])
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_every_call_has_the_lines_that_binutils_tell(
+    source: str, name: str, compiler: str, flags: list[str], level: str, folder: Path
+) -> None:
+    program = build(folder, source, name, compiler, level, *flags)
+    info = ObjectInfo(str(program))
+    calls = [address - 1 for address in return_addresses(program, ".*@plt")]
+    expected = line_table(program, calls)
+    assert any(name in file for places in expected.values() for file, _ in places)
+    for address in calls:
+        found = [(os.path.basename(one.file), one.line) for one in info.places_at(address - info.base)]
+        assert [place for place in found if place[1]] == [place for place in expected[address] if place[1]]
+
+
 def test_what_is_inlined_before_an_allocation_does_not_take_its_line(folder: Path) -> None:
     """Several rows of a line table have one address: the last tells of the instruction."""
     program = build(folder, INLINED_C, "i.c", "gcc", "-g", "-O2")
     allocated = Namer().name(heap_area(program, *return_addresses(program, "malloc@plt")))
     assert (allocated.line, allocated.text) == (6, "double *vector = malloc(8ul * 4000000);")
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++-19"])
+@pytest.mark.parametrize("flags", [["-no-pie"], ["-pie", "-fPIE"]])
+@pytest.mark.parametrize("version", ["-gdwarf-4", "-gdwarf-5"])
+def test_containers_are_named_by_the_line_that_makes_them(
+    compiler: str, flags: list[str], version: str, folder: Path
+) -> None:
+    """Their allocators are inlined; the first call that is not in their headers counts."""
+    program = build(folder, CONTAINERS, "i.cpp", compiler, version, "-O2", *flags)
+    base = ObjectInfo(str(program)).base
+    calls = return_addresses(program, "_Zn[wa]m@plt")
+    names = [Namer().name(heap_area(program, address - base)) for address in calls]
+    assert [(name.line, name.function) for name in names] == [(10, "main"), (5, "Field"), (12, "main")]
+    assert names[0].title == "i.cpp:10  std::vector<double> a(1000 *..."
 
 
 def test_separate_debug_files(folder: Path) -> None:
