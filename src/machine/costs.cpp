@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <optional>
 
 #define TOML_EXCEPTIONS 0
@@ -102,6 +103,14 @@ StatedCosts find_costs(const std::string& path, const Machine& machine) {
     }
     stated.source = "stated in " + path;
     return stated;
+}
+
+std::string cost_values(const policy::Costs& costs) {
+    std::array<char, 160> text{};
+    std::snprintf(text.data(), text.size(),
+                  "local_ns = %.4g, remote_ns = %.4g, move_call_us = %.4g, move_page_us = %.4g",
+                  costs.local_ns, costs.remote_ns, costs.move_call_us, costs.move_page_us);
+    return text.data();
 }
 
 } // namespace homing

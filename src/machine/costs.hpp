@@ -25,4 +25,8 @@ StatedCosts find_costs(const std::string& path, const Machine& machine);
 /// call, 1.5 us a page.
 StatedCosts costs_from_distances(const Machine& machine);
 
+/// The costs as a costs file has them, on one line: "local_ns = 90, remote_ns = 180, ...". Readers of records
+/// show them.
+std::string cost_values(const policy::Costs& costs);
+
 } // namespace homing

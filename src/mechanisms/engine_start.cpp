@@ -163,6 +163,8 @@ bool Engine::start() {
                        : machine_.last_level_cache_bytes *
                              static_cast<std::uint64_t>(std::max(1, machine_.last_level_caches_per_node));
     record::fact("costs", stated.source);
+    record::fact("cost_values", cost_values(stated.costs));
+    record::fact("cache_bytes", std::to_string(cache_bytes_));
 
     std::string chosen;
     std::string reasons;

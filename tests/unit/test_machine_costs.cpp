@@ -64,6 +64,13 @@ TEST_F(CostsFile, IsBelieved) {
     EXPECT_EQ(stated.source, "stated in " + path);
 }
 
+TEST(Costs, AreToldAsACostsFileHasThem) {
+    policy::Costs costs;
+    costs.remote_ns = 131.5;
+    costs.move_page_us = 0.05;
+    EXPECT_EQ(cost_values(costs), "local_ns = 90, remote_ns = 131.5, move_call_us = 45, move_page_us = 0.05");
+}
+
 TEST_F(CostsFile, IsNotBelievedWhereItIsWrong) {
     const std::string good = "local_ns = 80\nremote_ns = 130\nmove_call_us = 12\n";
     for (const char* rest :
