@@ -156,7 +156,7 @@ def _windows_source(facts: MachineFacts) -> Source:
 
 
 def _size(value: int) -> str:
-    from homing.report.summary import size
+    from homing.report.words import size
 
     return size(value)
 

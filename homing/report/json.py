@@ -12,6 +12,7 @@ from homing import __version__
 from homing.errors import UserError, os_reason
 from homing.record_rows import ALL_AREAS, Ownership, Placement, TaskHints
 from homing.records import Record
+from homing.report.left import Account, Left, why
 from homing.report.results import AreaResult, ProcessResult, Results
 
 SCHEMA = "homing-run/1"
@@ -101,7 +102,7 @@ def _process(process: ProcessResult) -> dict[str, Any]:
             }
             for one in record.regions
         ],
-        "areas": [_area(area) for area in process.areas],
+        "areas": [_area(area, record) for area in process.areas],
         "moved_pages": process.moved,
         "moved_bytes": process.moved_bytes,
         "refused": _refused(process.refused),
@@ -167,7 +168,7 @@ def _iterations(record: Record) -> list[dict[str, Any]]:
     ]
 
 
-def _area(result: AreaResult) -> dict[str, Any]:
+def _area(result: AreaResult, record: Record) -> dict[str, Any]:
     name = result.name
     return {
         "id": result.area.id,
@@ -191,6 +192,8 @@ def _area(result: AreaResult) -> dict[str, Any]:
         "before": _placement(result.before),
         "after": _placement(result.after),
         "owners": _ownership(result.ownership),
+        "guard": _account(result.account),
+        "left": _left(result.left, record),
         "moved_pages": result.moved,
         "refused": _refused(result.refused),
         "remote_fraction": {"before": number(result.remote_before), "after": number(result.remote_after)},
@@ -213,13 +216,31 @@ def _ownership(ownership: Ownership | None) -> dict[str, Any] | None:
         return None
     return {
         "kind": ownership.kind,
+        "iteration": ownership.iteration,
         "runs": ownership.runs,
         "period_pages": number(ownership.period_pages),
         "confidence": number(ownership.confidence),
         "samples": ownership.samples,
+        "wanted_pages": ownership.wanted,
         "frozen": ownership.frozen,
         "uncertain": ownership.uncertain,
     }
+
+
+def _account(account: Account | None) -> dict[str, Any] | None:
+    if account is None:
+        return None
+    return {
+        "remote_seconds": number(account.remote),
+        "move_seconds": number(account.move),
+        "permitted": account.permitted,
+    }
+
+
+def _left(left: Left | None, record: Record) -> dict[str, Any] | None:
+    if left is None:
+        return None
+    return {"reason": left.reason, "pages": left.pages or None, "text": why(left, record)}
 
 
 def _refused(errors: dict[int, int]) -> dict[str, int]:

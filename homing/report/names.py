@@ -33,6 +33,11 @@ class AreaName:
     text: str = ""
     members: tuple[Member, ...] = ()
 
+    @property
+    def short(self) -> str:
+        """The title without the text of the source line."""
+        return re.sub(r"^(\S+:\d+)  .*?( \[\d+ of \d+\])?$", r"\1\2", self.title)
+
 
 class Namer:
     """Names areas; opens each object once. budget: seconds for DWARF in all, None for no limit."""

@@ -9,8 +9,19 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from homing.record_file import RecordError
-from homing.record_rows import AT_END, FOUND, NOW, Area, Ownership, Placement, References
+from homing.record_rows import (
+    AT_END,
+    FOUND,
+    NOW,
+    Area,
+    Move,
+    Ownership,
+    Placement,
+    References,
+    Refusal,
+)
 from homing.records import Record, read_record
+from homing.report.left import Account, Left, account_of, refused_pages, why_left
 
 if TYPE_CHECKING:
     from homing.report.names import AreaName, Namer
@@ -33,6 +44,10 @@ class AreaResult:
     remote_before: float = math.nan
     remote_after: float = math.nan
     references: float = 0.0
+    #: The guard's account at the last decision, where pages were to be moved.
+    account: Account | None = None
+    #: Why pages are where they are, where something is remote.
+    left: Left | None = None
     ended: bool = False
     #: Every area of the record that is joined here.
     ids: list[int] = field(default_factory=list)
@@ -60,10 +75,7 @@ class ProcessResult:
     @property
     def refused(self) -> dict[int, int]:
         """Pages that were refused, by errno."""
-        total: dict[int, int] = {}
-        for refusal in self.record.refusals:
-            total[refusal.error] = total.get(refusal.error, 0) + refusal.pages
-        return total
+        return refused_pages(self.record.refusals)
 
     @property
     def settled_at(self) -> int | None:
@@ -164,16 +176,12 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
             first.setdefault(placement.area, placement)
         if placement.when in (FOUND, NOW, AT_END):
             last[placement.area] = placement
-    moved: dict[int, int] = {}
-    last_move: dict[int, int] = {}
+    moves: dict[int, list[Move]] = {}
     for move in record.moves:
-        moved[move.area] = moved.get(move.area, 0) + move.moved
-        last_move[move.area] = max(move.iteration, last_move.get(move.area, 0))
-    refused: dict[int, dict[int, int]] = {}
+        moves.setdefault(move.area, []).append(move)
+    refusals: dict[int, list[Refusal]] = {}
     for refusal in record.refusals:
-        errors = refused.setdefault(refusal.area, {})
-        errors[refusal.error] = errors.get(refusal.error, 0) + refusal.pages
-
+        refusals.setdefault(refusal.area, []).append(refusal)
     references: dict[int, list[References]] = {}
     for entry in record.references:
         if entry.total > 0:
@@ -188,8 +196,9 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
             before=first.get(area.id),
             after=last.get(area.id),
             ownership=record.ownerships.get(area.id),
-            moved=moved.get(area.id, 0),
-            refused=refused.get(area.id, {}),
+            moved=sum(move.moved for move in moves.get(area.id, [])),
+            refused=refused_pages(refusals.get(area.id, [])),
+            account=account_of(record, area.id),
             ended=area.id in record.area_ends,
             ids=[area.id],
         )
@@ -198,8 +207,12 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
             result.references = sum(entry.total for entry in seen)
             result.remote_before = seen[0].remote_fraction
             # What was seen before the last move says nothing about the placement after it.
-            if area.id not in last_move or seen[-1].iteration > last_move[area.id]:
+            last_move = max((move.iteration for move in moves.get(area.id, [])), default=-1)
+            if seen[-1].iteration > last_move:
                 result.remote_after = seen[-1].remote_fraction
+        result.left = why_left(
+            record, area, moves.get(area.id, []), refusals.get(area.id, []), result.remote_after
+        )
         key = (area.kind, area.object, area.origin) if area.kind == "heap" else (area.id,)
         if key in groups:
             _join(groups[key], result)
@@ -243,6 +256,11 @@ def _join(into: AreaResult, other: AreaResult) -> None:
         into.ownership = other.ownership or into.ownership
     for error, pages in other.refused.items():
         into.refused[error] = into.refused.get(error, 0) + pages
+    if into.account is not None and other.account is not None:
+        into.account += other.account
+    else:
+        into.account = into.account or other.account
+    into.left = into.left + other.left if into.left and other.left else into.left or other.left
     into.ended = into.ended and other.ended
 
 

@@ -3,9 +3,9 @@ else."""
 
 from __future__ import annotations
 
-import errno
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TextIO, TypeVar
@@ -17,10 +17,14 @@ from rich.text import Text
 from homing.errors import UserError, os_reason
 from homing.record_rows import Ownership, Placement, TaskHints, Unwatched
 from homing.records import Record
+from homing.report.left import Left, stated_costs, why
 from homing.report.results import AreaResult, ProcessResult, Results
+from homing.report.words import duration, number, percent, refused_words, size, some
 
 Key = TypeVar("Key")
 
+#: Where `homing run` keeps what it measured (homing/costs.py).
+_MEASURED = re.compile(r"/homing/costs-[0-9a-f]{16}\.toml$")
 #: More areas than these are one line at the end of the table.
 MOST_AREAS = 12
 _PLAIN_WIDTH = 110
@@ -131,6 +135,8 @@ def _machine(process: ProcessResult) -> Iterable[Text]:
     yield _head("threads", _threads(record))
     yield _head("source", _source(record))
     yield _head("mechanism", record.facts.get("mechanism", "unknown"))
+    if "costs" in record.facts:
+        yield _head("costs", _costs(record))
 
 
 def _range(values: Sequence[int], show: Callable[[int], str] = str) -> str:
@@ -163,6 +169,23 @@ def _source(record: Record) -> str:
     return f"{source} ({why})" if why else source
 
 
+def _costs(record: Record) -> str:
+    """What the guard reckons with, and how it is known."""
+    origin = record.facts["costs"]
+    stated = origin.removeprefix("stated in ")
+    if "simulated" in record.facts:
+        origin = "stated by the machine's description"
+    elif stated != origin and _MEASURED.search(stated):
+        origin = f"measured on this machine ({stated})"
+    costs = stated_costs(record)
+    if not costs.keys() >= {"local_ns", "remote_ns", "move_call_us", "move_page_us"}:
+        return origin
+    return (
+        f"{origin}: a local access {costs['local_ns']:g} ns, a remote one {costs['remote_ns']:g} ns; "
+        f"moving {costs['move_call_us']:g} us a call and {costs['move_page_us']:g} us a page"
+    )
+
+
 def _iterations(process: ProcessResult) -> str:
     record = process.record
     if not process.iteration_count:
@@ -192,10 +215,25 @@ def _process(process: ProcessResult) -> Iterable[Text | Table]:
     if rest:
         total = sum(area.bytes for area in rest)
         yield Text(
-            f"{_number(sum(area.count for area in rest))} other areas, {size(total)}, were not placed", "dim"
+            f"{number(sum(area.count for area in rest))} other areas, {size(total)}, were not placed", "dim"
         )
+    yield from _left(areas, process.record)
     if process.record.unwatched:
         yield _head("unwatched", _unwatched(process.record.unwatched))
+
+
+def _left(areas: list[AreaResult], record: Record) -> Iterable[Text]:
+    """Why pages are where they are, areas of one reason together, the most pages first."""
+    reasons: dict[str, Left] = {}
+    names: dict[str, list[str]] = {}
+    for area in areas:
+        if area.left is not None:
+            reason, known = area.left.reason, reasons.get(area.left.reason)
+            reasons[reason] = known + area.left if known else area.left
+            names.setdefault(reason, []).append(area.name.short)
+    for reason, left in sorted(reasons.items(), key=lambda one: -one[1].pages):
+        pages = f"{number(left.pages)} pages of " if left.pages else ""
+        yield _head("not moved", f"{pages}{some(names[reason])}: {why(left, record)}")
 
 
 def _area_table(areas: list[AreaResult], record: Record) -> Table:
@@ -219,7 +257,7 @@ def _area_table(areas: list[AreaResult], record: Record) -> Table:
             size(area.bytes),
             shares(area.before, indices),
             "freed" if area.ended and area.after is area.before else shares(area.after, indices),
-            owners(area.ownership),
+            owners(area.ownership) or ("not seen" if record.ownerships else ""),
             change(area.remote_before, area.remote_after),
         )
     more = areas[MOST_AREAS:]
@@ -262,18 +300,14 @@ def owners(ownership: Ownership | None) -> str:
         "mixed": f"mixed, {ownership.runs} runs",
         "none": "no pattern",
     }.get(ownership.kind, ownership.kind)
-    return text + (f", {_number(ownership.frozen)} frozen" if ownership.frozen else "")
+    return text + (f", {number(ownership.frozen)} frozen" if ownership.frozen else "")
 
 
 def change(before: float, after: float) -> str:
     """An estimated fraction before and after, in per cent; a question mark where it is not known."""
     if math.isnan(before) and math.isnan(after):
         return ""
-    return f"{_percent(before)} -> {_percent(after)}"
-
-
-def _percent(value: float) -> str:
-    return "?" if math.isnan(value) else f"{100 * value:.{0 if value >= 0.0995 else 1}f} %"
+    return f"{percent(before)} -> {percent(after)}"
 
 
 def _totals(processes: list[ProcessResult], results: Results) -> Iterable[Text]:
@@ -285,16 +319,13 @@ def _totals(processes: list[ProcessResult], results: Results) -> Iterable[Text]:
     moved = sum(process.moved for process in processes)
     moved_bytes = sum(process.moved_bytes for process in processes)
     batches = [move for process in processes for move in process.record.moves]
-    text = f"{_number(moved)} pages, {size(moved_bytes)}"
+    text = f"{number(moved)} pages, {size(moved_bytes)}"
     if batches:
         longest = max(move.longest_call_seconds for move in batches)
-        text += f", in {_number(sum(move.calls for move in batches))} calls (the longest {duration(longest)})"
+        text += f", in {number(sum(move.calls for move in batches))} calls (the longest {duration(longest)})"
     refused = _added(process.refused for process in processes)
     if refused:
-        words = ", ".join(
-            f"{_number(pages)} {error_words(error)}" for error, pages in sorted(refused.items())
-        )
-        text += f"; refused: {words}"
+        text += f"; refused: {refused_words(refused)}"
     yield _head("moved", text)
     hints = [one for process in processes if (one := process.record.task_hints) is not None and one.given]
     if hints:
@@ -315,20 +346,14 @@ def _tasks(hints: Sequence[TaskHints]) -> str:
     """What became of affinity clauses, of all processes."""
     given, honoured = sum(one.given for one in hints), sum(one.honoured for one in hints)
     at_home, elsewhere = sum(one.at_home for one in hints), sum(one.elsewhere for one in hints)
-    text = f"{_number(given)} affinity hints, {_number(honoured)} honoured ({_percent(honoured / given)})"
+    text = f"{number(given)} affinity hints, {number(honoured)} honoured ({percent(honoured / given)})"
     if at_home + elsewhere:
-        text += f"; {_percent(at_home / (at_home + elsewhere))} of these tasks began at home"
+        text += f"; {percent(at_home / (at_home + elsewhere))} of these tasks began at home"
     left = _added(one.left for one in hints)
     if left:
-        words = ", ".join(f"{reason} {_number(count)}" for reason, count in sorted(left.items()))
+        words = ", ".join(f"{reason} {number(count)}" for reason, count in sorted(left.items()))
         text += f"; left to the runtime: {words}"
     return text
-
-
-def error_words(error: int) -> str:
-    """An errno as its name and the system's words."""
-    name = errno.errorcode.get(abs(error), f"errno {abs(error)}")
-    return f"{name} ({os.strerror(abs(error))})" if name in errno.errorcode.values() else name
 
 
 def _overhead(processes: list[ProcessResult]) -> str:
@@ -368,10 +393,10 @@ def _process_table(processes: list[ProcessResult]) -> Table:
             str(record.pid),
             os.path.basename(record.program),
             size(sum(area.bytes for area in process.areas)),
-            _number(process.iteration_count),
-            "" if process.settled_at is None else _number(process.settled_at),
+            number(process.iteration_count),
+            "" if process.settled_at is None else number(process.settled_at),
             size(process.moved_bytes),
-            _number(sum(process.refused.values())),
+            number(sum(process.refused.values())),
             change(*process.remote),
         )
     return table
@@ -383,8 +408,8 @@ def _counts(results: Results) -> Iterable[Text]:
         return
     run = results.counts["run"]
     phases = results.counts.get("phases", [])
-    text = f"{_percent(run['remote_fraction'])} of {_number(run['total_misses'])} cache misses remote"
-    oracle = _percent(run["oracle_remote_fraction"])
+    text = f"{percent(run['remote_fraction'])} of {number(run['total_misses'])} cache misses remote"
+    oracle = percent(run["oracle_remote_fraction"])
     yield _head("counted", f"{text}; with every page on its majority node {oracle}")
     if results.counts.get("source") == "simulator":
         from homing.simulate.summary import simulated
@@ -392,7 +417,7 @@ def _counts(results: Results) -> Iterable[Text]:
         for label, line in simulated(results.counts):
             yield _head(label, line)
     if len(phases) > 1:
-        fractions = [_percent(phase["remote_fraction"]) for phase in phases]
+        fractions = [percent(phase["remote_fraction"]) for phase in phases]
         shown = fractions if len(fractions) <= 8 else [*fractions[:4], "...", *fractions[-3:]]
         yield _head("", f"by phase: {', '.join(shown)}")
 
@@ -410,7 +435,7 @@ def _messages(processes: list[ProcessResult], results: Results) -> Iterable[Text
             ] = 1
     styles = {"warning": "yellow", "not done": "bold yellow"}
     for (level, text), repeats in seen.items():
-        times = f" ({_number(repeats)} times)" if repeats > 1 else ""
+        times = f" ({number(repeats)} times)" if repeats > 1 else ""
         yield Text(f"{level}: {text}{times}", styles.get(level, ""))
     for text in [*results.notes, *results.unreadable]:
         yield Text(f"note: {text}")
@@ -425,29 +450,3 @@ def _unwatched(entries: list[Unwatched]) -> str:
     largest = sorted(by_name.items(), key=lambda item: -item[1])
     shown = ", ".join(f"{what} {size(total)}" for what, total in largest[:4])
     return shown + (f", and {len(largest) - 4} more" if len(largest) > 4 else "")
-
-
-def size(value: float) -> str:
-    """Bytes for people: 64 KiB, 1.5 GiB."""
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if value < 1024 or unit == "TiB":
-            return f"{value:.0f} {unit}" if value >= 10 or unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    raise AssertionError("unreachable")
-
-
-def duration(seconds: float) -> str:
-    """Seconds for people: 85 us, 12 ms, 1.5 s."""
-    if seconds < 0.001:
-        return f"{seconds * 1e6:.0f} us"
-    return (
-        f"{seconds * 1e3:.0f} ms"
-        if seconds < 1
-        else f"{seconds:.3g} s"
-        if seconds < 1000
-        else f"{seconds:.0f} s"
-    )
-
-
-def _number(value: int) -> str:
-    return f"{value:,}"

@@ -22,7 +22,8 @@ from homing.report import summary as summary_module
 from homing.report.json import to_json
 from homing.report.names import Namer
 from homing.report.results import ProcessResult, Results, area_results, read_results
-from homing.report.summary import change, duration, print_summary, shares, size
+from homing.report.summary import change, print_summary, shares
+from homing.report.words import duration, size
 from tests.python.record_writer import RecordWriter, four_node_run
 
 SCHEMA = json.loads((Path(summary_module.__file__).parent / "schema.json").read_text())
@@ -171,7 +172,9 @@ def test_numbers_for_people() -> None:
         "10 MiB",
         "1.0 TiB",
     ]
-    assert [duration(value) for value in (5e-6, 0.012, 1.5, 12345)] == ["5 us", "12 ms", "1.5 s", "12345 s"]
+    times = ["5 us", "1.6 ms", "2 ms", "10 ms", "12 ms", "763 ms", "1.5 s", "12345 s"]
+    values = (5e-6, 0.00161, 0.002, 0.00996, 0.0123, 0.763, 1.5, 12345)
+    assert [duration(value) for value in values] == times
     assert change(0.75, float("nan")) == "75 % -> ?"
     assert change(float("nan"), float("nan")) == ""
 

@@ -1,0 +1,165 @@
+"""Why pages are where they are: for each area with remote accesses, what kept its pages from being moved.
+
+All of it is in the record: the guard's account, the kernel's refusals, what was inferred of the owners. The
+last decision about an area counts (src/mechanisms/iterative.cpp).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from homing.record_rows import Area, Move, Refusal
+from homing.records import Record
+from homing.report.words import duration, refused_words, size
+
+#: A smaller share of an area's pages, or of the references to it, is left by chance.
+SMALL = 0.05
+#: Fewer samples of a larger area tell no owners of its pages (Learner's enough_samples).
+ENOUGH_SAMPLES = 40
+#: What the engine says of memory that the program itself bound, after the area's name.
+BOUND = " was bound to nodes by the program itself: left alone"
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the guard reckoned, in seconds: what remote accesses to an area have cost since its last move, and
+    what the move takes."""
+
+    remote: float = 0.0
+    move: float = 0.0
+    permitted: bool = True
+
+    def __add__(self, other: Account) -> Account:
+        return Account(self.remote + other.remote, self.move + other.move, self.permitted and other.permitted)
+
+
+@dataclass(frozen=True)
+class Left:
+    """Why an area's pages are where they are. pages: that are thought to be away from their owners; 0: it is
+    not for single pages. reason: one of those in docs/json.md.
+    """
+
+    reason: str
+    pages: int = 0
+    account: Account = Account()
+    errors: Mapping[int, int] = field(default_factory=dict)
+
+    def __add__(self, other: Left) -> Left:
+        """Two blocks, or two areas: the reason of more pages, with the sums of those that share it."""
+        if self.reason != other.reason:
+            return max(self, other, key=lambda one: one.pages)
+        errors = dict(self.errors)
+        for error, pages in other.errors.items():
+            errors[error] = errors.get(error, 0) + pages
+        return replace(
+            self, pages=self.pages + other.pages, account=self.account + other.account, errors=errors
+        )
+
+
+def account_of(record: Record, area: int) -> Account | None:
+    """The guard's account of an area at the last decision about it; None where nothing was to be moved."""
+    owners, guard = record.ownerships.get(area), record.guards.get(area)
+    if owners is None or guard is None or guard.iteration != owners.iteration:
+        return None
+    return Account(guard.remote_ns * 1e-9, guard.move_ns * 1e-9, guard.permitted)
+
+
+def why_left(
+    record: Record, area: Area, moves: Sequence[Move], refusals: Sequence[Refusal], remote: float
+) -> Left | None:
+    """Why an area's pages are where they are; None where nothing is remote, or it is not known.
+
+    moves, refusals: of the area. remote: the newest estimate of its remote fraction, NaN if there is none.
+    """
+    owners = record.ownerships.get(area.id)
+    if owners is None:
+        return None
+    pages = area.bytes / record.page_bytes
+    now = [move for move in moves if move.iteration == owners.iteration]
+    away = owners.wanted - sum(move.moved for move in now)
+    if away >= max(1.0, SMALL * pages):
+        return _not_moved(record, area, away, bool(now), refusals)
+    if not remote >= SMALL:
+        return None
+    if owners.frozen >= max(1.0, SMALL * pages):
+        return Left("frozen", owners.frozen)
+    if refusals and not any(move.moved for move in moves):
+        errors = refused_pages(refusals)
+        return Left("refused", sum(errors.values()), errors=errors)
+    if owners.samples < min(ENOUGH_SAMPLES, pages / 2):
+        return Left("samples")
+    if owners.kind == "none":
+        return Left("no pattern")
+    if owners.kind == "shared":
+        return Left("shared")
+    return Left("home" if any(move.moved for move in moves) else "few")
+
+
+def _not_moved(record: Record, area: Area, away: int, tried: bool, refusals: Sequence[Refusal]) -> Left:
+    """Pages were to be moved, and were not."""
+    owners = record.ownerships[area.id]
+    account = account_of(record, area.id) or Account()
+    if record.facts.get("mechanism") == "observe":
+        return Left("observe", away, account)
+    if not account.permitted:
+        return Left("cost" if account.remote > 0 else "free", away, account)
+    if tried:
+        errors = refused_pages(one for one in refusals if one.iteration == owners.iteration)
+        return Left("refused" if errors else "late", away, account, errors)
+    if any(message.text == area.name + BOUND for message in record.messages):
+        return Left("bound", away)
+    return Left("samples" if owners.samples < ENOUGH_SAMPLES else "late", away, account)
+
+
+def refused_pages(refusals: Iterable[Refusal]) -> dict[int, int]:
+    """Pages that the kernel refused, by errno."""
+    errors: dict[int, int] = {}
+    for refusal in refusals:
+        errors[refusal.error] = errors.get(refusal.error, 0) + refusal.pages
+    return errors
+
+
+def why(left: Left, record: Record) -> str:
+    """The reason in a few words."""
+    account = left.account
+    move = duration(account.move)
+    cost = f"remote accesses have cost {duration(account.remote)} so far, the move takes {move}"
+    return {
+        "observe": f"--mechanism observe moves nothing ({cost})",
+        "free": _free(record),
+        "cost": cost,
+        "samples": "too few samples to know who owns them",
+        "bound": "the program itself bound them to nodes",
+        "refused": f"refused: {refused_words(left.errors)}",
+        "frozen": "frozen, because they went back and forth between nodes",
+        "late": "the run ended before they were moved",
+        "no pattern": "no pattern of owners, so only pages that were seen are moved",
+        "shared": "used by all nodes, and spread over them",
+        "few": "no more is away from its owner than chance and halos explain",
+        "home": "at home with the node that uses it most; others use it, too",
+    }[left.reason]
+
+
+def _free(record: Record) -> str:
+    """Why remote accesses cost nothing (policy/costs.hpp: TouchModel)."""
+    costs, cache = stated_costs(record), record.facts.get("cache_bytes", "")
+    if record.facts.get("source") == "simulator":
+        return "no cache miss to another node was counted"
+    if costs and costs.get("remote_ns", math.inf) <= costs.get("local_ns", 0.0):
+        return "a remote access costs no more than a local one here"
+    stated = f"{size(float(cache))} cache" if cache.isdigit() and int(cache) else "caches"
+    return f"remote accesses cost nothing measurable (they fit into the {stated})"
+
+
+def stated_costs(record: Record) -> dict[str, float]:
+    """The costs that the guard reckoned with, named as in a costs file; empty where the record has none."""
+    costs = {}
+    for part in record.facts.get("cost_values", "").split(","):
+        name, _, value = part.partition("=")
+        try:
+            costs[name.strip()] = float(value)
+        except ValueError:
+            continue
+    return {name: value for name, value in costs.items() if math.isfinite(value)}

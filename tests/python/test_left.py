@@ -1,0 +1,216 @@
+"""Why pages are where they are: what the summary and the JSON file say of each area with remote accesses, and
+of the costs that decided."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from homing.costs import cache_file
+from homing.records import parse_record
+from homing.report import summary as summary_module
+from homing.report.json import to_json
+from homing.report.left import BOUND, ENOUGH_SAMPLES
+from homing.report.names import Namer
+from homing.report.results import ProcessResult, Results, area_results
+from homing.report.summary import print_summary
+from tests.python.record_writer import RecordWriter
+
+SCHEMA = json.loads((Path(summary_module.__file__).parent / "schema.json").read_text())
+SOURCES = Path(__file__).resolve().parents[2] / "src"
+
+
+def results_of(writer: RecordWriter) -> Results:
+    record = parse_record(writer.bytes(), "x")
+    return Results([ProcessResult(record, area_results(record, Namer()))])
+
+
+def printed(results: Results, capsys: pytest.CaptureFixture[str]) -> str:
+    print_summary(results)
+    return capsys.readouterr().err
+
+
+def one_area(pages: int = 1000, mechanism: str = "iterative") -> RecordWriter:
+    """A run with one array, whose pages lie on one of two nodes and are used from both."""
+    writer = RecordWriter()
+    for node in range(2):
+        writer.row("node", index=node, position=node, cpus=1, memory_bytes=1 << 30, target=1)
+    writer.fact("mechanism", mechanism)
+    writer.fact("cache_bytes", str(32 << 20))
+    writer.row("area", id=0, begin=1 << 30, bytes=pages * 4096, kind=1, name=writer.text("grid"))
+    writer.row("placement", area=0, when=1, pages=[pages, 0])
+    writer.row("references", **{"area": 0, "iteration": 9, "from": 0, "first": 0, "to": [60.0, 0]})
+    writer.row("references", **{"area": 0, "iteration": 9, "from": 1, "first": 0, "to": [40.0, 0]})
+    return writer
+
+
+OWNERS: dict[str, Any] = {"area": 0, "iteration": 9, "kind": 1, "runs": 2, "samples": 120}
+GUARD: dict[str, Any] = {"area": 0, "iteration": 9, "move_ns": 1.6e6}
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason", "words"),
+    [
+        (
+            [("ownership", {"wanted": 500}), ("guard", {})],
+            "free",
+            "500 pages of grid: remote accesses cost nothing measurable (they fit into the 32 MiB cache)",
+        ),
+        (
+            [("ownership", {"wanted": 500}), ("guard", {"remote_ns": 4e5})],
+            "cost",
+            "500 pages of grid: remote accesses have cost 400 us so far, the move takes 1.6 ms",
+        ),
+        (
+            [("ownership", {"wanted": 500, "samples": 30}), ("guard", {"remote_ns": 2e6, "permitted": 1})],
+            "samples",
+            "500 pages of grid: too few samples to know who owns them",
+        ),
+        (
+            [("ownership", {"wanted": 500}), ("guard", {"remote_ns": 2e6, "permitted": 1})],
+            "late",
+            "500 pages of grid: the run ended before they were moved",
+        ),
+        (
+            [
+                ("ownership", {"wanted": 500}),
+                ("guard", {"remote_ns": 2e6, "permitted": 1}),
+                ("move", {"area": 0, "iteration": 9, "wanted": 500, "moved": 100, "refused": 400}),
+                ("refusal", {"area": 0, "iteration": 9, "error": 12, "pages": 400}),
+                ("refusal", {"area": 0, "iteration": 3, "error": 16, "pages": 2}),
+            ],
+            "refused",
+            "400 pages of grid: refused: 400 ENOMEM (Cannot allocate memory)",
+        ),
+        (
+            [("ownership", {"frozen": 300})],
+            "frozen",
+            "300 pages of grid: frozen, because they went back and forth between nodes",
+        ),
+        ([("ownership", {"kind": 0})], "no pattern", "grid: no pattern of owners"),
+        ([("ownership", {"kind": 3})], "shared", "grid: used by all nodes, and spread over them"),
+        ([("ownership", {"wanted": 3})], "few", "grid: no more is away from its owner than chance"),
+        (
+            [
+                ("move", {"area": 0, "iteration": 4, "wanted": 500, "moved": 500}),
+                ("ownership", {}),
+                # Of an earlier decision: pages that were to be moved then are no longer.
+                ("guard", {"iteration": 5}),
+            ],
+            "home",
+            "grid: at home with the node that uses it most; others use it, too",
+        ),
+    ],
+)
+def test_why_pages_were_not_moved(
+    rows: list[tuple[str, dict[str, Any]]], reason: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    writer = one_area()
+    for name, values in rows:
+        writer.row(name, **{**{"ownership": OWNERS, "guard": GUARD}.get(name, {}), **values})
+    results = results_of(writer)
+    assert f"not moved  {words}" in printed(results, capsys)
+    document = to_json(results)
+    jsonschema.validate(document, SCHEMA)
+    left = document["processes"][0]["areas"][0]["left"]
+    assert left["reason"] == reason
+    assert left["text"] in f"{words} {left['text']}"
+
+
+def test_the_guards_account_is_in_the_document() -> None:
+    writer = one_area()
+    writer.row("ownership", **OWNERS, wanted=500)
+    writer.row("guard", **GUARD, remote_ns=4e5)
+    area = to_json(results_of(writer))["processes"][0]["areas"][0]
+    assert area["guard"] == {"remote_seconds": 4e-4, "move_seconds": 1.6e-3, "permitted": False}
+    assert area["owners"]["wanted_pages"] == 500
+    assert area["left"]["pages"] == 500
+
+
+def test_an_observer_says_so_and_what_a_move_would_bring(capsys: pytest.CaptureFixture[str]) -> None:
+    writer = one_area(mechanism="observe")
+    writer.row("ownership", **OWNERS, wanted=500)
+    writer.row("guard", **GUARD, remote_ns=3e9, permitted=1)
+    words = "500 pages of grid: --mechanism observe moves nothing (remote accesses have cost 3 s so far"
+    assert words in printed(results_of(writer), capsys)
+
+
+def test_memory_that_the_program_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    assert f'"{BOUND}"' in (SOURCES / "mechanisms" / "iterative.cpp").read_text()
+    writer = one_area()
+    writer.row("ownership", **OWNERS, wanted=500)
+    writer.row("guard", **GUARD, remote_ns=2e6, permitted=1)
+    writer.message(f"grid{BOUND}")
+    text = printed(results_of(writer), capsys)
+    assert "500 pages of grid: the program itself bound them to nodes" in text
+
+
+def test_too_few_samples_are_as_many_as_the_engine_thinks() -> None:
+    assert f"enough_samples = {ENOUGH_SAMPLES};" in (SOURCES / "mechanisms" / "learner.hpp").read_text()
+
+
+def test_where_nothing_is_remote_there_is_nothing_to_explain(capsys: pytest.CaptureFixture[str]) -> None:
+    writer = one_area()
+    writer.row("references", **{"area": 0, "iteration": 20, "from": 0, "first": 0, "to": [60.0, 0]})
+    writer.row("ownership", **{**OWNERS, "iteration": 20})
+    results = results_of(writer)
+    assert "not moved" not in printed(results, capsys)
+    assert to_json(results)["processes"][0]["areas"][0]["left"] is None
+
+
+def test_areas_of_one_reason_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    writer = one_area()
+    writer.row("ownership", **OWNERS, wanted=500)
+    writer.row("guard", **GUARD, remote_ns=4e5)
+    for number in range(1, 6):
+        writer.row("area", id=number, bytes=400 << 12, kind=1, name=writer.text(f"u{number}"))
+        writer.row("placement", area=number, when=1, pages=[400, 0])
+        writer.row("ownership", **{**OWNERS, "area": number}, wanted=100)
+        writer.row("guard", **{**GUARD, "area": number}, remote_ns=0 if number == 5 else 1e5)
+    writer.row("area", id=9, bytes=300 << 12, kind=1, name=writer.text("unused"))
+    writer.row("placement", area=9, when=1, pages=[300, 0])
+    lines = printed(results_of(writer), capsys).splitlines()
+    assert [line for line in lines if line.startswith("not moved")] == [
+        "not moved  900 pages of grid, u1, u2 and 2 more: remote accesses have cost 800 us so far, "
+        "the move takes 8 ms",
+        "not moved  100 pages of u5: remote accesses cost nothing measurable (they fit into the 32 MiB "
+        "cache)",
+    ]
+    assert next(line for line in lines if line.startswith("unused")).rstrip().endswith("not seen")
+
+
+COST_VALUES = "local_ns = 90, remote_ns = 131.5, move_call_us = 50, move_page_us = 1.5"
+
+
+@pytest.mark.parametrize(
+    ("facts", "text"),
+    [
+        ({"costs": "assumed from distances"}, "assumed from distances"),
+        (
+            {"costs": "stated in /etc/costs.toml", "cost_values": COST_VALUES},
+            "stated in /etc/costs.toml: a local access 90 ns, a remote one 131.5 ns; moving 50 us a call and "
+            "1.5 us a page",
+        ),
+        ({"costs": f"stated in {cache_file({'HOME': '/home/u'})}"}, "measured on this machine (/home/u/"),
+        ({"costs": "stated in /tmp/homing-x/costs.toml", "simulated": "{}"}, "stated by the machine's"),
+    ],
+)
+def test_the_origin_of_the_costs(
+    facts: dict[str, str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    writer = one_area()
+    for key, value in facts.items():
+        writer.fact(key, value)
+    assert f"\ncosts      {text}" in printed(results_of(writer), capsys)
+
+
+def test_where_remote_costs_what_local_does(capsys: pytest.CaptureFixture[str]) -> None:
+    writer = one_area()
+    writer.fact("cost_values", "local_ns = 90, remote_ns = 90, move_call_us = 50, move_page_us = 1.5")
+    writer.row("ownership", **OWNERS, wanted=500)
+    writer.row("guard", **GUARD)
+    assert "a remote access costs no more than a local one here" in printed(results_of(writer), capsys)
