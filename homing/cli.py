@@ -14,6 +14,7 @@ import typer
 
 from homing import __version__
 from homing.errors import MISUSE, UserError
+from homing.streams import guarded
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,11 @@ def _complain(where: str, message: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status. Every mistake of the user is one line on stderr."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    with guarded():
+        return _main(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def _main(words: list[str]) -> int:
     wanted = next((word for word in words if not word.startswith("-")), None)
     where = "homing"
     if wanted in COMMANDS:
@@ -120,16 +125,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Not standalone: Typer would print a box of several lines for each mistake.
         command = typer.main.get_command(build(wanted))
         result = command.main(args=words, prog_name="homing", standalone_mode=False)
+        sys.stdout.flush()
     except UserError as error:
-        _complain(where, error.message)
+        if error.message:
+            _complain(where, error.message)
         return error.status
     except (typer.Abort, KeyboardInterrupt) as error:
         _complain(where, "interrupted")
         return 128 + int(getattr(error, "signal_number", signal.SIGINT))
-    except BrokenPipeError:
-        # The reader (head, less) went away; say nothing, and keep Python from complaining at its end.
-        sys.stderr.close()
-        return 141
     except Exception as error:
         # Typer's own errors, known by their shape: their base class moved between Typer's versions.
         describe = getattr(error, "format_message", None)
