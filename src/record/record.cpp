@@ -319,8 +319,10 @@ bool open(const char* path) noexcept {
                 state.piece_use = header_bytes;
                 opened.store(true, std::memory_order_release);
             } else {
+                // An empty file costs no space and obeys every limit on sizes: it tells the launcher that
+                // homing is at work here all the same.
                 stop_writing();
-                raw::call(SYS_unlinkat, AT_FDCWD, static_cast<const char*>(state.path), 0);
+                raw::call(SYS_ftruncate, descriptor, 0);
             }
         }
         raw::close(descriptor);

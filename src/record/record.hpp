@@ -17,10 +17,10 @@
 
 namespace homing::record {
 
-/// Open the record of this process at `path` (%p, %r, %% expanded; made absolute). False: not possible, said
-/// once to nobody: homing works on without a record. An empty path: no record. A file that is there already
-/// is replaced only if it is empty or a record (a new file takes its name; another process that still writes
-/// the old one goes on).
+/// Open the record of this process at `path` (%p, %r, %% expanded; made absolute). False: not possible, and
+/// homing works on without a record; where there is no room for one, an empty file stays and says so. An
+/// empty path: no record. A file that is there already is replaced only if it is empty or a record (a new
+/// file takes its name; another process that still writes the old one goes on).
 bool open(const char* path) noexcept;
 
 /// Append one row. Any row struct of rows.hpp. Driver thread only; silently nothing where no record is open.

@@ -326,6 +326,22 @@ TEST_F(Record, AFileSizeLimitBringsNoSignal) {
               ((1u << 20) - record::header_bytes) / record::row_bytes);
 }
 
+TEST_F(Record, WithoutRoomAnEmptyFileSaysSo) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        record::abandon();
+        const rlimit limit{512 << 10, 512 << 10};
+        ::setrlimit(RLIMIT_FSIZE, &limit);
+        ::_exit(record::open((folder / "none").c_str()) ? 1 : 0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    ASSERT_TRUE(fs::exists(folder / "none"));
+    EXPECT_EQ(fs::file_size(folder / "none"), 0u);
+    EXPECT_TRUE(record::open((folder / "none").c_str())) << "the next one may take its place";
+}
+
 TEST_F(Record, LeavesNoDescriptorAndErrnoAlone) {
     const auto descriptors = [] {
         return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
