@@ -5,6 +5,7 @@
 #include "areas/areas.hpp"
 #include "base/inside.hpp"
 #include "base/options.hpp"
+#include "base/program_name.hpp"
 #include "base/raw_calls.hpp"
 #include "kernel.hpp"
 #include "marks.hpp"
@@ -395,7 +396,7 @@ Simulation* make_simulation() noexcept {
     const char* path = std::getenv("HOMING_SIMULATOR");
     if (!path || !*path || option_is(Option::homing, "off")) return nullptr;
     const char* only = option_text(Option::only);
-    if (*only && std::strcmp(only, ::program_invocation_short_name) != 0) return nullptr;
+    if (*only && !program_is(only)) return nullptr;
     const Inside inside;
     try {
         auto* given = new Described; // lives as long as the process

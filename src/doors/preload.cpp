@@ -2,6 +2,7 @@
 // process uses OpenMP shows at its first parallel region; until then only large blocks of memory are noted.
 #include "base/inside.hpp"
 #include "base/options.hpp"
+#include "base/program_name.hpp"
 #include "doors/affinity.hpp"
 #include "doors/export.hpp"
 #include "doors/heap.hpp"
@@ -12,7 +13,6 @@
 #include "record/record.hpp"
 
 #include <cerrno>
-#include <cstring>
 #include <pthread.h>
 
 namespace homing::doors {
@@ -24,7 +24,7 @@ constexpr const char* sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init
 bool wanted_here() noexcept {
     if (option_is(Option::homing, "off")) return false;
     const char* only = option_text(Option::only);
-    return !*only || std::strcmp(only, ::program_invocation_short_name) == 0;
+    return !*only || program_is(only);
 }
 
 const char* sanitizer() noexcept {

@@ -333,6 +333,16 @@ def test_only_one_program(only: str, works: bool, tmp_path: Path) -> None:
     assert any(record.iterations for record in records(tmp_path)) == works
 
 
+@pytest.mark.parametrize("name", ["link", "regions", "path", "path of the link"])
+def test_only_a_program_of_two_names(name: str, tmp_path: Path) -> None:
+    """What was typed, what the summary calls it, and both as paths."""
+    program, link = built("regions", "gcc"), tmp_path / "link"
+    link.symlink_to(program)
+    only = {"path": str(program), "path of the link": str(link)}.get(name, name)
+    _, _ = run([link], preloaded(tmp_path, HOMING_ONLY=only), tmp_path)
+    assert any(record.iterations for record in records(tmp_path))
+
+
 def test_a_process_without_openmp_is_left_alone(tmp_path: Path) -> None:
     outcome, errors = run([built("no_openmp", "gcc")], preloaded(tmp_path), tmp_path)
     assert outcome.status == 4 and errors == ""
