@@ -14,6 +14,8 @@ from homing.errors import UserError, os_reason
 
 MAGIC = b"homing-record "
 FORMAT = 1
+#: By so much a record grows at a time (src/record/record.cpp: piece_bytes); at its end it is trimmed.
+PIECE_BYTES = 1 << 20
 
 #: The types of fields that a header may name.
 _TYPES = {
@@ -48,6 +50,8 @@ class RecordFile:
     rows: dict[str, Rows]
     #: True where the file's end is missing or its rows are not whole.
     truncated: bool
+    #: True where the process could write on no longer: a record grows by whole pieces, and the last is full.
+    out_of_room: bool
 
 
 def printable(text: str) -> str:
@@ -89,6 +93,7 @@ def parse_file(data: bytes, path: str) -> RecordFile:
         header=header,
         rows=_split(data[header_bytes:], types, row_bytes),
         truncated=len(data) < header_bytes or (len(data) - header_bytes) % row_bytes != 0,
+        out_of_room=len(data) % PIECE_BYTES == 0 and any(data[-row_bytes:][:4]),
     )
 
 

@@ -74,6 +74,8 @@ class Record:
     rows: dict[str, Rows] = field(repr=False)
     #: True where the file's end is missing or its rows are not whole.
     truncated: bool = False
+    #: True where the process found no more room (a full disk, a limit), and its last rows are missing.
+    out_of_room: bool = False
 
     def table(self, name: str) -> Rows:
         """All rows of one kind as a structured array, in the order in which they were written."""
@@ -527,6 +529,7 @@ def parse_record(data: bytes, path: str) -> Record:
             page_bytes=int(header.get("page_bytes", 4096)),
             rows=file.rows,
             truncated=file.truncated,
+            out_of_room=file.out_of_room,
         )
     except DAMAGE as error:
         raise RecordError(f"{path}: the record's header is damaged") from error

@@ -84,7 +84,7 @@ def summary(results: Results) -> Iterable[Text | Table]:
     elif working:
         yield from _process(working[0])
     if not working:
-        yield Text(f"homing: nothing was done: {_nothing(results)}")
+        yield Text(f"homing: {_nothing(results)}")
     else:
         yield from _totals(working, results)
     yield from _counts(results)
@@ -92,17 +92,16 @@ def summary(results: Results) -> Iterable[Text | Table]:
 
 
 def _nothing(results: Results) -> str:
+    """Why there is nothing to tell of: nothing was done, or nobody knows."""
     reasons = {
         f"{os.path.basename(process.record.program)}: {process.record.stepped_aside}"
         for process in results.processes
     }
     if reasons:
-        return "; ".join(sorted(reasons))
-    if results.aside:
-        return results.aside
-    if results.command:
-        return f"no process of {' '.join(results.command[:1])} used OpenMP"
-    return "no process used OpenMP"
+        return f"nothing was done: {'; '.join(sorted(reasons))}"
+    if results.unreadable:
+        return f"what was done is not known: {'; '.join(results.unreadable)}"
+    return f"nothing was done: {results.aside or 'no process left a record'}"
 
 
 def _process_name(record: Record) -> str:
@@ -430,14 +429,13 @@ def _messages(processes: list[ProcessResult], results: Results) -> Iterable[Text
             seen[key] = seen.get(key, 0) + max(1, message.repeats)
         record = process.record
         if record.end is None:
-            seen[
-                "note", f"{_process_name(record)} did not end in order: the numbers are those up to then"
-            ] = 1
+            why = "found no more room for its record" if record.out_of_room else "did not end in order"
+            seen["note", f"{_process_name(record)} {why}: the numbers are those up to then"] = 1
     styles = {"warning": "yellow", "not done": "bold yellow"}
     for (level, text), repeats in seen.items():
         times = f" ({number(repeats)} times)" if repeats > 1 else ""
         yield Text(f"{level}: {text}{times}", styles.get(level, ""))
-    for text in [*results.notes, *results.unreadable]:
+    for text in [*results.notes, *(results.unreadable if results.processes else [])]:
         yield Text(f"note: {text}")
     if processes and results.aside:
         yield Text(f"note: {results.aside}")
