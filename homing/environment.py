@@ -22,10 +22,11 @@ def mpi_rank(environment: Mapping[str, str]) -> int | None:
     return None
 
 
-def expand_name(name: str, process: int, environment: Mapping[str, str]) -> str:
-    """%p and %r in a file name: the process id, the MPI rank (0 where there is none); %% is a percent
-    sign."""
-    values = {"%p": str(process), "%r": str(mpi_rank(environment) or 0), "%%": "%"}
+def expand_name(name: str, process: int | None, environment: Mapping[str, str]) -> str:
+    """%p and %r in a file name: the process id (None: not known yet, %p stays), the MPI rank (0 where there
+    is none); %% is a percent sign."""
+    known = "%p" if process is None else str(process)
+    values = {"%p": known, "%r": str(mpi_rank(environment) or 0), "%%": "%"}
     return re.sub("%[pr%]", lambda found: values[found[0]], name)
 
 

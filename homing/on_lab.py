@@ -7,17 +7,15 @@ through a shared folder, and the summary is made here.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 from typing import Any
 
 from homing import environment, launch
 from homing.elf import judge
-from homing.errors import UserError
 from homing.installation import find_library
 from homing.lab_flags import lab_options
-from homing.run import Request, find_records, finish, keep_records, record_pattern
+from homing.run import Ended, Request, finish, say_room, temporary_folder
+from homing.run_files import Records
 
 
 def tell(text: str) -> None:
@@ -32,32 +30,21 @@ def run(request: Request, given: dict[str, Any]) -> int:
     path = launch.find_command(request.command[0])
     library = find_library()
     verdict = judge(path, library)
-    folder = tempfile.mkdtemp(prefix="homing-")
-    try:
-        writable = [folder]
-        if request.record:
-            writable.append(os.path.dirname(os.path.abspath(request.record.replace("%%", "%"))))
+    with temporary_folder() as folder:
+        records = Records(request.record, folder)
+        writable = [folder, os.path.dirname(records.pattern.replace("%%", "%"))]
         options = lab_options(given, None if request.summary == "none" else tell, writable)
         variables = dict(os.environ)
         notes = [f"ran in a guest with {options.nodes} nodes; times there mean nothing"]
         if request.bind:
             notes.append("threads: " + environment.bind_threads(variables))
         variables.update(request.options)
-        pattern = record_pattern(request.record, folder)
-        before = {path: os.stat(path).st_ino for path in find_records(pattern)}
-        variables["HOMING_RECORD"] = pattern
+        variables["HOMING_RECORD"] = records.pattern
+        say_room(records)
         if verdict.preload:
             environment.preload(variables, library, folder)
         result = guest.run(request.command, options, env=variables)
-        kept = [path for path in find_records(pattern) if os.stat(path).st_ino != before.get(path)]
         counts = None if result.counts is None else result.counts.to_dict()
-        status = result.exit_status
-        try:
-            finish(request, kept, 0, status, result.guest_seconds, notes, verdict.reason, counts)
-            keep_records(request.record, kept)
-        except UserError as error:
-            # The program has run: its status is the answer, whatever becomes of the summary.
-            print(f"homing run: {error.message}", file=sys.stderr)
-        return status
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        ended = Ended(result.exit_status, 0, result.guest_seconds, notes, verdict.reason, counts)
+        finish(request, records, ended)
+        return result.exit_status

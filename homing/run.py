@@ -3,14 +3,13 @@ done."""
 
 from __future__ import annotations
 
-import glob
 import os
-import re
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from homing.errors import UserError, os_reason
 from homing.installation import find_library
 from homing.lab_flags import LAB_FLAGS, flag_of, lab_parameters, parameter, with_signature
 from homing.options import Option, check_environment, load_options
+from homing.run_files import WORDS, Records, absolute, check_record, check_writable, with_rank
 from homing.simulate.flags import SIMULATION_FLAGS, simulation_parameters
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ class Request:
     record: str = ""
     bind: bool = False
 
+    def option(self, variable: str) -> str:
+        """A value of the table: the flag's, else the environment's; empty where neither says anything."""
+        return self.options.get(variable) or os.environ.get(variable, "")
+
 
 def _run(**given: Any) -> int:
     """Run an OpenMP program; its pages are sent home while it runs.
@@ -48,36 +52,25 @@ def _run(**given: Any) -> int:
     table = load_options()
     lab = {name: given.pop(name) for name in LAB_FLAGS}
     simulation = {name: given.pop(name) for name in SIMULATION_FLAGS}
+    place = given.pop("on")
     request = Request(
         command=list(given.pop("command") or []),
-        summary=given.pop("summary"),
-        json=given.pop("json") or "",
+        summary=_file("--summary", given.pop("summary")),
+        json=_file("--json", given.pop("json")),
         bind=given.pop("bind"),
     )
-    place = given.pop("on")
     for option in table:
         value = given.get(option.name)
         if option.flag and value is not None and value is not False:
             text = "1" if option.kind == "flag" else str(value)
+            if option.kind == "file":
+                _file(option.flag, text)
             option.check(text)
-            if option.kind == "file" and option.name != "record":
-                _readable(option.flag, text)
-                text = os.path.abspath(text)
             request.options[option.env] = text
-    request.record = request.options.pop("HOMING_RECORD", "")
-    if request.record and environment.mpi_rank(os.environ) is not None and "%r" not in request.record:
-        # Each rank has a launcher of its own: they must not take each other's files.
-        request.record += ".%r"
     check_environment(table, os.environ)
     if not request.command:
         raise UserError("no command given: homing run [options] -- COMMAND ARGS")
-    for flag, path in (
-        ("--record", request.record),
-        ("--json", request.json),
-        ("--summary", request.summary),
-    ):
-        if path and not (flag == "--summary" and path in ("stderr", "none")):
-            _writable(flag, path)
+    _check_files(request)
 
     if place in ("here", "lab") and _given(simulation):
         flags = ", ".join(_given(simulation))
@@ -98,6 +91,33 @@ def _run(**given: Any) -> int:
     return launch.end_like(_run_here(request))
 
 
+def _file(flag: str, name: str | None) -> str:
+    """A file name as the command line has it; None: not given."""
+    if name == "":
+        raise UserError(f"{flag}: the name is empty")
+    return name or ""
+
+
+def _check_files(request: Request) -> None:
+    """What can be known about the files before the program starts. They are a flag's or a variable's."""
+    if record := request.option("HOMING_RECORD"):
+        request.record = with_rank(record)
+        stated = request.options.pop("HOMING_RECORD", "")
+        check_record("--record" if stated else "HOMING_RECORD", request.record)
+    if request.json:
+        request.json = with_rank(request.json)
+        check_writable("--json", request.json)
+    if request.summary not in WORDS:
+        request.summary = with_rank(request.summary)
+        check_writable("--summary", request.summary)
+    # A path means the same wherever the program goes.
+    if "/" in (only := request.option("HOMING_ONLY")):
+        request.options["HOMING_ONLY"] = absolute("--only", only)
+    if costs_file := request.options.get("HOMING_COSTS"):
+        _readable("--costs", costs_file)
+        request.options["HOMING_COSTS"] = absolute("--costs", costs_file)
+
+
 def _given(flags: dict[str, Any]) -> list[str]:
     return [flag_of(name) for name, value in flags.items() if value is not None and value is not False]
 
@@ -107,39 +127,26 @@ def _run_here(request: Request) -> int:
     path = launch.find_command(request.command[0])
     library = find_library()
     verdict = judge(path, library)
-    folder = tempfile.mkdtemp(prefix="homing-")
-    try:
+    with temporary_folder() as folder:
         variables = dict(os.environ)
         notes = []
         if request.bind:
             notes.append("threads: " + environment.bind_threads(variables))
         variables.update(request.options)
-        pattern = record_pattern(request.record, folder)
-        variables["HOMING_RECORD"] = pattern
+        records = Records(request.record, folder)
+        variables["HOMING_RECORD"] = records.pattern
+        say_room(records)
         if not variables.get("HOMING_COSTS"):
             variables["HOMING_COSTS"] = costs.costs_file(variables)
         if verdict.preload:
             environment.preload(variables, library, folder)
 
-        before = {path: os.stat(path).st_ino for path in find_records(pattern)}
         begin = time.monotonic()
         child, status = launch.run_child(path, request.command, variables)
         seconds = time.monotonic() - begin
-        try:
-            # A file from an earlier run is not ours: the library replaces files, it never writes into them.
-            kept = [path for path in find_records(pattern) if os.stat(path).st_ino != before.get(path)]
-            finish(
-                request, kept, child, launch.exit_status(status), seconds, notes, aside(verdict, variables)
-            )
-            keep_records(request.record, kept)
-        except UserError as error:
-            # The program has run: its status is the answer, whatever becomes of the summary.
-            print(f"homing run: {error.message}", file=sys.stderr)
-        except KeyboardInterrupt:
-            pass
+        ended = Ended(launch.exit_status(status), child, seconds, notes, aside(verdict, variables))
+        finish(request, records, ended)
         return status
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def aside(verdict: Verdict, variables: dict[str, str]) -> str:
@@ -155,73 +162,110 @@ def aside(verdict: Verdict, variables: dict[str, str]) -> str:
     return ""
 
 
-def record_pattern(record: str, folder: str) -> str:
-    """HOMING_RECORD for the processes: every process needs a file of its own. Where the user's name has
-    neither %p nor %r, they are written beside it, as FILE.PID, and a single one gets the name in the end."""
-    if not record:
-        return os.path.join(folder.replace("%", "%%"), "%p.homing")
-    path = os.path.join(os.getcwd().replace("%", "%%"), record)
-    return path if re.search("%[pr]", path.replace("%%", "")) else path + ".%p"
+@dataclass
+class Ended:
+    """A run that has ended: the exit status, the process (0: unknown), its seconds, and what the launcher
+    knows: notes, why nothing could be done, what a counter counted."""
+
+    status: int
+    process: int
+    seconds: float
+    notes: list[str]
+    aside: str = ""
+    counts: dict[str, Any] | None = None
 
 
-def find_records(pattern: str) -> list[str]:
-    """The files that the processes wrote, in the order of their names. A launcher that is one of several MPI
-    ranks looks for its own rank's files only."""
-    rank = environment.mpi_rank(os.environ)
-    wild = {"%p": "[0-9]*", "%r": "[0-9]*" if rank is None else str(rank), "%%": "%"}
-    parts = re.split("(%[pr%])", pattern)
-    return sorted(glob.glob("".join(wild.get(part, glob.escape(part)) for part in parts)))
+def finish(request: Request, records: Records, ended: Ended) -> None:
+    """The records, the summary and the JSON file of a run that has ended. Never raises: the program's status
+    is the answer, whatever becomes of these."""
+    with afterwards("the records"):
+        kept, lost = records.written()
+        with afterwards("the summary"):
+            if request.summary != "none" or request.json:
+                report(request, _results(request, kept, lost, ended), ended.process)
+        keep(records, kept)
 
 
-def keep_records(record: str, kept: list[str]) -> None:
-    """A single record gets the name that the user gave."""
-    name = record.replace("%%", "")
-    if record and "%p" not in name and "%r" not in name:
-        try:
-            if len(kept) == 1:
-                os.replace(kept[0], record.replace("%%", "%"))
-            elif kept:
-                print(f"homing: {len(kept)} processes left records: {record}.PID", file=sys.stderr)
-        except OSError as error:
-            raise UserError(f"{record}: {os_reason(error)}; the record is {kept[0]}") from error
-
-
-def finish(
-    request: Request,
-    records: list[str],
-    process: int,
-    status: int,
-    seconds: float,
-    notes: list[str],
-    reason: str,
-    counts: dict[str, Any] | None = None,
-) -> None:
-    """The summary and the JSON file of a run that has ended."""
-    if request.summary == "none" and not request.json:
-        return
+def _results(request: Request, kept: list[str], lost: str, ended: Ended) -> Results:
     from homing.report.results import read_results
 
     # Source lines are worth two seconds; `homing report` takes its time.
-    results = read_results(records, budget=2.0)
+    results = read_results(kept, budget=2.0)
+    results.unreadable += [lost] if lost else []
     results.command = request.command
-    results.status = status
-    results.seconds = seconds
-    results.notes = notes
-    results.aside = reason
-    results.counts = counts or results.counts
-    report(request, results, process)
+    results.status = ended.status
+    results.seconds = ended.seconds
+    results.notes = ended.notes
+    results.aside = ended.aside or ("" if results.processes else unseen(request))
+    results.counts = ended.counts or results.counts
+    return results
+
+
+def unseen(request: Request) -> str:
+    """What is known where no process left a record, and the launcher saw no reason for it."""
+    if only := request.option("HOMING_ONLY"):
+        return f"no process named {only} (--only) reported a parallel region"
+    return (
+        "no process reported a parallel region "
+        "(no OpenMP, HOMING=off, or started static, set-uid or without LD_PRELOAD)"
+    )
 
 
 def report(request: Request, results: Results, process: int) -> None:
-    """Write what the user asked for: --summary and --json."""
-    if request.json:
-        from homing.report.json import write_json
-
-        write_json(results, environment.expand_name(request.json, process, os.environ))
+    """Write what the user asked for: --summary, then --json; one that fails does not hold up the other."""
     if request.summary != "none":
-        from homing.report.summary import print_summary
+        with afterwards("the summary"):
+            from homing.report.summary import print_summary
 
-        print_summary(results, environment.expand_name(request.summary, process, os.environ))
+            print_summary(results, environment.expand_name(request.summary, process, os.environ))
+    if request.json:
+        with afterwards("the results"):
+            from homing.report.json import write_json
+
+            write_json(results, environment.expand_name(request.json, process, os.environ))
+
+
+def say_room(records: Records) -> None:
+    """Say before the start what the run's summary will lack. The program runs all the same."""
+    if problem := records.no_room():
+        print(f"homing run: no record can be written: {problem}; there will be no summary", file=sys.stderr)
+
+
+def keep(records: Records, kept: list[str]) -> None:
+    """The name that the user gave to the record."""
+    if said := records.keep(kept):
+        print(f"homing: {said}", file=sys.stderr)
+
+
+@contextmanager
+def afterwards(what: str) -> Iterator[None]:
+    """Around everything that follows the program's end: its exit status is the answer, so whatever fails here
+    is one line and nothing more."""
+    try:
+        yield
+    except UserError as error:
+        print(f"homing run: {error.message}", file=sys.stderr)
+    except KeyboardInterrupt:
+        pass
+    except SystemExit:  # Rich's way to say that the reader of a pipe has gone
+        print(f"homing run: {what}: nobody reads any more", file=sys.stderr)
+    except OSError as error:
+        print(f"homing run: {what}: {os_reason(error)}", file=sys.stderr)
+    except Exception as error:
+        print(f"homing run: {what}: a defect of homing ({type(error).__name__}: {error})", file=sys.stderr)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[str]:
+    """A folder for the records of one run."""
+    try:
+        folder = tempfile.mkdtemp(prefix="homing-")
+    except OSError as error:
+        raise UserError(f"no temporary folder can be made (TMPDIR): {os_reason(error)}") from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _readable(flag: str, path: str) -> None:
@@ -230,16 +274,6 @@ def _readable(flag: str, path: str) -> None:
             pass
     except OSError as error:
         raise UserError(f"{flag} {path}: {os_reason(error)}") from error
-
-
-def _writable(flag: str, path: str) -> None:
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise UserError(f"{flag} {path}: there is no folder {folder}")
-    if os.path.isdir(path):
-        raise UserError(f"{flag} {path}: is a folder")
-    if not os.access(folder, os.W_OK):
-        raise UserError(f"{flag} {path}: the folder {folder} cannot be written to")
 
 
 def _table_parameter(option: Option) -> Any:

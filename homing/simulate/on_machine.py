@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from homing import environment, launch
 from homing.elf import read_elf
 from homing.errors import UserError
 from homing.installation import find_binary
-from homing.run import Request, find_records, keep_records, record_pattern, report
+from homing.run import Request, afterwards, keep, report, say_room, temporary_folder
+from homing.run_files import Records
 from homing.simulate import machines, places
 from homing.simulate.description import TURN, Wishes, costs, description, parse_distributions
 from homing.simulate.expressions import FAILED, Expression
@@ -41,12 +40,13 @@ HOW_TO_BUILD = "build it with `homing cc` (homing cc gcc -fopenmp ..., or CC=hom
 
 @dataclass
 class Simulated:
-    """One run: the child's wait status, its process id, and what was found in its records."""
+    """One run: the child's wait status, its process id, its records and what was found in them."""
 
     status: int
     child: int
+    records: Records
     results: Results
-    kept: list[str]
+    kept: list[str] = field(default_factory=list)
 
 
 def find_simulator() -> str:
@@ -81,11 +81,9 @@ def run(request: Request, name: str, given: dict[str, Any]) -> int:
     path = launch.find_command(request.command[0])
     _check(path)
     library = find_simulator()
-    folder = tempfile.mkdtemp(prefix="homing-")
-    try:
+    with temporary_folder() as folder:
         done = simulate(request, path, library, machine, wishes, folder)
-        status = done.status
-        try:
+        with afterwards("the summary"):
             _say_missing(done.results, path)
             if given["sweep"] and done.results.counts is not None:
                 from homing.simulate.sweep import sweep
@@ -105,13 +103,9 @@ def run(request: Request, name: str, given: dict[str, Any]) -> int:
                     ),
                 )
             report(request, done.results, done.child)
-            keep_records(request.record, done.kept)
-        except UserError as error:
-            # The program has run: its status is the answer, whatever becomes of the summary.
-            print(f"homing run: {error.message}", file=sys.stderr)
-        return status if expression is None else _judge(expression, done, path)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        with afterwards("the records"):
+            keep(done.records, done.kept)
+        return done.status if expression is None else _judge(expression, done, path)
 
 
 def _judge(expression: Expression, done: Simulated, path: str) -> int:
@@ -160,12 +154,14 @@ def simulate(
     quiet: bool = False,
 ) -> Simulated:
     """One run with one machine. quiet: the program's output goes nowhere."""
-    from homing.report.results import read_results
+    from homing.report.results import Results, read_results
 
     os.makedirs(folder, exist_ok=True)
     variables, notes = _environment(machine, wishes, folder, request.options)
-    pattern = record_pattern(request.record, folder)
-    variables["HOMING_RECORD"] = pattern
+    records = Records(request.record, folder)
+    variables["HOMING_RECORD"] = records.pattern
+    if not quiet:
+        say_room(records)
     environment.preload(variables, library, folder)
     elf = read_elf(path)
     if elf is not None and any(needed.startswith(b"libtsan.so") for needed in elf.needed):
@@ -173,18 +169,21 @@ def simulate(
         drop_in = os.path.join(os.path.dirname(library), "homing", "drop-in")
         others = variables.get("LD_LIBRARY_PATH", "")
         variables["LD_LIBRARY_PATH"] = f"{drop_in}:{others}" if others else drop_in
-    before = {one: os.stat(one).st_ino for one in find_records(pattern)}
     begin = time.monotonic()
     with _silenced(quiet), _fixed_addresses(wishes.turn > 0):
         child, status = launch.run_child(path, request.command, variables)
     seconds = time.monotonic() - begin
-    kept = [one for one in find_records(pattern) if os.stat(one).st_ino != before.get(one)]
-    results = read_results(kept, budget=None if wishes.lines else 5.0)
+    done = Simulated(status, child, records, Results())
+    with afterwards("the records"):
+        done.kept, lost = records.written()
+        done.results = read_results(done.kept, budget=None if wishes.lines else 5.0)
+        done.results.unreadable += [lost] if lost else []
+    results = done.results
     results.command = request.command
     results.status = launch.exit_status(status)
     results.seconds = seconds
     results.notes = [*notes, *results.notes]
-    return Simulated(status, child, results, kept)
+    return done
 
 
 @contextmanager

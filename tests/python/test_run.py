@@ -281,7 +281,7 @@ def test_summary_into_a_file_and_json(homing: Command, four_nodes: dict[str, str
     )
     assert done.stderr == ""
     assert "/main_mem/" in (tmp_path / "s-3.txt").read_text()
-    (path,) = tmp_path.glob("j-*.json")
+    (path,) = tmp_path.glob("j-*.json.3")
     results = json.loads(path.read_text())
     assert results["schema"] == "homing-run/1"
     assert results["exit_status"] == 0
@@ -317,7 +317,12 @@ def test_no_openmp_is_one_line(homing: Command) -> None:
     done = homing("run", "--", "true")
     assert one_line(done.stderr).startswith("homing: nothing was done: ")
     done = homing("run", "--", "true", HOMING_ASSUME_NODES="4")
-    assert one_line(done.stderr) == "homing: nothing was done: no process of true used OpenMP\n"
+    assert one_line(done.stderr) == (
+        "homing: nothing was done: no process reported a parallel region "
+        "(no OpenMP, HOMING=off, or started static, set-uid or without LD_PRELOAD)\n"
+    )
+    done = homing("run", "--only", "nosuch", "--", "true", HOMING_ASSUME_NODES="4")
+    assert "no process named nosuch (--only) reported a parallel region" in one_line(done.stderr)
     assert homing("run", "--", "true", HOMING="off").stderr == "homing: nothing was done: HOMING=off is set\n"
     assert homing("run", "--summary", "none", "--", "true").stderr == ""
 
@@ -338,6 +343,21 @@ def test_a_damaged_record_does_not_change_the_status(homing: Command, tmp_path: 
     done = homing("run", "--", "sh", "-c", "exit 9", **more)
     assert done.returncode == 9
     assert "not a homing record" in done.stderr
+
+
+def test_a_variable_counts_where_no_flag_is_given(
+    homing: Command, four_nodes: dict[str, str], tmp_path: Path
+) -> None:
+    quiet = ["run", "--summary", "none"]
+    homing(*quiet, "--", "sleep", "0", HOMING_RECORD="variable", **four_nodes)
+    homing(*quiet, "--record", "flag", "--", "sleep", "0", HOMING_RECORD="ignored", **four_nodes)
+    assert [(tmp_path / name).exists() for name in ("variable", "flag", "ignored")] == [True, True, False]
+    (tmp_path / "data").write_text("years of work")
+    done = homing(*quiet, "--", "sleep", "0", HOMING_RECORD="data", **four_nodes)
+    assert done.returncode == 2 and "HOMING_RECORD data:" in one_line(done.stderr)
+    for more in (["--only", "bin/program"], []):
+        found = variables(homing(*quiet, *more, "--", "env", HOMING_ONLY="bin/program"))
+        assert found["HOMING_ONLY"] == str(tmp_path / "bin/program"), "a path means the same everywhere"
 
 
 # Signals
