@@ -8,8 +8,10 @@ from typing import Any
 
 import typer
 
-from homing.errors import UserError, os_reason
+from homing.errors import UserError
 from homing.lab_flags import lab_options, lab_parameters, parameter, with_signature
+from homing.run import afterwards
+from homing.run_files import check_writable, file_name
 
 
 def _tell(text: str) -> None:
@@ -24,21 +26,22 @@ def _lab(**given: Any) -> int:
     command, path = list(given.pop("command") or []), given.pop("json")
     if not command:
         raise UserError("no command given: homing lab [options] -- COMMAND ARGS")
-    if path is not None and not given["count"]:
-        raise UserError("--json: only with --count, whose counts it holds")
+    if path is not None:
+        if not given["count"]:
+            raise UserError("--json: only with --count, whose counts it holds")
+        check_writable("--json", file_name("--json", path).replace("%", "%%"))
     from homing.lab import guest
 
     result = guest.run(command, lab_options(given, _tell, []))
+    if result.lost:
+        _tell(result.lost)
     if result.counts is not None:
         run = result.counts.to_dict()["run"]
         _tell(f"counted {run['total_misses']:,} cache misses, {100 * run['remote_fraction']:.2f} % remote")
         if path is not None:
-            try:
-                with open(path, "w", encoding="utf-8") as file:
-                    json.dump(result.counts.to_dict(), file, indent=1)
-                    file.write("\n")
-            except OSError as error:
-                raise UserError(f"{path}: {os_reason(error)}") from error
+            with afterwards(path, "homing lab"), open(path, "w", encoding="utf-8") as file:
+                json.dump(result.counts.to_dict(), file, indent=1)
+                file.write("\n")
     return result.exit_status
 
 

@@ -44,6 +44,8 @@ def run(request: Request, given: dict[str, Any]) -> int:
         if verdict.preload:
             environment.preload(variables, library, folder)
         result = guest.run(request.command, options, env=variables)
+        if result.lost:
+            print(f"homing run: {result.lost}", file=sys.stderr)
         counts = None if result.counts is None else result.counts.to_dict()
         ended = Ended(result.exit_status, 0, result.guest_seconds, notes, verdict.reason, counts)
         finish(request, records, ended)

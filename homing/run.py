@@ -21,7 +21,7 @@ from homing.errors import UserError, os_reason
 from homing.installation import find_library
 from homing.lab_flags import LAB_FLAGS, flag_of, lab_parameters, parameter, with_signature
 from homing.options import Option, check_environment, load_options
-from homing.run_files import WORDS, Records, absolute, check_record, check_writable, with_rank
+from homing.run_files import WORDS, Records, absolute, check_record, check_writable, file_name, with_rank
 from homing.simulate.flags import SIMULATION_FLAGS, simulation_parameters
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def _run(**given: Any) -> int:
     place = given.pop("on")
     request = Request(
         command=list(given.pop("command") or []),
-        summary=_file("--summary", given.pop("summary")),
-        json=_file("--json", given.pop("json")),
+        summary=file_name("--summary", given.pop("summary")),
+        json=file_name("--json", given.pop("json")),
         bind=given.pop("bind"),
     )
     for option in table:
@@ -64,7 +64,7 @@ def _run(**given: Any) -> int:
         if option.flag and value is not None and value is not False:
             text = "1" if option.kind == "flag" else str(value)
             if option.kind == "file":
-                _file(option.flag, text)
+                file_name(option.flag, text)
             option.check(text)
             request.options[option.env] = text
     check_environment(table, os.environ)
@@ -89,13 +89,6 @@ def _run(**given: Any) -> int:
     if _given(lab):
         raise UserError(f"{', '.join(_given(lab))}: only with --on lab")
     return launch.end_like(_run_here(request))
-
-
-def _file(flag: str, name: str | None) -> str:
-    """A file name as the command line has it; None: not given."""
-    if name == "":
-        raise UserError(f"{flag}: the name is empty")
-    return name or ""
 
 
 def _check_files(request: Request) -> None:
@@ -238,21 +231,21 @@ def keep(records: Records, kept: list[str]) -> None:
 
 
 @contextmanager
-def afterwards(what: str) -> Iterator[None]:
+def afterwards(what: str, where: str = "homing run") -> Iterator[None]:
     """Around everything that follows the program's end: its exit status is the answer, so whatever fails here
     is one line and nothing more."""
     try:
         yield
     except UserError as error:
-        print(f"homing run: {error.message}", file=sys.stderr)
+        print(f"{where}: {error.message}", file=sys.stderr)
     except KeyboardInterrupt:
         pass
     except SystemExit:  # Rich's way to say that the reader of a pipe has gone
-        print(f"homing run: {what}: nobody reads any more", file=sys.stderr)
+        print(f"{where}: {what}: nobody reads any more", file=sys.stderr)
     except OSError as error:
-        print(f"homing run: {what}: {os_reason(error)}", file=sys.stderr)
+        print(f"{where}: {what}: {os_reason(error)}", file=sys.stderr)
     except Exception as error:
-        print(f"homing run: {what}: a defect of homing ({type(error).__name__}: {error})", file=sys.stderr)
+        print(f"{where}: {what}: a defect of homing ({type(error).__name__}: {error})", file=sys.stderr)
 
 
 @contextmanager

@@ -20,6 +20,13 @@ _RECORD_BYTES = 1 << 20
 WORDS = ("stderr", "stdout", "none")
 
 
+def file_name(flag: str, name: str | None) -> str:
+    """A file name as the command line has it; None: not given. UserError where there is none."""
+    if name in ("", "--"):
+        raise UserError(f"{flag}: the name is {'empty' if name == '' else 'missing (-- begins the command)'}")
+    return name or ""
+
+
 def absolute(flag: str, path: str) -> str:
     """The path from the root. UserError where it begins in a folder that is not there any more."""
     if os.path.isabs(path):

@@ -25,6 +25,8 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Protocol
 
+from homing.streams import OutputError
+
 from . import counts as counts_module
 from . import initrd, machine, shares, temporary, vcpus
 from .built import find_built
@@ -122,6 +124,7 @@ class LabResult:
     guest_seconds: float  # the command alone, on the guest's clock, which means little
     kernel: str
     counts: Counts | None = None
+    lost: str = ""  # why not all of the command's stdout could be written to ours
 
 
 @dataclass
@@ -146,7 +149,10 @@ class Guest:
     ) -> None:
         self.options = options or LabOptions()
         self.options.check()
-        self.cwd = Path(cwd if cwd is not None else os.getcwd()).resolve()
+        try:
+            self.cwd = Path(cwd if cwd is not None else os.getcwd()).resolve()
+        except FileNotFoundError as error:
+            raise LabError("the current folder was removed: go to one that the guest can share") from error
         self.environment = guest_environment(os.environ if env is None else env, self.options.topology.cpus)
         self.kernel = find_kernel(self.options.kernel)
         self.boot_seconds = 0.0
@@ -429,15 +435,25 @@ def _forward(source: _Readable, sink: Sink) -> bool:
 
 
 class _Descriptor:
-    """A sink that writes through to a file descriptor."""
+    """A sink that writes through to a file descriptor of ours.
+
+    Where that fails (a full disk, a closed descriptor) the command runs on, as its exit status is worth more,
+    and `error` says so. OutputError where the reader of stdout has gone: on the host that ends programs, too.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
+        self.error: OSError | None = None
 
     def write(self, data: bytes, /) -> None:
         view = memoryview(data)
-        while view:
-            view = view[os.write(self.descriptor, view) :]
+        try:
+            while view and self.error is None:
+                view = view[os.write(self.descriptor, view) :]
+        except OSError as error:
+            if isinstance(error, BrokenPipeError) and self.descriptor == 1:
+                raise OutputError(error) from error
+            self.error = error
 
 
 @contextlib.contextmanager
@@ -483,16 +499,17 @@ def run(
     cwd: shared for writing at the same path; ours unless given.
     env: the host's unless given, filtered as guest_environment says.
     stdout, stderr: our file descriptors 1 and 2 unless given. stdin is empty.
-    Raises LabError, LabTimeout, LabInterrupted (a signal came), and what a sink raises (BrokenPipeError).
-    The guest is gone then.
+    Raises LabError, LabTimeout, LabInterrupted (a signal came), and what a sink raises (ours: OutputError
+    where the reader of stdout has gone). The guest is gone then.
     """
     began = time.monotonic()
     step = Step(command=list(command))
     step.check()
     sys.stdout.flush()
     sys.stderr.flush()
+    own = _Descriptor(1)
     with _signals_as_exceptions(), Guest(options, cwd, env) as guest:
-        result = guest.step(step, stdout or _Descriptor(1), stderr or _Descriptor(2))
+        result = guest.step(step, stdout or own, stderr or _Descriptor(2))
     return LabResult(
         exit_status=result.exit_status,
         boot_seconds=guest.boot_seconds,
@@ -500,6 +517,7 @@ def run(
         guest_seconds=result.seconds,
         kernel=guest.kernel.version,
         counts=result.counts,
+        lost="" if own.error is None else OutputError(own.error).message,
     )
 
 

@@ -69,11 +69,11 @@ def run(request: Request, name: str, given: dict[str, Any]) -> int:
     if turn is not None and not 1 <= turn <= 1_000_000_000:
         raise UserError(f"--turn {turn}: must be a number of accesses from 1 to 1,000,000,000")
     wishes = Wishes(
-        initial=request.options.pop("HOMING_INITIAL", os.environ.get("HOMING_INITIAL") or "first-touch"),
+        initial=request.option("HOMING_INITIAL") or "first-touch",
         binding=places.binding(os.environ),
         places=tuple(tuple(place) for place in places.places(os.environ, machine)),
         distributions=parse_distributions(given["distribute"]),
-        seed=int(float(request.options.get("HOMING_SEED", "1"))),
+        seed=int(float(request.option("HOMING_SEED") or "1")),
         turn=(turn or TURN) if given["deterministic"] or turn is not None else 0,
         lines=given["lines"],
         calibration=parse_calibration(given["calibrate"]),

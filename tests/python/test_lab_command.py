@@ -1,0 +1,96 @@
+"""`homing lab` and `homing run --on lab` around a pretended guest: what is looked at before it boots, and
+that the command's exit status is kept. tests/lab boots a real one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from homing import cli
+from homing.lab import guest
+from homing.lab.counts import CacheModel, Counts
+from homing.streams import OutputError
+from tests.python.conftest import environment
+
+
+class Pretended:
+    """Stands for the guest: every command ends with status 7."""
+
+    def __init__(self) -> None:
+        self.ran: list[list[str]] = []
+        self.lost = ""
+
+    def run(self, command: Sequence[str], options: guest.LabOptions, **more: object) -> guest.LabResult:
+        self.ran.append(list(command))
+        cache = CacheModel(1024, 16, 64, True)
+        counts = Counts(2, 2, 1, cache, 2, 0, 50, {}, ()) if options.count is not None else None
+        return guest.LabResult(7, 1.0, 2.0, 0.5, "6.1", counts, self.lost)
+
+
+@pytest.fixture
+def pretended(fake_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pretended:
+    stand_in = Pretended()
+    monkeypatch.setattr(guest, "run", stand_in.run)
+    monkeypatch.setenv("HOMING_LIBRARY", str(fake_library))
+    monkeypatch.chdir(tmp_path)
+    return stand_in
+
+
+def test_the_counts_file_is_looked_at_before(
+    pretended: Pretended, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for path, said in (("/nodir/x", "no folder /nodir"), (".", "is a folder"), ("", "the name is empty")):
+        assert cli.main(["lab", "--count", "--json", path, "--", "true"]) == 2
+        assert said in capfd.readouterr().err
+    assert pretended.ran == []
+    assert cli.main(["lab", "--count", "--json", "100%.json", "--", "true"]) == 7
+    assert json.loads((tmp_path / "100%.json").read_text())["machine"]["nodes"] == 2
+
+
+@pytest.mark.parametrize("words", [["lab"], ["run", "--on", "lab"]])
+def test_the_status_is_kept(
+    words: list[str], pretended: Pretended, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([*words, "--count", "--json", "/dev/full", "--", "true"]) == 7
+    assert "/dev/full: No space left on device" in capfd.readouterr().err
+    pretended.lost = "standard output: No space left on device"
+    assert cli.main([*words, "--", "true"]) == 7
+    assert "standard output: No space left" in capfd.readouterr().err
+
+
+def test_output_that_cannot_be_passed_on(tmp_path: Path) -> None:
+    full, reader, writer = os.open("/dev/full", os.O_WRONLY), *os.pipe()
+    os.close(reader)
+    for descriptor in (full, writer):
+        sink = guest._Descriptor(descriptor)
+        sink.write(b"text")
+        sink.write(b"more")
+        assert sink.error is not None, "remembered, and the command runs on"
+        os.close(descriptor)
+    # The reader of stdout has gone: the end, as of a program whose SIGPIPE is not handled.
+    script = "from homing.lab.guest import _Descriptor; _Descriptor(1).write(b'text')"
+    shell = f"{sys.executable} -c \"{script}\" 2>&1 >&3 | tail -n 1"
+    done = subprocess.run(
+        ["bash", "-c", f"exec 3> >(exec true); wait $!; {shell}"],
+        env=environment(tmp_path, tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.startswith(f"{OutputError.__module__}.{OutputError.__name__}"), done
+
+
+def test_a_folder_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(guest.LabError, match="the current folder was removed"):
+        guest.Guest(guest.LabOptions())
+    monkeypatch.chdir(tmp_path)
