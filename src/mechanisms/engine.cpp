@@ -221,6 +221,7 @@ bool Engine::next_touch_called(Range range) noexcept {
 void Engine::iteration_boundary(Basis basis) {
     const double now = record::now();
     const bool was_active = activity_ != policy::Activity::rest;
+    say_threads();
     basis_ = basis;
     ++round_iterations_;
     if (was_active && samples_itself()) take_references();
@@ -408,10 +409,8 @@ void Engine::begin_observing(policy::Activity activity) {
 }
 
 void Engine::end_observing() {
-    if (iteration_ < 2) {
-        if (iteration_ == 1) say_threads();
-        if (option_is(Option::initial, "random")) place_initially(); // what was populated since the start
-    }
+    if (iteration_ < 2 && option_is(Option::initial, "random"))
+        place_initially(); // what was populated since the start
     record_placements(1);
     const double begin = record::now();
     const double moving = statistics_.moving;

@@ -218,6 +218,7 @@ class Engine final : public phases::Listener {
     bool window_open_ = false;
     bool source_running_ = false;
     bool source_paused_ = false;
+    bool threads_said_ = false;
     bool barriers_tell_ = false; ///< one giant region: its barriers are the events
     std::uint32_t iteration_ = 0;
     std::uint32_t period_ = 0;

@@ -188,6 +188,7 @@ void Engine::finish() noexcept {
     try {
         if (activity_ != policy::Activity::rest && samples_itself()) take_references();
         if (source_) source_->stop();
+        say_threads();                     // where no iteration was found
         watch_.synchronise(record::now()); // what was freed is no longer where it was
         record_placements(3);
         for (const auto& area : watch_.areas()) { // what would have been tried once more

@@ -8,6 +8,7 @@
 #include "base/raw_calls.hpp"
 #include "mechanisms/own_pages.hpp"
 #include "mechanisms/simulation.hpp"
+#include "mechanisms/threads.hpp"
 #include "policy/distributions.hpp"
 #include "record/record.hpp"
 
@@ -15,11 +16,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <dirent.h>
 #include <dlfcn.h>
 #include <functional>
 #include <linux/mempolicy.h>
-#include <sched.h>
 #include <unistd.h>
 
 namespace homing {
@@ -254,49 +253,13 @@ std::string Engine::prepare_windows() {
     return {};
 }
 
-/// Where each thread of the process may run: threads bound to one node tell where their pages belong for
-/// good.
+/// Once, when there is a team to look at: after the first region, and before the end of the process at the
+/// latest.
 void Engine::say_threads() {
+    if (threads_said_) return;
+    threads_said_ = true;
     if (Simulation* simulated = simulation()) return simulated->record_threads();
-    DIR* tasks = ::opendir("/proc/self/task");
-    if (!tasks) return;
-    int bound = 0;
-    int all = 0;
-    for (const dirent* entry = ::readdir(tasks); entry; entry = ::readdir(tasks)) {
-        const int thread = std::atoi(entry->d_name);
-        if (thread <= 0) continue;
-        cpu_set_t cpus;
-        CPU_ZERO(&cpus);
-        if (::sched_getaffinity(thread, sizeof cpus, &cpus) != 0) continue;
-        record::thread_row row;
-        row.thread = static_cast<record::u32>(thread);
-        row.node = -1;
-        row.cpu = -1;
-        NodeSet nodes;
-        int count = 0;
-        for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-            if (CPU_ISSET(cpu, &cpus)) {
-                nodes.add(kernel_.node_of_cpu(cpu));
-                row.cpu = cpu;
-                ++count;
-            }
-        row.bound = nodes.count() == 1;
-        if (row.bound) row.node = nodes.first();
-        if (count != 1) row.cpu = -1;
-        row.time = record::now();
-        record::append(row);
-        ++all;
-        bound += row.bound != 0;
-    }
-    ::closedir(tasks);
-    record::fact("threads", std::to_string(all));
-    record::fact("binding", bound == all ? "bound" : bound > 1 ? "partly bound" : "unbound");
-    if (bound < all && all > 1)
-        record::message(
-            record::Level::warning,
-            std::to_string(all - bound) + " of " + std::to_string(all) +
-                " threads may run on several nodes: each touch counts for the node where the thread runs "
-                "at that time; bind them with --bind (OMP_PROC_BIND, OMP_PLACES)");
+    say_binding(record_threads(kernel_));
 }
 
 /// The four initial placements of the UPMlib paper (Nikolopoulos et al. 2000, section 3.1), for experiments.
