@@ -31,6 +31,8 @@ constexpr std::uint32_t most_round_iterations = 4;
 constexpr std::uint64_t enough_sampled = 4096;
 constexpr double longest_round = 5;    // seconds: some scans of the kernel
 constexpr double longest_silence = 15; // seconds without any reference: nothing large is used
+/// Seconds: the kernel's scans come no oftener.
+constexpr double adoption_interval = 1;
 /// Teams come with the first regions: so long their threads are looked for at every region.
 constexpr std::uint64_t team_events = 64;
 /// A region with so many barriers is a program in itself: its barriers tell the iteration.
@@ -50,6 +52,7 @@ bool kernel_balances() noexcept {
 Engine::Engine(Kernel& kernel, Machine machine, DoorServices services)
     : kernel_(kernel), machine_(std::move(machine)), nodes_(machine_), services_(services),
       watch_(nodes_, static_cast<std::uint64_t>(option_number(Option::seed))), mover_(kernel, nodes_),
+      initial_(kernel, nodes_, mover_, machine_.targets()),
       plan_(option_number(Option::observe_share), static_cast<std::uint64_t>(option_number(Option::seed))),
       policies_(kernel) {}
 
@@ -226,6 +229,7 @@ void Engine::iteration_boundary(Basis basis) {
     ++round_iterations_;
     if (was_active && samples_itself()) take_references();
     if (was_active && !round_is_over(now)) {
+        if (samples_itself()) follow_changes_within_round(now);
         next_iteration();
         return;
     }
@@ -274,6 +278,7 @@ void Engine::next_iteration() {
     events_in_iteration_ = 0;
     spent_in_iteration_ = 0;
     iteration_begin_ = record::now();
+    if (activity_ != policy::Activity::rest) initial_.place(watch_, iteration_);
     mechanism_->iteration_begins(*this);
     if (called_touch_) {
         pages_placed();
@@ -317,7 +322,8 @@ void Engine::window_region_begins() {
 void Engine::follow_changes() {
     if (!watch_.synchronise(record::now())) return;
     ++area_changes_;
-    windows_->start(watch_.ranges());
+    initial_.place(watch_, iteration_);
+    if (windows_) windows_->start(watch_.ranges());
     // Programs that allocate in every iteration: the new blocks want samples, too, before the next boundary.
     if (source_ && source_->needs_plan()) plan_samples(activity_ == policy::Activity::check);
 }
@@ -399,18 +405,33 @@ void Engine::begin_observing(policy::Activity activity) {
         }
         return;
     }
-    const bool changed = watch_.synchronise(record::now());
-    area_changes_ += changed;
-    if (source_ && (changed || !source_running_ || source_paused_ || source_->needs_plan())) {
-        source_running_ = source_->start(watch_.ranges());
-        source_paused_ = false;
+    if (watch_.synchronise(record::now())) {
+        ++area_changes_;
+        initial_.place(watch_, iteration_);
     }
-    if (source_ && source_->needs_plan()) plan_samples(activity == policy::Activity::check);
+    if (!source_) return;
+    if (source_areas_ != area_changes_ || !source_running_ || source_paused_ || source_->needs_plan())
+        start_source();
+    if (source_->needs_plan()) plan_samples(activity == policy::Activity::check);
+}
+
+void Engine::start_source() {
+    source_running_ = source_->start(watch_.ranges());
+    source_paused_ = false;
+    source_areas_ = area_changes_;
+}
+
+/// Rounds of sources that sample by themselves may take many iterations: what came since is theirs, too, and
+/// what was left alone for a placement is theirs again. Not at every boundary: to begin anew, a source looks
+/// at all of its memory.
+void Engine::follow_changes_within_round(double now) {
+    if (now < next_adoption_) return;
+    next_adoption_ = now + adoption_interval;
+    follow_changes();
+    if (source_running_ && (source_areas_ != area_changes_ || source_paused_)) start_source();
 }
 
 void Engine::end_observing() {
-    if (iteration_ < 2 && option_is(Option::initial, "random"))
-        place_initially(); // what was populated since the start
     record_placements(1);
     const double begin = record::now();
     const double moving = statistics_.moving;

@@ -10,6 +10,7 @@
 #include "kernel/kernel.hpp"
 #include "machine/costs.hpp"
 #include "machine/machine.hpp"
+#include "mechanisms/initial_placement.hpp"
 #include "mechanisms/mover.hpp"
 #include "mechanisms/region_table.hpp"
 #include "mechanisms/watch.hpp"
@@ -88,7 +89,8 @@ class Engine final : public phases::Listener {
     ~Engine() override;
 
     /// Choose source and mechanism, adopt the areas. False: step aside (said in the record).
-    bool start();
+    /// source: of references, instead of those that the machine allows.
+    bool start(std::unique_ptr<ReferenceSource> source = nullptr);
     /// The process ends: restore what was changed, write the last rows. Any thread; at most once.
     void finish() noexcept;
     /// In the child of a fork: nothing of ours is true there, and nothing may be given back.
@@ -161,15 +163,16 @@ class Engine final : public phases::Listener {
     /// when: 1 as found (once an area), 3 at the end (docs/record.md).
     void record_placements(std::uint32_t when);
     void record_placement(WatchedArea& area, std::uint32_t when);
-    void choose_source(std::string& chosen, std::string& reasons);
+    void choose_source(std::unique_ptr<ReferenceSource> given, std::string& chosen, std::string& reasons);
     std::string prepare_windows();
     void say_threads();
-    void place_initially();
     void iteration_boundary(Basis basis);
     void called_boundary();
     bool round_is_over(double now) const;
     void next_iteration();
     void begin_observing(policy::Activity activity);
+    void start_source();
+    void follow_changes_within_round(double now);
     void end_observing();
     void plan_samples(bool check);
     void take_references();
@@ -193,6 +196,7 @@ class Engine final : public phases::Listener {
     DoorServices services_;
     WatchList watch_;
     Mover mover_;
+    InitialPlacement initial_;
     policy::Guard guard_;
     policy::Stability stability_;
     WindowPlan plan_;
@@ -225,6 +229,8 @@ class Engine final : public phases::Listener {
     std::uint32_t events_in_iteration_ = 0;
     std::uint64_t events_ = 0;
     std::uint64_t area_changes_ = 0;
+    std::uint64_t source_areas_ = 0; ///< area_changes_ when the source was told of them
+    double next_adoption_ = 0; ///< when a source that samples by itself is told of new ones at the earliest
     std::uint64_t barriers_in_region_ = 0;
     Site open_;        ///< the region that runs, or ran last
     double scale_ = 1; ///< of the newest region's time, in its function's longest

@@ -9,7 +9,6 @@
 #include "mechanisms/own_pages.hpp"
 #include "mechanisms/simulation.hpp"
 #include "mechanisms/threads.hpp"
-#include "policy/distributions.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
@@ -138,7 +137,7 @@ phases::Listener* start_engine() noexcept {
     }
 }
 
-bool Engine::start() {
+bool Engine::start(std::unique_ptr<ReferenceSource> source) {
     running_.start(record::now());
     record::fact("mechanism", option_text(Option::mechanism));
     const std::string errors = option_errors();
@@ -167,7 +166,7 @@ bool Engine::start() {
 
     std::string chosen;
     std::string reasons;
-    choose_source(chosen, reasons);
+    choose_source(std::move(source), chosen, reasons);
     record::fact("source", chosen.empty() ? "none" : chosen);
     record::fact("source_reasons", reasons);
 
@@ -196,21 +195,25 @@ bool Engine::start() {
     if (windows_) plan_.calibrate(simulation() ? 0 : arming_seconds(kernel_));
     mover_.pages_may_hide([this] { pause_source(); });
     watch_.synchronise(record::now());
-    place_initially();
+    if (initial_.wanted() != "first-touch") record::fact("initial", initial_.wanted());
+    initial_.place(watch_, iteration_);
     next_tick_ = record::now() + tick_;
     iteration_begin_ = record::now();
     begin_observing(policy::Activity::observe);
     return true;
 }
 
-/// The best source that the machine allows, in the order pmu, hint-faults, windows; or the one that was asked
-/// for.
-void Engine::choose_source(std::string& chosen, std::string& reasons) {
+/// The source that was given, or the best one that the machine allows, in the order pmu, hint-faults,
+/// windows; or the one that was asked for.
+void Engine::choose_source(std::unique_ptr<ReferenceSource> given, std::string& chosen,
+                           std::string& reasons) {
     const bool next_touch = option_is(Option::mechanism, "next-touch");
     const bool assumed = option_number(Option::assume_nodes) > 1;
     const std::string wanted = next_touch || assumed ? "windows" : option_text(Option::references);
-    if (Simulation* simulated = simulation(); simulated && !next_touch) {
-        sampled_.reset(simulated->make_source());
+    if (Simulation* simulated = simulation(); simulated && !next_touch && !given)
+        given.reset(simulated->make_source());
+    if (given) {
+        sampled_ = std::move(given);
         source_ = sampled_.get();
         chosen = source_->name();
         return;
@@ -260,41 +263,6 @@ void Engine::say_threads() {
     threads_said_ = true;
     if (Simulation* simulated = simulation()) return simulated->record_threads();
     say_binding(record_threads(kernel_));
-}
-
-/// The four initial placements of the UPMlib paper (Nikolopoulos et al. 2000, section 3.1), for experiments.
-void Engine::place_initially() {
-    const std::string wanted = option_text(Option::initial);
-    if (wanted == "first-touch") return;
-    if (simulation()) { // it places every page so when it is first touched
-        record::fact("initial", wanted);
-        return;
-    }
-    const policy::NodeSet all = policy::all_nodes(nodes_.count());
-    const auto seed = static_cast<std::uint64_t>(option_number(Option::seed));
-    for (const auto& area : watch_.areas()) {
-        if (area->initially_placed && wanted != "random") continue;
-        area->initially_placed = true;
-        // Pages to come land by policy; random has none, and is repeated for what was populated since.
-        MemoryPolicy policy;
-        policy.mode = wanted == "round-robin" ? MPOL_INTERLEAVE : MPOL_PREFERRED;
-        policy.nodes = machine_.targets();
-        if (wanted == "single-node") policy.nodes = NodeSet{std::uint64_t{1} << nodes_.system(0)};
-        if (wanted != "random") kernel_.bind(area->range, policy);
-        std::vector<std::vector<std::uint64_t>> lists(static_cast<std::size_t>(nodes_.count()));
-        for (std::uint64_t granule = 0; granule < area->granules; ++granule) {
-            policy::Node node = 0;
-            if (wanted == "round-robin")
-                node = policy::round_robin_node(granule, all);
-            else if (wanted == "random")
-                node = policy::random_node(granule, all, seed + area->id);
-            lists[static_cast<std::size_t>(node)].push_back(granule);
-        }
-        MoveResult result;
-        for (std::size_t node = 0; node < lists.size(); ++node)
-            mover_.send(*area, lists[node], static_cast<int>(node), all, iteration_, 1e300, result);
-    }
-    record::fact("initial", wanted);
 }
 
 namespace {

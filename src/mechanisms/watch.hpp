@@ -58,8 +58,10 @@ struct WatchedArea {
     std::uint64_t fresh_references = 0;  ///< since the last decision
     double remote_fraction = -1;         ///< of the newest references; -1: not known
     bool found_recorded = false;
-    bool initially_placed = false;
-    std::uint64_t references = 0; ///< seen so far, and those of them that were writes
+    int initial_looks = 0;             ///< at what of it was to be placed initially (InitialPlacement)
+    std::uint32_t initial_next = 0;    ///< iteration of the next one
+    std::vector<bool> initially_dealt; ///< granules that were placed at random
+    std::uint64_t references = 0;      ///< seen so far, and those of them that were writes
     std::uint64_t written = 0;
     std::uint64_t remote_misses = 0; ///< since the last decision, by a source that counts misses
     bool was_misplaced = false; ///< something of it was not at home, once: the rest of it is looked at, too
