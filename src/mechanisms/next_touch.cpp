@@ -3,6 +3,10 @@
 // known (again when a longer one is found); `--arm every-region` is their proposal for compilers, made at run
 // time: all shared data before each parallel region.
 //
+// A window holds so many granules only. Where there are more, they take turns over the iterations that
+// follow: each is armed for all regions of one iteration, so that every region that could touch it has the
+// chance, and then leaves, touched or not: memory that nobody touches keeps nothing going.
+//
 // A granule is 64 KiB unless the user says otherwise (one fault and one call for 16 pages), 2 MiB on huge
 // pages. What no thread touches within the iteration stays where it is; it is armed in parallel regions only
 // (references/windows.hpp).
@@ -92,24 +96,35 @@ class NextTouch final : public Mechanism {
     }
     const char* name() const noexcept override { return "next-touch"; }
     bool samples() const noexcept override { return false; }
-    bool needs_windows() const noexcept override {
-        return every_region_ || !armed_once_ || !untouched_.empty();
-    }
+    bool needs_windows() const noexcept override { return every_region_ || !armed_once_ || goes_on(); }
     void iteration_begins(Engine& engine) override;
     void iteration_observed(Engine& engine, bool check) override;
     bool region_begins(Engine& engine, std::uint32_t region) override;
     void region_ended(Engine& engine) override;
 
   private:
+    struct Armed {
+        Range granule;
+        std::uint32_t until; ///< the iteration at whose end it was armed for a whole one
+    };
     void collect(Engine& engine);
+    void forget_gone(Engine& engine);
+    void fill_window(Engine& engine);
+    void take_part(Engine& engine, std::uint32_t region);
+    bool goes_on() const noexcept { return !armed_.empty() || next_ < waiting_.size(); }
+    void iteration_ended(std::uint32_t iteration);
+
     Range only_; ///< empty: all areas
     bool every_region_;
     std::size_t granule_;
     bool armed_once_ = false;
-    std::uint64_t kind_ = 0; ///< of the iteration for which everything was armed
-    std::vector<Range> untouched_;
+    std::uint64_t kind_ = 0;     ///< of the iteration for which everything was armed
+    std::vector<Range> waiting_; ///< for their turn, ascending: those from next_ on
+    std::size_t next_ = 0;
+    std::vector<Armed> armed_;        ///< for whoever touches them, ascending; all before those that wait
+    bool iteration_is_whole_ = false; ///< none of its regions has begun
     std::uint64_t area_changes_ = 0;
-    Address turn_ = 0; ///< the last granule that was armed, where there are too many for one window
+    std::vector<Address> turns_; ///< every region: the last granule that was armed in each
     std::vector<Range> open_;
     std::uint64_t granules_ = 0;
     std::uint64_t touched_ = 0;
@@ -119,7 +134,9 @@ class NextTouch final : public Mechanism {
 
 /// All armable granules of all areas, ascending.
 void NextTouch::collect(Engine& engine) {
-    untouched_.clear();
+    waiting_.clear();
+    next_ = 0;
+    armed_.clear();
     for (const auto& area : engine.watch().areas())
         for (const Range& part : area->armable) {
             const std::size_t unit =
@@ -134,17 +151,22 @@ void NextTouch::collect(Engine& engine) {
                 begin = align_up(begin, area->granule); // a part of a huge page would split it
             while (begin < end) {
                 const Address next = std::min<Address>(align_down(begin + unit, unit), end);
-                if (area->granule == page_bytes() || next - begin == unit)
-                    untouched_.push_back({begin, next});
+                if (area->granule == page_bytes() || next - begin == unit) waiting_.push_back({begin, next});
                 begin = next;
             }
         }
-    granules_ = untouched_.size();
+    granules_ = waiting_.size();
     area_changes_ = engine.area_changes();
 }
 
+/// What was armed for a whole iteration by now is not part of the computation where it was not touched.
+void NextTouch::iteration_ended(std::uint32_t iteration) {
+    std::erase_if(armed_, [&](const Armed& armed) { return armed.until <= iteration; });
+}
+
 void NextTouch::iteration_begins(Engine& engine) {
-    if (armed_once_ && !only_.empty()) untouched_.clear(); // the one iteration that was asked for is over
+    if (armed_once_) iteration_ended(engine.iteration() - 1);
+    iteration_is_whole_ = true;
     // What was armed for may have been a part of the iteration only: a smoother's loop, say.
     if (armed_once_ && only_.empty() && engine.iteration_kind() != kind_) armed_once_ = false;
     if (every_region_ || armed_once_) return;
@@ -157,8 +179,42 @@ void NextTouch::iteration_begins(Engine& engine) {
     if (engine.windows()) engine.windows()->set_touch_action(send_here);
 }
 
+void NextTouch::forget_gone(Engine& engine) {
+    if (area_changes_ == engine.area_changes()) return;
+    area_changes_ = engine.area_changes();
+    const auto gone = [&](const Range& granule) { return !engine.watch().find(granule.begin); };
+    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(next_));
+    next_ = 0;
+    std::erase_if(waiting_, gone);
+    std::erase_if(armed_, [&](const Armed& armed) { return gone(armed.granule); });
+}
+
+/// What was touched leaves room for those that wait.
+void NextTouch::fill_window(Engine& engine) {
+    const std::uint32_t until = engine.iteration() + (iteration_is_whole_ ? 0 : 1);
+    iteration_is_whole_ = false;
+    for (; next_ < waiting_.size() && armed_.size() < engine.windows()->capacity(); ++next_)
+        armed_.push_back({waiting_[next_], until});
+    open_.clear();
+    for (const Armed& armed : armed_)
+        open_.push_back(armed.granule);
+}
+
+/// Where a region cannot have all, it has one part after the other, round and round.
+void NextTouch::take_part(Engine& engine, std::uint32_t region) {
+    if (turns_.size() <= region) turns_.resize(region + 1, 0);
+    if (waiting_.size() > engine.windows()->capacity()) {
+        const auto after =
+            std::upper_bound(waiting_.begin(), waiting_.end(), turns_[region],
+                             [](Address value, const Range& granule) { return value < granule.begin; });
+        if (after != waiting_.end()) next_ = static_cast<std::size_t>(after - waiting_.begin());
+    }
+    fill_window(engine);
+    if (!open_.empty()) turns_[region] = open_.back().begin;
+}
+
 bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
-    if (!engine.windows() || (!every_region_ && untouched_.empty())) return false;
+    if (!engine.windows() || (!every_region_ && !goes_on())) return false;
     if (every_region_) {
         // Initialisation runs once, and places its pages by first touch anyway.
         if (engine.regions()[region].count < 2) return false;
@@ -166,24 +222,10 @@ bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
         target_bits.store(engine.machine().targets().bits, std::memory_order_relaxed);
         engine.windows()->set_touch_action(send_here);
         collect(engine);
-    }
-    if (area_changes_ != engine.area_changes()) {
-        area_changes_ = engine.area_changes();
-        std::erase_if(untouched_, [&](const Range& range) { return !engine.watch().find(range.begin); });
-    }
-    // More granules than a window holds: the regions arm one part after the other, round and round, so that
-    // memory that nobody touches cannot keep the rest from its turn.
-    if (const std::size_t most = engine.windows()->capacity(); untouched_.size() > most) {
-        const auto after =
-            std::upper_bound(untouched_.begin(), untouched_.end(), turn_,
-                             [](Address value, const Range& range) { return value < range.begin; });
-        const auto room = static_cast<std::ptrdiff_t>(most);
-        const auto first = after == untouched_.end() ? untouched_.begin() : after;
-        const auto last = untouched_.end() - first > room ? first + room : untouched_.end();
-        open_.assign(first, last);
-        turn_ = open_.back().begin;
+        take_part(engine, region);
     } else {
-        open_ = untouched_;
+        forget_gone(engine);
+        fill_window(engine);
     }
     return engine.open_window(open_) > 0;
 }
@@ -192,16 +234,17 @@ void NextTouch::region_ended(Engine& engine) {
     if (open_.empty()) return;
     open_.clear();
     // What was touched is not armed again; what moved is what a query finds on the toucher's node.
-    std::vector<Range> touched;
+    std::vector<Address> touched; ///< granules, by their begin
     std::vector<void*> pages;
     std::vector<int> wanted;
     for (const Reference& reference : engine.references()) {
         const auto at =
-            std::upper_bound(untouched_.begin(), untouched_.end(), reference.address,
-                             [](Address value, const Range& range) { return value < range.begin; });
-        if (at == untouched_.begin()) continue;
-        touched.push_back(*(at - 1));
-        for (Address page = (at - 1)->begin; page < (at - 1)->end; page += page_bytes()) {
+            std::upper_bound(armed_.begin(), armed_.end(), reference.address,
+                             [](Address value, const Armed& armed) { return value < armed.granule.begin; });
+        if (at == armed_.begin()) continue;
+        const Range granule = (at - 1)->granule;
+        touched.push_back(granule.begin);
+        for (Address page = granule.begin; page < granule.end; page += page_bytes()) {
             pages.push_back(reinterpret_cast<void*>(page));
             wanted.push_back(reference.node);
         }
@@ -218,13 +261,10 @@ void NextTouch::region_ended(Engine& engine) {
     refused_ += refused;
     engine.statistics().moved += moved;
     engine.statistics().refused += refused;
-    std::sort(touched.begin(), touched.end(),
-              [](const Range& a, const Range& b) { return a.begin < b.begin; });
-    std::vector<Range> left;
-    std::set_difference(untouched_.begin(), untouched_.end(), touched.begin(), touched.end(),
-                        std::back_inserter(left),
-                        [](const Range& a, const Range& b) { return a.begin < b.begin; });
-    untouched_ = std::move(left);
+    std::sort(touched.begin(), touched.end());
+    std::erase_if(armed_, [&](const Armed& armed) {
+        return std::binary_search(touched.begin(), touched.end(), armed.granule.begin);
+    });
     if (moved + refused == 0) return;
     record::move_row row;
     row.area = ~record::u32{0}; // all areas together
@@ -239,12 +279,11 @@ void NextTouch::region_ended(Engine& engine) {
 }
 
 void NextTouch::iteration_observed(Engine& engine, bool) {
-    if (!every_region_ && armed_once_) {
-        // One iteration was armed; what was not touched in it is not part of the computation.
-        untouched_.clear();
-        engine.stability().observed(0, granules_);
-        engine.stability().observed(0, granules_);
-    }
+    if (every_region_ || !armed_once_) return;
+    iteration_ended(engine.iteration());
+    if (goes_on()) return;
+    engine.stability().observed(0, granules_);
+    engine.stability().observed(0, granules_);
 }
 
 } // namespace

@@ -135,5 +135,98 @@ TEST_F(EngineTest, RandomPlacementLeavesAloneWhatWasSentHome) {
     EXPECT_GE(program.right(program.block()), program.pages() * 99 / 100);
 }
 
+class NextTouchTest : public EngineTest {
+  private:
+    Variable mechanism_{"HOMING_MECHANISM", "next-touch"};
+    Variable granule_{"HOMING_GRANULE", "4096"};
+};
+
+/// More granules than a window holds, in iterations of one or three regions.
+TEST_F(NextTouchTest, GoesOnUntilEachGranuleWasArmed) {
+    for (const std::size_t granules : {Windows::usual_capacity, 5 * Windows::usual_capacity / 2})
+        for (const int regions : {1, 3}) {
+            SCOPED_TRACE(std::to_string(granules) + " granules, " + std::to_string(regions) + " regions");
+            Program program(granules);
+            program.simulated.touch_all(program.range, 0);
+            ASSERT_TRUE(program.start());
+            for (int i = 0; i < 30; ++i)
+                for (int r = 0; r < regions; ++r)
+                    program.region(0x1000 + static_cast<Address>(r) * 0x1000, program.block());
+            EXPECT_EQ(program.right(program.block()), program.pages());
+            EXPECT_EQ(program.faults, program.pages()) << "each faults once";
+            EXPECT_EQ(program.engine->statistics().moved, program.pages() * 3 / 4);
+            EXPECT_GT(program.engine->statistics().settled_at, 0u);
+            EXPECT_EQ(program.stuck, 0u);
+        }
+}
+
+/// Each of four regions touches a quarter of the array: whoever could touch a granule finds it armed.
+TEST_F(NextTouchTest, ArmsEachGranuleInTheRegionThatTouchesIt) {
+    Program program(3 * Windows::usual_capacity);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    for (int i = 0; i < 30; ++i)
+        for (std::size_t r = 0; r < 4; ++r) {
+            program.engine->region_begin(0x1000 * (r + 1));
+            for (std::size_t page = r; page < program.pages(); page += 4)
+                program.touch(page, program.block()(page));
+            program.engine->region_end();
+        }
+    EXPECT_EQ(program.right(program.block()), program.pages());
+}
+
+TEST_F(NextTouchTest, MemoryThatNobodyTouchesDoesNotKeepItGoing) {
+    Program program(4 * Windows::usual_capacity);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    const std::size_t used = program.pages() - Windows::usual_capacity; // behind what nobody touches
+    for (int i = 0; i < 30; ++i)
+        for (Address function : {0x1000, 0x2000, 0x3000}) {
+            program.engine->region_begin(function);
+            for (std::size_t page = used; page < program.pages(); ++page)
+                program.touch(page, program.block()(page));
+            program.engine->region_end();
+        }
+    EXPECT_EQ(program.simulated.pages_on(program.part(used, program.pages()), 3), Windows::usual_capacity);
+    EXPECT_GT(program.engine->statistics().settled_at, 0u);
+    program.simulated.clear_log();
+    program.iterate(4, program.block());
+    for (const auto& logged : program.simulated.log())
+        EXPECT_NE(logged.call, KernelCall::protect) << "it still arms";
+}
+
+/// Three regions and three windows' worth of granules: a turn common to all regions would show each region
+/// the same third for ever.
+TEST_F(NextTouchTest, EveryRegionHasItsOwnTurns) {
+    const Variable arm("HOMING_ARM", "every-region");
+    Program program(3 * Windows::usual_capacity);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    for (int i = 0; i < 8; ++i)
+        for (std::size_t r = 0; r < 3; ++r) {
+            program.engine->region_begin(0x1000 * (r + 1));
+            if (r == 0)
+                for (std::size_t page = 0; page < program.pages(); ++page)
+                    program.touch(page, program.block()(page));
+            program.engine->region_end();
+        }
+    EXPECT_EQ(program.right(program.block()), program.pages());
+}
+
+TEST_F(EngineTest, NextTouchOfMoreThanAWindowHoldsGoesOn) {
+    const Variable granule("HOMING_GRANULE", "4096");
+    const Variable mechanism("HOMING_MECHANISM", "observe");
+    Program program(5 * Windows::usual_capacity / 2);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.region(0x1000, program.block());
+    ASSERT_TRUE(program.engine->next_touch_called(program.range));
+    for (int i = 0; i < 6; ++i) {
+        program.region(0x1000, program.block());
+        program.engine->iteration_called();
+    }
+    EXPECT_EQ(program.right(program.block()), program.pages());
+}
+
 } // namespace
 } // namespace homing
