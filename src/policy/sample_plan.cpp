@@ -19,7 +19,14 @@ std::uint64_t part(std::uint64_t size, std::uint64_t i, std::uint64_t n) {
 
 } // namespace
 
-SamplePlan::SamplePlan(std::uint64_t pages, std::uint64_t seed) : pages_(pages), state_(seed) {}
+SamplePlan::SamplePlan(std::uint64_t pages, std::uint64_t seed)
+    : there_(PageSet::whole(pages)), state_(seed) {}
+
+void SamplePlan::to_pages(std::vector<std::uint64_t>& numbers) const {
+    if (there_.ranges() == 1 && there_.span().first == 0) return; // they are the same
+    for (std::uint64_t& number : numbers)
+        number = there_.at(number);
+}
 
 // splitmix64 (Steele, Lea, Flood 2014).
 std::uint64_t SamplePlan::random() {
@@ -71,19 +78,22 @@ void SamplePlan::cluster(PageRange range, std::uint64_t centre, std::uint64_t re
 
 std::vector<std::uint64_t> SamplePlan::first(std::size_t most) {
     std::vector<std::uint64_t> out;
-    if (pages_ == 0 || most == 0) return out;
+    const std::uint64_t pages = there_.size();
+    if (pages == 0 || most == 0) return out;
     out.reserve(most);
-    const PageRange whole{0, pages_};
-    if (pages_ <= most || most < 64) {
+    const PageRange whole{0, pages};
+    if (pages <= most || most < 64) {
         stratified(whole, most, out);
+        to_pages(out);
         return out;
     }
     const std::size_t spread = most - most / 3;
     stratified(whole, spread, out);
-    centre_ = random() % pages_;
+    centre_ = random() % pages;
     ++clusters_;
-    cluster(whole, centre_, pages_ / spread * cluster_reach, most - spread, out);
+    cluster(whole, centre_, pages / spread * cluster_reach, most - spread, out);
     sort_distinct(out);
+    to_pages(out);
     return out;
 }
 
@@ -97,16 +107,19 @@ std::vector<std::uint64_t> SamplePlan::next(const Ownership& ownership, const Sa
     const bool searching = clusters_ < patience;
     std::uint64_t border_bits = 0, wide_pages = 0;
     for (const DoubtfulRange& doubt : ownership.doubtful()) {
+        const std::uint64_t pages = there_.count(doubt.pages);
         if (doubt.doubt == Doubt::border)
-            border_bits += static_cast<std::uint64_t>(std::bit_width(doubt.pages.size()));
+            border_bits += static_cast<std::uint64_t>(std::bit_width(pages));
         else if (doubt.doubt == Doubt::period || searching)
-            wide_pages += doubt.pages.size();
+            wide_pages += pages;
     }
     const std::size_t for_borders = border_bits == 0 ? 0 : wide_pages == 0 ? most : most / 2;
     const std::size_t for_wide = most - for_borders;
     bool clustered = false;
     for (const DoubtfulRange& doubt : ownership.doubtful()) {
-        const std::uint64_t pages = doubt.pages.size();
+        const PageRange range = numbers(doubt.pages);
+        const std::uint64_t pages = range.size();
+        if (pages == 0) continue; // a hole
         if (doubt.doubt == Doubt::border) {
             if (out.size() >= most) continue;
             const auto bits = static_cast<std::uint64_t>(std::bit_width(pages));
@@ -114,7 +127,7 @@ std::vector<std::uint64_t> SamplePlan::next(const Ownership& ownership, const Sa
                 std::min(std::max<std::uint64_t>(for_borders * bits / border_bits, 1), pages);
             // The middles of count + 1 parts, so that the longest gap left is the shortest possible.
             for (std::uint64_t i = 0; i < count; ++i)
-                out.push_back(doubt.pages.first + std::min(part(pages, i + 1, count + 1), pages - 1));
+                out.push_back(range.first + std::min(part(pages, i + 1, count + 1), pages - 1));
             continue;
         }
         if (doubt.doubt != Doubt::period && !searching) continue;
@@ -125,22 +138,22 @@ std::vector<std::uint64_t> SamplePlan::next(const Ownership& ownership, const Sa
         if (doubt.doubt == Doubt::period) {
             // Evenly: all periods fold onto each other. Samples near the borders only would tell more about
             // these, but leave it open whether the cycle holds at all.
-            stratified(doubt.pages, share, out);
+            stratified(range, share, out);
             continue;
         }
         clustered = true;
         if (doubt.doubt == Doubt::unseen) {
-            stratified(doubt.pages, share, out);
+            stratified(range, share, out);
             continue;
         }
         // A cluster (at the old centre and at a new one by turns), an even spread, and, where pages were
         // touched once only, the same pages again: shared ones will show another node.
         const bool repeat = doubt.doubt == Doubt::touched_once;
         const std::size_t portion = share / (repeat ? 3 : 2);
-        const bool inside = centre_ >= doubt.pages.first && centre_ < doubt.pages.end;
-        if (!inside || clusters_ % 2 == 0) centre_ = doubt.pages.first + random() % pages;
-        cluster(doubt.pages, centre_, pages / share * cluster_reach, portion, out);
-        stratified(doubt.pages, portion, out);
+        const bool inside = centre_ >= range.first && centre_ < range.end;
+        if (!inside || clusters_ % 2 == 0) centre_ = range.first + random() % pages;
+        cluster(range, centre_, pages / share * cluster_reach, portion, out);
+        stratified(range, portion, out);
         if (repeat) repeat_pages(doubt.pages, seen, portion, out);
     }
     if (clustered) ++clusters_;
@@ -152,6 +165,7 @@ std::vector<std::uint64_t> SamplePlan::next(const Ownership& ownership, const Sa
             thinned[i] = out[i * out.size() / most];
         out.swap(thinned);
     }
+    to_pages(out);
     return out;
 }
 
@@ -159,18 +173,20 @@ void SamplePlan::repeat_pages(PageRange range, const Samples& seen, std::size_t 
                               std::vector<std::uint64_t>& out) {
     std::vector<std::uint64_t> pages;
     for (std::size_t i = 0; i < seen.size(); ++i)
-        if (seen.page(i) >= range.first && seen.page(i) < range.end) pages.push_back(seen.page(i));
+        if (seen.page(i) >= range.first && seen.page(i) < range.end && there_.contains(seen.page(i)))
+            pages.push_back(there_.below(seen.page(i)));
     const std::size_t kept = std::min(count, pages.size());
     for (std::size_t i = 0; i < kept; ++i)
         out.push_back(pages[i * pages.size() / kept]);
 }
 
-std::vector<std::uint64_t> SamplePlan::check(std::size_t most) { return within({0, pages_}, most); }
+std::vector<std::uint64_t> SamplePlan::check(std::size_t most) { return within(there_.span(), most); }
 
 std::vector<std::uint64_t> SamplePlan::within(PageRange pages, std::size_t most) {
     std::vector<std::uint64_t> out;
-    pages.end = std::min(pages.end, pages_);
-    if (pages.first < pages.end) stratified(pages, most, out);
+    const PageRange range = numbers(pages);
+    if (range.first < range.end) stratified(range, most, out);
+    to_pages(out);
     return out;
 }
 
@@ -184,26 +200,29 @@ std::vector<std::uint64_t> SamplePlan::gaps(const Ownership& ownership, const Sa
     constexpr std::size_t most_tried = 4096;
     if (tried_.size() > most_tried) tried_.clear();
     wide_gap_ = false;
-    std::vector<Gap> found;
-    std::size_t at = 0; // the first sample that is not before the run
+    std::vector<Gap> found; // pages by their numbers
+    std::size_t at = 0;     // the first sample that is not before the run
     for (const Run& run : ownership.runs()) {
         const auto contradicts = [&](std::size_t i) {
             return i < seen.size() && seen.page(i) < run.end && run.pattern == Pattern::owned &&
                    seen.dominant(i) != run.node;
         };
+        const std::uint64_t run_pages = there_.count({run.first, run.end});
         PageRange gap{run.first, run.first};
         bool before = false;
         for (;; ++at) {
             const bool last = at == seen.size() || seen.page(at) >= run.end;
             gap.end = last ? run.end : seen.page(at);
             const bool after = contradicts(at);
-            const double width = static_cast<double>(gap.size()) / static_cast<double>(run.end - run.first);
+            const PageRange there = numbers(gap);
+            const double width =
+                there.size() == 0 ? 0 : static_cast<double>(there.size()) / static_cast<double>(run_pages);
             const bool doubtful = before || after;
-            if (gap.first < gap.end && (doubtful || width * resolution > 1)) {
-                const auto tried = tried_.find(gap.first);
-                if (tried == tried_.end() || tried->second.end != gap.end ||
+            if (width > 0 && (doubtful || width * resolution > 1)) {
+                const auto tried = tried_.find(there.first);
+                if (tried == tried_.end() || tried->second.end != there.end ||
                     tried->second.rounds < hopeless) {
-                    found.push_back({width * (doubtful ? contradicted : 1), gap});
+                    found.push_back({width * (doubtful ? contradicted : 1), there});
                     wide_gap_ |= width * unseen_share > 1;
                 }
             }
@@ -223,6 +242,7 @@ std::vector<std::uint64_t> SamplePlan::gaps(const Ownership& ownership, const Sa
         tried = tried.end == it->pages.end ? Tried{tried.end, tried.rounds + 1} : Tried{it->pages.end, 1};
     }
     std::sort(out.begin(), out.end());
+    to_pages(out);
     return out;
 }
 

@@ -1,4 +1,8 @@
 // Which pages to sample next. Deterministic: the same seed and calls give the same pages.
+//
+// Samples are drawn from the pages that exist: programs dimension arrays to a maximum, and keep pools and
+// workspaces of which they use a part. What is drawn evenly, or near one another, is so as if the holes were
+// not there.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +11,7 @@
 #include <vector>
 
 #include "policy/ownership.hpp"
+#include "policy/page_set.hpp"
 #include "policy/samples.hpp"
 
 namespace homing::policy {
@@ -42,13 +47,18 @@ class SamplePlan {
     // After owners changed: clusters may help again.
     void renew() { clusters_ = 0; }
 
-    std::uint64_t pages() const { return pages_; }
+    // Which pages exist, as far as is known: all of the area until this is said.
+    void exist(PageSet pages) { there_ = std::move(pages); }
+    const PageSet& there() const { return there_; }
     static constexpr int patience = 4;
     static constexpr int hopeless = 16;
     static constexpr int resolution = 16; // narrower gaps than this part of their run are left
 
   private:
     std::uint64_t random();
+    // Ranges and single pages by their numbers among those that exist, and the way back.
+    PageRange numbers(PageRange pages) const { return {there_.below(pages.first), there_.below(pages.end)}; }
+    void to_pages(std::vector<std::uint64_t>& numbers) const;
     void stratified(PageRange range, std::size_t count, std::vector<std::uint64_t>& out);
     void cluster(PageRange range, std::uint64_t centre, std::uint64_t reach, std::size_t count,
                  std::vector<std::uint64_t>& out);
@@ -57,15 +67,15 @@ class SamplePlan {
 
     static constexpr std::uint64_t cluster_reach = 64; // spacings of the stratified samples
 
-    std::uint64_t pages_;
+    PageSet there_;
     std::uint64_t state_;
-    std::uint64_t centre_ = 0;
+    std::uint64_t centre_ = 0; // by its number
     int clusters_ = 0;
     struct Tried {
         std::uint64_t end;
         int rounds;
     };
-    std::unordered_map<std::uint64_t, Tried> tried_; // gaps by their first page
+    std::unordered_map<std::uint64_t, Tried> tried_; // gaps by the number of their first page
     bool wide_gap_ = false;
 };
 
