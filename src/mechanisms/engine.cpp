@@ -31,6 +31,9 @@ constexpr std::uint32_t most_round_iterations = 4;
 constexpr std::uint64_t enough_sampled = 4096;
 constexpr double longest_round = 5;    // seconds: some scans of the kernel
 constexpr double longest_silence = 15; // seconds without any reference: nothing large is used
+/// Seconds that a reference which comes by itself (a hint fault, a sample of the PMU) costs the thread that
+/// makes it.
+constexpr double reference_cost = 2e-6;
 /// Seconds: the kernel's scans come no oftener.
 constexpr double adoption_interval = 1;
 /// Teams come with the first regions: so long their threads are looked for at every region.
@@ -88,6 +91,7 @@ void Engine::region_begin(Address function) noexcept {
             enter(regions_.index(function));
             if (!resting_ && source_ && source_->needs_plan()) window_region_begins();
             region_begin_ = record::now();
+            if (!resting_) statistics_.observing += region_begin_ - iteration_begin_; // a check begins
         });
         return;
     }
@@ -238,23 +242,32 @@ void Engine::iteration_boundary(Basis basis) {
         end_observing();
         record_iteration(now, round_references_, statistics_.moved - moved_before, remote_fraction_now());
         record_overhead(record::now());
-        stability_.cost(spent_in_iteration_, now - iteration_begin_);
+        stability_.cost(observation_cost() - round_cost_begin_);
     }
     next_iteration();
     round_references_ = 0;
     round_iterations_ = 0;
     round_region_seconds_ = 0;
     round_begin_ = iteration_begin_;
+    round_cost_begin_ = observation_cost();
     if (stability_.settled() && statistics_.settled_at == 0)
         statistics_.settled_at = iteration_;
     else if (!stability_.settled())
         statistics_.settled_at = 0;
-    const policy::Activity next = stability_.begin_iteration();
+    const policy::Activity next = stability_.begin_iteration(running_.seconds(iteration_begin_));
     if (next != policy::Activity::rest || was_active) begin_observing(next);
     // While a longer period is still being looked for, every region is an event; afterwards only boundaries
     // are.
     resting_ = next == policy::Activity::rest && !called_ && !mechanism_->needs_windows() && !called_touch_ &&
                (basis == Basis::period || basis == Basis::anchor || basis == Basis::barriers);
+}
+
+/// Seconds that observing and deciding have cost the run so far: ours, and what the program's threads were
+/// held up.
+double Engine::observation_cost() const {
+    const double faults =
+        samples_itself() ? reference_cost * static_cast<double>(statistics_.references) : plan_.faults_cost();
+    return statistics_.observing + statistics_.deciding + faults;
 }
 
 /// Decisions need enough references. Windows give them in an iteration or a few; the kernel scans for hint

@@ -169,6 +169,7 @@ class Engine final : public phases::Listener {
     void iteration_boundary(Basis basis);
     void called_boundary();
     bool round_is_over(double now) const;
+    double observation_cost() const;
     void next_iteration();
     void begin_observing(policy::Activity activity);
     void start_source();
@@ -246,6 +247,7 @@ class Engine final : public phases::Listener {
     std::uint64_t round_references_ = 0;
     std::uint32_t round_iterations_ = 0;
     double round_begin_ = 0;
+    double round_cost_begin_ = 0; ///< observation_cost() then
     std::uint64_t cache_bytes_ = 0;
     int threads_ = 1;
     std::atomic<std::uint32_t> placements_{0};

@@ -278,7 +278,8 @@ void NextTouch::region_ended(Engine& engine) {
     record::append(row);
 }
 
-void NextTouch::iteration_observed(Engine& engine, bool) {
+void NextTouch::iteration_observed(Engine& engine, bool check) {
+    if (check) engine.stability().checked(false); // it observes nothing: owners are whoever touches next
     if (every_region_ || !armed_once_) return;
     iteration_ended(engine.iteration());
     if (goes_on()) return;

@@ -214,8 +214,9 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
         covered.need = need;
     }
     armed_ += chosen_.size();
-    spent_ += arm_cost_ * static_cast<double>(chosen_.size()) +
-              fault_cost_ * static_cast<double>(references.size());
+    const double faults = fault_cost_ * static_cast<double>(references.size());
+    faults_spent_ += faults;
+    spent_ += arm_cost_ * static_cast<double>(chosen_.size()) + faults;
     chosen_.clear();
 }
 

@@ -64,6 +64,8 @@ class WindowPlan {
     /// that nobody touches are not asked for again and again.
     std::vector<Lacking> lacking(const WatchedArea& area) const;
     double spent() const noexcept { return spent_; }
+    /// Seconds that faults of armed granules have cost the program's threads so far.
+    double faults_cost() const noexcept { return faults_spent_; }
     bool empty() const noexcept { return entries_.empty(); }
     /// Granules armed since gather(), of each area that had some to be sampled: what a round affords.
     std::size_t armed_each() const noexcept { return armed_ / std::max<std::size_t>(1, areas_); }
@@ -121,6 +123,7 @@ class WindowPlan {
     double first_cost_ = (1 + fault_in_arms) * usual_arm_cost; ///< of a reference, where one thread runs
     std::uint64_t random_;
     double spent_ = 0;
+    double faults_spent_ = 0;
     std::size_t cursor_ = 0;
     std::size_t areas_ = 0;  ///< that have entries
     std::size_t armed_ = 0;  ///< since gather()

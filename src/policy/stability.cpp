@@ -1,20 +1,28 @@
 #include "policy/stability.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace homing::policy {
 
 Stability::Stability(const StabilityOptions& options)
     : options_(options), interval_(std::max<std::uint64_t>(options.least_interval, 1)) {}
 
-Activity Stability::begin_iteration() {
+Activity Stability::begin_iteration(double now) {
+    now_ = std::max(now, now_);
     ++since_wake_;
     if (state_ == Activity::observe) return state_;
+    ++since_check_;
     // A check whose result was never reported (nothing was touched) is made again in the next iteration.
-    if (state_ == Activity::rest && ++since_check_ >= std::max(interval_, affordable_interval_))
-        state_ = Activity::check;
+    if (state_ == Activity::rest && is_due()) state_ = Activity::check;
     return state_;
+}
+
+bool Stability::is_due() const {
+    const double earned = options_.budget * (now_ - rest_began_);
+    if (options_.budget > 0 && earned < cost_) return false;
+    if (looked_ || since_check_ >= interval_ || now_ - rest_began_ >= options_.most_seconds) return true;
+    // Of very short iterations several make a check worth while, even where it costs next to nothing.
+    return cost_ > 0 && since_check_ >= options_.least_interval && earned >= options_.slack * cost_;
 }
 
 void Stability::observed(std::uint64_t wanted_moves, std::uint64_t pages_considered) {
@@ -31,9 +39,15 @@ void Stability::observed(std::uint64_t wanted_moves, std::uint64_t pages_conside
     }
 }
 
-void Stability::settle() {
+void Stability::rest() {
     state_ = Activity::rest;
+    looked_ = false;
     since_check_ = 0;
+    rest_began_ = now_;
+}
+
+void Stability::settle() {
+    rest();
     iterations_to_settle_ = since_wake_;
 }
 
@@ -43,27 +57,25 @@ void Stability::checked(bool owners_changed) {
         wake();
         return;
     }
-    state_ = Activity::rest;
-    since_check_ = 0;
+    rest();
     const double grown = static_cast<double>(interval_) * std::max(options_.growth, 1.0);
     interval_ = static_cast<std::uint64_t>(std::min(grown, static_cast<double>(options_.most_interval)));
 }
 
-void Stability::cost(double check_cost, double iteration_time) {
-    if (!(check_cost >= 0) || !(iteration_time > 0) || !(options_.budget > 0)) return;
-    const double iterations = std::ceil(check_cost / (options_.budget * iteration_time));
-    affordable_interval_ = static_cast<std::uint64_t>(std::clamp(iterations, 1.0, 1e15));
+void Stability::cost(double seconds) {
+    if (seconds >= 0) cost_ = seconds;
 }
 
 void Stability::look() {
     if (state_ != Activity::rest) return;
     interval_ = std::max<std::uint64_t>(options_.least_interval, 1);
-    since_check_ = std::max(interval_, affordable_interval_);
+    looked_ = true;
 }
 
 void Stability::wake() {
     state_ = Activity::observe;
     gave_up_ = false;
+    looked_ = false;
     calm_ = rounds_ = 0;
     interval_ = std::max<std::uint64_t>(options_.least_interval, 1);
     since_wake_ = since_check_ = 0;

@@ -228,5 +228,49 @@ TEST_F(EngineTest, NextTouchOfMoreThanAWindowHoldsGoesOn) {
     EXPECT_EQ(program.right(program.block()), program.pages());
 }
 
+TEST_F(NextTouchTest, RestsWhenAllWasArmed) {
+    const Recorded recorded;
+    Program program(512);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.iterate(100, program.block());
+    const std::size_t before = recorded.rows<record::iteration_row>().size();
+    program.iterate(400, program.block());
+    EXPECT_LT(recorded.rows<record::iteration_row>().size() - before, 50u) << "only checks are rows";
+}
+
+/// Owners change after a long calm: how many iterations later is the array at home again?
+std::size_t iterations_to_come_home(Program& program, int calm, double pause) {
+    program.simulated.touch_all(program.range, 0);
+    EXPECT_TRUE(program.start());
+    const auto iterate = [&](const Program::Owner& owner) {
+        program.iterate(1, owner);
+        simulated_seconds += pause;
+    };
+    for (int i = 0; i < calm; ++i)
+        iterate(program.block());
+    EXPECT_EQ(program.right(program.block()), program.pages());
+    const auto reversed = [&](std::size_t page) { return nodes - 1 - program.block()(page); };
+    constexpr std::size_t enough = 1000;
+    for (std::size_t i = 0; i < enough; ++i) {
+        if (program.right(reversed) >= program.pages() * 95 / 100) return i;
+        iterate(reversed);
+    }
+    return enough;
+}
+
+TEST_F(EngineTest, WakesAsSoonAfterALongCalmAsAfterAShortOne) {
+    for (const int calm : {60, 2100, 4200}) {
+        Program program(1024);
+        EXPECT_LE(iterations_to_come_home(program, calm, 0), 40u) << "after " << calm;
+    }
+}
+
+TEST_F(EngineTest, WakesInSecondsWhereIterationsAreLong) {
+    Program program(1024);
+    constexpr double iteration = 2;
+    EXPECT_LE(iterations_to_come_home(program, 300, iteration), 8u) << "10 seconds, and to learn anew";
+}
+
 } // namespace
 } // namespace homing

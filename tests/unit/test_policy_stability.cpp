@@ -1,6 +1,8 @@
 // When a mechanism observes, rests and looks again.
 #include "policy/stability.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -123,26 +125,138 @@ TEST(Stability, GivesUpWhereNothingSettlesButLooksAgain) {
     EXPECT_TRUE(checked);
 }
 
-RC_GTEST_PROP(StabilityProperty, ChecksStayWithinTheBudget, ()) {
-    Random random(*rc::gen::arbitrary<std::uint32_t>());
-    StabilityOptions options;
-    options.budget = 0.001 + 0.05 * random.uniform();
-    Stability s(options);
-    const double iteration = 0.1 + random.uniform(), check = iteration * random.uniform() * 10;
-    for (int i = 0; i < 2; ++i) {
+void settle(Stability& s) {
+    while (!s.settled()) {
         s.begin_iteration();
         s.observed(0, 100);
-        s.cost(check, iteration);
     }
-    double spent = 0, elapsed = 0;
+}
+
+TEST(Stability, ALookWaitsUntilTheBudgetPermitsIt) {
+    Stability s;
+    settle(s);
+    s.cost(0.5); // 50 seconds
+    double now = 0;
+    int checks = 0;
+    for (; now < 200; now += 1) {
+        if (s.begin_iteration(now) == Activity::check) {
+            s.checked(false);
+            s.cost(0.5);
+            ++checks;
+        }
+        s.look(); // a program whose period breaks all the time
+    }
+    EXPECT_EQ(checks, 3);
+}
+
+TEST(Stability, LongIterationsAreCheckedByTime) {
+    Stability s;
+    settle(s);
+    s.cost(1e-3);
+    int rested = 0;
+    double now = 0;
+    for (; s.begin_iteration(now) != Activity::check; now += 4)
+        ++rested;
+    EXPECT_EQ(rested, 3) << "12 seconds, not 8 iterations";
+}
+
+TEST(Stability, RestsAsLongAfterALongRunAsAfterAShortOne) {
+    const auto longest_rest = [](int iterations) {
+        Stability s;
+        settle(s);
+        s.cost(1e-4); // 10 ms
+        int longest = 0;
+        int rested = 0;
+        for (int i = 0; i < iterations; ++i) {
+            longest = std::max(longest, ++rested);
+            if (s.begin_iteration(i * 1e-3) != Activity::check) continue;
+            s.checked(false);
+            s.cost(1e-4);
+            rested = 0;
+        }
+        return longest;
+    };
+    EXPECT_LE(longest_rest(300000), 41);
+    EXPECT_EQ(longest_rest(300000), longest_rest(3000));
+}
+
+/// A run at rest: iterations and checks that take as long as they like, and looks at any time.
+struct RandomRun {
+    explicit RandomRun(std::uint32_t seed) : random(seed) {
+        options.budget = 0.001 + 0.05 * random.uniform();
+        iteration = std::pow(10, -5 + 6 * random.uniform()); // 10 us to 10 s
+        check = std::pow(10, -6 + 5 * random.uniform());     // 1 us to 0.1 s
+        looks = random.uniform() < 0.3;
+    }
+    double iteration_time() { return iteration * (0.5 + random.uniform()); }
+    double check_cost() { return check * 2 * random.uniform(); }
+
+    Random random;
+    StabilityOptions options;
+    double iteration;
+    double check;
+    bool looks;
+};
+
+RC_GTEST_PROP(StabilityProperty, ChecksStayWithinTheBudget, ()) {
+    RandomRun run(*rc::gen::arbitrary<std::uint32_t>());
+    Stability s(run.options);
+    settle(s);
+    double newest = run.check_cost();
+    s.cost(newest);
+    double spent = newest;
+    double now = 0;
     for (int i = 0; i < 20000; ++i) {
-        elapsed += iteration;
-        if (s.begin_iteration() != Activity::check) continue;
-        spent += check;
-        s.checked(false);
+        if (s.begin_iteration(now) == Activity::check) {
+            newest = run.check_cost();
+            spent += newest;
+            s.checked(false);
+            s.cost(newest);
+        }
+        if (run.looks) s.look();
+        now += run.iteration_time();
+        RC_ASSERT(spent - newest <= run.options.budget * now + 1e-12);
     }
-    RC_ASSERT(spent <= options.budget * elapsed + check);
-    RC_ASSERT(spent > 0 || check > 0.9 * options.budget * elapsed);
+    RC_ASSERT(spent > newest || newest > 0.99 * run.options.budget * now); // it does check
+}
+
+RC_GTEST_PROP(StabilityProperty, AChangeIsNoticedWithinASmallMultipleOfWhatTheBudgetForces, ()) {
+    RandomRun run(*rc::gen::arbitrary<std::uint32_t>());
+    Stability s(run.options);
+    settle(s);
+    double now = 0;
+    double newest = run.check_cost();
+    s.cost(newest);
+    const std::uint64_t calm = run.random.below(5000); // then owners change
+    std::uint64_t iteration = 0;
+    double since_check = 0;
+    std::uint64_t iterations_since_check = 0;
+    double bound = 0;
+    for (;; ++iteration) {
+        const Activity activity = s.begin_iteration(now);
+        // Never later than this, whenever owners change.
+        const double forced = newest / run.options.budget;
+        const double wanted = std::min(run.options.slack * forced, run.options.most_seconds);
+        bound = std::max(forced, wanted);
+        const bool late =
+            since_check > bound + 1e-9 && (iterations_since_check > run.options.least_interval ||
+                                           since_check > run.options.most_seconds + 1e-9);
+        if (activity == Activity::check) {
+            s.checked(iteration >= calm);
+            if (iteration >= calm) break;
+            newest = run.check_cost();
+            s.cost(newest);
+            since_check = 0;
+            iterations_since_check = 0;
+        } else {
+            RC_ASSERT(!late);
+        }
+        const double time = run.iteration_time();
+        now += time;
+        since_check += time;
+        ++iterations_since_check;
+    }
+    RC_ASSERT(!s.settled());
 }
 
 } // namespace
