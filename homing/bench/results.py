@@ -86,9 +86,7 @@ def tree() -> Path:
     """The source tree, where benchmarks/ and build/ are. UserError outside of one."""
     path = Path(PACKAGE).parent
     if not (path / "benchmarks").is_dir():
-        raise UserError(
-            "homing bench: works in homing's source tree only (there is no benchmarks/ beside the package)"
-        )
+        raise UserError("works in homing's source tree only (there is no benchmarks/ beside the package)")
     return path
 
 

@@ -585,3 +585,11 @@ def test_a_scan_period_is_searched_for() -> None:
             break
         assert search.next(ratio)
     assert scanned(search.correction) == 0.9
+
+
+def test_outside_of_the_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(results_module, "PACKAGE", str(tmp_path / "homing"))
+    assert cli.main(["bench", "sampling"]) == 2
+    assert capsys.readouterr().err.startswith("homing bench: works in homing's source tree only")

@@ -246,7 +246,7 @@ def build_programs() -> Path:
     targets = sorted({program.file for size in SIZES.values() for program in size.programs.values()})
     cmake = shutil.which("cmake")
     if cmake is None:
-        raise UserError("homing bench lof: needs cmake to build the programs")
+        raise UserError("lof: needs cmake to build the programs")
     configure = [cmake, "-S", str(tree() / "apps"), "-B", str(build), "-G", "Ninja"]
     configure += [
         f"-DCMAKE_C_COMPILER={folder}/homing-gcc",
@@ -258,7 +258,7 @@ def build_programs() -> Path:
         if done.returncode != 0:
             log = folder / "build.log"
             log.write_text(done.stdout + done.stderr)
-            raise UserError(f"homing bench lof: the programs could not be built with homing cc: see {log}", 1)
+            raise UserError(f"lof: the programs could not be built with homing cc: see {log}", 1)
     return build / "apps"
 
 
