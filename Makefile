@@ -11,6 +11,7 @@ PYTEST_JOBS ?= 2
 
 export PYTHON
 python := .venv/bin/python
+commands := .venv/bin/homing
 pytest_jobs := -n $(PYTEST_JOBS) --no-loadscope-reorder
 # Threads that spin while they wait would starve the guest and each other on a small machine.
 export OMP_WAIT_POLICY ?= passive
@@ -28,7 +29,7 @@ MAKEFLAGS += --no-print-directory
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: .setup/demo .venv/complete build/release/build.ninja ## a program's pages sent home on four NUMA nodes, counted: the table of the README
+demo: .setup/demo $(commands) build/release/build.ninja ## a program's pages sent home on four NUMA nodes, counted: the table of the README
 	@cmake --build --preset release -j $(JOBS) --target homing homing-costs lab/all cg_gfortran
 	@$(python) -m homing.demo
 
@@ -45,12 +46,13 @@ format: .setup/check .venv/complete ## lay out the sources the way `make check` 
 	@clang-format-19 -i $(c_sources)
 	@$(python) -m ruff check --quiet --fix $(python_sources)
 
-bench: .setup/bench build ## every benchmark, into benchmarks/results/ (one of them: .venv/bin/python -m homing bench NAME)
+bench: .setup/bench build ## every benchmark, into benchmarks/results/ (one of them: .venv/bin/homing bench NAME)
 	@$(python) -m homing bench $(or $(BENCH),--all)
 
-install: .setup/build build ## headers, library, Fortran module, CMake and pkg-config files into PREFIX (DESTDIR is honoured)
+install: .setup/build $(commands) build/release/build.ninja ## headers, library, Fortran module, CMake and pkg-config files into PREFIX (DESTDIR is honoured)
+	@cmake --build --preset release -j $(JOBS) --target homing_installed
 	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(abspath $(PREFIX))"
-	@echo "installed into $(DESTDIR)$(abspath $(PREFIX)); for the command 'homing': pip install ."
+	@echo "installed into $(DESTDIR)$(abspath $(PREFIX)); the command: $(CURDIR)/$(commands), or pip install . in a virtual environment"
 
 clean: ## remove what was built
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -77,9 +79,13 @@ groups_check    := build check
 .venv/complete: requirements.txt tools/venv.sh | .setup/build
 	@tools/venv.sh
 
+# The command `homing` of this tree, and its companions.
+$(commands): .venv/complete pyproject.toml tools/commands.py
+	@$(python) tools/commands.py
+
 # --- build ------------------------------------------------------------------------------------------------------------
 
-build: .venv/complete build/release/build.ninja ## the library, the programs and the tests
+build: $(commands) build/release/build.ninja ## the library, the programs and the tests
 	@cmake --build --preset release -j $(JOBS)
 
 # Ninja runs CMake again by itself when a CMakeLists.txt changed; a changed preset needs this.

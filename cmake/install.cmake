@@ -31,3 +31,12 @@ file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
 configure_file(cmake/homing.pc.in ${generated}/homing.pc @ONLY)
 install(FILES ${generated}/homing.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# What is installed and nothing else, for `make install`: neither the tests nor the programs.
+add_custom_target(homing_installed)
+foreach(target homing homing-costs homing_fortran homing_simulator homing_callbacks homing_callbacks_files homing_check
+    homing_drop_in homing_counter_plugin homing_unprivileged homing_mark)
+  if(TARGET ${target})
+    add_dependencies(homing_installed ${target})
+  endif()
+endforeach()

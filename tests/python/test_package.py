@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -58,15 +59,20 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+def see_dependencies(python: Path, folder: Path) -> None:
+    """Let a virtual environment see the packages of the one that the tests run in."""
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    site = Path(succeed(python, "-c", where, cwd=folder).strip())
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A virtual environment that holds the wheel, and sees the dependencies of the one the tests run in."""
     folder = tmp_path_factory.mktemp("installed")
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
-    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    site = Path(succeed(python, "-c", where, cwd=folder).strip())
-    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    see_dependencies(python, folder)
     succeed(
         python,
         "-m",
@@ -177,6 +183,31 @@ def test_one_word_commands_serve_make(installed: Path, which: str, tmp_path: Pat
     check_built(installed, which, tmp_path)
 
 
+# --- the tree's own command ---------------------------------------------------------------------------------
+
+
+def test_the_trees_commands_run_from_anywhere(tmp_path: Path) -> None:
+    """What `make` leaves in .venv/bin, without an installation."""
+    folder = tmp_path / "it's a venv"
+    venv.create(folder)
+    python = folder / "bin" / "python"
+    see_dependencies(python, tmp_path)
+    for _ in range(2):
+        succeed(python, TREE / "tools" / "commands.py", cwd=tmp_path)
+    stated = re.search(r"\[project.scripts\]\n(.*?)\n\n", (TREE / "pyproject.toml").read_text(), re.DOTALL)
+    assert stated is not None
+    names = {line.split("=")[0].strip(' "') for line in stated[1].splitlines()}
+    assert {"homing", "homing-gcc"} <= names
+    assert all(os.access(folder / "bin" / name, os.X_OK) for name in names)
+    where = "import homing; print(homing.__file__)"
+    assert Path(succeed(python, "-c", where, cwd=tmp_path).strip()).parent == TREE / "homing"
+    assert "overhead" in succeed(folder / "bin" / "homing", "bench", cwd=tmp_path)
+    (tmp_path / "homing").symlink_to(folder / "bin" / "homing")
+    assert succeed(tmp_path / "homing", "--version", cwd=tmp_path).startswith("homing ")
+    done = run(tmp_path / "homing", "run", "--summary", "none", "--", "sh", "-c", "exit 4", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (4, "")
+
+
 # --- make install -------------------------------------------------------------------------------------------
 
 
@@ -194,6 +225,22 @@ def library_folder(prefix: Path) -> Path:
 
 def test_installs_nothing_of_the_tests(prefix: Path) -> None:
     assert not [path for path in prefix.rglob("*") if "gtest" in path.name or "unit_tests" in path.name]
+
+
+def test_make_install_builds_what_it_installs_and_no_more(tmp_path: Path) -> None:
+    def ninja(*words: str) -> str:
+        return succeed("ninja", "-C", BUILD, "-t", *words, cwd=tmp_path)
+
+    made = {line.split(":")[0] for line in ninja("targets", "all").splitlines()}
+    scripts = [path.read_text(encoding="utf-8") for path in BUILD.rglob("cmake_install.cmake")]
+    named = {path for text in scripts for path in re.findall(r'"(/[^"]+)"', text)}
+    installed = {os.path.relpath(path, BUILD) for path in named} & made
+    assert "libhoming.so" in installed
+    commands = ninja("commands", "homing_installed")
+    assert not [path for path in installed if path not in commands]
+    assert "homing_unit_tests" not in commands and "apps/" not in commands
+    rule = re.search(r"^install:(.*?)##.*\n((?:\t.*\n)+)", (TREE / "Makefile").read_text(), re.MULTILINE)
+    assert rule is not None and " build " not in rule[1] and "--target homing_installed" in rule[2]
 
 
 def test_destdir_is_honoured(tmp_path: Path) -> None:
