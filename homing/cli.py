@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,8 +19,8 @@ from homing.streams import guarded
 
 @dataclass(frozen=True)
 class Command:
-    """A subcommand: the module that has a function `command` with Typer's annotations, and its line in the
-    help."""
+    """A subcommand: the module that has a function `command` with Typer's annotations (and an `epilog` for
+    its help, where there is more to say), and its line in the help."""
 
     module: str
     summary: str
@@ -54,14 +54,32 @@ def _placeholder() -> None:
     """Stands for a subcommand that was not asked for."""
 
 
-def _load(name: str) -> Callable[..., Any]:
+class _Flags:
+    """A flag takes no value, but Typer's help says <bool>, and `--bind true` would run the command `true`."""
+
+    def get_params(self, context: Any) -> list[Any]:
+        found: list[Any] = super().get_params(context)  # type: ignore[misc]
+        for one in found:
+            if getattr(one, "is_flag", False) and one.metavar is None:
+                one.metavar = ""
+        return found
+
+
+class _Command(_Flags, typer.core.TyperCommand):
+    pass
+
+
+class _Group(_Flags, typer.core.TyperGroup):
+    pass
+
+
+def _load(name: str) -> Any:
     entry = COMMANDS[name]
     try:
         module = importlib.import_module(entry.module)
     except ModuleNotFoundError as error:
         raise UserError(f"{name}: this installation lacks the Python module {error.name}") from error
-    loaded: Callable[..., Any] = module.command
-    return loaded
+    return module
 
 
 def _print_version(wanted: bool) -> None:
@@ -81,14 +99,20 @@ def _top(
         raise UserError(f"which command? One of {', '.join(COMMANDS)}; see homing --help")
 
 
-def build(wanted: str | None) -> typer.Typer:
-    """The application, with the code of the subcommand `wanted` only: importing all of them takes too
+def build(wanted: Collection[str]) -> typer.Typer:
+    """The application, with the code of the subcommands `wanted` only: importing all of them takes too
     long."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, cls=_Group)
     app.callback(invoke_without_command=True)(_top)
     for name, entry in COMMANDS.items():
-        callback = _load(name) if name == wanted else _placeholder
-        app.command(name, short_help=entry.summary, context_settings=dict(entry.settings))(callback)
+        module = _load(name) if name in wanted else None
+        app.command(
+            name,
+            cls=_Command,
+            short_help=entry.summary,
+            epilog=getattr(module, "epilog", None),
+            context_settings=dict(entry.settings),
+        )(module.command if module is not None else _placeholder)
     return app
 
 
@@ -96,11 +120,7 @@ def __getattr__(name: str) -> Any:
     """`app`: the whole application with every subcommand's code, for tools that inspect it."""
     if name != "app":
         raise AttributeError(name)
-    app = typer.Typer(add_completion=False)
-    app.callback(invoke_without_command=True)(_top)
-    for command, entry in COMMANDS.items():
-        app.command(command, short_help=entry.summary, context_settings=dict(entry.settings))(_load(command))
-    return app
+    return build(COMMANDS)
 
 
 def _complain(where: str, message: str) -> None:
@@ -123,7 +143,7 @@ def _main(words: list[str]) -> int:
         return MISUSE
     try:
         # Not standalone: Typer would print a box of several lines for each mistake.
-        command = typer.main.get_command(build(wanted))
+        command = typer.main.get_command(build({wanted} if wanted else ()))
         result = command.main(args=words, prog_name="homing", standalone_mode=False)
         sys.stdout.flush()
     except UserError as error:

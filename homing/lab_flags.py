@@ -15,13 +15,27 @@ if TYPE_CHECKING:
     from homing.lab.guest import LabOptions
 
 LAB_FLAGS: dict[str, tuple[Any, Any]] = {
-    "nodes": (int | None, typer.Option(help="guest: number of NUMA nodes", metavar="N")),
-    "cpus_per_node": (int | None, typer.Option(help="guest: CPUs of each node", metavar="N")),
-    "memory_per_node": (str | None, typer.Option(help="guest: memory of each node (512MiB)", metavar="SIZE")),
-    "kernel": (str | None, typer.Option(help="guest: kernel series (6.1) or image", metavar="VERSION")),
+    "nodes": (int | None, typer.Option(help="guest: number of NUMA nodes (default 4)", metavar="N")),
+    "cpus_per_node": (int | None, typer.Option(help="guest: CPUs of each node (default 1)", metavar="N")),
+    "memory_per_node": (
+        str | None,
+        typer.Option(help="guest: memory of each node, as 512MiB or 2GiB (default 1024MiB)", metavar="SIZE"),
+    ),
+    "kernel": (
+        str | None,
+        typer.Option(
+            help="guest: a series such as 6.12, or an image (default 6.1, else the newest)", metavar="VERSION"
+        ),
+    ),
     "count": (bool, typer.Option("--count", help="guest: count cache misses by nodes of CPU and page")),
-    "cache": (str | None, typer.Option(help="guest: the counter's cache, KiB:ways", metavar="KIB:WAYS")),
-    "balancing": (int | None, typer.Option(help="guest: kernel.numa_balancing", metavar="0|1")),
+    "cache": (
+        str | None,
+        typer.Option(
+            help="guest with --count, machine: a CPU's own cache (default 1MiB:16; the machine's)",
+            metavar="SIZE:WAYS",
+        ),
+    ),
+    "balancing": (int | None, typer.Option(help="guest: kernel.numa_balancing (default 0)", metavar="0|1")),
 }
 
 
@@ -87,7 +101,8 @@ def _mebibytes(text: str) -> int:
 
 
 def _cache(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"([0-9]{1,9}):([0-9]{1,4})", text)
+    """(KiB, ways) of SIZE:WAYS; a bare number is KiB."""
+    found = re.fullmatch(r"([0-9]{1,9})(K|KiB|M|MiB)?:([0-9]{1,4})", text, re.IGNORECASE)
     if not found:
-        raise UserError(f"--cache {text}: must be KiB:ways, such as 1024:16")
-    return int(found[1]), int(found[2])
+        raise UserError(f"--cache {text}: must be SIZE:WAYS, such as 1MiB:16")
+    return int(found[1]) * (1024 if (found[2] or "K").upper().startswith("M") else 1), int(found[3])

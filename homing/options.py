@@ -52,11 +52,12 @@ class Option:
 
     @property
     def help(self) -> str:
-        """The line in the help: what it does, the choices and the default."""
+        """The line in the help: what it does, the choices, the default and the variable."""
         details = [", ".join(self.choices)] if self.choices else []
         if self.default and self.kind != "flag":
             details.append(f"default {self.default}")
-        return f"{self.doc} ({'; '.join(details)})" if details else self.doc
+        details.append(f"variable {self.env}" + ("=1" if self.kind == "flag" else ""))
+        return f"{self.doc} ({'; '.join(details)})"
 
 
 def _is_number(text: str) -> bool:
@@ -82,6 +83,16 @@ def load_options(path: str = TABLE) -> list[Option]:
         )
         for row in rows
     ]
+
+
+def only_variables(options: list[Option]) -> str:
+    """What has no flag, for the end of the help: a paragraph for each row."""
+    rows = [
+        f"{option.env}={'|'.join(option.choices) or option.kind.upper()}: {option.doc}."
+        for option in options
+        if not option.flag
+    ]
+    return "\n\n".join(["A flag is stronger than its variable. Variables without a flag:", *rows])
 
 
 def check_environment(options: list[Option], environment: Mapping[str, str]) -> None:

@@ -20,7 +20,7 @@ from homing.elf import Verdict, judge
 from homing.errors import UserError, os_reason
 from homing.installation import find_library
 from homing.lab_flags import LAB_FLAGS, flag_of, lab_parameters, parameter, with_signature
-from homing.options import Option, check_environment, load_options
+from homing.options import Option, check_environment, load_options, only_variables
 from homing.run_files import WORDS, Records, absolute, check_record, check_writable, file_name, with_rank
 from homing.simulate.flags import SIMULATION_FLAGS, simulation_parameters
 
@@ -63,6 +63,8 @@ def _run(**given: Any) -> int:
         value = given.get(option.name)
         if option.flag and value is not None and value is not False:
             text = "1" if option.kind == "flag" else str(value)
+            if text == "--":
+                raise UserError(f"{option.flag}: its value is missing (-- begins the command)")
             if option.kind == "file":
                 file_name(option.flag, text)
             option.check(text)
@@ -289,7 +291,9 @@ def _with_flags(function: Callable[..., int]) -> Callable[..., int]:
             "stderr",
         ),
         parameter(
-            "json", str | None, typer.Option(help="write the results here, for programs", metavar="FILE")
+            "json",
+            str | None,
+            typer.Option(help="write the results here, for programs (%p, %r as in --record)", metavar="FILE"),
         ),
         parameter(
             "bind",
@@ -313,3 +317,4 @@ def _with_flags(function: Callable[..., int]) -> Callable[..., int]:
 
 
 command = _with_flags(_run)
+epilog = only_variables(load_options())

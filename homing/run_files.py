@@ -21,9 +21,10 @@ WORDS = ("stderr", "stdout", "none")
 
 
 def file_name(flag: str, name: str | None) -> str:
-    """A file name as the command line has it; None: not given. UserError where there is none."""
+    """A file name as the command line has it; None: not given. UserError where there is none: -- begins the
+    command."""
     if name in ("", "--"):
-        raise UserError(f"{flag}: the name is {'empty' if name == '' else 'missing (-- begins the command)'}")
+        raise UserError(f"{flag}: the name is {'missing' if name else 'empty'}")
     return name or ""
 
 

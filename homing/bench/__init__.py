@@ -60,7 +60,7 @@ def command(
         bool, typer.Option("--redo", help="measure again what was kept of an earlier run")
     ] = False,
     output: Annotated[
-        str, typer.Option(help="where the results go (benchmarks/results)", metavar="FOLDER")
+        str, typer.Option(help="where the results go (default benchmarks/results)", metavar="FOLDER")
     ] = "",
     all_: Annotated[bool, typer.Option("--all", help="every benchmark")] = False,
 ) -> int:

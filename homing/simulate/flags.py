@@ -29,7 +29,7 @@ SIMULATION_FLAGS: dict[str, tuple[Any, Any]] = {
             "--deterministic", help="machine: threads take turns, so that every run counts the same"
         ),
     ),
-    "turn": (int | None, typer.Option(help="machine: accesses of a turn (1000)", metavar="N")),
+    "turn": (int | None, typer.Option(help="machine: accesses of a turn (default 1000)", metavar="N")),
     "sweep": (
         str | None,
         typer.Option(help="machine: run again with other caches, and compare", metavar="cache"),

@@ -15,6 +15,7 @@ import pytest
 from homing import cli
 from homing.lab import guest
 from homing.lab.counts import CacheModel, Counts
+from homing.lab_flags import LAB_FLAGS, lab_options
 from homing.streams import OutputError
 from tests.python.conftest import environment
 
@@ -62,6 +63,15 @@ def test_the_status_is_kept(
     pretended.lost = "standard output: No space left on device"
     assert cli.main([*words, "--", "true"]) == 7
     assert "standard output: No space left" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "cache"), [("1024:16", (1024, 16)), ("2MiB:8", (2048, 8)), ("512KiB:1", (512, 1))]
+)
+def test_a_cache_is_written_as_for_machines(text: str, cache: tuple[int, int]) -> None:
+    given = {**dict.fromkeys(LAB_FLAGS), "count": True, "cache": text}
+    count = lab_options(given, None, []).count
+    assert count is not None and (count.cache_kib, count.ways) == cache
 
 
 def test_output_that_cannot_be_passed_on(tmp_path: Path) -> None:

@@ -17,6 +17,9 @@ import pytest
 
 from homing import cli
 from homing.environment import BINDING_VARIABLES, bind_threads
+from homing.lab.guest import CountOptions, LabOptions
+from homing.lab.kernel import DEFAULT_SERIES
+from homing.options import load_options
 from tests.python.conftest import Command, environment
 from tests.python.record_writer import four_node_run
 
@@ -133,6 +136,9 @@ def test_a_script_without_a_first_line_goes_to_the_shell(homing: Command, tmp_pa
         (["run", "--costs", "/no/costs", "--", "true"], "No such file"),
         (["run", "--json", "/no/folder/x", "--", "true"], "no folder"),
         (["run", "--record", "/", "--", "true"], "is a folder"),
+        (["run", "--summary", "--", "true"], "--summary: the name is missing"),
+        (["run", "--json", "--", "true"], "--json: the name is missing"),
+        (["run", "--only", "--", "true"], "--only: its value is missing"),
         (["run", "--on", "moon", "--", "true"], "there is no machine moon"),
         (["run", "--nodes", "4", "--", "true"], "--nodes: only with --on lab"),
         (["run", "--nodes", "four", "--on", "lab", "--", "true"], "--nodes"),
@@ -187,6 +193,28 @@ def test_version_and_help(homing: Command) -> None:
     ):
         assert flag in text
     assert all(name in homing("--help").stdout for name in ("run", "report", "doctor", "lab", "bench"))
+
+
+def test_the_help_is_the_manual_of_all_options(homing: Command) -> None:
+    """Variables and defaults are there, and no flag looks as if it took a value."""
+    text = homing("run", "--help", COLUMNS="400").stdout
+    for option in load_options():
+        assert option.env in text and option.flag in text
+        if option.default and option.flag and option.kind != "flag":
+            (line,) = [line for line in text.splitlines() if f"{option.flag} " in line]
+            assert f"default {option.default}" in line
+    guest = LabOptions()
+    for line in (
+        f"number of NUMA nodes (default {guest.nodes})",
+        f"CPUs of each node (default {guest.cpus_per_node})",
+        f"(default {guest.memory_per_node_mib}MiB)",
+        f"(default {CountOptions().cache_kib // 1024}MiB:{CountOptions().ways};",
+        f"kernel.numa_balancing (default {guest.numa_balancing})",
+        f"(default {DEFAULT_SERIES},",
+    ):
+        assert line in text
+    for words in (["run"], ["lab"], ["machine"], []):
+        assert "<bool>" not in homing(*words, "--help").stdout
 
 
 # The environment of the program
