@@ -1,22 +1,58 @@
 """What a remote access and a move cost on this machine: measured once by `homing-costs`, then kept in a cache
 file.
 
-The library reads the file named by HOMING_COSTS (TOML: local_ns, remote_ns, move_call_us, move_page_us).
+The library reads the file named by HOMING_COSTS (TOML: local_ns, remote_ns, move_call_us, move_page_us, and
+cache_kib where it is known).
 Without one it estimates from the machine's distance tables, and says so.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
 
+from homing.errors import UserError, os_reason
 from homing.installation import find_binary
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]
 
 #: The measurement itself takes less than three seconds; more means that the machine is overloaded.
 _PATIENCE_SECONDS = 20.0
+
+
+#: What a file of costs must state, and what it may.
+_NEEDED = ("local_ns", "remote_ns", "move_call_us", "move_page_us")
+_ALLOWED = (*_NEEDED, "cache_kib")
+_LARGEST = 1e12
+
+
+def check_costs(flag: str, path: str) -> None:
+    """UserError where the library could not use this file and would fall back on the distance tables: the
+    rules of src/machine/costs.cpp."""
+    try:
+        with open(path, "rb") as file:
+            stated = tomllib.load(file)
+    except OSError as error:
+        raise UserError(f"{flag} {path}: {os_reason(error)}") from error
+    except (ValueError, RecursionError) as error:  # TOML's own, and text that is no UTF-8
+        raise UserError(f"{flag} {path}: is not TOML: {error}") from error
+    if missing := [key for key in _NEEDED if key not in stated]:
+        raise UserError(f"{flag} {path}: {', '.join(missing)} must be stated")
+    for key, value in stated.items():
+        if key not in _ALLOWED:
+            raise UserError(f"{flag} {path}: unknown key {key}; there are {', '.join(_ALLOWED)}")
+        number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+        if not 0 <= number <= _LARGEST:
+            raise UserError(f"{flag} {path}: {key} must be a number from 0 to {_LARGEST:g}")
+    if not 0 < stated["local_ns"] <= stated["remote_ns"]:
+        raise UserError(f"{flag} {path}: local_ns must be above 0, and remote_ns not below it")
 
 
 def nodes_with_cpus(root: str = "/") -> int:

@@ -108,9 +108,10 @@ def _check_files(request: Request) -> None:
     # A path means the same wherever the program goes.
     if "/" in (only := request.option("HOMING_ONLY")):
         request.options["HOMING_ONLY"] = absolute("--only", only)
-    if costs_file := request.options.get("HOMING_COSTS"):
-        _readable("--costs", costs_file)
-        request.options["HOMING_COSTS"] = absolute("--costs", costs_file)
+    if stated := request.option("HOMING_COSTS"):
+        flag = "--costs" if "HOMING_COSTS" in request.options else "HOMING_COSTS"
+        costs.check_costs(flag, stated)
+        request.options["HOMING_COSTS"] = absolute(flag, stated)
 
 
 def _given(flags: dict[str, Any]) -> list[str]:
@@ -261,14 +262,6 @@ def temporary_folder() -> Iterator[str]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _readable(flag: str, path: str) -> None:
-    try:
-        with open(path, "rb"):
-            pass
-    except OSError as error:
-        raise UserError(f"{flag} {path}: {os_reason(error)}") from error
 
 
 def _table_parameter(option: Option) -> Any:

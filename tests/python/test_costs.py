@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from homing import costs
+from homing.errors import UserError
 
 
 @pytest.fixture
@@ -42,6 +43,39 @@ def test_nodes_with_cpus(text: str, count: int, tmp_path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_text(text + "\n")
     assert costs.nodes_with_cpus(str(tmp_path)) == count
+
+
+GOOD = "local_ns = 90\nremote_ns = 1.5e2\nmove_call_us = 40\nmove_page_us = 0\n"
+
+
+@pytest.mark.parametrize("text", [GOOD, GOOD + "cache_kib = 1024\n", GOOD.replace("1.5e2", "90")])
+def test_costs_that_the_library_takes(text: str, tmp_path: Path) -> None:
+    (tmp_path / "costs").write_text(text)
+    costs.check_costs("--costs", str(tmp_path / "costs"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x", "is not TOML"),
+        ("a = " + "[" * 5000, "is not TOML"),
+        ("\udcff", "is not TOML"),
+        ("", "local_ns, remote_ns, move_call_us, move_page_us must be stated"),
+        (GOOD + "cash_kib = 1\n", "unknown key cash_kib"),
+        (GOOD.replace("90", "'90'"), "local_ns must be a number"),
+        (GOOD.replace("90", "true"), "local_ns must be a number"),
+        (GOOD.replace("90", "nan"), "local_ns must be a number"),
+        (GOOD.replace("90", "-1"), "local_ns must be a number"),
+        (GOOD.replace("40", "2e12"), "move_call_us must be a number"),
+        (GOOD.replace("90", "0"), "local_ns must be above 0"),
+        (GOOD.replace("90", "151"), "remote_ns not below it"),
+    ],
+)
+def test_costs_that_it_would_not_take(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "costs").write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(UserError, match=said) as raised:
+        costs.check_costs("--costs", str(tmp_path / "costs"))
+    assert raised.value.message.startswith(f"--costs {tmp_path}/costs: ")
 
 
 def test_measured_once_and_kept(

@@ -225,7 +225,7 @@ def variables(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
 
 
 def test_options_become_variables(homing: Command, tmp_path: Path) -> None:
-    (tmp_path / "costs.toml").write_text("local_ns = 1\n")
+    (tmp_path / "costs.toml").write_text("local_ns = 1\nremote_ns = 2\nmove_call_us = 3\nmove_page_us = 4\n")
     words = ["--no-signals", "--mechanism", "next-touch", "--areas", "include=u*", "--costs", "costs.toml"]
     found = variables(homing("run", "--summary", "none", *words, "--", "env", HOMING_SEED="7"))
     assert found["HOMING_NO_SIGNALS"] == "1"
@@ -234,6 +234,16 @@ def test_options_become_variables(homing: Command, tmp_path: Path) -> None:
     assert found["HOMING_COSTS"] == str(tmp_path / "costs.toml")
     assert found["HOMING_SEED"] == "7"
     assert "HOMING_REFERENCES" not in found
+
+
+def test_costs_are_looked_at_before_the_start(homing: Command, tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text("local_ns = 1\n")
+    missing = "bad.toml: remote_ns, move_call_us, move_page_us must be stated"
+    done = homing("run", "--costs", "bad.toml", "--", "touch", "started")
+    assert (done.returncode, one_line(done.stderr)) == (2, f"homing run: --costs {missing}\n")
+    done = homing("run", "--", "touch", "started", HOMING_COSTS="bad.toml")
+    assert (done.returncode, one_line(done.stderr)) == (2, f"homing run: HOMING_COSTS {missing}\n")
+    assert not (tmp_path / "started").exists()
 
 
 def test_the_library_comes_before_what_the_user_preloads(homing: Command, fake_library: Path) -> None:
