@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from homing import __version__
+from homing.environment import stated_binding
 from homing.errors import UserError, os_reason
 from homing.machine_facts import MachineFacts, Pmu, errno_name, read_facts
 
@@ -336,11 +337,12 @@ def _container(facts: MachineFacts) -> Iterator[Finding]:
 
 
 def _binding(facts: MachineFacts) -> Finding:
-    bound = {name: value for name, value in facts.binding.items() if name != "OMP_NUM_THREADS"}
+    binding, loose = stated_binding(facts.binding)
     value = " ".join(f"{name}={text}" for name, text in facts.binding.items()) or "not set"
-    if not bound or bound.get("OMP_PROC_BIND", "").lower() == "false":
+    if loose or not binding:
         meaning = "threads may wander from node to node, and their pages would follow them"
-        return Finding("thread binding", value, "limits", meaning, "homing run --bind -- COMMAND")
+        unset = f"unset {' '.join(loose)}; " if loose else ""
+        return Finding("thread binding", value, "limits", meaning, f"{unset}homing run --bind -- COMMAND")
     return Finding("thread binding", value, "ok", "threads stay on their nodes")
 
 

@@ -30,15 +30,33 @@ def expand_name(name: str, process: int | None, environment: Mapping[str, str]) 
     return re.sub("%[pr%]", lambda found: values[found[0]], name)
 
 
+def stated_binding(environment: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """The variables by which the user binds threads, and those by which the user leaves them unbound.
+
+    Runtimes differ in which of them is the strongest; OMP_PLACES binds nothing where OMP_PROC_BIND is false.
+    """
+    stated = {name: value.strip().lower() for name in BINDING_VARIABLES if (value := environment.get(name))}
+    loose = []
+    if stated.get("OMP_PROC_BIND") == "false":
+        loose.append("OMP_PROC_BIND")
+        stated.pop("OMP_PLACES", None)
+    if {"none", "disabled"}.intersection(stated.get("KMP_AFFINITY", "").split(",")):
+        loose.append("KMP_AFFINITY")
+    return [name for name in stated if name not in loose], loose
+
+
 def bind_threads(environment: dict[str, str]) -> str:
     """Bind threads where the user did not: returns what was set or found, for the user.
 
     `spread` over `cores`: the threads take turns over the nodes' cores from one end of the machine to the
     other, so that all nodes' memory is used and neighbouring threads, which share data, stay neighbours.
     """
-    found = [f"{name}={environment[name]}" for name in BINDING_VARIABLES if environment.get(name)]
-    if found:
-        return "already bound by " + " ".join(found)
+    binding, loose = stated_binding(environment)
+    found = " ".join(f"{name}={environment[name]}" for name in BINDING_VARIABLES if environment.get(name))
+    if binding:
+        return f"bound or not as the runtime reads {found}" if loose else f"already bound by {found}"
+    if loose:
+        return f"not bound, as {found} is set: unset it for --bind"
     environment["OMP_PROC_BIND"] = "spread"
     environment["OMP_PLACES"] = "cores"
     return "OMP_PROC_BIND=spread OMP_PLACES=cores"

@@ -158,7 +158,7 @@ def _threads(record: Record) -> str:
     elif bound:
         text = f"{len(threads)}, only {bound} bound"
     else:
-        text = f"{len(threads)}, not bound (homing run --bind binds them)"
+        text = f"{len(threads)}, not bound (OMP_PROC_BIND=spread or homing run --bind binds them)"
     return text
 
 

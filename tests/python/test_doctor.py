@@ -212,13 +212,20 @@ def test_little_memory_few_mappings_few_files(tmp_path: Path) -> None:
         ({}, "limits"),
         ({"OMP_NUM_THREADS": "8"}, "limits"),
         ({"OMP_PROC_BIND": "false"}, "limits"),
+        ({"OMP_PROC_BIND": "false", "OMP_PLACES": "cores"}, "limits"),
+        ({"KMP_AFFINITY": "disabled"}, "limits"),
+        ({"OMP_PLACES": "cores"}, "ok"),
         ({"OMP_PROC_BIND": "close"}, "ok"),
         ({"GOMP_CPU_AFFINITY": "0-7"}, "ok"),
     ],
 )
 def test_thread_binding(variables: dict[str, str], status: str, tmp_path: Path) -> None:
     _, diagnosis = examine(tree(tmp_path, TWO_NODES, INTEL), **variables)
-    assert finding(diagnosis, "thread binding").status == status
+    found = finding(diagnosis, "thread binding")
+    assert found.status == status
+    assert bool(found.command) == (status == "limits")
+    if variables.get("OMP_PROC_BIND") == "false":
+        assert found.command == "unset OMP_PROC_BIND; homing run --bind -- COMMAND"
 
 
 def test_an_empty_tree_is_no_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

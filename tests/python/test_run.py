@@ -287,6 +287,22 @@ def test_bind_sets_what_the_user_did_not(homing: Command) -> None:
         assert chosen == {name: "0"}
 
 
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ({"OMP_PROC_BIND": "FALSE"}, "not bound, as OMP_PROC_BIND=FALSE is set"),
+        ({"OMP_PROC_BIND": "false", "OMP_PLACES": "cores"}, "not bound, as OMP_PROC_BIND=false"),
+        ({"KMP_AFFINITY": "verbose,none"}, "not bound, as KMP_AFFINITY=verbose,none is set"),
+        ({"OMP_PROC_BIND": "true"}, "already bound by OMP_PROC_BIND=true"),
+        ({"OMP_PROC_BIND": "false", "KMP_AFFINITY": "compact"}, "bound or not as the runtime reads"),
+    ],
+)
+def test_bind_says_what_the_users_variables_mean(chosen: dict[str, str], said: str) -> None:
+    before = dict(chosen)
+    assert bind_threads(chosen).startswith(said)
+    assert chosen == before
+
+
 # Records, summary, JSON
 
 
