@@ -89,10 +89,13 @@ def _verdict(facts: MachineFacts, sources: list[Source]) -> tuple[str, bool]:
         targets = [node for node in targets if node.index in facts.nodes_allowed]
     best = next((source for source in sources if source.available), None)
     if len(targets) < 2:
-        return (
-            "homing steps aside here: one NUMA node, so every page is at home (try homing run --on lab)",
-            False,
-        )
+        if not facts.nodes:
+            why = "no NUMA node was found"
+        elif len(facts.nodes) == 1:
+            why = "one NUMA node, so every page is at home"
+        else:
+            why = f"of {len(facts.nodes)} NUMA nodes {len(targets) or 'none'} can be used"
+        return f"homing steps aside here: {why} (try homing run --on lab)", False
     if facts.move_pages_error:
         return f"homing cannot move pages here: move_pages gives {errno_name(facts.move_pages_error)}", False
     if best is None:
@@ -111,7 +114,7 @@ def _perf_reason(facts: MachineFacts, most: int = 2) -> tuple[str, str]:
         if facts.container or facts.seccomp:
             return (
                 f"perf_event_open gives {errno_name(facts.perf_error)} in this container",
-                "docker run --cap-add PERFMON ...",
+                _with_capability(facts, "PERFMON"),
             )
     elif facts.perf_error == 0 and most >= 2:
         return "", ""
@@ -164,7 +167,10 @@ def _size(value: int) -> str:
 
 def _nodes(facts: MachineFacts) -> Iterator[Finding]:
     count = len(facts.nodes)
-    if count < 2:
+    if not count:
+        meaning = "sys/devices/system/node shows none: homing does nothing in such a process"
+        yield Finding("NUMA nodes", "none found", "blocks", meaning)
+    elif count < 2:
         yield Finding(
             "NUMA nodes", str(count), "blocks", "every page is at home: homing does nothing in such a process"
         )
@@ -193,7 +199,7 @@ def _nodes(facts: MachineFacts) -> Iterator[Finding]:
                 "sync; echo 1 | sudo tee /proc/sys/vm/drop_caches",
             )
         else:
-            yield Finding(name, value, "ok", "")
+            yield Finding(name, value, "ok", "pages can be sent here" if count > 1 else "all pages are here")
 
 
 def _kernel(facts: MachineFacts) -> Finding:
@@ -302,12 +308,22 @@ def _limits(facts: MachineFacts) -> Iterator[Finding]:
         )
 
 
+def _with_capability(facts: MachineFacts, name: str) -> str:
+    """How a container of this kind is started with a capability."""
+    if facts.container in ("kubepods", "containerd"):
+        return f"in the pod: securityContext: capabilities: add: [{name}]"
+    run_time = "podman" if facts.container in ("podman", "libpod") else "docker"
+    return f"{run_time} run --cap-add {name} ..."
+
+
 def _container(facts: MachineFacts) -> Iterator[Finding]:
     kind = facts.container or ("unknown kind" if facts.seccomp == 2 else "")
-    yield Finding("container", kind or "none seen", "ok", "")
-    if facts.cpus_allowed and facts.cpus_online and facts.cpus_allowed < facts.cpus_online:
-        value = f"{facts.cpus_allowed} of {facts.cpus_online} CPUs"
-        yield Finding("cpuset", value, "note", "only the nodes of these CPUs are used")
+    if kind:
+        meaning = "its limits are homing's: CPUs, nodes, memory, and which system calls it may make (below)"
+        yield Finding("container", kind, "note", meaning)
+    else:
+        yield Finding("container", "none seen", "ok", "homing sees the machine itself")
+    yield _cpuset(facts)
     if facts.memory_limit is not None:
         yield Finding(
             "memory limit (cgroup)",
@@ -316,9 +332,9 @@ def _container(facts: MachineFacts) -> Iterator[Finding]:
             "a move needs no more than a few pages of it",
         )
     blocked = facts.move_pages_error
-    words = {0: "off", 1: "strict", 2: "filter"}
+    words = {None: "unknown", 0: "off", 1: "strict", 2: "filter"}
     value = words.get(facts.seccomp, str(facts.seccomp))
-    allow = "docker run --cap-add SYS_NICE ..."
+    allow = _with_capability(facts, "SYS_NICE")
     if blocked:
         yield Finding(
             "seccomp", value, "blocks", f"move_pages gives {errno_name(blocked)}: no page can be moved", allow
@@ -329,11 +345,34 @@ def _container(facts: MachineFacts) -> Iterator[Finding]:
         )
     elif facts.seccomp:
         yield Finding("seccomp", value, "ok", "move_pages is allowed")
+    elif facts.seccomp is None:
+        yield Finding("seccomp", value, "note", "nothing says whether system calls are filtered")
     else:
-        yield Finding("seccomp", value, "ok", "")
+        yield Finding("seccomp", value, "ok", "no system call is filtered: pages can be moved")
     if facts.hypervisor:
         meaning = "a virtual machine: its nodes and distances are what the hypervisor shows"
         yield Finding("hypervisor", facts.hypervisor, "note", meaning)
+
+
+def _cpuset(facts: MachineFacts) -> Finding:
+    """Which CPUs and which nodes' memory this process may use."""
+    if not facts.cpus_allowed or not facts.cpus_online:
+        return Finding("cpuset", "unknown", "note", "proc/self/status or sys/devices/system/cpu is missing")
+    barred = [node.index for node in facts.nodes if node.index not in facts.nodes_allowed]
+    if facts.cpus_allowed >= facts.cpus_online and not (facts.nodes_allowed and barred):
+        return Finding("cpuset", f"all {facts.cpus_online} CPUs", "ok", "every node can be used")
+    meaning = "only the nodes of these CPUs are used"
+    if facts.nodes_allowed and barred:
+        meaning += f", and no memory of node {', '.join(map(str, barred))}"
+    memory = ",".join(str(node.index) for node in facts.nodes)
+    command = f"taskset -c {facts.cpu_list} COMMAND"
+    if facts.container in ("kubepods", "containerd"):
+        command = "in the pod: whole nodes' CPUs and memory (kubelet's topologyManagerPolicy)"
+    elif facts.container:
+        run_time = "podman" if facts.container in ("podman", "libpod") else "docker"
+        command = f"{run_time} run --cpuset-cpus {facts.cpu_list} --cpuset-mems {memory} ..."
+    value = f"{facts.cpus_allowed} of {facts.cpus_online} CPUs"
+    return Finding("cpuset", value, "note", meaning, command)
 
 
 def _binding(facts: MachineFacts) -> Finding:

@@ -51,9 +51,11 @@ class MachineFacts:
     open_files: int | None = None
     locked_memory: int | None = None
     cpus_online: int = 0
+    #: The same as the kernel lists them: "0-63".
+    cpu_list: str = ""
     cpus_allowed: int = 0
     nodes_allowed: tuple[int, ...] = ()
-    seccomp: int = 0
+    seccomp: int | None = None
     capabilities: int = 0
     container: str = ""
     memory_limit: int | None = None
@@ -141,9 +143,10 @@ def read_facts(root: str = "/", environment: Mapping[str, str] | None = None) ->
         open_files=_limit(tree.text("proc/self/limits"), "Max open files"),
         locked_memory=_limit(tree.text("proc/self/limits"), "Max locked memory"),
         cpus_online=len(parse_list(tree.text("sys/devices/system/cpu/online"))),
+        cpu_list=tree.text("sys/devices/system/cpu/online").strip(),
         cpus_allowed=len(parse_list(status.get("Cpus_allowed_list", ""))),
         nodes_allowed=tuple(parse_list(status.get("Mems_allowed_list", ""))),
-        seccomp=_integer(status.get("Seccomp", "0")),
+        seccomp=_integer(status["Seccomp"]) if "Seccomp" in status else None,
         capabilities=_integer(status.get("CapEff", "0"), 16),
         container=_container(tree),
         memory_limit=_memory_limit(tree),

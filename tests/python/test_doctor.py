@@ -159,7 +159,12 @@ def test_a_container(tmp_path: Path) -> None:
     assert (facts.container, facts.memory_limit, facts.nodes_allowed) == ("docker", 4 << 30, (0,))
     assert not diagnosis.able
     assert "steps aside" in diagnosis.verdict
-    assert finding(diagnosis, "cpuset").value == "16 of 64 CPUs"
+    assert "of 2 NUMA nodes 1 can be used" in diagnosis.verdict
+    cpuset = finding(diagnosis, "cpuset")
+    assert cpuset.value == "16 of 64 CPUs"
+    assert "no memory of node 1" in cpuset.meaning
+    assert cpuset.command == "docker run --cpuset-cpus 0-63 --cpuset-mems 0,1 ..."
+    assert "below" in finding(diagnosis, "container").meaning
     assert "cpuset" in finding(diagnosis, "node 1").meaning
     assert finding(diagnosis, "seccomp").command == "docker run --cap-add SYS_NICE ..."
     # What was really tried counts more than what is usual.
@@ -171,6 +176,41 @@ def test_a_container(tmp_path: Path) -> None:
     open_door = diagnose(replace(facts, nodes_allowed=(0, 1), move_pages_error=0, perf_error=0))
     assert open_door.able
     assert finding(open_door, "seccomp").status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("files", "run_time"),
+    [
+        ({"run/.containerenv": ""}, "podman run --cap-add SYS_NICE ..."),
+        (
+            {"proc/self/cgroup": "0::/kubepods/pod1"},
+            "in the pod: securityContext: capabilities: add: [SYS_NICE]",
+        ),
+    ],
+)
+def test_other_containers_are_changed_in_their_way(
+    files: dict[str, str], run_time: str, tmp_path: Path
+) -> None:
+    _, diagnosis = examine(tree(tmp_path, TWO_NODES, {**INTEL, **files}, seccomp=2))
+    assert finding(diagnosis, "seccomp").command == run_time
+
+
+def test_what_binds_a_process_to_some_cpus_is_told_without_a_container(tmp_path: Path) -> None:
+    _, diagnosis = examine(tree(tmp_path / "bound", TWO_NODES, INTEL, allowed="3"))
+    assert finding(diagnosis, "cpuset").command == "taskset -c 0-63 COMMAND"
+    _, diagnosis = examine(tree(tmp_path / "free", TWO_NODES, INTEL))
+    cpuset = finding(diagnosis, "cpuset")
+    assert (cpuset.value, cpuset.status, cpuset.command) == ("all 64 CPUs", "ok", "")
+    _, diagnosis = examine(tree(tmp_path / "memory", TWO_NODES, INTEL, memories="1"))
+    assert "no memory of node 0" in finding(diagnosis, "cpuset").meaning
+
+
+def test_every_line_says_what_it_means(tmp_path: Path) -> None:
+    for at, nodes in enumerate((TWO_NODES, {0: ("0-3", 16, 8, "10")}, {})):
+        _, diagnosis = examine(tree(tmp_path / str(at), nodes, INTEL))
+        for name in ("NUMA nodes", "container", "cpuset", "seccomp", "thread binding"):
+            finding(diagnosis, name)
+        assert all(one.meaning for one in diagnosis.findings)
 
 
 def test_a_nested_control_group_with_a_tighter_parent(tmp_path: Path) -> None:
@@ -230,7 +270,9 @@ def test_thread_binding(variables: dict[str, str], status: str, tmp_path: Path) 
 
 def test_an_empty_tree_is_no_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["doctor", "--root", str(tmp_path)]) == 0
-    assert "steps aside" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "steps aside here: no NUMA node was found" in text
+    assert "none found" in text and "unknown" in text and "one NUMA node" not in text
     assert cli.main(["doctor", "--root", str(tmp_path / "none")]) == 2
     assert "no such folder" in capsys.readouterr().err
 
