@@ -208,18 +208,23 @@ void Engine::choose_source(std::unique_ptr<ReferenceSource> given, std::string& 
                            std::string& reasons) {
     const bool next_touch = option_is(Option::mechanism, "next-touch");
     const bool assumed = option_number(Option::assume_nodes) > 1;
-    const std::string wanted = next_touch || assumed ? "windows" : option_text(Option::references);
-    if (Simulation* simulated = simulation(); simulated && !next_touch && !given)
-        given.reset(simulated->make_source());
+    const std::string asked = option_text(Option::references);
+    const std::string wanted = next_touch || assumed ? "windows" : asked;
+    auto refuse = [&](const std::string& name, const std::string& reason) {
+        reasons += (reasons.empty() ? "" : "; ") + name + ": " + reason;
+    };
+    Simulation* simulated = simulation();
+    const bool sees_all = simulated && !next_touch && !given;
+    if (sees_all) given.reset(simulated->make_source());
     if (given) {
         sampled_ = std::move(given);
         source_ = sampled_.get();
         chosen = source_->name();
+        if (sees_all && asked != "auto") refuse(asked, "the simulator sees every access");
         return;
     }
-    auto refuse = [&](const char* name, const std::string& reason) {
-        reasons += (reasons.empty() ? "" : "; ") + std::string(name) + ": " + reason;
-    };
+    if (wanted != asked && asked != "auto")
+        refuse(asked, next_touch ? "next touch needs windows" : "nodes are assumed");
     auto try_sampled = [&](const char* name, ReferenceSource* source) {
         std::unique_ptr<ReferenceSource> candidate(source);
         const std::string reason = candidate->unavailable();

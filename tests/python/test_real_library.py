@@ -82,3 +82,29 @@ def test_a_run_from_launch_to_json(program: Path, tmp_path: Path) -> None:
     written = {name: [list(field) for field in fields] for name, (_, fields) in LAYOUT.items()}
     header = json.loads((tmp_path / "kept.homing").read_bytes().split(b"\n")[1])
     assert {name: entry["fields"] for name, entry in header["rows"].items()} == written
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--references", "pmu"], "source     windows (pmu: nodes are assumed)"),
+        (["--references", "hint-faults"], "source     windows (hint-faults: nodes are assumed)"),
+        (
+            ["--references", "pmu", "--mechanism", "next-touch"],
+            "source     windows (pmu: next touch needs windows)",
+        ),
+        (["--references", "windows"], "source     windows\n"),
+        ([], "source     windows\n"),
+    ],
+)
+def test_a_source_that_was_asked_for_in_vain_is_told(
+    words: list[str], said: str, program: Path, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "homing", "run", *words, "--", program],
+        env=environment(LIBRARY, tmp_path, HOMING_ASSUME_NODES="4", OMP_NUM_THREADS="2"),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert said in done.stderr
