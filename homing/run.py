@@ -191,7 +191,7 @@ def _results(request: Request, kept: list[str], lost: str, ended: Ended) -> Resu
     results.command = request.command
     results.status = ended.status
     results.seconds = ended.seconds
-    results.notes = ended.notes
+    results.notes = [*ended.notes, *results.notes]
     results.aside = ended.aside or ("" if results.processes else unseen(request))
     results.counts = ended.counts or results.counts
     return results

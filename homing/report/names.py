@@ -52,7 +52,7 @@ class Namer:
 
     def remarks(self) -> list[str]:
         """How to get the names that are missing."""
-        return [f"{os.path.basename(path)}: {why}" for path, why in self._without.items()]
+        return list(dict.fromkeys(f"{os.path.basename(path)}: {why}" for path, why in self._without.items()))
 
     def name(self, area: Area) -> AreaName:
         """The name of an area."""
@@ -88,7 +88,7 @@ class Namer:
             self._objects[path] = ObjectInfo(path, None if late else self._deadline, late, self._progress)
         info = self._objects[path]
         if info.reason:
-            self._without.setdefault(path, info.reason)
+            self._without.setdefault(info.path, info.reason)
         return info
 
     def _declared(self, area: Area) -> AreaName:
@@ -97,7 +97,7 @@ class Namer:
         info = self._object(area.object)
         found = info.variable(area.name)
         if found is None:
-            self._note(area.object, info)
+            self._note(info)
             return AreaName(area.name)
         return AreaName(
             area.name,
@@ -122,15 +122,16 @@ class Namer:
         own = [entry for entry in places if not _LIBRARY.search(entry[0])] or places
         path, offset, place = next((entry for entry in own if entry[2] is not None), own[0])
         if not _LIBRARY.search(path):
-            self._note(path, self._object(path))
+            self._note(self._object(path))
         function = place.function if place is not None else ""
         # The library's own name of the block, the one that --areas knows.
         title = area.name or f"heap@{os.path.basename(path)}+{offset:#x}"
         return AreaName(f"{title} in {function}" if function and function not in title else title, function)
 
-    def _note(self, path: str, info: ObjectInfo) -> None:
-        if not info.has_lines and path not in self._without:
-            self._without[path] = "no source lines in it; compile with -g to see names of blocks and members"
+    def _note(self, info: ObjectInfo) -> None:
+        if not info.has_lines:
+            missing = "no source lines in it; compile with -g to see names of blocks and members"
+            self._without.setdefault(info.path, missing)
 
 
 def shortened(text: str, most: int = 32) -> str:

@@ -156,7 +156,8 @@ def read_results(
             results.unreadable.append(error.message)
             continue
         namer.program = record.program
-        process = ProcessResult(record, area_results(record, namer))
+        # A process that stepped aside has no areas to be named.
+        process = ProcessResult(record, [] if record.stepped_aside else area_results(record, namer))
         process.counts = simulated_counts(process, namer)
         results.processes.append(process)
     results.processes.sort(

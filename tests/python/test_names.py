@@ -264,6 +264,16 @@ def test_without_debug_information(folder: Path) -> None:
     assert Namer().name(heap_area(symbols, address)).title == "heap@x+0x1 in allocate"
 
 
+def test_one_remark_for_a_program_that_is_known_by_two_paths(folder: Path) -> None:
+    """The dynamic loader knows it by argv[0], the record by where it lies."""
+    program = build(folder, C_PROGRAM, "c.c", "gcc", "-O1", "-s")
+    namer = Namer()
+    namer.program = str(program)
+    namer.name(static_area(Path("./gcc.out"), "table"))
+    namer.name(heap_area(program, 0x1234))
+    assert len(namer.remarks()) == 1
+
+
 def test_objects_that_are_gone_or_damaged(folder: Path) -> None:
     namer = Namer()
     assert namer.name(heap_area(Path("/nowhere/a.out"), 0x1000)).title == "heap@x+0x1"

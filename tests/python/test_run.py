@@ -323,6 +323,17 @@ def test_the_summary_and_no_files_are_left(
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+def test_what_is_missing_for_names_is_said(
+    homing: Command, four_nodes: dict[str, str], tmp_path: Path
+) -> None:
+    done = homing("run", "--bind", "--json", "out.json", "--", "sleep", "0", **four_nodes)
+    remark = "cg: is not here (any more), so its source lines are not known"
+    assert f"note: {remark}\n" in done.stderr
+    notes = json.loads((tmp_path / "out.json").read_text())["notes"]
+    assert remark in notes
+    assert notes[0].startswith("threads: ")
+
+
 def test_several_processes_are_merged(homing: Command, four_nodes: dict[str, str]) -> None:
     done = homing("run", "--json", "out.json", "--", "sh", "-c", "sleep 0; sleep 0; true", **four_nodes)
     assert done.stderr.count("4711") >= 2
