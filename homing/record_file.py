@@ -14,7 +14,7 @@ from homing.errors import UserError, os_reason
 
 MAGIC = b"homing-record "
 FORMAT = 1
-#: By so much a record grows at a time (src/record/record.cpp: piece_bytes); at its end it is trimmed.
+#: A process at work has reserved so much at a time for rows to come (src/record/record.cpp: piece_bytes).
 PIECE_BYTES = 1 << 20
 
 #: The types of fields that a header may name.
@@ -48,8 +48,11 @@ class RecordFile:
     header: dict[str, Any]
     #: All rows of a kind as a structured array, in the order in which they were written.
     rows: dict[str, Rows]
-    #: True where the file's end is missing or its rows are not whole.
-    truncated: bool
+    #: True where the last row is not whole.
+    torn: bool
+    #: True where the file is as long as that of a process at work, or of one that was killed: whole pieces,
+    #: and perhaps a part of one that was never used.
+    whole_pieces: bool
     #: True where the process could write on no longer: a record grows by whole pieces, and the last is full.
     out_of_room: bool
 
@@ -88,11 +91,14 @@ def parse_file(data: bytes, path: str) -> RecordFile:
     header_bytes, row_bytes = int(header["header_bytes"]), int(header["row_bytes"])
     if not stop < header_bytes <= _MOST_HEADER_BYTES or not 4 <= row_bytes <= _MOST_ROW_BYTES:
         raise ValueError("sizes")
+    if len(data) < header_bytes + row_bytes:
+        raise RecordError(f"{path}: only the record's header is there")
     types = {str(name): _row_type(entry, row_bytes) for name, entry in header["rows"].items()}
     return RecordFile(
         header=header,
         rows=_split(data[header_bytes:], types, row_bytes),
-        truncated=len(data) < header_bytes or (len(data) - header_bytes) % row_bytes != 0,
+        torn=(len(data) - header_bytes) % row_bytes != 0,
+        whole_pieces=len(data) >= PIECE_BYTES and not any(data[len(data) - len(data) % PIECE_BYTES :]),
         out_of_room=len(data) % PIECE_BYTES == 0 and any(data[-row_bytes:][:4]),
     )
 

@@ -1,6 +1,6 @@
 """What a record file tells: its tables as the things that they describe (docs/record.md).
 
-A record may be the work of a process that was killed, on a file system that was full, or damaged:
+A record may be the work of a process that was killed, on a file system that was full, cut off, or damaged:
 `read_record` gives whatever is sound in it, or raises RecordError with one line. Texts that are missing read
 as "?".
 """
@@ -72,7 +72,8 @@ class Record:
     homing: str
     page_bytes: int
     rows: dict[str, Rows] = field(repr=False)
-    #: True where the file's end is missing or its rows are not whole.
+    #: True where the file's end is missing: it was cut off after the process wrote it. (The file of a process
+    #: that was killed, or is at work, is whole.)
     truncated: bool = False
     #: True where the process found no more room (a full disk, a limit), and its last rows are missing.
     out_of_room: bool = False
@@ -517,7 +518,7 @@ def parse_record(data: bytes, path: str) -> Record:
     try:
         file = parse_file(data, path)
         header = file.header
-        return Record(
+        record = Record(
             path=path,
             pid=int(header.get("pid", 0)),
             rank=-1 if header.get("rank") is None else int(header["rank"]),
@@ -528,8 +529,11 @@ def parse_record(data: bytes, path: str) -> Record:
             homing=printable(str(header.get("homing", "?"))),
             page_bytes=int(header.get("page_bytes", 4096)),
             rows=file.rows,
-            truncated=file.truncated,
             out_of_room=file.out_of_room,
         )
+        # A file that was closed has the length of its rows, and a row that says so (docs/record.md).
+        closed = record.end is not None or "end" in record.facts
+        record.truncated = file.torn or not (closed or file.whole_pieces)
+        return record
     except DAMAGE as error:
         raise RecordError(f"{path}: the record's header is damaged") from error

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from homing.errors import UserError
+from homing.errors import MISUSE, UserError
 
 
 @contextmanager
@@ -38,13 +38,14 @@ def command(
 ) -> int:
     """Print the summary of runs again, from their records.
 
-    Several files are the processes of one run: they are merged, with a line each.
+    Several files are the processes of one run: they are merged, with a line each. The status is 2 where the
+    end of a file is missing.
     """
     if not files:
         raise UserError("which records? homing report FILE...")
     from homing.report.json import write_json
     from homing.report.results import read_results
-    from homing.report.summary import print_summary
+    from homing.report.summary import END_MISSING, print_summary
 
     with _progress() as tell:
         results = read_results(files, strict=True, progress=tell)
@@ -52,4 +53,7 @@ def command(
         write_json(results, json)
     if summary != "none":
         print_summary(results, summary)
-    return 0
+    damaged = [process.record.path for process in results.processes if process.record.truncated]
+    for path in damaged:
+        print(f"homing report: {path}: {END_MISSING}", file=sys.stderr)
+    return MISUSE if damaged else 0

@@ -67,16 +67,16 @@ def account_of(record: Record, area: int) -> Account | None:
 
 
 def why_left(
-    record: Record, area: Area, moves: Sequence[Move], refusals: Sequence[Refusal], remote: float
+    record: Record, area: Area, pages: int, moves: Sequence[Move], refusals: Sequence[Refusal], remote: float
 ) -> Left | None:
     """Why an area's pages are where they are; None where nothing is remote, or it is not known.
 
-    moves, refusals: of the area. remote: the newest estimate of its remote fraction, NaN if there is none.
+    pages: that exist. moves, refusals: of the area. remote: the newest estimate of its remote fraction, NaN
+    if there is none.
     """
     owners = record.ownerships.get(area.id)
     if owners is None:
         return None
-    pages = area.bytes / record.page_bytes
     now = [move for move in moves if move.iteration == owners.iteration]
     away = owners.wanted - sum(move.moved for move in now)
     if away >= max(1.0, SMALL * pages):
@@ -106,7 +106,8 @@ def _not_moved(record: Record, area: Area, away: int, tried: bool, refusals: Seq
     if not account.permitted:
         return Left("cost" if account.remote > 0 else "free", away, account)
     if tried:
-        errors = refused_pages(one for one in refusals if one.iteration == owners.iteration)
+        # What is to be tried once more, and never is, is recorded at the end.
+        errors = refused_pages(one for one in refusals if one.iteration >= owners.iteration)
         return Left("refused" if errors else "late", away, account, errors)
     if any(message.text == area.name + BOUND for message in record.messages):
         return Left("bound", away)

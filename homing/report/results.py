@@ -211,8 +211,9 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
             last_move = max((move.iteration for move in moves.get(area.id, [])), default=-1)
             if seen[-1].iteration > last_move:
                 result.remote_after = seen[-1].remote_fraction
+        pages = result.after.present if result.after else area.bytes // record.page_bytes
         result.left = why_left(
-            record, area, moves.get(area.id, []), refusals.get(area.id, []), result.remote_after
+            record, area, pages, moves.get(area.id, []), refusals.get(area.id, []), result.remote_after
         )
         key = (area.kind, area.object, area.origin) if area.kind == "heap" else (area.id,)
         if key in groups:

@@ -23,6 +23,8 @@ from homing.report.words import duration, number, percent, refused_words, size, 
 
 Key = TypeVar("Key")
 
+#: What is said of a record that was cut off.
+END_MISSING = "the file's end is missing"
 #: Where `homing run` keeps what it measured (homing/costs.py).
 _MEASURED = re.compile(r"/homing/costs-[0-9a-f]{16}\.toml$")
 #: More areas than these are one line at the end of the table.
@@ -428,7 +430,9 @@ def _messages(processes: list[ProcessResult], results: Results) -> Iterable[Text
             key = (message.level, message.text)
             seen[key] = seen.get(key, 0) + max(1, message.repeats)
         record = process.record
-        if record.end is None:
+        if record.truncated:
+            seen["note", f"{_process_name(record)}: {END_MISSING}, the numbers are those of what is left"] = 1
+        elif record.end is None:
             why = "found no more room for its record" if record.out_of_room else "did not end in order"
             seen["note", f"{_process_name(record)} {why}: the numbers are those up to then"] = 1
     styles = {"warning": "yellow", "not done": "bold yellow"}

@@ -181,6 +181,7 @@ void Engine::finish() noexcept {
     if (busy_.load(std::memory_order_seq_cst)) {
         record::message(record::Level::note,
                         "the process ended while homing was at work: the last rows are missing");
+        record::fact("end", "rows missing");
         if (Simulation* simulated = simulation()) simulated->report();
         record::close();
         return;
@@ -206,6 +207,7 @@ void Engine::finish() noexcept {
         record_end(record::now());
     } catch (...) {
         record::message(record::Level::not_done, "out of memory at the end: the last rows are missing");
+        record::fact("end", "rows missing");
     }
     record::close();
 }

@@ -12,6 +12,7 @@ from typing import Any
 ROWS_HPP = Path(__file__).resolve().parents[2] / "src" / "record" / "rows.hpp"
 HEADER_BYTES = 16384
 ROW_BYTES = 128
+PIECE_BYTES = 1 << 20
 
 _CODES = {"char": "c", "u32": "I", "i32": "i", "u64": "Q", "f64": "d", "f32": "f"}
 
@@ -60,11 +61,13 @@ class RecordWriter:
             **header,
         }
         self.rows: list[bytes] = []
+        self.closed = False
         self._texts: dict[str, int] = {}
 
     def row(self, name: str, /, **values: Any) -> None:
         """Append a row; fields that are not given are zero, short arrays are filled up."""
         kind, fields = LAYOUT[name]
+        self.closed |= name == "end"
         row = bytearray(ROW_BYTES)
         struct.pack_into("<I", row, 0, kind)
         for field, code, length, offset in fields:
@@ -93,6 +96,7 @@ class RecordWriter:
 
     def fact(self, key: str, value: str) -> None:
         """Append a fact."""
+        self.closed |= key == "end"
         self.row("fact", key=self.text(key), value=self.text(value))
 
     def message(self, text: str, level: int = 1, repeats: int = 1) -> None:
@@ -100,10 +104,12 @@ class RecordWriter:
         self.row("message", text=self.text(text), level=level, repeats=repeats)
 
     def bytes(self, unused_rows: int = 0) -> bytes:
-        """The whole file; unused rows at its end are zero."""
+        """The whole file; unused rows at its end are zero. Without a row or a fact `end` it is that of a
+        process that was killed."""
         header = b"homing-record 1\n" + json.dumps(self.header).encode() + b"\n"
         assert len(header) < HEADER_BYTES
-        return header.ljust(HEADER_BYTES, b"\0") + b"".join(self.rows) + bytes(unused_rows * ROW_BYTES)
+        data = header.ljust(HEADER_BYTES, b"\0") + b"".join(self.rows) + bytes(unused_rows * ROW_BYTES)
+        return data if self.closed else data + bytes(-len(data) % PIECE_BYTES)
 
     def write(self, path: Path, unused_rows: int = 0) -> Path:
         """Write the file."""

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from homing import cli
-from homing.record_file import RecordError
+from homing.record_file import PIECE_BYTES, RecordError
 from homing.records import parse_record, read_record
 from homing.report.json import to_json
 from homing.report.names import Namer
@@ -23,6 +23,8 @@ from homing.report.summary import print_summary
 from tests.python.record_writer import HEADER_BYTES, ROW_BYTES, RecordWriter, four_node_run
 
 FILE = four_node_run().bytes(unused_rows=3)
+#: Where its rows end.
+END = len(FILE) - 3 * ROW_BYTES
 
 
 def report_everything(data: bytes) -> str:
@@ -138,6 +140,34 @@ def test_a_killed_process_leaves_a_readable_record(tmp_path: Path) -> None:
     assert len(record_bytes) > HEADER_BYTES
 
 
+@pytest.mark.parametrize("full", [False, True])
+def test_what_a_killed_process_leaves_is_whole(full: bool) -> None:
+    """Whole blocks; where the disk was full, perhaps a part of one behind them that was never used."""
+    data = four_node_run(ended=False).bytes()
+    assert len(data) == PIECE_BYTES
+    assert not parse_record(data + bytes(5 * 4096 * full), "x").truncated
+    # The same, cut off after it was written.
+    assert parse_record(data[: PIECE_BYTES - 4096], "x").truncated
+    assert parse_record(data[:PIECE_BYTES] + data[HEADER_BYTES : HEADER_BYTES + 4096], "x").truncated
+
+
+@pytest.mark.parametrize("how", ["stepped aside", "rows missing"])
+def test_a_file_that_was_closed_without_its_last_rows_is_whole(how: str) -> None:
+    writer = four_node_run(ended=False)
+    writer.fact("end", how)
+    data = writer.bytes()
+    assert len(data) < PIECE_BYTES
+    assert not parse_record(data, "x").truncated
+    assert parse_record(data[:-1], "x").truncated
+
+
+def test_how_a_file_grows_and_ends_is_as_the_library_says() -> None:
+    sources = Path(__file__).resolve().parents[2] / "src"
+    assert PIECE_BYTES == 1 << 20
+    assert "piece_bytes = std::size_t{1} << 20;" in (sources / "record" / "record.cpp").read_text()
+    assert '"end", "rows missing"' in (sources / "mechanisms" / "engine_record.cpp").read_text()
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, len(FILE)))
 def test_any_truncation_gives_a_record_or_one_line(length: int) -> None:
@@ -146,9 +176,11 @@ def test_any_truncation_gives_a_record_or_one_line(length: int) -> None:
     except RecordError as error:
         assert "\n" not in error.message
         assert "x.homing" in error.message
-        assert length < HEADER_BYTES
+        assert length < HEADER_BYTES + ROW_BYTES
     else:
         assert "Traceback" not in text
+        # The row `end` is the last one but for messages; what is cut off within it shows.
+        assert ("the file's end is missing" in text) == (length < END or length % ROW_BYTES != 0)
 
 
 @pytest.mark.parametrize("digits", [b"1", b"3", b"9"])
@@ -207,6 +239,8 @@ def test_random_bytes_are_no_record(data: bytes) -> None:
         (b"\x7fELF and so on", "not a homing record"),
         (b"homing-record 9\n{}\n", "format 9"),
         (FILE[:500], "cut off"),
+        (FILE[:8000], "only the record's header is there"),
+        (FILE[:HEADER_BYTES], "only the record's header is there"),
         (FILE.replace(b'"row_bytes": 128', b'"row_bytes": 1e9'), "damaged"),
     ],
 )
@@ -221,6 +255,28 @@ def test_report_of_a_bad_file_is_one_line_and_status_2(
     assert err.count("\n") == 1
     assert words in err
     assert "bad.homing" in err
+
+
+@pytest.mark.parametrize("length", [END - 1, END - ROW_BYTES, HEADER_BYTES + ROW_BYTES])
+def test_report_of_a_file_that_was_cut_off_shows_the_rest_and_has_status_2(
+    length: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cut.homing"
+    path.write_bytes(FILE[:length])
+    assert cli.main(["report", str(path), "--json", str(tmp_path / "cut.json")]) == 2
+    out, err = capsys.readouterr()
+    assert out.startswith("homing 0.1.0: cg")
+    assert "the file's end is missing" in out
+    assert err == f"homing report: {path}: the file's end is missing\n"
+    assert json.loads((tmp_path / "cut.json").read_text())["processes"][0]["record"]["truncated"]
+
+
+def test_report_of_a_killed_process_has_status_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = four_node_run(ended=False).write(tmp_path / "killed.homing")
+    assert cli.main(["report", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert "did not end in order" in out
+    assert err == ""
 
 
 def test_report_of_a_missing_file(capsys: pytest.CaptureFixture[str]) -> None:
