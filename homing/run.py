@@ -193,6 +193,7 @@ def _results(request: Request, kept: list[str], lost: str, ended: Ended) -> Resu
     results.seconds = ended.seconds
     results.notes = [*ended.notes, *results.notes]
     results.aside = ended.aside or ("" if results.processes else unseen(request))
+    results.names = bool(request.option("HOMING_AREAS"))
     results.counts = ended.counts or results.counts
     return results
 

@@ -49,6 +49,7 @@ def command(
 
     with _progress() as tell:
         results = read_results(files, strict=True, progress=tell)
+    results.names = True
     if json:
         write_json(results, json)
     if summary != "none":

@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from homing.record_rows import Area
 from homing.report.dwarf import Member, ObjectInfo, Place
@@ -18,6 +18,8 @@ from homing.report.dwarf import Member, ObjectInfo, Place
 _LIBRARY = re.compile(
     r"/(libc|libstdc\+\+|libc\+\+|libgfortran|libgomp|libomp|libm|libhoming|ld-linux[^/]*)[.-][^/]*$"
 )
+#: What the summary's table has room for beside four nodes.
+TITLE = 36
 _HEADERS = re.compile(r"^/usr/(local/)?(include|lib)/|/include/c\+\+/|/lib/gcc/")
 
 
@@ -37,6 +39,13 @@ class AreaName:
     def short(self) -> str:
         """The title without the text of the source line."""
         return re.sub(r"^(\S+:\d+)  .*?( \[\d+ of \d+\])?$", r"\1\2", self.title)
+
+    def numbered(self, number: int, count: int) -> AreaName:
+        """The name of one of several blocks that one statement allocates."""
+        which = f" [{number} of {count}]"
+        room = TITLE - len(self.short) - len(which) - 2
+        text = f"  {shortened(self.text, room)}" if room >= 8 else ""
+        return replace(self, title=f"{self.short}{text}{which}" if self.text else f"{self.title}{which}")
 
 
 class Namer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from homing.record_file import RecordError
@@ -127,6 +127,8 @@ class Results:
     notes: list[str] = field(default_factory=list)
     #: Why nothing was done, as far as the launcher knows.
     aside: str = ""
+    #: Does the summary tell the names by which `--areas` knows the areas?
+    names: bool = False
     #: The counter of the lab (homing/lab/counts.py), if it counted.
     counts: dict[str, Any] | None = None
 
@@ -236,8 +238,7 @@ def _number_statements(results: list[AreaResult]) -> None:
         if len(blocks) > 1:
             blocks.sort(key=lambda result: result.area.origin)
             for number, block in enumerate(blocks, start=1):
-                title = f"{block.name.title} [{number} of {len(blocks)}]"
-                block.name = replace(block.name, title=title)
+                block.name = block.name.numbered(number, len(blocks))
 
 
 def _join(into: AreaResult, other: AreaResult) -> None:

@@ -17,6 +17,7 @@ from rich.text import Text
 from homing.errors import UserError, os_reason
 from homing.record_rows import Ownership, Placement, TaskHints, Unwatched
 from homing.records import Record
+from homing.report.dwarf import Member
 from homing.report.left import Left, stated_costs, why
 from homing.report.results import AreaResult, ProcessResult, Results
 from homing.report.words import duration, number, percent, refused_words, size, some
@@ -29,6 +30,8 @@ END_MISSING = "the file's end is missing"
 _MEASURED = re.compile(r"/homing/costs-[0-9a-f]{16}\.toml$")
 #: More areas than these are one line at the end of the table.
 MOST_AREAS = 12
+#: More members of a COMMON block than these are only counted.
+MOST_MEMBERS = 3
 _PLAIN_WIDTH = 110
 #: More nodes than these are told in words, not in columns.
 _MOST_NODES = 4
@@ -82,9 +85,9 @@ def summary(results: Results) -> Iterable[Text | Table]:
         yield _process_table(working)
         largest = max(working, key=lambda one: sum(area.bytes for area in one.areas))
         yield Text(f"the process with the largest areas, {_process_name(largest.record)}:", "bold")
-        yield from _process(largest)
+        yield from _process(largest, results.names)
     elif working:
-        yield from _process(working[0])
+        yield from _process(working[0], results.names)
     if not working:
         yield Text(f"homing: {_nothing(results)}")
     else:
@@ -205,14 +208,14 @@ def _iterations(process: ProcessResult) -> str:
     return f"{what}; {last}"
 
 
-def _process(process: ProcessResult) -> Iterable[Text | Table]:
+def _process(process: ProcessResult, names: bool) -> Iterable[Text | Table]:
     yield _head("iteration", _iterations(process))
     areas: list[AreaResult] = []
     rest: list[AreaResult] = []
     for area in process.areas:
         (areas if area.before or area.after or area.moved else rest).append(area)
     if areas:
-        yield _area_table(areas, process.record)
+        yield _area_table(areas, process.record, names)
     if rest:
         total = sum(area.bytes for area in rest)
         yield Text(
@@ -237,7 +240,8 @@ def _left(areas: list[AreaResult], record: Record) -> Iterable[Text]:
         yield _head("not moved", f"{pages}{some(names[reason])}: {why(left, record)}")
 
 
-def _area_table(areas: list[AreaResult], record: Record) -> Table:
+def _area_table(areas: list[AreaResult], record: Record, names: bool) -> Table:
+    """names: with those by which `--areas` knows what has another title."""
     indices = record.positions
     few = len(indices) <= _MOST_NODES
     # One header line says which nodes the columns of per cents are.
@@ -253,6 +257,10 @@ def _area_table(areas: list[AreaResult], record: Record) -> Table:
         name = Text(area.name.title + (f" (x {area.count})" if area.count > 1 else ""))
         if area.area.kind == "static" and area.name.line:
             name.append(f"  {os.path.basename(area.name.file)}:{area.name.line}", "dim")
+        if names and area.area.name not in area.name.title:
+            name.append(f"\n  {area.area.name}", "dim")
+        if area.name.members:
+            name.append(f"\n  {_members(area.name.members)}", "dim")
         table.add_row(
             name,
             size(area.bytes),
@@ -267,6 +275,13 @@ def _area_table(areas: list[AreaResult], record: Record) -> Table:
             f"{sum(area.count for area in more)} more areas", size(sum(area.bytes for area in more))
         )
     return table
+
+
+def _members(members: Sequence[Member]) -> str:
+    """The members of a COMMON block, the largest first."""
+    largest = sorted(members, key=lambda member: -member.bytes)
+    # 0 bytes: not known.
+    return some([f"{one.name} {size(one.bytes)}" if one.bytes else one.name for one in largest], MOST_MEMBERS)
 
 
 def shares(placement: Placement | None, indices: list[int]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from homing.record_file import RecordError
 from homing.record_rows import Placement
 from homing.records import parse_record
 from homing.report import summary as summary_module
+from homing.report.dwarf import Member
 from homing.report.json import to_json
 from homing.report.names import Namer
 from homing.report.results import ProcessResult, Results, area_results, read_results
@@ -106,6 +108,32 @@ def test_blocks_of_one_place_are_one_line(capsys: pytest.CaptureFixture[str]) ->
     assert results.processes[0].areas[0].after is not None
     assert results.processes[0].areas[0].after.pages == (0, 200 * 256)
     assert "(x 200)" in printed(results, capsys)
+
+
+def test_members_of_a_common_block_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    results = results_of(four_node_run())
+    block = results.processes[0].areas[0]
+    sizes = {"n": 4, "u": 3 << 20, "v": 2 << 20, "w": 0, "x": 1, "y": 0}
+    members = tuple(Member(name, 0, size) for name, size in sizes.items())
+    block.name = replace(block.name, members=members)
+    block.ownership = results.processes[0].areas[1].ownership = None  # their words take room
+    lines = printed(results, capsys).splitlines()
+    below = lines[next(at for at, line in enumerate(lines) if line.startswith("/main_mem/")) + 1]
+    assert below.strip() == "u 3.0 MiB, v 2.0 MiB, n 4 B and 3 more"
+
+
+def test_the_names_that_areas_are_chosen_by(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`homing report` tells them where a source line stands in their place; the summary of a run where areas
+    were chosen."""
+    results = results_of(four_node_run())
+    block = results.processes[0].areas[1]
+    block.name = replace(block.name, title="cg.c:7  x = malloc(n);", file="cg.c", line=7)
+    block.ownership = None  # its words take room
+    assert "heap@cg+0x1234" not in printed(results, capsys)
+    results.names = True
+    text = printed(results, capsys)
+    assert re.search(r"^cg\.c:7  x = malloc\(n\); .*\n  heap@cg\+0x1234 *$", text, re.MULTILINE)
+    assert text.count("/main_mem/") == 1
 
 
 def test_many_areas_are_cut(capsys: pytest.CaptureFixture[str]) -> None:
