@@ -138,7 +138,7 @@ def why(left: Left, record: Record) -> str:
         "late": "the run ended before they were moved",
         "no pattern": "no pattern of owners, so only pages that were seen are moved",
         "shared": "used by all nodes, and spread over them",
-        "few": "no more is away from its owner than chance and halos explain",
+        "few": "the samples show no more of it away from its owner than chance and halos explain",
         "home": "at home with the node that uses it most; others use it, too",
     }[left.reason]
 
@@ -151,7 +151,7 @@ def _free(record: Record) -> str:
     if costs and costs.get("remote_ns", math.inf) <= costs.get("local_ns", 0.0):
         return "a remote access costs no more than a local one here"
     stated = f"{size(float(cache))} cache" if cache.isdigit() and int(cache) else "caches"
-    return f"remote accesses cost nothing measurable (they fit into the {stated})"
+    return f"remote accesses cost nothing measurable (what each node uses fits into its {stated})"
 
 
 def stated_costs(record: Record) -> dict[str, float]:

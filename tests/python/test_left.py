@@ -58,7 +58,8 @@ GUARD: dict[str, Any] = {"area": 0, "iteration": 9, "move_ns": 1.6e6}
         (
             [("ownership", {"wanted": 500}), ("guard", {})],
             "free",
-            "500 pages of grid: remote accesses cost nothing measurable (they fit into the 32 MiB cache)",
+            "500 pages of grid: remote accesses cost nothing measurable (what each node uses fits into its "
+            "32 MiB cache)",
         ),
         (
             [("ownership", {"wanted": 500}), ("guard", {"remote_ns": 4e5})],
@@ -93,7 +94,7 @@ GUARD: dict[str, Any] = {"area": 0, "iteration": 9, "move_ns": 1.6e6}
         ),
         ([("ownership", {"kind": 0})], "no pattern", "grid: no pattern of owners"),
         ([("ownership", {"kind": 3})], "shared", "grid: used by all nodes, and spread over them"),
-        ([("ownership", {"wanted": 3})], "few", "grid: no more is away from its owner than chance"),
+        ([("ownership", {"wanted": 3})], "few", "grid: the samples show no more of it away"),
         (
             [
                 ("move", {"area": 0, "iteration": 4, "wanted": 500, "moved": 500}),
@@ -177,8 +178,8 @@ def test_areas_of_one_reason_are_one_line(capsys: pytest.CaptureFixture[str]) ->
     assert [line for line in lines if line.startswith("not moved")] == [
         "not moved  900 pages of grid, u1, u2 and 2 more: remote accesses have cost 800 us so far, "
         "the move takes 8 ms",
-        "not moved  100 pages of u5: remote accesses cost nothing measurable (they fit into the 32 MiB "
-        "cache)",
+        "not moved  100 pages of u5: remote accesses cost nothing measurable (what each node uses fits into "
+        "its 32 MiB cache)",
     ]
     assert next(line for line in lines if line.startswith("unused")).rstrip().endswith("not seen")
 
