@@ -373,11 +373,13 @@ void Engine::take_references() {
 
 /// Count what was seen into the areas' counters.
 void Engine::count_references() {
+    const bool scans = source_ && source_->scans();
     for (const Reference& reference : references_) {
         WatchedArea* area = watch_.find(reference.address);
         const int position = nodes_.position(reference.node);
         if (!area || position < 0) continue;
         const std::uint64_t granule = area->granule_of(reference.address);
+        if (scans) scan_rounds_.saw(*area, granule);
         area->counters.add(granule, position, reference.weight);
         if (reference.write) area->writes.add(granule, position, reference.weight);
         ++area->fresh_references;
@@ -446,6 +448,7 @@ void Engine::follow_changes_within_round(double now) {
 
 void Engine::end_observing() {
     record_placements(1);
+    to_come_ = source_ && source_->scans() ? scan_rounds_.round_ended(watch_) : 0;
     const double begin = record::now();
     const double moving = statistics_.moving;
     mechanism_->iteration_observed(*this, activity_ == policy::Activity::check);

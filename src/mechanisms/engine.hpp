@@ -13,6 +13,7 @@
 #include "mechanisms/initial_placement.hpp"
 #include "mechanisms/mover.hpp"
 #include "mechanisms/region_table.hpp"
+#include "mechanisms/scan_rounds.hpp"
 #include "mechanisms/watch.hpp"
 #include "mechanisms/window_plan.hpp"
 #include "phases/period.hpp"
@@ -132,6 +133,8 @@ class Engine final : public phases::Listener {
     double touches_in_round(const WatchedArea& area) const;
     /// References come by themselves (pmu, hint-faults), not from windows that the engine plans.
     bool samples_itself() const noexcept { return source_ && !source_->needs_plan(); }
+    /// Granules of areas that the source has not come to yet: nothing is known of them, and nothing can rest.
+    std::uint64_t granules_to_come() const noexcept { return to_come_; }
     /// References are all misses there are (ReferenceSource::counts_misses).
     bool counts_misses() const noexcept { return source_ && source_->counts_misses(); }
     /// Seconds that regions took since the last decision.
@@ -245,6 +248,8 @@ class Engine final : public phases::Listener {
     double spent_in_iteration_ = 0;
     // A round of observation: the iterations between two decisions.
     std::uint64_t round_references_ = 0;
+    ScanRounds scan_rounds_;
+    std::uint64_t to_come_ = 0;
     std::uint32_t round_iterations_ = 0;
     double round_begin_ = 0;
     double round_cost_begin_ = 0; ///< observation_cost() then

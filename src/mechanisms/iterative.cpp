@@ -31,9 +31,6 @@ constexpr int still_enough = 8;
 /// progress after which they are left.
 constexpr std::uint64_t narrow_enough = 512;
 constexpr int patient_rounds = 4;
-/// Sources that sample by themselves are waited for until so much of an area was seen, or little comes new.
-constexpr double enough_covered = 0.5;
-constexpr double still_growing = 1.05;
 /// Decisions for which the surroundings of what seems misplaced are looked at.
 constexpr int most_doubtful_rounds = 4;
 /// Asking where a page is costs this part of moving it; what a move has to ask for beyond the pages it moves
@@ -91,6 +88,7 @@ bool bound_by_program(Engine& engine, const WatchedArea& area) {
 
 void Iterative::move(Engine& engine, const Decision& decision, double deadline) {
     WatchedArea& area = *decision.area;
+    area.waiting = false;
     if (bound_by_program(engine, area)) {
         area.left_alone = true;
         return;
@@ -108,6 +106,7 @@ void Iterative::move(Engine& engine, const Decision& decision, double deadline) 
     });
     dispatch.finish();
     area.sent_home |= result.moved > 0;
+    area.waiting = !result.complete;
     engine.statistics().moved += result.moved;
     engine.statistics().refused += result.refused;
     engine.statistics().moving += result.seconds;
@@ -212,7 +211,7 @@ Iterative::Decision Iterative::decide(Engine& engine, WatchedArea& area, double 
     const bool enough =
         area.samples.size() >=
         std::min<std::uint64_t>(urgent ? urgent_samples : enough_samples, (area.granules + 1) / 2);
-    area.waiting = moves_ && decision.wanted > 0 && !permitted;
+    area.waiting = moves_ && decision.wanted > 0 && (!permitted || enough); // until it has moved
     decision.moves_now =
         moves_ && ((decision.wanted > 0 && permitted && enough) || area.refused.waiting() > 0);
     record_decision(engine, decision, calls, permitted);
@@ -222,8 +221,8 @@ Iterative::Decision Iterative::decide(Engine& engine, WatchedArea& area, double 
 void Iterative::iteration_observed(Engine& engine, bool check) {
     std::uint64_t wanted = 0;
     std::uint64_t considered = 0;
-    std::uint64_t unseen =
-        0; ///< granules of areas that were sampled too thinly to rest, or whose owners drift
+    // Granules of areas that were sampled too thinly to rest, or whose owners drift.
+    std::uint64_t unseen = engine.granules_to_come();
     bool any_fresh = false;
     bool any_changed = false;
     double footprint = 0;

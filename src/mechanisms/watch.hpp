@@ -65,16 +65,18 @@ struct WatchedArea {
     std::uint64_t written = 0;
     std::uint64_t remote_misses = 0; ///< since the last decision, by a source that counts misses
     bool was_misplaced = false; ///< something of it was not at home, once: the rest of it is looked at, too
-    bool waiting = false;       ///< for the guard: what is misplaced costs on, seen again or not
-    bool thinly_sampled = true; ///< parts of it lack samples: too early to rest (WindowPlan::lacking)
-    bool drifts = false;        ///< its borders were seen to move
-    int doubtful_rounds = 0;    ///< decisions in turn after which something seemed misplaced
-    bool left_alone = false;    ///< the program itself bound it to nodes
-    bool worth_nothing = false; ///< what is misplaced of it costs nothing where it is
-    int still_rounds = 0;       ///< decisions since something was misplaced
+    bool waiting = false; ///< for the guard, or for time to move: what is misplaced costs on, seen or not
+    bool thinly_sampled = true;    ///< parts of it lack samples: too early to rest (WindowPlan::lacking)
+    bool drifts = false;           ///< its borders were seen to move
+    int doubtful_rounds = 0;       ///< decisions in turn after which something seemed misplaced
+    bool left_alone = false;       ///< the program itself bound it to nodes
+    bool worth_nothing = false;    ///< what is misplaced of it costs nothing where it is
+    int still_rounds = 0;          ///< decisions since something was misplaced
     std::uint64_t open_border = 0; ///< granules between the samples on both sides of borders
     int border_rounds = 0;         ///< decisions since that became less
     bool sent_home = false;        ///< its pages are where homing put them, no longer where the program did
+    std::size_t shown = 0;         ///< samples when a scan last showed something new (ScanRounds)
+    std::uint64_t passed_by = 0;   ///< references since then to what was known, of all areas
     bool ended = false;
 
     Range granule_range(std::uint64_t index) const noexcept;

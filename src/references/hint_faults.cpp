@@ -60,6 +60,7 @@ class HintFaults final : public ReferenceSource, private SampleVisitor {
     void abandon() noexcept override;
     std::uint64_t lost() const noexcept override { return samplers_.statistics().lost; }
     std::string reason() const override { return reason_; }
+    bool scans() const noexcept override { return true; }
 
   private:
     /// Part of a watched range that gets one policy.

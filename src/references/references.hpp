@@ -70,6 +70,9 @@ class ReferenceSource {
     /// Every reference is a cache miss, and none is left out: costs need no model of what a touch stands for.
     virtual bool counts_misses() const noexcept { return false; }
 
+    /// References come as a scan goes through memory: what was not seen yet may be what it has not come to.
+    virtual bool scans() const noexcept { return false; }
+
     /// Only touches of chosen pages are seen (windows): the engine gives a sample plan before each region.
     virtual bool needs_plan() const noexcept { return false; }
 };
