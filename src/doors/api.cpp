@@ -3,6 +3,7 @@
 
 #include "areas/named.hpp"
 #include "base/inside.hpp"
+#include "base/uncancelled.hpp"
 #include "mechanisms/engine.hpp"
 #include "mechanisms/placement.hpp"
 #include "phases/regions.hpp"
@@ -22,6 +23,7 @@ using namespace homing;
 template <class Work> int serial(Work&& work) noexcept {
     if (phases::in_region()) return HOMING_IN_REGION;
     const Inside inside;
+    const Uncancelled uncancelled;
     try {
         return work();
     } catch (...) {
@@ -141,6 +143,7 @@ int homing_place_random(const void* start, size_t bytes, uint64_t seed) {
 long homing_where(const void* start, size_t bytes, int* nodes, size_t count) {
     if (!start || (!nodes && count)) return HOMING_INVALID;
     const Inside inside;
+    const Uncancelled uncancelled;
     try {
         return static_cast<long>(where_pages_are(placer().kernel, range_of(start, bytes), {nodes, count},
                                                  !phases::in_region(), pause_source));

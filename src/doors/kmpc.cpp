@@ -7,6 +7,7 @@
 // program's own tool (Score-P, TAU, Archer) has to find free.
 #include "doors/kmpc.hpp"
 
+#include "base/uncancelled.hpp"
 #include "phases/regions.hpp"
 #include "record/record.hpp"
 
@@ -46,6 +47,7 @@ constinit std::atomic<Ends> ends{Ends::undecided};
 /// would do it a moment later.
 Ends decide_ends(Any* fork) noexcept {
     using ThreadNumber = std::int32_t(void*);
+    const homing::Uncancelled uncancelled; // the runtime reads files
     if (auto* start =
             homing::doors::beside<ThreadNumber>(reinterpret_cast<void*>(fork), "__kmpc_global_thread_num"))
         start(nullptr);

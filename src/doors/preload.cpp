@@ -3,6 +3,7 @@
 #include "base/inside.hpp"
 #include "base/options.hpp"
 #include "base/program_name.hpp"
+#include "base/uncancelled.hpp"
 #include "doors/affinity.hpp"
 #include "doors/export.hpp"
 #include "doors/heap.hpp"
@@ -86,6 +87,7 @@ __attribute__((constructor)) void enter() noexcept {
 }
 
 __attribute__((destructor)) void leave() noexcept {
+    const Uncancelled uncancelled;
     if (Simulation* simulated = simulation())
         simulated->finish(engine());
     else if (Engine* running = engine())

@@ -217,8 +217,9 @@ const char* prepare_handler() noexcept {
     ours.sa_sigaction = handler;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
     // Another handler that ran between claiming a granule and opening it, and touched it, would wait for
-    // itself.
-    ::sigfillset(&ours.sa_mask);
+    // itself. All bits, and not sigfillset(): the C library keeps the signal out of it by which it cancels a
+    // thread (PTHREAD_CANCEL_ASYNCHRONOUS) in the middle of a handler.
+    std::memset(&ours.sa_mask, 0xff, sizeof ours.sa_mask);
     ::sigdelset(&ours.sa_mask, SIGSEGV);
     struct sigaction theirs = {};
     if (real_sigaction(SIGSEGV, nullptr, &theirs) != 0) return "sigaction fails";

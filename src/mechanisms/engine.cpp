@@ -3,6 +3,7 @@
 #include "base/floating_point.hpp"
 #include "base/inside.hpp"
 #include "base/options.hpp"
+#include "base/uncancelled.hpp"
 #include "mechanisms/simulation.hpp"
 #include "record/record.hpp"
 
@@ -64,6 +65,7 @@ Engine::~Engine() = default;
 /// Work at a boundary: timed, never throwing into the program. Running out of memory is a reason to step
 /// aside.
 template <class Work> void Engine::guarded(Work&& work) noexcept {
+    const Uncancelled uncancelled;
     const OwnFloatingPoint own;
     busy_.store(true, std::memory_order_seq_cst);
     if (!finished_.load(std::memory_order_seq_cst)) {

@@ -4,6 +4,7 @@
 #include "areas/areas.hpp"
 #include "base/floating_point.hpp"
 #include "base/inside.hpp"
+#include "base/uncancelled.hpp"
 #include "mechanisms/simulation.hpp"
 #include "record/record.hpp"
 
@@ -174,6 +175,7 @@ void Engine::abandon() noexcept {
 void Engine::finish() noexcept {
     if (finished_.exchange(true, std::memory_order_seq_cst)) return;
     const Inside inside;
+    const Uncancelled uncancelled;
     const OwnFloatingPoint own;
     if (windows_) windows_->abandon();
     phases::step_aside();

@@ -6,6 +6,7 @@
 #include "base/inside.hpp"
 #include "base/options.hpp"
 #include "base/raw_calls.hpp"
+#include "base/uncancelled.hpp"
 #include "mechanisms/own_pages.hpp"
 #include "mechanisms/simulation.hpp"
 #include "mechanisms/threads.hpp"
@@ -108,6 +109,7 @@ Engine* engine() noexcept { return the_engine.load(std::memory_order_acquire); }
 void lend_services(DoorServices services) noexcept { lent = services; }
 
 phases::Listener* start_engine() noexcept {
+    const Uncancelled uncancelled;
     const OwnFloatingPoint own;
     try {
         record::open(option_text(Option::record));

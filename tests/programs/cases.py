@@ -25,6 +25,9 @@ class Case:
     variants: tuple[str, ...] = C
     #: The record must show observed iterations. False: homing need not work (the process has no right, ...).
     works: bool = True
+    #: Observation goes on to the end: what the program did has not ended it for good. Judged where every
+    #: region is observed (every-region), which the short selection takes for it.
+    lasts: bool = False
     environment: dict[str, str] = field(default_factory=dict, hash=False)
     stdin: str = ""
     #: Why it is not judged with a mechanism: {mechanism: reason}. Stated limits of homing, not test trouble.
@@ -134,6 +137,10 @@ CASES: list[Case] = [
     *_modes("sandbox", "eperm:early enosys:early mprotect:early dumpable:early user:early", works=False),
     # threads
     *_modes("threads", "touch regions brief cancel detached keys waiting reused"),
+    Case("cancel", ("first",), variants=("gcc",)),
+    Case("cancel", ("first", "alone"), works=False),
+    Case("cancel", ("loop",), variants=("gcc",)),  # LLVM's runtime ends a process that cancels so many
+    Case("cancel", ("asynchronous",), lasts=True),
     *_modes("teams_of_threads", "varying many pause dynamic affinity"),
     Case("teams_of_threads", ("one",), works=False),
     *_modes("giant", "barriers singles pthread", works=False),

@@ -96,6 +96,12 @@ def did(record: Record) -> str:
     )
 
 
+def assert_lasted(best: Record) -> None:
+    """References came in to the end of a run of which every region is observed."""
+    last = best.iterations[-len(best.iterations) // 4 :]
+    assert sum(iteration.references for iteration in last) > 0, did(best)
+
+
 def assert_worked(found: list[Record], mechanism: str) -> None:
     """Homing found the program's iteration and learnt from it."""
     assert found, "the library left no record"
@@ -137,7 +143,7 @@ def short_selection() -> list[tuple[Case, str, str]]:
             chosen += [(case, variant, "windows") for variant in case.variants]
             continue
         variant = case.variants[number % len(case.variants)]
-        mechanism = order[number % len(order)]
+        mechanism = "every-region" if case.lasts else order[number % len(order)]
         chosen.append((case, variant, mechanism if mechanism not in case.limits else "observe"))
     return chosen
 
@@ -196,6 +202,8 @@ def compare(selected: tuple[Case, str, str], scratch: Path, tmp_path: Path) -> N
     )
     if case.works:
         assert_worked(found, mechanism)
+    if case.lasts and mechanism == "every-region":
+        assert_lasted(found[0])
 
 
 @pytest.mark.usefixtures("built")
