@@ -40,7 +40,7 @@ def run(request: Request, given: dict[str, Any]) -> int:
             notes.append("threads: " + environment.bind_threads(variables))
         variables.update(request.options)
         variables["HOMING_RECORD"] = records.pattern
-        say_room(records)
+        say_room(request, records)
         if verdict.preload:
             environment.preload(variables, library, folder)
         result = guest.run(request.command, options, env=variables)

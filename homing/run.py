@@ -131,16 +131,17 @@ def _run_here(request: Request) -> int:
         variables.update(request.options)
         records = Records(request.record, folder)
         variables["HOMING_RECORD"] = records.pattern
-        say_room(records)
+        say_room(request, records)
         if not variables.get("HOMING_COSTS"):
             variables["HOMING_COSTS"] = costs.costs_file(variables)
         if verdict.preload:
             environment.preload(variables, library, folder)
+        reason = aside(verdict, variables)
 
         begin = time.monotonic()
         child, status = launch.run_child(path, request.command, variables)
         seconds = time.monotonic() - begin
-        ended = Ended(launch.exit_status(status), child, seconds, notes, aside(verdict, variables))
+        ended = Ended(launch.exit_status(status), child, seconds, notes, reason)
         finish(request, records, ended)
         return status
 
@@ -191,7 +192,9 @@ def _results(request: Request, kept: list[str], lost: str, ended: Ended) -> Resu
     results.command = request.command
     results.status = ended.status
     results.seconds = ended.seconds
-    results.notes = [*ended.notes, *results.notes]
+    # What the reader remarks is about names in the table: without one it is of no use.
+    working = any(not process.record.stepped_aside for process in results.processes)
+    results.notes = [*ended.notes, *(results.notes if working else [])]
     results.aside = ended.aside or ("" if results.processes else unseen(request))
     results.names = bool(request.option("HOMING_AREAS"))
     results.counts = ended.counts or results.counts
@@ -222,9 +225,9 @@ def report(request: Request, results: Results, process: int) -> None:
             write_json(results, environment.expand_name(request.json, process, os.environ))
 
 
-def say_room(records: Records) -> None:
-    """Say before the start what the run's summary will lack. The program runs all the same."""
-    if problem := records.no_room():
+def say_room(request: Request, records: Records) -> None:
+    """Say before the start that there will be no summary. The program runs all the same."""
+    if (request.summary != "none" or request.json) and (problem := records.no_room()):
         print(f"homing run: no record can be written: {problem}; there will be no summary", file=sys.stderr)
 
 

@@ -161,7 +161,7 @@ def simulate(
     records = Records(request.record, folder)
     variables["HOMING_RECORD"] = records.pattern
     if not quiet:
-        say_room(records)
+        say_room(request, records)
     environment.preload(variables, library, folder)
     elf = read_elf(path)
     if elf is not None and any(needed.startswith(b"libtsan.so") for needed in elf.needed):

@@ -204,6 +204,11 @@ def test_what_fails_after_the_run_holds_up_nothing_else(
     )
 
 
+def test_what_the_reader_remarks_is_told(homing: Command, four_nodes: dict[str, str]) -> None:
+    done = homing("run", "--", "sleep", "0", **four_nodes)
+    assert "note: cg: is not here (any more), so its source lines are not known" in done.stderr
+
+
 def test_ranks_do_not_take_each_others_files(
     homing: Command, four_nodes: dict[str, str], tmp_path: Path
 ) -> None:
@@ -259,6 +264,8 @@ def test_a_limit_is_told_before_and_after(
     before, after = done.stderr.splitlines()
     assert before.startswith("homing run: no record can be written: ulimit -f allows")
     assert after.startswith("homing: what was done is not known") and "ulimit -f allows" in after
+    done = shell("ulimit -f 512; $H --summary none -- sleep 0", fake_library, tmp_path, **no_room)
+    assert done.stderr == "", "nobody asked"
     script = "ulimit -f 512; $H --record r -- touch started"
     done = shell(script, fake_library, tmp_path, **no_room)
     assert done.returncode == 2 and "--record r: ulimit -f allows" in one_line(done.stderr)
