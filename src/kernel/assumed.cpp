@@ -196,6 +196,10 @@ class AssumedKernel final : public Kernel {
         return 0;
     }
 
+    int populated(std::span<const Range> ranges, std::span<std::uint8_t> found) noexcept override {
+        return real_.populated(ranges, found);
+    }
+
     int move(std::span<void* const> pages, std::span<const int> targets,
              std::span<int> status) noexcept override {
         if (!has_table_) return ENOMEM;

@@ -13,6 +13,7 @@
 #include "base/pages.hpp"
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -90,6 +91,13 @@ class Kernel {
     ///   zero page, unmapped    -EFAULT
     /// So -ENOENT may be a page that is there, and is worth asking for again; -EFAULT has nothing to move.
     virtual int query(std::span<void* const> pages, std::span<int> nodes) noexcept = 0;
+
+    /// Does each range hold a page that query() would find (present, and not the zero page)? `found` (as
+    /// many) becomes 1 or 0. What is not populated is passed over at the pace of page tables, so that a
+    /// terabyte takes some microseconds. ENOSYS: it can be told by asking for each page only.
+    virtual int populated(std::span<const Range> /*ranges*/, std::span<std::uint8_t> /*found*/) noexcept {
+        return ENOSYS;
+    }
 
     /// [signal] Do query() and move() fail to know pages that are armed for a hint fault? (Linux up to 6.5.)
     virtual bool hides_pages() noexcept { return false; }

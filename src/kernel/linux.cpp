@@ -2,6 +2,7 @@
 #include "kernel/kernel.hpp"
 
 #include "base/index_list.hpp"
+#include "base/page_scan.hpp"
 #include "base/raw_calls.hpp"
 
 #include <algorithm>
@@ -58,6 +59,20 @@ class LinuxKernel final : public Kernel {
         if (pages.empty()) return 0;
         std::fill(nodes.begin(), nodes.end(), not_attempted);
         return retried(nullptr, SYS_move_pages, 0, pages.size(), pages.data(), nullptr, nodes.data(), 0);
+    }
+
+    int populated(std::span<const Range> ranges, std::span<std::uint8_t> found) noexcept override {
+        // A program may close descriptors that are not its own: opened for each call.
+        const int pagemap = raw::open("/proc/self/pagemap", O_RDONLY);
+        if (pagemap < 0) return -pagemap;
+        int error = 0;
+        for (std::size_t i = 0; i < ranges.size() && error == 0; ++i) {
+            const auto first = first_pages(pagemap, ranges[i], page_is_present, page_is_zero_page, 1);
+            if (!first) error = ENOSYS; // before Linux 6.7
+            found[i] = first && !first->empty();
+        }
+        raw::close(pagemap);
+        return error;
     }
 
     bool hides_pages() noexcept override {

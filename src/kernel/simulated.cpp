@@ -273,6 +273,26 @@ int SimulatedKernel::query(std::span<void* const> pages, std::span<int> nodes) n
     return logged(entry);
 }
 
+int SimulatedKernel::populated(std::span<const Range> ranges, std::span<std::uint8_t> found) noexcept {
+    Logged entry{KernelCall::populated, {}, ranges.size()};
+    if (!tells_populated_) {
+        entry.error = ENOSYS;
+        return logged(entry);
+    }
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+        found[i] = 0;
+        for (auto chunk = chunks_.lower_bound(ranges[i].begin / huge_page_bytes);
+             chunk != chunks_.end() && chunk->first * huge_page_bytes < ranges[i].end && !found[i]; ++chunk)
+            for (Address at = std::max(ranges[i].begin, chunk->first * huge_page_bytes);
+                 at < std::min(ranges[i].end, (chunk->first + 1) * huge_page_bytes) && !found[i];
+                 at += page_bytes()) {
+                const Page& one = (*chunk->second)[at % huge_page_bytes / page_bytes()];
+                found[i] = one.node != absent && !one.zero;
+            }
+    }
+    return logged(entry);
+}
+
 int SimulatedKernel::reveal(std::span<void* const> pages) noexcept {
     for (void* address : pages)
         if (state_of(reinterpret_cast<Address>(address)) == -ENOENT)

@@ -16,6 +16,7 @@ namespace homing {
 
 enum class KernelCall {
     query,
+    populated,
     reveal,
     move,
     bind,
@@ -72,6 +73,8 @@ class SimulatedKernel final : public Kernel {
     void set_task_policy(MemoryPolicy policy) { task_policy_ = policy; }
     /// How a page that is not populated is answered: ENOENT, or EFAULT as kernels up to 6.5 have it.
     void set_absent_error(int error) { absent_error_ = error; }
+    /// populated() answers, as Linux 6.7 and later do.
+    void tell_populated() { tells_populated_ = true; }
     /// What open_sampler answers (there is no sampler here).
     void set_sampler_error(int error) { sampler_error_ = error; }
     /// vm.max_map_count.
@@ -104,6 +107,7 @@ class SimulatedKernel final : public Kernel {
     // The contract of Kernel.
 
     int query(std::span<void* const> pages, std::span<int> nodes) noexcept override;
+    int populated(std::span<const Range> ranges, std::span<std::uint8_t> found) noexcept override;
     bool hides_pages() noexcept override { return true; }
     int reveal(std::span<void* const> pages) noexcept override;
     int move(std::span<void* const> pages, std::span<const int> targets,
@@ -167,6 +171,7 @@ class SimulatedKernel final : public Kernel {
     int current_node_ = 0;
     int sampler_error_;
     int absent_error_;
+    bool tells_populated_ = false;
     std::size_t most_mappings_ = 65530;
     struct {
         KernelCall call = KernelCall::count;

@@ -55,7 +55,8 @@ bool kernel_balances() noexcept {
 
 Engine::Engine(Kernel& kernel, Machine machine, DoorServices services)
     : kernel_(kernel), machine_(std::move(machine)), nodes_(machine_), services_(services),
-      watch_(nodes_, static_cast<std::uint64_t>(option_number(Option::seed))), mover_(kernel, nodes_),
+      watch_(nodes_, static_cast<std::uint64_t>(option_number(Option::seed))),
+      survey_(kernel, static_cast<std::uint64_t>(option_number(Option::seed))), mover_(kernel, nodes_),
       initial_(kernel, nodes_, mover_, machine_.targets()),
       plan_(option_number(Option::observe_share), static_cast<std::uint64_t>(option_number(Option::seed))),
       policies_(kernel) {}
@@ -293,6 +294,7 @@ void Engine::next_iteration() {
     events_in_iteration_ = 0;
     spent_in_iteration_ = 0;
     iteration_begin_ = record::now();
+    if (mechanism_->needs_windows() || called_touch_) survey_.look_at_all(watch_);
     if (activity_ != policy::Activity::rest) initial_.place(watch_, iteration_);
     mechanism_->iteration_begins(*this);
     if (called_touch_) {
@@ -335,12 +337,18 @@ void Engine::window_region_begins() {
 /// Areas come and go between regions. What is gone must never be armed: plans forget it before a window
 /// opens.
 void Engine::follow_changes() {
-    if (!watch_.synchronise(record::now())) return;
-    ++area_changes_;
-    initial_.place(watch_, iteration_);
-    if (windows_) windows_->start(watch_.ranges());
-    // Programs that allocate in every iteration: the new blocks want samples, too, before the next boundary.
-    if (source_ && source_->needs_plan()) plan_samples(activity_ == policy::Activity::check);
+    const bool changed = watch_.synchronise(record::now());
+    if (changed) {
+        ++area_changes_;
+        initial_.place(watch_, iteration_);
+        if (windows_) windows_->start(watch_.ranges());
+    }
+    if (mechanism_->needs_windows() || called_touch_) survey_.look_at_all(watch_);
+    // Programs that allocate in every iteration, or have begun to use what they had: that wants samples, too,
+    // before the next boundary.
+    const bool more = survey_.look(watch_);
+    if (source_ && source_->needs_plan() && (changed || more))
+        plan_samples(activity_ == policy::Activity::check);
 }
 
 std::size_t Engine::open_window(const std::vector<Range>& granules) {
@@ -380,6 +388,7 @@ void Engine::count_references() {
         WatchedArea* area = watch_.find(reference.address);
         const int position = nodes_.position(reference.node);
         if (!area || position < 0) continue;
+        if (!area->seen) survey_.look_at(watch_, *area);
         const std::uint64_t granule = area->granule_of(reference.address);
         if (scans) scan_rounds_.saw(*area, granule);
         area->counters.add(granule, position, reference.weight);
@@ -426,6 +435,7 @@ void Engine::begin_observing(policy::Activity activity) {
         ++area_changes_;
         initial_.place(watch_, iteration_);
     }
+    survey_.look(watch_);
     if (!source_) return;
     if (source_areas_ != area_changes_ || !source_running_ || source_paused_ || source_->needs_plan())
         start_source();

@@ -14,6 +14,7 @@
 #include "mechanisms/mover.hpp"
 #include "mechanisms/region_table.hpp"
 #include "mechanisms/scan_rounds.hpp"
+#include "mechanisms/survey.hpp"
 #include "mechanisms/watch.hpp"
 #include "mechanisms/window_plan.hpp"
 #include "phases/period.hpp"
@@ -199,6 +200,7 @@ class Engine final : public phases::Listener {
     NodeMap nodes_;
     DoorServices services_;
     WatchList watch_;
+    Survey survey_;
     Mover mover_;
     InitialPlacement initial_;
     policy::Guard guard_;

@@ -18,6 +18,9 @@ namespace {
 /// are fewer will do: three points, two times out of three.
 constexpr std::uint64_t placement_sample = 1024;
 constexpr std::uint64_t sample_on_the_way = 256;
+/// Of very many areas together, and of each of them at the least.
+constexpr std::uint64_t placement_samples = std::uint64_t{1} << 17;
+constexpr std::uint64_t least_placement_sample = 16;
 /// Every iteration is recorded up to this number, then those in which something happened.
 constexpr std::uint32_t recorded_iterations = 2000;
 constexpr std::size_t unwatched_minimum = std::size_t{1} << 20;
@@ -63,7 +66,7 @@ double Engine::remote_fraction_now() {
     double all = 0;
     for (const auto& area : watch_.areas()) {
         if (area->remote_fraction < 0) continue;
-        const auto bytes = static_cast<double>(area->range.bytes());
+        const auto bytes = static_cast<double>(area->used_bytes());
         remote += area->remote_fraction * bytes;
         all += bytes;
     }
@@ -72,7 +75,7 @@ double Engine::remote_fraction_now() {
 
 void Engine::record_placements(std::uint32_t when) {
     for (const auto& area : watch_.areas())
-        if (when != 1 || !area->found_recorded) record_placement(*area, when);
+        if (when != 1 || (area->seen && !area->found_recorded)) record_placement(*area, when);
 }
 
 void Engine::record_move(WatchedArea& area, std::uint64_t pages) {
@@ -89,16 +92,19 @@ void Engine::record_refusal(const WatchedArea& area, int error, std::uint64_t pa
 }
 
 void Engine::record_placement(WatchedArea& area, std::uint32_t when) {
-    const std::uint64_t count = std::min(area.granules, when == 2 ? sample_on_the_way : placement_sample);
+    // Evenly spread over what exists.
+    const policy::PageSet& there = area.there();
+    const std::uint64_t most =
+        when == 2 ? sample_on_the_way
+                  : std::clamp(placement_samples / std::max<std::size_t>(1, watch_.areas().size()),
+                               least_placement_sample, placement_sample);
+    const std::uint64_t count = area.seen ? std::min(there.size(), most) : 0;
     std::vector<std::uint64_t> granules;
-    // Evenly spread: quotient and remainder apart, so that nothing overflows.
-    const std::uint64_t step = area.granules / count;
-    const std::uint64_t rest = area.granules % count;
+    // Quotient and remainder apart, so that nothing overflows.
     for (std::uint64_t i = 0; i < count; ++i)
-        granules.push_back(i * step + i * rest / count);
+        granules.push_back(there.at(there.size() / count * i + there.size() % count * i / count));
     std::vector<int> homes;
     mover_.homes(area, granules, homes);
-    const double scale = static_cast<double>(area.base_pages()) / static_cast<double>(count);
     std::vector<std::uint64_t> held(static_cast<std::size_t>(nodes_.count()), 0);
     std::uint64_t absent = 0;
     for (const int home : homes) {
@@ -107,6 +113,13 @@ void Engine::record_placement(WatchedArea& area, std::uint32_t when) {
         else
             ++absent;
     }
+    const double scale = static_cast<double>(area.used_bytes() / page_bytes()) /
+                         static_cast<double>(std::max<std::uint64_t>(1, count));
+    const auto pages = [&](std::uint64_t sampled) {
+        return static_cast<std::uint64_t>(static_cast<double>(sampled) * scale + 0.5);
+    };
+    // What is not there was looked at, too.
+    const std::uint64_t elsewhere = area.base_pages() - (count > 0 ? area.used_bytes() / page_bytes() : 0);
     if (when == 1 && absent == count) return; // not populated yet: nothing was found
     area.found_recorded = true;
     for (std::size_t first = 0; first < held.size(); first += 8) {
@@ -115,11 +128,11 @@ void Engine::record_placement(WatchedArea& area, std::uint32_t when) {
         row.time = record::now();
         row.when = when;
         row.first = static_cast<record::u32>(first);
-        row.sampled = count < area.granules;
+        row.sampled = count < there.size();
         row.iteration = iteration_;
         for (std::size_t k = first; k < std::min(held.size(), first + 8); ++k)
-            row.pages[k - first] = static_cast<std::uint64_t>(static_cast<double>(held[k]) * scale + 0.5);
-        row.absent = static_cast<std::uint64_t>(static_cast<double>(absent) * scale + 0.5);
+            row.pages[k - first] = pages(held[k]);
+        row.absent = pages(absent) + elsewhere;
         record::append(row);
     }
 }
@@ -191,9 +204,12 @@ void Engine::finish() noexcept {
     try {
         if (activity_ != policy::Activity::rest && samples_itself()) take_references();
         if (source_) source_->stop();
-        say_threads();                     // where no iteration was found
-        watch_.synchronise(record::now()); // what was freed is no longer where it was
+        const double begin = record::now();
+        say_threads();             // where no iteration was found
+        watch_.synchronise(begin); // what was freed is no longer where it was
+        survey_.look_at_all(watch_);
         record_placements(3);
+        statistics_.observing += record::now() - begin;
         for (const auto& area : watch_.areas()) { // what would have been tried once more
             const std::uint64_t pages = area->refused.waiting() * (area->granule / page_bytes());
             if (pages > 0) record_refusal(*area, area->refused.error(), pages);

@@ -39,7 +39,7 @@ double granules_of_sample(const WatchedArea& area, std::size_t i, const policy::
     const policy::Samples& samples = area.samples;
     const std::uint64_t before = i > 0 ? samples.page(i - 1) : 0;
     const std::uint64_t after = i + 1 < samples.size() ? samples.page(i + 1) : area.granules;
-    return std::max(1.0, static_cast<double>(after - before) / 2);
+    return std::max(1.0, static_cast<double>(area.there().count({before, after})) / 2);
 }
 
 Evidence::Evidence(const WatchedArea& area, std::span<const int> homes)

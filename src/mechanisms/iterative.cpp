@@ -67,10 +67,10 @@ class Iterative final : public Mechanism {
 bool border_narrows(WatchedArea& area) {
     std::uint64_t open = 0;
     for (const policy::DoubtfulRange& doubt : area.ownership.doubtful())
-        if (doubt.doubt == policy::Doubt::border) open += doubt.pages.size();
+        if (doubt.doubt == policy::Doubt::border) open += area.there().count(doubt.pages);
     area.border_rounds = open < area.open_border ? 0 : area.border_rounds + 1;
     area.open_border = open;
-    return open > area.granules / narrow_enough && area.border_rounds < patient_rounds;
+    return open > area.there().size() / narrow_enough && area.border_rounds < patient_rounds;
 }
 
 /// Memory that the program itself bound (mbind, or libnuma on top of it) is where it wants it.
@@ -210,7 +210,7 @@ Iterative::Decision Iterative::decide(Engine& engine, WatchedArea& area, double 
     const bool urgent = engine.guard().permits(area.id, 2 * pages, 2 * calls);
     const bool enough =
         area.samples.size() >=
-        std::min<std::uint64_t>(urgent ? urgent_samples : enough_samples, (area.granules + 1) / 2);
+        std::min<std::uint64_t>(urgent ? urgent_samples : enough_samples, (area.there().size() + 1) / 2);
     area.waiting = moves_ && decision.wanted > 0 && (!permitted || enough); // until it has moved
     decision.moves_now =
         moves_ && ((decision.wanted > 0 && permitted && enough) || area.refused.waiting() > 0);
@@ -228,7 +228,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     double footprint = 0;
     for (const auto& area : engine.watch().areas())
         if (area->fresh_references || !area->samples.empty())
-            footprint += static_cast<double>(area->range.bytes());
+            footprint += static_cast<double>(area->used_bytes());
     const double begin = record::now();
     const double iteration_seconds = begin - engine.iteration_begin();
     const double deadline = begin + std::clamp(pause_share * iteration_seconds, least_pause, most_pause);

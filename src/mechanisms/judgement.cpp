@@ -88,8 +88,8 @@ class Scales {
     /// Is more misplaced than halos and chance explain?
     bool clearly_misplaced(const Judgement& judgement) const {
         if (judgement.considered <= 0) return false;
-        const double tolerated =
-            std::min(least_share, static_cast<double>(least_granules) / static_cast<double>(area_.granules));
+        const double tolerated = std::min(least_share, static_cast<double>(least_granules) /
+                                                           static_cast<double>(area_.there().size()));
         const double share = judgement.misplaced / judgement.considered;
         const double samples = judgement.considered * judgement.considered / judgement.squares;
         return policy::significant_share(samples * share, samples, tolerated);
@@ -165,7 +165,7 @@ Judgement judge(Engine& engine, WatchedArea& area, double threshold) {
     judgement.doubtful = !doubtful.empty();
     area.suspects.assign(doubtful.begin(), doubtful.end());
     for (std::size_t r = 0; r < runs.size(); ++r)
-        if (judgement.from[r] != 0) judgement.looks += runs[r].end - runs[r].first;
+        if (judgement.from[r] != 0) judgement.looks += area.there().count({runs[r].first, runs[r].end});
     judgement.looks -= std::min(judgement.looks, area.seen_homes.known());
     const bool shared = std::ranges::any_of(
         runs, [](const policy::Run& run) { return run.pattern == policy::Pattern::shared; });

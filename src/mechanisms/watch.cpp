@@ -169,21 +169,38 @@ void WatchList::adopt(const AreaEntry& entry, double now) {
     area->name = entry.name ? entry.name : heap_name(entry);
     if (!filter_.accepts(area->name)) return;
     area->id = next_id_++;
-    const bool huge =
-        !simulation() && area->range.bytes() >= huge_page_bytes && holds_huge_pages(area->range);
-    area->granule = huge ? huge_page_bytes : page_bytes();
-    area->origin = align_down(area->range.begin, area->granule);
-    area->granules = (area->range.end - area->origin + area->granule - 1) / area->granule;
-    area->plan = policy::SamplePlan(area->granules, seed_ + area->id);
-    const std::size_t rows = std::min<std::uint64_t>(area->granules, counter_rows);
-    area->counters.reset(area->granules, nodes_.count(), rows, seed_);
-    area->writes.reset(area->granules, nodes_.count(), std::min<std::size_t>(rows, 2048), seed_);
-    area->samples = policy::Samples(nodes_.count());
-    area->ownership = policy::Ownership(area->granules, nodes_.count());
+    lay_out(*area, page_bytes());
     record(*area, now);
     if (Simulation* simulated = simulation())
         simulated->area_begins(area->id, area->range, area->name.c_str());
     areas_.push_back(std::move(area));
+}
+
+/// Number the area's granules. Whatever goes by their numbers begins anew.
+void WatchList::lay_out(WatchedArea& area, std::size_t granule) const {
+    area.granule = granule;
+    area.origin = align_down(area.range.begin, granule);
+    area.granules = (area.range.end - area.origin + granule - 1) / granule;
+    area.own = policy::PageSet::whole(area.granules);
+    area.plan = policy::SamplePlan(area.granules, seed_ + area.id);
+    const std::size_t rows = std::min<std::uint64_t>(area.granules, counter_rows);
+    area.counters.reset(area.granules, nodes_.count(), rows, seed_);
+    area.writes.reset(area.granules, nodes_.count(), std::min<std::size_t>(rows, 2048), seed_);
+    area.samples = policy::Samples(nodes_.count());
+    area.ownership = policy::Ownership(area.granules, nodes_.count());
+    area.freezer.reset();
+    area.seen_homes.forget();
+    area.pending.clear();
+}
+
+void WatchList::decide_granule(WatchedArea& area) {
+    const bool huge = !simulation() && area.range.bytes() >= huge_page_bytes && holds_huge_pages(area.range);
+    const std::size_t granule = huge ? huge_page_bytes : page_bytes();
+    if (granule == area.granule) return;
+    lay_out(area, granule);
+    for (WatchedRange& watched : ranges_)
+        if (watched.range.begin == area.range.begin) watched.granule = granule;
+    record(area, record::now());
 }
 
 void WatchList::refresh_armable() {

@@ -12,6 +12,7 @@
 #include "references/counters.hpp"
 #include "references/references.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -40,10 +41,14 @@ struct WatchedArea {
     std::uint32_t id = 0;
     AreaEntry entry;
     Range range;             ///< whole base pages inside the area
-    std::size_t granule = 0; ///< bytes: a base page, or 2 MiB where the area lies on huge pages
+    std::size_t granule = 0; ///< bytes: a base page, or 2 MiB where the area lies on huge pages, once seen
     Address origin = 0;      ///< address where granule 0 begins (may lie before range on huge pages)
     std::uint64_t granules = 0;
     std::string name;
+    policy::PageSet own;    ///< its granules: all of them
+    bool seen = false;      ///< something of it exists (Survey)
+    bool in_part = false;   ///< not all of it does: plan.there() is what does, as far as is known
+    double share_there = 1; ///< of what is drawn from there, so much existed lately
     policy::SamplePlan plan{0, 0};
     ReferenceCounters counters;
     ReferenceCounters writes;   ///< of these, first touches that wrote: they tell shared pages' owners apart
@@ -82,6 +87,11 @@ struct WatchedArea {
     Range granule_range(std::uint64_t index) const noexcept;
     std::uint64_t granule_of(Address address) const noexcept { return (address - origin) / granule; }
     std::uint64_t base_pages() const noexcept { return range.bytes() / page_bytes(); }
+    /// What of it exists, as far as is known: granules, and bytes.
+    const policy::PageSet& there() const noexcept { return plan.there(); }
+    std::uint64_t used_bytes() const noexcept {
+        return std::min<std::uint64_t>(there().size() * granule, range.bytes());
+    }
     /// May this granule be protected as a whole?
     bool is_armable(std::uint64_t index) const noexcept;
 };
@@ -111,6 +121,9 @@ class WatchList {
     bool synchronise(double now);
     /// Is it still up to date?
     bool synchronised() const noexcept;
+    /// An area exists, which can be told to lie on huge pages only now: from here on it has the granule that
+    /// goes with it. Where that is another one, all that was known of the area by the old one is forgotten.
+    void decide_granule(WatchedArea& area);
     /// The area that an address lies in, or null.
     WatchedArea* find(Address address) noexcept;
 
@@ -121,6 +134,7 @@ class WatchList {
 
   private:
     void adopt(const AreaEntry& entry, double now);
+    void lay_out(WatchedArea& area, std::size_t granule) const;
     void refresh_armable();
     void record(const WatchedArea& area, double now) const;
 

@@ -80,13 +80,13 @@ void WindowPlan::gather(WatchList& watch) {
         for (const std::uint64_t granule : area->pending)
             if (area->is_armable(granule)) {
                 const std::uint32_t piece = piece_of(*area, granule);
-                const Need need = need_of(part_of(piece), area->granules / parts);
+                const Need need = need_of(part_of(piece), area->there().size() / parts);
                 lacking_ |= need != Need::covered;
                 entries_.push_back({area->id, piece, need, area->granule_range(granule)});
             }
         if (entries_.size() == before) continue;
         ++areas_;
-        bytes_ += static_cast<double>(area->range.bytes());
+        bytes_ += static_cast<double>(area->used_bytes());
     }
     for (std::size_t i = entries_.size(); i > 1; --i)
         std::swap(entries_[i - 1], entries_[random() % i]);
@@ -207,7 +207,7 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
         Coverage& covered = coverage_[part];
         if (covered.node < 0) covered.node = reference.node;
         covered.mixed |= covered.node != reference.node;
-        const Need need = need_of(part, area->granules / parts);
+        const Need need = need_of(part, area->there().size() / parts);
         if (covered.need != need)
             for (Entry& entry : entries_)
                 if (part_of(entry.piece) == part) entry.need = need;
@@ -291,19 +291,23 @@ WindowPlan::Need WindowPlan::need_of(std::uint32_t part, std::uint64_t granules)
 
 std::vector<WindowPlan::Lacking> WindowPlan::lacking(const WatchedArea& area) const {
     std::vector<Lacking> found;
+    const policy::PageSet& there = area.there();
     for (std::uint32_t part = 0; part < parts; ++part) {
         // The granules that part_of() gives this part.
-        const std::uint64_t first = (part * area.granules + parts - 1) / parts;
-        const std::uint64_t end = ((part + 1) * area.granules + parts - 1) / parts;
-        const Need need = need_of(area.id * parts + part, area.granules / parts);
-        if (first < end && need != Need::covered) found.push_back({{first, end}, need == Need::unseen});
+        const std::uint64_t first = (part * there.size() + parts - 1) / parts;
+        const std::uint64_t end = ((part + 1) * there.size() + parts - 1) / parts;
+        const Need need = need_of(area.id * parts + part, there.size() / parts);
+        if (first < end && need != Need::covered)
+            found.push_back({{there.at(first), there.at(end - 1) + 1}, need == Need::unseen});
     }
     return found;
 }
 
-/// Pieces are finer than parts: the small grids behind a large one are a few pages.
+/// Pieces are finer than parts: the small grids behind a large one are a few pages. Both are of what exists.
 std::uint32_t WindowPlan::piece_of(const WatchedArea& area, std::uint64_t granule) noexcept {
-    return area.id * pieces + static_cast<std::uint32_t>(granule * pieces / area.granules);
+    const policy::PageSet& there = area.there();
+    const std::uint64_t piece = there.below(granule) * pieces / std::max<std::uint64_t>(1, there.size());
+    return area.id * pieces + static_cast<std::uint32_t>(std::min<std::uint64_t>(piece, pieces - 1));
 }
 
 double WindowPlan::touch_estimate(std::uint32_t region, std::uint32_t area) const {

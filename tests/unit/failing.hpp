@@ -19,15 +19,15 @@ namespace homing {
 
 /// The calls that can fail.
 inline constexpr KernelCall failing_calls[] = {
-    KernelCall::query,         KernelCall::reveal,    KernelCall::move,
-    KernelCall::bind,          KernelCall::policy_at, KernelCall::task_policy,
-    KernelCall::allowed_nodes, KernelCall::protect,   KernelCall::open_sampler};
+    KernelCall::query,   KernelCall::populated,   KernelCall::reveal,      KernelCall::move,
+    KernelCall::bind,    KernelCall::policy_at,   KernelCall::task_policy, KernelCall::allowed_nodes,
+    KernelCall::protect, KernelCall::open_sampler};
 
 inline std::string name_of(KernelCall call) {
-    static constexpr const char* names[] = {"query",        "reveal",      "move",          "bind",
-                                            "policy_at",    "task_policy", "allowed_nodes", "protect",
-                                            "current_node", "free_bytes",  "open_sampler",  "close_sampler",
-                                            "node_of_cpu"};
+    static constexpr const char* names[] = {"query",         "populated",    "reveal",      "move",
+                                            "bind",          "policy_at",    "task_policy", "allowed_nodes",
+                                            "protect",       "current_node", "free_bytes",  "open_sampler",
+                                            "close_sampler", "node_of_cpu"};
     return names[static_cast<std::size_t>(call)];
 }
 
@@ -38,6 +38,8 @@ inline std::vector<int> errnos_of(KernelCall call) {
     case KernelCall::query:
     case KernelCall::move:
         return {E2BIG, EACCES, EFAULT, EINVAL, ENODEV, ENOENT, ENOMEM, EPERM, ESRCH, ENOSYS, EINTR, EAGAIN};
+    case KernelCall::populated: // open(2) of the page map, PAGEMAP_SCAN
+        return {EACCES, EMFILE, ENFILE, EFAULT, EINVAL, ENOMEM, ENOTTY, EPERM, ENOSYS};
     case KernelCall::reveal: // open(2) of the page map, process_vm_readv(2)
         return {EACCES, EMFILE, ENFILE, EFAULT, EINVAL, ENOMEM, EPERM, ESRCH, ENOSYS};
     case KernelCall::bind:
@@ -79,6 +81,11 @@ class FailingKernel final : public Kernel {
     int query(std::span<void* const> pages, std::span<int> nodes) noexcept override {
         const int error = planned(KernelCall::query);
         return error ? error : inner_.query(pages, nodes);
+    }
+
+    int populated(std::span<const Range> ranges, std::span<std::uint8_t> found) noexcept override {
+        const int error = planned(KernelCall::populated);
+        return error ? error : inner_.populated(ranges, found);
     }
 
     bool hides_pages() noexcept override { return inner_.hides_pages(); }

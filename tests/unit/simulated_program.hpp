@@ -100,6 +100,13 @@ class Program {
             touch(page, owner(page));
         engine->region_end();
     }
+    /// One that uses these pages only, each by the node that has its part of them.
+    void region(Address function, std::size_t first, std::size_t end) {
+        engine->region_begin(function);
+        for (std::size_t page = first; page < end; ++page)
+            touch(page, static_cast<int>((page - first) * static_cast<std::size_t>(nodes_) / (end - first)));
+        engine->region_end();
+    }
     void iterate(int iterations, const Owner& owner) {
         for (int i = 0; i < iterations; ++i)
             for (Address function : {0x1000, 0x2000, 0x3000})

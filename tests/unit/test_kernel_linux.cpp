@@ -55,6 +55,22 @@ bool may_move_pages() {
     return linux_kernel().query(memory.list(), node) == 0;
 }
 
+TEST(LinuxKernel, TellsWhichRangesHoldPages) {
+    Memory memory(64);
+    const auto pages = [&](std::size_t first, std::size_t end) {
+        return Range{reinterpret_cast<Address>(memory.page(first)),
+                     reinterpret_cast<Address>(memory.page(end))};
+    };
+    memory.page(17)[5] = 1;
+    memory.page(40)[0] = 1;
+    EXPECT_EQ(*static_cast<volatile char*>(memory.page(50)), 0); // the zero page: on no node
+    const Range ranges[] = {pages(0, 17), pages(17, 18), pages(10, 64), pages(18, 40), pages(41, 64)};
+    std::uint8_t found[] = {9, 9, 9, 9, 9};
+    const int error = linux_kernel().populated(ranges, found);
+    if (error) GTEST_SKIP() << "the kernel does not tell: " << error;
+    EXPECT_EQ(std::vector<int>(std::begin(found), std::end(found)), (std::vector<int>{0, 1, 1, 0, 0}));
+}
+
 TEST(LinuxKernel, QueryTellsNodesAndWhyThereIsNone) {
     if (!may_move_pages()) GTEST_SKIP() << "move_pages is not permitted here";
     Memory memory(4);

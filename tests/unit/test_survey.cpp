@@ -1,0 +1,116 @@
+// What the survey finds out about real memory: which parts of it exist, and whether it lies on huge pages.
+#include "mechanisms/survey.hpp"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <optional>
+#include <sys/mman.h>
+
+namespace homing {
+namespace {
+
+/// Memory that is a heap block to the engine.
+class Block {
+  public:
+    explicit Block(std::size_t bytes)
+        : bytes_(bytes), memory_(static_cast<char*>(std::aligned_alloc(huge_page_bytes, bytes))) {
+        ::madvise(memory_, bytes, MADV_DONTNEED);
+        const Address origin[max_origin_frames] = {0x4321};
+        area_registry().note(range_of(memory_, bytes), AreaKind::heap_block, origin, 1, nullptr);
+    }
+    ~Block() {
+        area_registry().end(reinterpret_cast<Address>(memory_));
+        std::free(memory_);
+    }
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
+
+    void use(std::size_t first, std::size_t end) {
+        for (std::size_t at = first; at < end; at += page_bytes())
+            static_cast<volatile char*>(memory_)[at] = 1;
+    }
+    char* memory() const { return memory_; }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    std::size_t bytes_;
+    char* memory_;
+};
+
+class SurveyTest : public ::testing::Test {
+  protected:
+    SurveyTest() {
+        Machine machine;
+        for (int i = 0; i < 2; ++i) {
+            Node node;
+            node.index = i;
+            node.cpus = 1;
+            node.memory_bytes = std::uint64_t{1} << 30;
+            machine.nodes.push_back(node);
+        }
+        nodes_.emplace(machine);
+        watch.emplace(*nodes_, 1);
+    }
+    WatchedArea& area_of(const Block& block) {
+        watch->synchronise(0);
+        return *watch->find(reinterpret_cast<Address>(block.memory() + block.bytes() / 2));
+    }
+
+  private:
+    std::optional<NodeMap> nodes_;
+
+  protected:
+    std::optional<WatchList> watch;
+    Survey survey{linux_kernel(), 7};
+};
+
+TEST_F(SurveyTest, AnAreaIsSeenOnceSomethingOfItExists) {
+    Block block(std::size_t{64} << 20);
+    ::madvise(block.memory(), block.bytes(), MADV_NOHUGEPAGE);
+    WatchedArea& area = area_of(block);
+    survey.look_at_all(*watch);
+    EXPECT_FALSE(area.seen);
+    block.use(0, 256 * page_bytes());
+    survey.look_at_all(*watch);
+    ASSERT_TRUE(area.seen);
+    EXPECT_TRUE(area.in_part);
+    EXPECT_NEAR(static_cast<double>(area.there().size()), 256, 32);
+    EXPECT_TRUE(area.there().contains(128));
+    EXPECT_NEAR(static_cast<double>(area.used_bytes()), 256.0 * page_bytes(), 32.0 * page_bytes());
+    std::vector<std::uint64_t> granules = {3, 200, 5000, 9000};
+    survey.keep_existing(area, granules);
+    EXPECT_EQ(granules, (std::vector<std::uint64_t>{3, 200}));
+}
+
+TEST_F(SurveyTest, WhatExistsAsAWholeIsNotLookedAtInParts) {
+    Block block(std::size_t{8} << 20);
+    ::madvise(block.memory(), block.bytes(), MADV_NOHUGEPAGE);
+    block.use(0, block.bytes());
+    WatchedArea& area = area_of(block);
+    survey.look_at_all(*watch);
+    EXPECT_TRUE(area.seen);
+    EXPECT_FALSE(area.in_part);
+    EXPECT_EQ(area.there().size(), area.granules);
+}
+
+TEST_F(SurveyTest, MemoryThatCameToLieOnHugePagesHasTheirGranule) {
+    Block block(std::size_t{16} << 20);
+    if (::madvise(block.memory(), block.bytes(), MADV_HUGEPAGE) != 0) GTEST_SKIP() << "no huge pages here";
+    WatchedArea& area = area_of(block); // found before the program initialises it, in parallel
+    EXPECT_EQ(area.granule, page_bytes());
+    survey.look_at_all(*watch);
+    EXPECT_EQ(area.granule, page_bytes());
+    area.counters.add(1000, 1);
+    block.use(0, block.bytes());
+    if (!holds_huge_pages(area.range)) GTEST_SKIP() << "the kernel gave no huge pages";
+    survey.look_at_all(*watch);
+    EXPECT_EQ(area.granule, huge_page_bytes);
+    EXPECT_EQ(area.granules, 8u);
+    EXPECT_TRUE(area.is_armable(0));
+    EXPECT_TRUE(area.counters.empty()) << "what was counted by small pages means nothing now";
+    EXPECT_EQ(area.plan.there().size(), 8u);
+    EXPECT_EQ(area.ownership.pages(), 8u);
+}
+
+} // namespace
+} // namespace homing
