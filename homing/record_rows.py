@@ -226,7 +226,8 @@ class End:
 
 @dataclass(frozen=True)
 class Area:
-    """A memory area. origin: (object, code offset of a return address), from the allocation outwards."""
+    """A memory area. origin: (object, code offset of a return address), from the allocation outwards. blocks:
+    heap blocks of one origin and size that lie side by side are one area."""
 
     id: int
     begin: int
@@ -237,6 +238,7 @@ class Area:
     granule: int
     time: float
     origin: tuple[tuple[str, int], ...]
+    blocks: int = 1
 
 
 @dataclass(frozen=True)

@@ -220,6 +220,7 @@ class Record:
                 row["granule"],
                 _finite(row["time"]),
                 origin,
+                max(1, row.get("blocks", 1)),
             )
         return list(found.values())
 

@@ -195,7 +195,8 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
         result = AreaResult(
             area,
             namer.name(area),
-            bytes=area.bytes,
+            area.blocks,
+            area.bytes,
             before=first.get(area.id),
             after=last.get(area.id),
             ownership=record.ownerships.get(area.id),

@@ -254,7 +254,7 @@ def _area_table(areas: list[AreaResult], record: Record, names: bool) -> Table:
     table.add_column("owners")
     table.add_column("remote", no_wrap=True)
     for area in areas[:MOST_AREAS]:
-        name = Text(area.name.title + (f" (x {area.count})" if area.count > 1 else ""))
+        name = Text(area.name.title + _blocks(area))
         if area.area.kind == "static" and area.name.line:
             name.append(f"  {os.path.basename(area.name.file)}:{area.name.line}", "dim")
         if names and area.area.name not in area.name.title:
@@ -347,6 +347,13 @@ def _totals(processes: list[ProcessResult], results: Results) -> Iterable[Text]:
     if hints:
         yield _head("tasks", _tasks(hints))
     yield _head("time", _overhead(processes))
+
+
+def _blocks(area: AreaResult) -> str:
+    """Of how many blocks an area's line tells."""
+    if area.area.blocks > 1:
+        return f" ({_number(area.count)} blocks)"
+    return f" (x {area.count})" if area.count > 1 else ""
 
 
 def _added(counts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:

@@ -84,6 +84,36 @@ void add_named(std::vector<AreaEntry>& entries) {
     }
 }
 
+/// Of single entries all granules; of blocks those that a block has a part of.
+policy::PageSet own_granules(const WatchedArea& area) {
+    if (area.group.blocks.empty()) return policy::PageSet::whole(area.granules);
+    std::vector<policy::PageRange> own;
+    std::uint64_t next = 0;
+    for (const Range& block : area.group.blocks) {
+        const Range inside{std::max(block.begin, area.range.begin), std::min(block.end, area.range.end)};
+        if (inside.empty()) continue;
+        own.push_back({std::max(next, area.granule_of(inside.begin)), area.granule_of(inside.end - 1) + 1});
+        next = own.back().end;
+    }
+    return policy::PageSet(own);
+}
+
+/// The parts (ascending) as far as they are whole pages of a block: pages with an allocator's headers, and
+/// those that two blocks share, are also others'.
+std::vector<Range> within_blocks(const std::vector<Range>& parts, const std::vector<Range>& blocks) {
+    std::vector<Range> out;
+    auto part = parts.begin();
+    for (const Range& block : blocks) {
+        const Range pages = whole_pages(block);
+        while (part != parts.end() && part->end <= pages.begin)
+            ++part;
+        for (auto at = part; at != parts.end() && at->begin < pages.end; ++at)
+            if (at->overlaps(pages))
+                out.push_back({std::max(at->begin, pages.begin), std::min(at->end, pages.end)});
+    }
+    return out;
+}
+
 std::uint64_t loaded_objects_version() noexcept {
     std::uint64_t version = 0;
     ::dl_iterate_phdr(count_objects, &version);
@@ -146,24 +176,27 @@ WatchList::WatchList(const NodeMap& nodes, std::uint64_t seed)
 void WatchList::record(const WatchedArea& area, double now) const {
     record::area_row row;
     row.id = area.id;
-    row.begin = area.entry.range.begin;
-    row.bytes = area.entry.range.bytes();
-    row.kind = static_cast<record::u32>(area.entry.kind);
+    const AreaEntry& entry = area.group.entry;
+    row.begin = entry.range.begin;
+    row.bytes = entry.range.bytes();
+    row.blocks = static_cast<record::u32>(std::max<std::size_t>(1, area.group.blocks.size()));
+    row.kind = static_cast<record::u32>(entry.kind);
     row.granule = static_cast<record::u32>(area.granule);
     row.time = now;
     row.name = record::text(area.name);
-    row.object = record::text(area.entry.object ? area.entry.object : "");
-    for (int i = 0; i < max_origin_frames && area.entry.origin[i]; ++i) {
-        const CodePlace place = code_place(area.entry.origin[i]);
+    row.object = record::text(entry.object ? entry.object : "");
+    for (int i = 0; i < max_origin_frames && entry.origin[i]; ++i) {
+        const CodePlace place = code_place(entry.origin[i]);
         row.origin[i] = place.offset;
         row.origin_object[i] = record::text(place.object);
     }
     record::append(row);
 }
 
-void WatchList::adopt(const AreaEntry& entry, double now) {
+void WatchList::adopt(BlockGroup group, double now) {
     auto area = std::make_unique<WatchedArea>();
-    area->entry = entry;
+    area->group = std::move(group);
+    const AreaEntry& entry = area->group.entry;
     area->range = whole_pages(entry.range);
     if (area->range.empty()) return;
     area->name = entry.name ? entry.name : heap_name(entry);
@@ -181,8 +214,9 @@ void WatchList::lay_out(WatchedArea& area, std::size_t granule) const {
     area.granule = granule;
     area.origin = align_down(area.range.begin, granule);
     area.granules = (area.range.end - area.origin + granule - 1) / granule;
-    area.own = policy::PageSet::whole(area.granules);
+    area.own = own_granules(area);
     area.plan = policy::SamplePlan(area.granules, seed_ + area.id);
+    area.plan.exist(area.own);
     const std::size_t rows = std::min<std::uint64_t>(area.granules, counter_rows);
     area.counters.reset(area.granules, nodes_.count(), rows, seed_);
     area.writes.reset(area.granules, nodes_.count(), std::min<std::size_t>(rows, 2048), seed_);
@@ -219,12 +253,36 @@ void WatchList::refresh_armable() {
             ++at;
         for (std::size_t i = at; i < parts.size() && parts[i].begin < area->range.end; ++i)
             area->armable.push_back(parts[i]);
+        if (!area->group.blocks.empty()) area->armable = within_blocks(area->armable, area->group.blocks);
     }
 }
 
 bool WatchList::synchronised() const noexcept {
     return area_registry().changes() == seen_changes_ && loaded_objects_version() == seen_objects_ &&
            named_areas_version() == seen_names_;
+}
+
+/// What the program has now, ascending by address.
+std::vector<AreaEntry> WatchList::entries_now() {
+    std::vector<AreaEntry> entries;
+    area_registry().snapshot(entries);
+    std::erase_if(entries, [&](const AreaEntry& entry) {
+        return entry.kind == AreaKind::heap_block && entry.range.bytes() < minimum_;
+    });
+    entries.insert(entries.end(), statics_.begin(), statics_.end());
+    add_named(entries);
+    std::sort(entries.begin(), entries.end(), [](const AreaEntry& a, const AreaEntry& b) {
+        return a.range.begin != b.range.begin ? a.range.begin < b.range.begin : a.range.end > b.range.end;
+    });
+    return entries;
+}
+
+void WatchList::end_area(const WatchedArea& area, double now) const {
+    record::area_end_row row;
+    row.id = area.id;
+    row.time = now;
+    record::append(row);
+    if (Simulation* simulated = simulation()) simulated->area_ends(area.id, area.range);
 }
 
 bool WatchList::synchronise(double now) {
@@ -241,52 +299,40 @@ bool WatchList::synchronise(double now) {
         static_areas(minimum_, statics_, known_objects_);
     }
     seen_changes_ = changes;
-    std::vector<AreaEntry> now_there;
-    area_registry().snapshot(now_there);
-    std::erase_if(now_there, [&](const AreaEntry& entry) {
-        return entry.kind == AreaKind::heap_block && entry.range.bytes() < minimum_;
-    });
-    now_there.insert(now_there.end(), statics_.begin(), statics_.end());
-    add_named(now_there);
-    std::sort(now_there.begin(), now_there.end(), [](const AreaEntry& a, const AreaEntry& b) {
-        return a.range.begin != b.range.begin ? a.range.begin < b.range.begin : a.range.end > b.range.end;
-    });
 
-    auto same = [](const AreaEntry& a, const AreaEntry& b) {
-        return a.range.begin == b.range.begin && a.range.end == b.range.end && a.generation == b.generation;
-    };
     std::vector<std::unique_ptr<WatchedArea>> before = std::move(areas_);
     areas_.clear();
+    std::vector<const BlockGroup*> known;
+    for (const auto& area : before)
+        known.push_back(&area->group);
+    std::vector<BlockGroup> groups = group_blocks(entries_now(), known);
     std::size_t old = 0;
     Address covered = 0;
     bool changed = false;
-    auto end_area = [&](const WatchedArea& area) {
-        record::area_end_row row;
-        row.id = area.id;
-        row.time = now;
-        record::append(row);
-        if (Simulation* simulated = simulation()) simulated->area_ends(area.id, area.range);
-        changed = true;
+    const auto end_before = [&](Address begin) {
+        for (; old < before.size() && before[old]->group.entry.range.begin < begin; ++old) {
+            end_area(*before[old], now);
+            changed = true;
+        }
     };
-    for (const AreaEntry& entry : now_there) {
-        while (old < before.size() && before[old]->entry.range.begin < entry.range.begin)
-            end_area(*before[old++]);
-        if (old < before.size() && same(before[old]->entry, entry)) {
+    for (BlockGroup& group : groups) {
+        const Range range = group.entry.range;
+        end_before(range.begin);
+        if (old < before.size() && same_blocks(before[old]->group, group)) {
             covered = before[old]->range.end;
             areas_.push_back(std::move(before[old++]));
             continue;
         }
-        if (whole_pages(entry.range).begin < covered)
+        if (whole_pages(range).begin < covered)
             continue; // inside an area that is watched already (a named part of a block): one owner each page
         const std::size_t count = areas_.size();
-        adopt(entry, now);
+        adopt(std::move(group), now);
         if (areas_.size() != count) {
             covered = areas_.back()->range.end;
             changed = true;
         }
     }
-    while (old < before.size())
-        end_area(*before[old++]);
+    end_before(~Address{0});
     if (changed) {
         refresh_armable();
         ranges_.clear();

@@ -4,6 +4,7 @@
 
 #include "areas/areas.hpp"
 #include "machine/machine.hpp"
+#include "mechanisms/block_groups.hpp"
 #include "mechanisms/refused_pages.hpp"
 #include "mechanisms/seen_homes.hpp"
 #include "policy/freezing.hpp"
@@ -39,7 +40,7 @@ class NodeMap {
 
 struct WatchedArea {
     std::uint32_t id = 0;
-    AreaEntry entry;
+    BlockGroup group;        ///< what it consists of
     Range range;             ///< whole base pages inside the area
     std::size_t granule = 0; ///< bytes: a base page, or 2 MiB where the area lies on huge pages, once seen
     Address origin = 0;      ///< address where granule 0 begins (may lie before range on huge pages)
@@ -59,9 +60,10 @@ struct WatchedArea {
     RefusedPages refused;                     ///< granules that the kernel would not move
     std::vector<std::uint64_t> pending;       ///< granules to be sampled in this round
     std::vector<std::uint64_t> suspects; ///< granules that seem misplaced: their neighbours are looked at
-    std::vector<Range> armable;          ///< parts that may be protected (private, read-write)
-    std::uint64_t fresh_references = 0;  ///< since the last decision
-    double remote_fraction = -1;         ///< of the newest references; -1: not known
+    std::vector<Range>
+        armable; ///< parts that may be protected (private, read-write, and of its blocks alone)
+    std::uint64_t fresh_references = 0; ///< since the last decision
+    double remote_fraction = -1;        ///< of the newest references; -1: not known
     bool found_recorded = false;
     int initial_looks = 0;             ///< at what of it was to be placed initially (InitialPlacement)
     std::uint32_t initial_next = 0;    ///< iteration of the next one
@@ -133,7 +135,9 @@ class WatchList {
     std::uint64_t watched_bytes() const noexcept { return watched_bytes_; }
 
   private:
-    void adopt(const AreaEntry& entry, double now);
+    void adopt(BlockGroup group, double now);
+    std::vector<AreaEntry> entries_now();
+    void end_area(const WatchedArea& area, double now) const;
     void lay_out(WatchedArea& area, std::size_t granule) const;
     void refresh_armable();
     void record(const WatchedArea& area, double now) const;

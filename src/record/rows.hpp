@@ -29,11 +29,13 @@ inline constexpr std::size_t row_bytes = 128;
     ROW(5, distance, FIELD(i32, from) FIELD(i32, first) FIELD(i32, count) ARRAY(f32, to, 8))                 \
     /* a memory area: kind 1 static, 2 heap, 3 named, 4 segment; name, object, origin objects are text ids;  \
      */                                                                                                      \
-    /* origin[i] is a code offset in object origin_object[i] (return address) */                             \
+    /* origin[i] is a code offset in object origin_object[i] (return address); blocks: of one origin and     \
+     */                                                                                                      \
+    /* size, side by side, that are one area */                                                              \
     ROW(6, area,                                                                                             \
         FIELD(u32, id) FIELD(u64, begin) FIELD(u64, bytes) FIELD(u32, kind) FIELD(u32, name)                 \
             FIELD(u32, object) FIELD(u32, granule) FIELD(f64, time) ARRAY(u64, origin, 4)                    \
-                ARRAY(u32, origin_object, 4))                                                                \
+                ARRAY(u32, origin_object, 4) FIELD(u32, blocks))                                             \
     ROW(7, area_end, FIELD(u32, id) FIELD(f64, time))                                                        \
     /* pages of an area on each node, nodes first..first+7 by position; when: 1 found, 2 now, 3 at the end;  \
      */                                                                                                      \

@@ -136,6 +136,30 @@ def test_the_names_that_areas_are_chosen_by(tmp_path: Path, capsys: pytest.Captu
     assert text.count("/main_mem/") == 1
 
 
+def test_an_area_of_many_blocks_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    writer = RecordWriter()
+    for node in range(2):
+        writer.row("node", index=node, position=node, target=1)
+    place, path = 0x1234, writer.text("/home/user/rows")
+    for number, blocks in enumerate((2000, 100), start=1):
+        writer.row(
+            "area",
+            id=number,
+            begin=number << 30,
+            bytes=blocks << 17,
+            kind=2,
+            name=writer.text("heap@rows:main+0x1234"),
+            origin=[place],
+            origin_object=[path],
+            blocks=blocks,
+        )
+        writer.row("placement", area=number, when=1, pages=[blocks * 32, 0])
+    writer.row("area", id=3, begin=3 << 30, bytes=1 << 17, kind=2, origin=[place], origin_object=[path])
+    results = results_of(writer)
+    assert [(area.count, area.bytes) for area in results.processes[0].areas] == [(2101, 2101 << 17)]
+    assert "(2,101 blocks)" in " ".join(printed(results, capsys).split())
+
+
 def test_many_areas_are_cut(capsys: pytest.CaptureFixture[str]) -> None:
     writer = RecordWriter()
     writer.row("node", index=0, position=0, cpus=1, target=1)

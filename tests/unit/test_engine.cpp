@@ -237,6 +237,62 @@ TEST_F(EngineTest, SoDoesTheUsedPartOfATerabyte) {
     expect_home(program, 0, 8192);
 }
 
+TEST_F(EngineTest, AMatrixThatIsAllocatedRowByRowComesHome) {
+    constexpr std::size_t rows = 512, row_pages = 32, distance = row_pages + 1;
+    Program program(rows * distance);
+    area_registry().end(program.range.begin);
+    const auto row_begin = [&](std::size_t row) {
+        return program.range.begin + row * distance * page_bytes() + 16;
+    };
+    for (std::size_t row = 0; row < rows; ++row) {
+        const Address origin[max_origin_frames] = {0x4242};
+        area_registry().note({row_begin(row), row_begin(row) + row_pages * page_bytes()},
+                             AreaKind::heap_block, origin, 1, nullptr);
+    }
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.iterate(40, program.block());
+    EXPECT_GE(program.right(program.block()), program.pages() * 98 / 100);
+    EXPECT_GT(program.engine->statistics().settled_at, 0u);
+    program.engine->finish();
+    for (std::size_t row = 0; row < rows; ++row)
+        area_registry().end(row_begin(row));
+}
+
+TEST_F(EngineTest, ALargeArrayBesideThousandsOfSmallOnesComesHome) {
+    constexpr std::size_t large = 16384, small = 8, count = 3000;
+    Program program(large + count * small);
+    area_registry().end(program.range.begin);
+    const auto block = [&](std::size_t page, std::size_t pages, Address from) {
+        const Address origin[max_origin_frames] = {from};
+        const Address begin = program.range.begin + page * page_bytes();
+        area_registry().note({begin, begin + pages * page_bytes()}, AreaKind::heap_block, origin, 1, nullptr);
+    };
+    const Variable minimum("HOMING_AREA_MINIMUM", "16K");
+    block(0, large, 0x4243);
+    for (std::size_t i = 0; i < count; ++i)
+        block(large + i * small, small, 0x5000 + i);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    const auto owner = [&](std::size_t page) {
+        return static_cast<int>(page < large ? page * nodes / large : page / small % nodes);
+    };
+    std::size_t right = 0;
+    int iterations = 0;
+    while (right < large * 95 / 100 && iterations < 60) {
+        program.iterate(1, owner);
+        ++iterations;
+        right = 0;
+        for (std::size_t page = 0; page < large; ++page)
+            right += program.simulated.where(program.range.begin + page * page_bytes()) == owner(page);
+    }
+    EXPECT_LT(iterations, 60);
+    program.engine->finish();
+    area_registry().end(program.range.begin);
+    for (std::size_t i = 0; i < count; ++i)
+        area_registry().end(program.range.begin + (large + i * small) * page_bytes());
+}
+
 TEST_F(EngineTest, APoolThatIsUsedMoreAndMoreComesHome) {
     Program program(2 * gibibyte);
     program.simulated.tell_populated();
