@@ -5,9 +5,11 @@
  *
  * All functions may be called from serial code of any thread; calls from inside a parallel region return
  * HOMING_IN_REGION and do nothing, but for homing_iteration() on the thread that began the region. Sizes are
- * bytes. Ranges are widened to nothing: only whole pages inside [start, start + bytes) are meant. Nodes are
+ * bytes. Ranges are widened to nothing: only whole pages inside [start, start + bytes) are meant. A range
+ * that is empty, wraps around or is not mapped from its first page to its last is HOMING_INVALID. Nodes are
  * the operating system's NUMA node numbers. Results of type int are 0 or positive for success and a negative
- * HOMING_* code otherwise. Without several nodes all calls succeed and do nothing.
+ * HOMING_* code otherwise. Where only one node can hold pages, calls with valid arguments succeed and do
+ * nothing.
  */
 #ifndef HOMING_HOMING_H
 #define HOMING_HOMING_H
@@ -28,7 +30,7 @@ enum {
     HOMING_OK = 0,
     HOMING_IN_REGION = -1, /* called from inside a parallel region */
     HOMING_INVALID = -2,   /* no such memory, node or name */
-    HOMING_ASIDE = -3,     /* homing stepped aside in this process (one node, switched off) */
+    HOMING_ASIDE = -3,     /* homing stepped aside in this process (switched off, a sanitizer, ...) */
     HOMING_REFUSED = -4,   /* the kernel, or a full node, refused some pages; statistics tell */
     HOMING_FULL = -5,      /* too many watched areas */
     HOMING_NOT_EMPTY = -6  /* locality queues in which blocks still wait */
@@ -38,7 +40,8 @@ enum {
  * mmap. Static arrays and heap blocks of 128 KiB and more are watched anyway; naming one renames it in the
  * summary. */
 HOMING_API int homing_watch(const void* start, size_t bytes, const char* name);
-/* Must be called before memory given to homing_watch is unmapped. */
+/* Before memory given to homing_watch is unmapped. What goes with free(), realloc(), munmap() or mremap()
+ * ends by itself, but for blocks of less than 128 KiB. */
 HOMING_API int homing_unwatch(const void* start);
 
 /* The end of an iteration of the outer loop: from the first call on, iterations are counted by these calls
@@ -48,7 +51,8 @@ HOMING_API int homing_unwatch(const void* start);
 HOMING_API int homing_iteration(void);
 
 /* Send each granule of this memory to the node of the thread that touches it next, in the parallel regions of
- * the next iteration (Loef, Norden, Holmgren 2004). */
+ * the next iteration (Loef, Norden, Holmgren 2004). 8,192 granules are waited for at a time (512 MiB of
+ * 64 KiB each): of larger memory the rest has its turn in the iterations that follow. */
 HOMING_API int homing_next_touch(const void* start, size_t bytes);
 
 /* Place memory now; pages that are not populated yet will follow when they are first touched (round robin,
@@ -58,7 +62,7 @@ HOMING_API int homing_place_round_robin(const void* start, size_t bytes);
 HOMING_API int homing_place_random(const void* start, size_t bytes, uint64_t seed);
 
 /* The node of each whole page in the range into nodes[0..count-1]; -1 for a page that is not populated.
- * Returns the number of pages in the range, which may exceed count. */
+ * Returns the number of pages in the range, which may exceed count, or HOMING_INVALID. */
 HOMING_API long homing_where(const void* start, size_t bytes, int* nodes, size_t count);
 
 /* What homing has done in this process so far. Set struct_bytes to sizeof before the call. */
@@ -69,7 +73,7 @@ typedef struct homing_statistics_data {
     int nodes;            /* nodes that can hold pages */
     uint64_t iterations;  /* since the first region */
     uint64_t settled_at;  /* iteration at which placement was stable; 0: not yet */
-    uint64_t pages_moved; /* verified by a second query */
+    uint64_t pages_moved; /* verified by a second query; those that homing_place_* moved, too */
     uint64_t pages_refused;
     uint64_t references_seen;
     double seconds_observing; /* homing's own time */

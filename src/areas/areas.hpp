@@ -81,6 +81,9 @@ struct Unwatched {
 };
 std::vector<Unwatched> unwatched_mappings(const std::vector<Range>& watched, std::size_t minimum);
 
+/// Is all of this memory mapped? Where that cannot be seen (no /proc): yes.
+bool is_mapped(Range range);
+
 /// Does a mapping that overlaps `range` hold transparent huge pages? (from /proc/self/smaps; reads only what
 /// is needed)
 bool holds_huge_pages(Range range);

@@ -1,6 +1,7 @@
 // What /proc/self says about the process's mappings: memory that cannot be watched, and huge pages.
 #include "areas/areas.hpp"
 
+#include "areas/policies.hpp"
 #include "areas/proc_maps.hpp"
 #include "base/page_scan.hpp"
 #include "base/raw_calls.hpp"
@@ -168,6 +169,17 @@ std::vector<Unwatched> unwatched_mappings(const std::vector<Range>& watched, std
 
 std::vector<Unwatched> unwatched_mappings(const std::vector<Range>& watched, std::size_t minimum) {
     return unwatched_mappings(watched, minimum, "/proc/self/maps");
+}
+
+bool is_mapped(Range range) {
+    std::vector<MappedRange> mappings;
+    if (!read_mappings("/proc/self/maps", {&range, 1}, mappings)) return true;
+    Address at = range.begin;
+    for (const MappedRange& mapping : mappings) {
+        if (mapping.range.begin > at) break;
+        at = std::max(at, mapping.range.end);
+    }
+    return at >= range.end;
 }
 
 bool smaps_hold_huge_pages(Range range, const char* smaps) {

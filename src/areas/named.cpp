@@ -8,35 +8,73 @@
 namespace homing {
 namespace {
 
+/// Where an area lies, for hooks. begin is 0 in a place that is free or whose area has ended; an end never
+/// changes while its area lives.
+struct Place {
+    std::atomic<Address> begin;
+    std::atomic<Address> end;
+};
+constinit Place places[most_named_areas] = {};
+constinit std::atomic<std::size_t> places_used{0}; ///< never falls
+
+constinit std::atomic<std::uint64_t> version{0};
+
 struct Named {
     AreaEntry entry;
     std::unique_ptr<std::string> name;
+    Place* place;
 };
 
 struct Store {
     std::mutex mutex;
     std::vector<Named> areas;
+    std::vector<Place*> free_places;
     /// Names of areas that were forgotten: rows and reports may still point to them.
     std::vector<std::unique_ptr<std::string>> old_names;
     std::uint64_t generation = 0;
+
+    Store() {
+        for (std::size_t i = most_named_areas; i > 0; --i)
+            free_places.push_back(&places[i - 1]);
+    }
+    template <class Which> std::size_t forget(Which&& which) {
+        return std::erase_if(areas, [&](Named& named) {
+            if (!which(named)) return false;
+            named.place->begin.store(0, std::memory_order_release);
+            free_places.push_back(named.place);
+            old_names.push_back(std::move(named.name));
+            return true;
+        });
+    }
+    /// Those whose memory went.
+    void forget_ended() {
+        forget([](const Named& named) { return named.place->begin.load(std::memory_order_acquire) == 0; });
+    }
 };
 
 Store& store() {
     static Store* the_store = new Store; // never destroyed: used until the very end of the process
     return *the_store;
 }
-constinit std::atomic<std::uint64_t> version{0};
 
 } // namespace
+
+void end_named_areas(Range gone) noexcept {
+    const std::size_t used = places_used.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < used; ++i) {
+        Address begin = places[i].begin.load(std::memory_order_acquire);
+        if (begin == 0 || !gone.overlaps({begin, places[i].end.load(std::memory_order_relaxed)})) continue;
+        // Not what another thread has put there meanwhile.
+        if (places[i].begin.compare_exchange_strong(begin, 0, std::memory_order_acq_rel))
+            version.fetch_add(1, std::memory_order_acq_rel);
+    }
+}
 
 bool forget_named_area(Address start) {
     Store& s = store();
     const std::lock_guard lock(s.mutex);
-    const auto at = std::find_if(s.areas.begin(), s.areas.end(),
-                                 [start](const Named& named) { return named.entry.range.begin == start; });
-    if (at == s.areas.end()) return false;
-    s.old_names.push_back(std::move(at->name));
-    s.areas.erase(at);
+    s.forget_ended();
+    if (s.forget([start](const Named& named) { return named.entry.range.begin == start; }) == 0) return false;
     version.fetch_add(1, std::memory_order_acq_rel);
     return true;
 }
@@ -45,14 +83,21 @@ bool name_area(Range range, std::string_view name) {
     forget_named_area(range.begin);
     Store& s = store();
     const std::lock_guard lock(s.mutex);
-    if (s.areas.size() >= most_named_areas) return false;
+    if (s.free_places.empty()) return false;
+    Place& place = *s.free_places.back();
+    s.free_places.pop_back();
     Named named;
     named.name = std::make_unique<std::string>(name);
     named.entry.range = range;
     named.entry.kind = AreaKind::named;
     named.entry.generation = ~std::uint64_t{0} - ++s.generation; // never the registry's
     named.entry.name = named.name->c_str();
+    named.place = &place;
     s.areas.push_back(std::move(named));
+    place.end.store(range.end, std::memory_order_relaxed);
+    place.begin.store(range.begin, std::memory_order_release);
+    const auto used = static_cast<std::size_t>(&place - places) + 1;
+    places_used.store(std::max(places_used.load(std::memory_order_relaxed), used), std::memory_order_release);
     version.fetch_add(1, std::memory_order_acq_rel);
     return true;
 }
@@ -60,6 +105,7 @@ bool name_area(Range range, std::string_view name) {
 void named_areas(std::vector<AreaEntry>& out) {
     Store& s = store();
     const std::lock_guard lock(s.mutex);
+    s.forget_ended();
     for (const Named& named : s.areas)
         out.push_back(named.entry);
 }

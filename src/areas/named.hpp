@@ -1,5 +1,5 @@
-// Areas that the program itself names (homing_watch, upmlib_memrefcnt). Called from ordinary code, never from
-// hooks: a lock is fine here.
+// Areas that the program itself names (homing_watch, upmlib_memrefcnt). Called from ordinary code, where a
+// lock is fine; only end_named_areas() is for hooks.
 #pragma once
 
 #include "areas/areas.hpp"
@@ -13,9 +13,12 @@ inline constexpr std::size_t most_named_areas = 4096;
 
 /// False: there are too many. A second call for the same start replaces the first.
 bool name_area(Range range, std::string_view name);
+/// [any thread, hooks] This memory goes away, and with it every area that lies in part of it. No lock, no
+/// allocation; one load where nothing is named.
+void end_named_areas(Range gone) noexcept;
 /// False: no such area.
 bool forget_named_area(Address start);
-/// Areas named so far, in no order; their names live as long as the process.
+/// Areas named so far whose memory did not go, in no order; their names live as long as the process.
 void named_areas(std::vector<AreaEntry>& out);
 /// Differs whenever the set changed. Cheap.
 std::uint64_t named_areas_version() noexcept;

@@ -1,6 +1,7 @@
 // The door that programs call by name: homing.h, and the names of UPMlib.
 #include "homing/homing.h"
 
+#include "areas/areas.hpp"
 #include "areas/named.hpp"
 #include "base/inside.hpp"
 #include "base/uncancelled.hpp"
@@ -50,13 +51,25 @@ Placer& placer() {
     return *the_placer;
 }
 
+/// Is this memory of the program's: a range that does not wrap around, mapped from its first page to its
+/// last?
+bool is_memory(const void* start, size_t bytes) {
+    const auto begin = reinterpret_cast<Address>(start);
+    const Address last = ~Address{0} - page_bytes();
+    if (begin == 0 || bytes == 0 || begin > last || bytes > last - begin) return false;
+    return is_mapped({align_down(begin, page_bytes()), align_up(begin + bytes, page_bytes())});
+}
+
+/// Nothing is done in this process. Where there is but one node, there is nothing that could be.
+int aside() { return placer().nodes.count() < 2 ? HOMING_OK : HOMING_ASIDE; }
+
 int place(const void* start, size_t bytes, MemoryPolicy policy,
           const std::function<homing::policy::Node(std::uint64_t)>& target_of) {
     Placer& p = placer();
-    if (whole_pages(range_of(start, bytes)).empty()) return start && bytes ? HOMING_OK : HOMING_INVALID;
+    if (whole_pages(range_of(start, bytes)).empty()) return HOMING_OK;
     const PlacementResult result =
         place_pages(p.kernel, p.nodes, range_of(start, bytes), target_of, policy, pause_source);
-    if (Engine* running = engine()) running->pages_placed();
+    report_placement(range_of(start, bytes), result);
     forget_homes();
     return result.refused ? HOMING_REFUSED : HOMING_OK;
 }
@@ -70,9 +83,10 @@ void say_not_yet() noexcept {
 extern "C" {
 
 int homing_watch(const void* start, size_t bytes, const char* name) {
-    if (!start || bytes == 0) return HOMING_INVALID;
-    return serial(
-        [&] { return name_area(range_of(start, bytes), name ? name : "named") ? HOMING_OK : HOMING_FULL; });
+    return serial([&] {
+        if (!is_memory(start, bytes)) return int{HOMING_INVALID};
+        return name_area(range_of(start, bytes), name ? name : "named") ? int{HOMING_OK} : int{HOMING_FULL};
+    });
 }
 
 int homing_unwatch(const void* start) {
@@ -84,27 +98,28 @@ int homing_unwatch(const void* start) {
 
 int homing_iteration(void) {
     if (phases::drives_region()) {
-        if (phases::aside()) return HOMING_ASIDE;
+        if (phases::aside()) return HOMING_ASIDE; // since this region began
         if (Engine* running = engine()) running->iteration_called_in_region();
         return HOMING_OK;
     }
     return serial([] {
-        if (phases::aside()) return int{HOMING_ASIDE};
+        if (phases::aside()) return aside();
         if (Engine* running = engine()) running->iteration_called();
         return int{HOMING_OK};
     });
 }
 
 int homing_next_touch(const void* start, size_t bytes) {
-    if (!start || bytes == 0) return HOMING_INVALID;
     return serial([&] {
-        if (phases::aside()) return int{HOMING_ASIDE};
+        if (!is_memory(start, bytes)) return int{HOMING_INVALID};
+        if (phases::aside()) return aside();
         return request_next_touch(range_of(start, bytes)) ? int{HOMING_OK} : int{HOMING_REFUSED};
     });
 }
 
 int homing_place_on_node(const void* start, size_t bytes, int node) {
     return serial([&] {
+        if (!is_memory(start, bytes)) return int{HOMING_INVALID};
         Placer& p = placer();
         if (p.nodes.count() < 2) return int{HOMING_OK};
         const int position = p.nodes.position(node);
@@ -119,6 +134,7 @@ int homing_place_on_node(const void* start, size_t bytes, int node) {
 
 int homing_place_round_robin(const void* start, size_t bytes) {
     return serial([&] {
+        if (!is_memory(start, bytes)) return int{HOMING_INVALID};
         Placer& p = placer();
         if (p.nodes.count() < 2) return int{HOMING_OK};
         MemoryPolicy policy;
@@ -132,6 +148,7 @@ int homing_place_round_robin(const void* start, size_t bytes) {
 
 int homing_place_random(const void* start, size_t bytes, uint64_t seed) {
     return serial([&] {
+        if (!is_memory(start, bytes)) return int{HOMING_INVALID};
         Placer& p = placer();
         if (p.nodes.count() < 2) return int{HOMING_OK};
         const homing::policy::NodeSet all = homing::policy::all_nodes(p.nodes.count());
@@ -141,10 +158,12 @@ int homing_place_random(const void* start, size_t bytes, uint64_t seed) {
 }
 
 long homing_where(const void* start, size_t bytes, int* nodes, size_t count) {
-    if (!start || (!nodes && count)) return HOMING_INVALID;
+    if (!nodes && count) return HOMING_INVALID;
     const Inside inside;
     const Uncancelled uncancelled;
     try {
+        if (start && bytes == 0) return 0;
+        if (!is_memory(start, bytes)) return HOMING_INVALID;
         return static_cast<long>(where_pages_are(placer().kernel, range_of(start, bytes), {nodes, count},
                                                  !phases::in_region(), pause_source));
     } catch (...) {

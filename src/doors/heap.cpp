@@ -8,6 +8,7 @@
 //  reaches the threshold, are looked up in the table.
 #include "doors/heap.hpp"
 #include "areas/areas.hpp"
+#include "areas/named.hpp"
 #include "base/inside.hpp"
 #include "doors/export.hpp"
 #include "doors/own_memory.hpp"
@@ -117,8 +118,9 @@ __attribute__((noinline)) void note(void* block, std::size_t bytes, Address from
 /// A block is about to end: nothing of it may be armed from here on.
 Range end(void* block) noexcept {
     const Range range = area_registry().end(reinterpret_cast<Address>(block));
-    if (!range.empty())
-        if (Windows* windows = active_windows.load(std::memory_order_acquire)) windows->release(range);
+    if (range.empty()) return range;
+    end_named_areas(range);
+    if (Windows* windows = active_windows.load(std::memory_order_acquire)) windows->release(range);
     return range;
 }
 
@@ -219,12 +221,7 @@ HOMING_EXPORT void* realloc(void* block, std::size_t bytes) {
     if (!block) return allocate(bytes);
     if (is_own(block)) return own_reallocate(block, bytes);
     Range before;
-    if (__builtin_expect(maybe_known(block), 0)) {
-        before = homing::area_registry().end(reinterpret_cast<Address>(block));
-        if (!before.empty())
-            if (homing::Windows* windows = homing::active_windows.load(std::memory_order_acquire))
-                windows->release(before);
-    }
+    if (__builtin_expect(maybe_known(block), 0)) before = end(block);
     const bool own = !before.empty() && homing::simulation() && has_own_mapping(block);
     void* fresh = real_realloc(block, bytes);
     if (own && fresh && fresh != block)
@@ -274,6 +271,7 @@ HOMING_EXPORT void* pvalloc(std::size_t bytes) {
 HOMING_EXPORT int munmap(void* address, std::size_t bytes) noexcept {
     static constinit Real<int(void*, std::size_t)> real{"munmap"};
     homing::doors::memory_changes(address, bytes);
+    homing::end_named_areas(homing::range_of(address, bytes));
     const int result = real(address, bytes);
     if (result == 0 && homing::simulation()) homing::simulation()->unmapped(homing::range_of(address, bytes));
     return result;
@@ -302,6 +300,8 @@ HOMING_EXPORT void* mremap(void* address, std::size_t bytes, std::size_t new_byt
     va_end(arguments);
     homing::doors::memory_changes(address, bytes);
     void* fresh = real(address, bytes, new_bytes, flags, wanted);
+    if (fresh != MAP_FAILED && (fresh != address || new_bytes < bytes))
+        homing::end_named_areas(homing::range_of(address, bytes));
     if (fresh != MAP_FAILED && homing::simulation())
         homing::simulation()->remapped(homing::range_of(address, bytes), homing::range_of(fresh, new_bytes));
     return fresh;

@@ -12,6 +12,7 @@
 #include "machine/machine.hpp"
 #include "mechanisms/initial_placement.hpp"
 #include "mechanisms/mover.hpp"
+#include "mechanisms/placement.hpp"
 #include "mechanisms/region_table.hpp"
 #include "mechanisms/scan_rounds.hpp"
 #include "mechanisms/survey.hpp"
@@ -152,16 +153,18 @@ class Engine final : public phases::Listener {
     void own_areas();
     /// The source leaves the pages alone until the next boundary (ReferenceSource::pause).
     void pause_source();
-    /// Pages were placed, or are being placed, otherwise than by the mechanism: at the program's word.
+    /// Pages are being placed otherwise than by the mechanism: at the program's word.
     void pages_placed() noexcept { placements_.fetch_add(1, std::memory_order_relaxed); }
+    /// The same, and this is what became of them: it is recorded and counted.
+    void pages_placed(Range range, const PlacementResult& result) noexcept;
     /// How often that was.
     std::uint32_t placements() const noexcept { return placements_.load(std::memory_order_relaxed); }
     /// What the source saw last.
     const std::vector<Reference>& references() const noexcept { return references_; }
     /// So many pages of the area were moved: where its pages are now, where that can be seen in a sample.
     void record_move(WatchedArea& area, std::uint64_t pages);
-    /// So many base pages of the area stay where they are for this reason (errno).
-    void record_refusal(const WatchedArea& area, int error, std::uint64_t pages);
+    /// So many base pages of an area (its id) stay where they are for this reason (errno).
+    void record_refusal(std::uint32_t area, int error, std::uint64_t pages);
 
   private:
     /// when: 1 as found (once an area), 3 at the end (docs/record.md).
@@ -267,6 +270,8 @@ Engine* engine() noexcept;
 /// Starter for phases::set_starter.
 phases::Listener* start_engine() noexcept;
 void lend_services(DoorServices services) noexcept;
+/// The program had pages placed: the engine, if there is one, or the one to come shall know.
+void report_placement(Range range, const PlacementResult& result);
 /// Next touch of a range, also before the engine has started (it is remembered then). False: not possible.
 bool request_next_touch(Range range) noexcept;
 

@@ -82,13 +82,37 @@ void Engine::record_move(WatchedArea& area, std::uint64_t pages) {
     if (pages * placement_sample >= area.base_pages()) record_placement(area, 2);
 }
 
-void Engine::record_refusal(const WatchedArea& area, int error, std::uint64_t pages) {
+void Engine::record_refusal(std::uint32_t area, int error, std::uint64_t pages) {
     record::refusal_row row;
-    row.area = area.id;
+    row.area = area;
     row.error = error;
     row.pages = pages;
     row.iteration = iteration_;
     record::append(row);
+}
+
+void Engine::pages_placed(Range range, const PlacementResult& result) noexcept {
+    pages_placed();
+    if (result.moved + result.refused == 0 || finished_.load(std::memory_order_acquire)) return;
+    const WatchedArea* area = watch_.find(range.begin);
+    if (area && range.end > area->range.end) area = nullptr;
+    record::move_row row;
+    row.area = area ? area->id : ~record::u32{0};
+    row.time = record::now();
+    row.wanted = result.moved + result.refused;
+    row.moved = result.moved;
+    row.refused = result.refused;
+    row.bytes = result.moved * page_bytes();
+    row.seconds = result.seconds;
+    row.longest_call_seconds = result.longest_call;
+    row.calls = result.calls;
+    row.iteration = iteration_;
+    record::append(row);
+    for (const auto& [error, pages] : result.errors)
+        record_refusal(row.area, error, pages);
+    statistics_.moved += result.moved;
+    statistics_.refused += result.refused;
+    statistics_.moving += result.seconds;
 }
 
 void Engine::record_placement(WatchedArea& area, std::uint32_t when) {
@@ -212,7 +236,7 @@ void Engine::finish() noexcept {
         statistics_.observing += record::now() - begin;
         for (const auto& area : watch_.areas()) { // what would have been tried once more
             const std::uint64_t pages = area->refused.waiting() * (area->granule / page_bytes());
-            if (pages > 0) record_refusal(*area, area->refused.error(), pages);
+            if (pages > 0) record_refusal(area->id, area->refused.error(), pages);
             statistics_.refused += pages;
         }
         policies_.clear_all();

@@ -18,6 +18,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <linux/mempolicy.h>
+#include <mutex>
 #include <unistd.h>
 
 namespace homing {
@@ -96,7 +97,24 @@ double arming_seconds(Kernel& kernel) {
 constinit std::atomic<Address> requested_begin{0};
 constinit std::atomic<Address> requested_end{0};
 
+/// What was placed before there was an engine.
+struct PlacedBefore {
+    std::mutex mutex;
+    PlacementResult result;
+};
+PlacedBefore& placed_before() {
+    static auto* placed = new PlacedBefore; // never destroyed: used until the very end of the process
+    return *placed;
+}
+
 } // namespace
+
+void report_placement(Range range, const PlacementResult& result) {
+    if (Engine* running = engine()) return running->pages_placed(range, result);
+    PlacedBefore& before = placed_before();
+    const std::lock_guard lock(before.mutex);
+    before.result.add(result);
+}
 
 bool request_next_touch(Range range) noexcept {
     if (Engine* running = engine()) return running->next_touch_called(range);
@@ -129,6 +147,7 @@ phases::Listener* start_engine() noexcept {
         }
         if (!simulated) bring_pages(kernel, own_ranges(), kernel.current_node());
         the_engine.store(fresh, std::memory_order_release);
+        fresh->pages_placed({}, placed_before().result);
         if (const Address end = requested_end.exchange(0))
             fresh->next_touch_called({requested_begin.load(std::memory_order_acquire), end});
         return simulated ? simulated->listen(fresh) : fresh;

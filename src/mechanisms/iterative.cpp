@@ -126,7 +126,7 @@ void Iterative::move(Engine& engine, const Decision& decision, double deadline) 
     row.iteration = engine.iteration();
     record::append(row);
     for (const auto& [error, pages] : result.errors)
-        engine.record_refusal(area, error, pages);
+        engine.record_refusal(area.id, error, pages);
     engine.record_move(area, result.moved);
 }
 

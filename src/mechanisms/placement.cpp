@@ -1,11 +1,26 @@
 #include "mechanisms/placement.hpp"
 
+#include "record/record.hpp"
+
 #include <algorithm>
 #include <cerrno>
 
 namespace homing {
 namespace {
 constexpr std::size_t batch = 1024;
+}
+
+void PlacementResult::add(const PlacementResult& other) {
+    pages += other.pages;
+    absent += other.absent;
+    there += other.there;
+    moved += other.moved;
+    refused += other.refused;
+    calls += other.calls;
+    seconds += other.seconds;
+    longest_call = std::max(longest_call, other.longest_call);
+    for (const auto& [error, count] : other.errors)
+        errors[error] += count;
 }
 
 PlacementResult place_pages(Kernel& kernel, const NodeMap& nodes, Range range,
@@ -18,7 +33,9 @@ PlacementResult place_pages(Kernel& kernel, const NodeMap& nodes, Range range,
     kernel.bind(whole, policy);
     std::vector<void*> pages;
     std::vector<int> targets;
-    std::vector<int> status;
+    std::vector<int> before;
+    std::vector<int> reasons;
+    std::vector<int> now;
     for (std::uint64_t first = 0; first < result.pages; first += batch) {
         pages.clear();
         targets.clear();
@@ -26,21 +43,30 @@ PlacementResult place_pages(Kernel& kernel, const NodeMap& nodes, Range range,
             pages.push_back(reinterpret_cast<void*>(whole.begin + i * page_bytes()));
             targets.push_back(nodes.system(target_of(i)));
         }
-        status.assign(pages.size(), -EINVAL);
-        query_revealed(kernel, pages, status, prepare);
-        kernel.move(pages, targets, status);
-        status.assign(pages.size(), -EINVAL);
-        if (kernel.query(pages, status) != 0) {
-            result.refused += pages.size();
-            continue;
-        }
+        before.assign(pages.size(), -EINVAL);
+        query_revealed(kernel, pages, before, prepare);
+        reasons.assign(pages.size(), -EINVAL);
+        const double begin = record::now();
+        const int error = kernel.move(pages, targets, reasons);
+        const double seconds = record::now() - begin;
+        ++result.calls;
+        result.seconds += seconds;
+        result.longest_call = std::max(result.longest_call, seconds);
+        now.assign(pages.size(), -EINVAL);
+        const int query_error = kernel.query(pages, now);
         for (std::size_t i = 0; i < pages.size(); ++i) {
-            if (status[i] == targets[i])
+            if (query_error == 0 && now[i] == targets[i]) {
                 ++result.there;
-            else if (status[i] == -ENOENT || status[i] == -EFAULT)
+                result.moved += before[i] >= 0 && before[i] != targets[i];
+            } else if (query_error == 0 && (now[i] == -ENOENT || now[i] == -EFAULT)) {
                 ++result.absent;
-            else
+            } else {
                 ++result.refused;
+                ++result.errors[error            ? error
+                                : reasons[i] < 0 ? -reasons[i]
+                                : query_error    ? query_error
+                                                 : EBUSY];
+            }
         }
     }
     return result;

@@ -6,6 +6,7 @@
 #include "policy/nodes.hpp"
 
 #include <functional>
+#include <map>
 
 namespace homing {
 
@@ -13,7 +14,14 @@ struct PlacementResult {
     std::uint64_t pages = 0;  ///< whole pages of the range
     std::uint64_t absent = 0; ///< not populated: their policy decides when they are touched
     std::uint64_t there = 0;  ///< on their node afterwards (second query)
+    std::uint64_t moved = 0;  ///< of these, on another one before
     std::uint64_t refused = 0;
+    std::uint32_t calls = 0; ///< that moved pages, and what they took
+    double seconds = 0;
+    double longest_call = 0;
+    std::map<int, std::uint64_t> errors; ///< refused pages by errno
+
+    void add(const PlacementResult& other);
 };
 
 /// Page i of the range's whole pages goes to target_of(i), a position of `nodes`; pages to come follow

@@ -26,10 +26,11 @@ def compile_program(compiler: str, source: str, folder: Path, *more: str) -> Pat
     return program
 
 
-def run(program: Path, *arguments: str, nodes: int, record: Path | None = None) -> str:
+def run(program: Path, *arguments: str, nodes: int, record: Path | None = None, homing: str = "on") -> str:
     environment = dict(os.environ, OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive", OMP_PROC_BIND="true")
     environment["HOMING_ASSUME_NODES"] = str(nodes)
     environment["HOMING_COSTS"] = ""
+    environment["HOMING"] = homing
     if record:
         environment["HOMING_RECORD"] = str(record)
     done = subprocess.run(
@@ -45,6 +46,33 @@ def run(program: Path, *arguments: str, nodes: int, record: Path | None = None) 
 def test_every_call_keeps_its_promise(compiler: str, nodes: int, tmp_path: Path) -> None:
     program = compile_program(compiler, "calls.c", tmp_path)
     assert run(program, str(nodes), nodes=nodes) == "passed\n"
+
+
+def one_node() -> bool:
+    return len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) < 2
+
+
+def test_what_is_no_memory_is_refused_and_what_goes_is_not_watched(tmp_path: Path) -> None:
+    program = compile_program("gcc", "ranges.c", tmp_path)
+    record = tmp_path / "r.homing"
+    assert run(program, "several", nodes=4, record=record) == "passed\n"
+    seen = read_record(record)
+    ended = {area.name: area.id in seen.area_ends for area in seen.areas if area.kind == "named"}
+    assert ended.pop("kept") is False
+    assert set(ended) >= {"unmapped", "remapped"}
+    assert all(ended.values()), ended
+    assert sum(move.moved for move in seen.moves) >= 256, "what was placed is in the summary"
+
+
+def test_where_there_is_one_node_calls_succeed(tmp_path: Path) -> None:
+    if not one_node():
+        pytest.skip("this machine has several nodes")
+    assert run(compile_program("gcc", "ranges.c", tmp_path), "one", nodes=0) == "passed\n"
+
+
+def test_where_homing_is_switched_off_calls_say_so(tmp_path: Path) -> None:
+    program = compile_program("gcc", "ranges.c", tmp_path)
+    assert run(program, "several", "off", nodes=4, homing="off") == "passed\n"
 
 
 @pytest.mark.parametrize("compiler", ["gfortran", "flang-new-19"])
