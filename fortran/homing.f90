@@ -1,5 +1,5 @@
-!> The Fortran interface of homing, over its C interface (homing/homing.h): arrays of any type and rank.
-!> Sizes are bytes: storage_size(a)/8*size(a), or use the default, the whole of a contiguous array is not known here.
+!> The Fortran interface of homing, over its C interface (homing/homing.h): contiguous arrays of any type and rank.
+!> Sizes are bytes, of an array `a` storage_size(a)/8*size(a): they are not known here.
 module homing
   use, intrinsic :: iso_c_binding, only: c_int, c_int32_t, c_int64_t, c_intptr_t, c_size_t, c_long, c_ptr, c_loc, c_double, &
       & c_char, c_null_char
@@ -12,7 +12,8 @@ module homing
 
   public :: homing_domains, homing_domain_here, homing_domain_of_node, homing_domain_of
   public :: homing_queues_create, homing_queues_destroy, homing_queues_discard, homing_queues_put, homing_queues_put_at
-  public :: homing_queues_take, homing_queues_waiting, homing_queues_waiting_all, homing_queues_taken
+  public :: homing_queues_take, homing_queues_run, homing_queues_drain, homing_work
+  public :: homing_queues_waiting, homing_queues_waiting_all, homing_queues_taken
 
   integer, parameter, public :: homing_ok = 0, homing_in_region = -1, homing_invalid = -2, homing_aside = -3, &
       & homing_refused = -4, homing_full = -5, homing_not_empty = -6
@@ -33,6 +34,15 @@ module homing
     real(c_double) :: seconds_deciding = 0
     real(c_double) :: seconds_moving = 0
   end type
+
+  abstract interface
+    !> Work on a block; `data` is what was given with the procedure.
+    subroutine homing_work(block, data) bind(c)
+      import :: c_intptr_t, c_ptr
+      integer(c_intptr_t), value :: block
+      type(c_ptr), value :: data
+    end subroutine
+  end interface
 
   interface
     function c_watch(start, bytes, name) bind(c, name='homing_watch') result(status)
@@ -150,6 +160,22 @@ module homing
       type(c_ptr), value :: queues
       integer(c_intptr_t), intent(inout) :: block
       integer(c_int) :: taken
+    end function
+    !> One task's share: 1: a block was worked on; 0: `keep` reserved those that wait for other domains' tasks.
+    function homing_queues_run(queues, work, data) bind(c, name='homing_queues_run') result(worked)
+      import :: c_ptr, c_int, homing_work
+      type(c_ptr), value :: queues
+      procedure(homing_work) :: work
+      type(c_ptr), value :: data
+      integer(c_int) :: worked
+    end function
+    !> After the tasks: work on what `keep` left over; returns how many blocks that were.
+    function homing_queues_drain(queues, work, data) bind(c, name='homing_queues_drain') result(blocks)
+      import :: c_ptr, c_size_t, homing_work
+      type(c_ptr), value :: queues
+      procedure(homing_work) :: work
+      type(c_ptr), value :: data
+      integer(c_size_t) :: blocks
     end function
     function homing_queues_waiting(queues, domain) bind(c, name='homing_queues_waiting') result(blocks)
       import :: c_ptr, c_int, c_size_t

@@ -93,3 +93,10 @@ def test_the_fortran_module(tmp_path: Path) -> None:
     lines = run(program, nodes=4).splitlines()
     assert lines[0] == "active 1"
     assert lines[1].split() == ["sum", f"{512 * sum(10 * j for j in range(1, 513)):.1f}"]
+
+
+@pytest.mark.parametrize("compiler", ["gfortran", "flang-new-19"])
+def test_fortran_procedures_work_on_the_blocks_of_queues(compiler: str, tmp_path: Path) -> None:
+    module = str(ROOT / "fortran" / "homing.f90")
+    program = compile_program(compiler, "queues.f90", tmp_path, module, f"-J{tmp_path}")
+    assert run(program, nodes=4) == "32 32\n"
