@@ -26,7 +26,9 @@ def main() -> None:
     for option in options:
         choices = ",".join(option.get("choices", []))
         texts = ", ".join(quoted(text) for text in (option["env"], option["default"], choices))
-        lines.append(f"HOMING_OPTION({option['name']}, {texts})")
+        most = float(option.get("most", "inf"))
+        number = f"{most!r}" if most < float("inf") else "__builtin_inf()"
+        lines.append(f"HOMING_OPTION({option['name']}, {texts}, {option['kind']}, {number})")
     with open(target, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
 

@@ -3,6 +3,7 @@ reads."""
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
@@ -19,7 +20,7 @@ else:
 
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "options.toml")
 
-_SIZE = re.compile(r"[0-9]{1,18}([KMG](iB|B)?|B)?", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]{1,18})(?:([KMG])(?:iB|B)?|B)?", re.IGNORECASE | re.ASCII)
 _AREAS = re.compile(r"(include|exclude)=[^,]+(,(include|exclude)=[^,]+)*")
 
 
@@ -34,6 +35,7 @@ class Option:
     default: str
     choices: tuple[str, ...]
     doc: str
+    most: float = math.inf  # of a number
 
     def check(self, value: str, where: str = "") -> None:
         """Refuse, in one line, a value that the library would not understand. `where`: instead of the
@@ -41,9 +43,10 @@ class Option:
         where = where or self.flag
         if self.kind == "word" and value not in self.choices:
             raise UserError(f"{where} {value}: must be one of {', '.join(self.choices)}")
-        if self.kind == "number" and not _is_number(value):
-            raise UserError(f"{where} {value}: must be a number that is not negative")
-        if self.kind == "size" and not _SIZE.fullmatch(value):
+        if self.kind == "number" and not _is_number(value, self.most):
+            asked = "that is not negative" if self.most == math.inf else f"from 0 to {self.most:g}"
+            raise UserError(f"{where} {value}: must be a number {asked}")
+        if self.kind == "size" and parse_size(value) is None:
             raise UserError(f"{where} {value}: must be a size such as 65536, 64KiB or 2MiB")
         if self.name == "areas" and value and not _AREAS.fullmatch(value):
             raise UserError(f"{where} {value}: must be include=GLOB,exclude=GLOB,...")
@@ -60,11 +63,21 @@ class Option:
         return f"{self.doc} ({'; '.join(details)})"
 
 
-def _is_number(text: str) -> bool:
+def _is_number(text: str, most: float) -> bool:
     try:
-        return 0 <= float(text) < float("inf")
+        return 0 <= float(text) <= min(most, sys.float_info.max)
     except ValueError:
         return False
+
+
+def parse_size(text: str) -> int | None:
+    """Bytes; None where the library would not take the text for a size (src/base/options.hpp has the
+    rule)."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        return None
+    size = int(match[1]) << (10 * ("KMG".index(match[2].upper()) + 1) if match[2] else 0)
+    return size if size < 2**64 else None
 
 
 def load_options(path: str = TABLE) -> list[Option]:
@@ -80,6 +93,7 @@ def load_options(path: str = TABLE) -> list[Option]:
             default=row["default"],
             choices=tuple(row.get("choices", ())),
             doc=row["doc"],
+            most=float(row.get("most", math.inf)),
         )
         for row in rows
     ]

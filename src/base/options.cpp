@@ -1,20 +1,27 @@
 #include "base/options.hpp"
 
-#include <cerrno>
+#include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <strings.h>
 
 namespace homing {
 namespace {
+
+enum class Kind { word, flag, number, size, text, file };
 
 struct Entry {
     const char* variable;
     const char* default_value;
     const char* choices; ///< comma-separated; empty: anything goes
+    Kind kind;
+    double most; ///< of a number
 };
 
 constexpr Entry table[] = {
-#define HOMING_OPTION(name, env, default_value, choices) {env, default_value, choices},
+#define HOMING_OPTION(name, env, default_value, choices, kind, most)                                         \
+    {env, default_value, choices, Kind::kind, most},
 #include "options_table.inc"
 #undef HOMING_OPTION
 };
@@ -32,23 +39,21 @@ bool is_choice(const char* choices, const char* value) noexcept {
     return false;
 }
 
-/// Bytes of "64KiB" and the like into `bytes`; false where the text is no size.
-bool parse_size(const char* text, std::size_t& bytes) noexcept {
+bool parse_number(const char* text, double most, double& number) noexcept {
     char* end = nullptr;
-    errno = 0;
-    const unsigned long long value = std::strtoull(text, &end, 10);
-    if (end == text || errno != 0 || *text == '-') return false;
-    int shift = 0;
-    if (*end == 'K' || *end == 'k')
-        shift = 10;
-    else if (*end == 'M' || *end == 'm')
-        shift = 20;
-    else if (*end == 'G' || *end == 'g')
-        shift = 30;
-    const char* unit = shift ? end + 1 : end;
-    if (*unit && std::strcmp(unit, "iB") != 0 && std::strcmp(unit, "B") != 0) return false;
-    bytes = static_cast<std::size_t>(value) << shift;
-    return true;
+    number = std::strtod(text, &end);
+    return end != text && *end == 0 && number >= 0 && number <= most && std::isfinite(number);
+}
+
+/// What is wrong with the value, by what would be right; empty: nothing.
+std::string problem_with(const Entry& e, const char* value) {
+    double number = 0;
+    std::size_t bytes = 0;
+    if (e.kind == Kind::word && !is_choice(e.choices, value)) return e.choices;
+    if (e.kind == Kind::size && !parse_size(value, bytes)) return "a size such as 65536, 64KiB or 2MiB";
+    if (e.kind != Kind::number || parse_number(value, e.most, number)) return {};
+    if (!std::isfinite(e.most)) return "a number that is not negative";
+    return "a number from 0 to " + std::to_string(static_cast<long long>(e.most));
 }
 
 } // namespace
@@ -72,10 +77,10 @@ bool option_flag(Option option) noexcept {
 }
 
 double option_number(Option option) noexcept {
-    const char* text = option_text(option);
-    char* end = nullptr;
-    const double value = std::strtod(text, &end);
-    return end != text && *end == 0 ? value : std::strtod(entry(option).default_value, nullptr);
+    double number = 0;
+    const Entry& e = entry(option);
+    if (!parse_number(option_text(option), e.most, number)) parse_number(e.default_value, e.most, number);
+    return number;
 }
 
 std::size_t option_size(Option option) noexcept {
@@ -84,12 +89,30 @@ std::size_t option_size(Option option) noexcept {
     return bytes;
 }
 
+bool parse_size(const char* text, std::size_t& bytes) noexcept {
+    constexpr std::size_t most_digits = 18;
+    std::size_t value = 0;
+    const char* unit = text;
+    for (; *unit >= '0' && *unit <= '9'; ++unit)
+        value = 10 * value + static_cast<std::size_t>(*unit - '0'); // beyond 18 digits it does not matter
+    if (unit == text || unit - text > static_cast<std::ptrdiff_t>(most_digits)) return false;
+    constexpr const char* units = "kmg";
+    const char* known = *unit ? std::strchr(units, *unit | 0x20) : nullptr; // capitals or not
+    const int shift = known ? 10 * static_cast<int>(known - units + 1) : 0;
+    if (known) ++unit;
+    const bool ends = *unit == 0 || ::strcasecmp(unit, "B") == 0 || (known && ::strcasecmp(unit, "iB") == 0);
+    if (!ends || value > SIZE_MAX >> shift) return false;
+    bytes = value << shift;
+    return true;
+}
+
 std::string option_errors() {
     std::string errors;
     for (const Entry& e : table) {
         const char* value = std::getenv(e.variable);
-        if (value && *value && *e.choices && !is_choice(e.choices, value))
-            errors += std::string(e.variable) + "=" + value + " is not possible (" + e.choices +
+        if (!value || !*value) continue;
+        if (const std::string problem = problem_with(e, value); !problem.empty())
+            errors += std::string(e.variable) + "=" + value + " is not possible (" + problem +
                       "): " + e.default_value + " is used\n";
     }
     return errors;

@@ -8,7 +8,7 @@
 namespace homing {
 
 enum class Option {
-#define HOMING_OPTION(name, env, default_value, choices) name,
+#define HOMING_OPTION(name, ...) name,
 #include "options_table.inc"
 #undef HOMING_OPTION
     count
@@ -20,9 +20,15 @@ const char* option_text(Option option) noexcept;
 const char* option_variable(Option option) noexcept;
 bool option_is(Option option, const char* value) noexcept;
 bool option_flag(Option option) noexcept;
+/// From 0 to the option's largest; the default where the text is no such number.
 double option_number(Option option) noexcept;
-/// "64KiB", "2MiB", "1GiB" or plain bytes; the default where the text is no size.
+/// Bytes; the default where the text is no size (parse_size).
 std::size_t option_size(Option option) noexcept;
+
+/// Bytes of a size into `bytes`: up to 18 digits, then nothing, B, or K, M or G with or without B or iB
+/// behind it (powers of 1024), in capitals or not. False for everything else, and for more than can be
+/// addressed. homing/options.py has the same rule.
+bool parse_size(const char* text, std::size_t& bytes) noexcept;
 
 /// One line for each variable whose value is not possible (the default is used instead); empty: all is well.
 std::string option_errors();
