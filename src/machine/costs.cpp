@@ -2,10 +2,12 @@
 
 #include "record/record.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <vector>
 
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
@@ -37,35 +39,54 @@ double mean_distance(const Machine& machine) {
     return mean >= local_distance && mean < 255 ? mean : unknown_distance;
 }
 
+constexpr double largest = 1e12;
+constexpr const char* number_expected = " must be a number from 0 to 1e12";
+
+/// A value that must be there, or may be.
+struct Key {
+    const char* name;
+    double* value;
+    bool needed = true;
+};
+
+/// "a, b and c".
+std::string listed(const std::vector<std::string>& names) {
+    std::string text;
+    for (std::size_t i = 0; i < names.size(); ++i)
+        text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+    return text;
+}
+
 /// The costs of a parsed file, or what is wrong with it.
 std::string take_costs(const toml::table& table, StatedCosts& stated) {
     double cache_kib = 0;
-    const std::array<std::pair<std::string_view, double*>, 5> keys{{
+    const std::array<Key, 5> keys{{
         {"local_ns", &stated.costs.local_ns},
         {"remote_ns", &stated.costs.remote_ns},
         {"move_call_us", &stated.costs.move_call_us},
         {"move_page_us", &stated.costs.move_page_us},
-        {"cache_kib", &cache_kib},
+        {"cache_kib", &cache_kib, false},
     }};
-    for (const auto& [key, value] : keys) {
-        const std::string name(key);
-        const toml::node_view<const toml::node> node = table[key];
-        if (!node && key == "cache_kib") continue;
-        if (!node) return "has no " + name;
+    std::vector<std::string> known;
+    std::vector<std::string> missing;
+    for (const Key& key : keys) {
+        known.emplace_back(key.name);
+        const toml::node_view<const toml::node> node = table[key.name];
+        if (!node && key.needed) missing.emplace_back(key.name);
+        if (!node) continue;
         const std::optional<double> number = node.value<double>();
-        if (!number || !std::isfinite(*number) || *number < 0 || *number > 1e12)
-            return name + " is no such number";
-        *value = *number;
+        if (!number || !std::isfinite(*number) || *number < 0 || *number > largest)
+            return key.name + std::string(number_expected);
+        *key.value = *number;
     }
+    if (!missing.empty()) return listed(missing) + " must be stated, each as a number";
     for (const auto& entry : table) {
-        const std::string_view key = entry.first.str();
-        bool known = false;
-        for (const auto& candidate : keys)
-            known |= candidate.first == key;
-        if (!known) return "has an unknown key " + std::string(key);
+        const std::string key(entry.first.str());
+        if (std::ranges::find(known, key) == known.end())
+            return "unknown key " + key + "; there are " + listed(known);
     }
-    if (stated.costs.local_ns <= 0) return "local_ns is not above zero";
-    if (stated.costs.remote_ns < stated.costs.local_ns) return "remote_ns is below local_ns";
+    if (stated.costs.local_ns <= 0) return "local_ns must be above 0";
+    if (stated.costs.remote_ns < stated.costs.local_ns) return "remote_ns must not be below local_ns";
     stated.cache_bytes = static_cast<std::uint64_t>(cache_kib * 1024);
     return {};
 }
@@ -84,19 +105,19 @@ StatedCosts costs_from_distances(const Machine& machine) {
     return stated;
 }
 
+std::string read_costs(const std::string& path, StatedCosts& stated) {
+    const toml::parse_result parsed = toml::parse_file(path);
+    if (parsed) return take_costs(parsed.table(), stated);
+    const auto line = parsed.error().source().begin.line;
+    if (line == 0) return std::string(parsed.error().description()); // it could not be read
+    return "is not TOML (key = number, a line each): " + std::string(parsed.error().description()) +
+           " (line " + std::to_string(line) + ")";
+}
+
 StatedCosts find_costs(const std::string& path, const Machine& machine) {
     if (path.empty()) return costs_from_distances(machine);
     StatedCosts stated;
-    const toml::parse_result parsed = toml::parse_file(path);
-    std::string problem;
-    if (parsed) {
-        problem = take_costs(parsed.table(), stated);
-    } else {
-        problem = parsed.error().description();
-        if (const auto line = parsed.error().source().begin.line; line > 0)
-            problem += " (line " + std::to_string(line) + ")";
-    }
-    if (!problem.empty()) {
+    if (const std::string problem = read_costs(path, stated); !problem.empty()) {
         record::message(record::Level::warning,
                         "costs file " + path + ": " + problem + "; costs are assumed from distances instead");
         return costs_from_distances(machine);

@@ -21,6 +21,9 @@ struct StatedCosts {
 /// costs_from_distances().
 StatedCosts find_costs(const std::string& path, const Machine& machine);
 
+/// What is wrong with such a file (which key, and what is expected), or empty: then `stated` has its costs.
+std::string read_costs(const std::string& path, StatedCosts& stated);
+
 /// Assumed: local 90 ns, remote 90 ns times distance / 10 (mean over pairs of target nodes), 50 us a
 /// call, 1.5 us a page.
 StatedCosts costs_from_distances(const Machine& machine);

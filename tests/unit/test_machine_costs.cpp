@@ -89,6 +89,27 @@ TEST_F(CostsFile, IsNotBelievedWhereItIsWrong) {
               "assumed from distances");
 }
 
+TEST_F(CostsFile, SaysWhichKeyIsWrongAndWhatIsExpected) {
+    const auto problem = [&](const std::string& text) {
+        std::ofstream(path, std::ios::trunc) << text;
+        StatedCosts stated;
+        return read_costs(path, stated);
+    };
+    EXPECT_EQ(problem("local_ns = 1"),
+              "remote_ns, move_call_us and move_page_us must be stated, each as a number");
+    const std::string good = "local_ns = 80\nremote_ns = 130\nmove_call_us = 12\nmove_page_us = 1\n";
+    EXPECT_EQ(problem(good), "");
+    EXPECT_EQ(problem(good + "cache_kib = \"large\""), "cache_kib must be a number from 0 to 1e12");
+    EXPECT_EQ(
+        problem(good + "move_pages_us = 1"),
+        "unknown key move_pages_us; there are local_ns, remote_ns, move_call_us, move_page_us and cache_kib");
+    EXPECT_EQ(problem("local_ns = 80\nremote_ns = 30\nmove_call_us = 12\nmove_page_us = 1\n"),
+              "remote_ns must not be below local_ns");
+    EXPECT_TRUE(problem("local 80, remote 130").starts_with("is not TOML (key = number, a line each): "));
+    StatedCosts stated;
+    EXPECT_EQ(read_costs("/no/such/file.toml", stated), "File could not be opened for reading");
+}
+
 TEST_F(CostsFile, MayBeAbsent) {
     EXPECT_EQ(find_costs("", two_nodes(21)).source, "assumed from distances");
     EXPECT_EQ(find_costs("/no/such/file.toml", two_nodes(21)).source, "assumed from distances");
