@@ -233,8 +233,11 @@ TEST(FailingKernel, FailsTheChosenCallOnly) {
             std::vector<void*> page{reinterpret_cast<void*>(page_at(0))};
             std::vector<int> status(1);
             const std::vector<int> target{0};
+            const std::vector<Range> range{pages_at(0, 1)};
+            std::vector<std::uint8_t> found(1);
             const std::map<KernelCall, int> answers = {
                 {KernelCall::query, kernel.query(page, status)},
+                {KernelCall::populated, kernel.populated(range, found)},
                 {KernelCall::reveal, kernel.reveal(page)},
                 {KernelCall::move, kernel.move(page, target, status)},
                 {KernelCall::bind, kernel.bind(pages_at(0, 1), {})},
