@@ -73,6 +73,9 @@ AreaRegistry& area_registry() noexcept;
 /// cheaply.
 void static_areas(std::size_t minimum, std::vector<AreaEntry>& out, std::vector<Address>& known);
 
+/// Memory that is not watched is named from so many bytes on.
+inline constexpr std::size_t unwatched_minimum = std::size_t{1} << 20;
+
 /// Large writable private mappings that no area covers: stacks, direct mmap. For the record: cannot be
 /// watched.
 struct Unwatched {

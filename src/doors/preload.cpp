@@ -1,5 +1,6 @@
 // The preloaded door: what happens when the library comes into a process, and when it goes. Whether the
 // process uses OpenMP shows at its first parallel region; until then only large blocks of memory are noted.
+#include "areas/areas.hpp"
 #include "base/inside.hpp"
 #include "base/options.hpp"
 #include "base/program_name.hpp"
@@ -13,6 +14,7 @@
 #include "mechanisms/simulation.hpp"
 #include "record/record.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <pthread.h>
 
@@ -78,7 +80,9 @@ __attribute__((constructor)) void enter() noexcept {
     } else if (option_number(Option::assume_nodes) < 2 && quick_node_count() < 2) {
         step_aside();
     } else {
-        heap_threshold.store(option_size(Option::area_minimum), std::memory_order_relaxed);
+        // Blocks that the user does not want to be watched are noted, too: the record names them.
+        heap_threshold.store(std::min(option_size(Option::area_minimum), unwatched_minimum),
+                             std::memory_order_relaxed);
         lend_services({prepare_handler, exclude_alternate_stacks, record_affinity});
         phases::set_starter(start_engine);
         ::pthread_atfork(before_fork, after_fork, in_child);

@@ -195,6 +195,7 @@ class Engine final : public phases::Listener {
     void record_iteration(double now, std::uint64_t references, std::uint64_t moved, double remote);
     void record_overhead(double now);
     void record_end(double now);
+    void record_unwatched();
     double remote_fraction_now();
     template <class Work> void guarded(Work&& work) noexcept;
 

@@ -5,11 +5,13 @@
 #include "base/floating_point.hpp"
 #include "base/inside.hpp"
 #include "base/uncancelled.hpp"
+#include "mechanisms/own_pages.hpp"
 #include "mechanisms/simulation.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
 #include <dlfcn.h>
+#include <map>
 
 namespace homing {
 namespace {
@@ -23,7 +25,6 @@ constexpr std::uint64_t placement_samples = std::uint64_t{1} << 17;
 constexpr std::uint64_t least_placement_sample = 16;
 /// Every iteration is recorded up to this number, then those in which something happened.
 constexpr std::uint32_t recorded_iterations = 2000;
-constexpr std::size_t unwatched_minimum = std::size_t{1} << 20;
 constexpr std::size_t most_unwatched = 24;
 
 std::uint32_t state_of(policy::Activity activity, const policy::Stability& stability) {
@@ -161,6 +162,35 @@ void Engine::record_placement(WatchedArea& area, std::uint32_t when) {
     }
 }
 
+/// The largest pieces of memory that are not watched, by what they are, and why.
+void Engine::record_unwatched() {
+    std::vector<Range> known = own_ranges();
+    for (const WatchedRange& range : watch_.ranges())
+        known.push_back(range.range);
+    // What the user left out is one row for each name.
+    std::map<std::string, Unwatched> left_out;
+    for (const auto& [range, reason] : watch_.left_out()) {
+        Unwatched& one = left_out.try_emplace(reason, Range{range.begin, range.begin}, reason).first->second;
+        one.range.end += range.bytes();
+        known.push_back({align_down(range.begin, page_bytes()), align_up(range.end, page_bytes())});
+    }
+    std::vector<Unwatched> unwatched = unwatched_mappings(known, unwatched_minimum);
+    for (const auto& [reason, one] : left_out)
+        unwatched.push_back(one);
+    std::sort(unwatched.begin(), unwatched.end(),
+              [](const Unwatched& a, const Unwatched& b) { return a.range.bytes() > b.range.bytes(); });
+    if (unwatched.size() > most_unwatched) unwatched.resize(most_unwatched);
+    for (const Unwatched& one : unwatched) {
+        record::unwatched_row row;
+        row.what = record::text(one.what);
+        row.begin = one.range.begin;
+        row.bytes = one.range.bytes();
+        record::append(row);
+    }
+    for (const std::string& rule : watch_.unmatched_rules())
+        record::message(record::Level::warning, "--areas " + rule + ": no area has such a name");
+}
+
 void Engine::record_end(double now) {
     for (std::uint32_t i = 0; i < regions_.all().size(); ++i) {
         const RegionInfo& info = regions_.all()[i];
@@ -177,20 +207,7 @@ void Engine::record_end(double now) {
         row.seconds = info.seconds;
         record::append(row);
     }
-    std::vector<Range> watched;
-    for (const WatchedRange& range : watch_.ranges())
-        watched.push_back(range.range);
-    std::vector<Unwatched> unwatched = unwatched_mappings(watched, unwatched_minimum);
-    std::sort(unwatched.begin(), unwatched.end(),
-              [](const Unwatched& a, const Unwatched& b) { return a.range.bytes() > b.range.bytes(); });
-    if (unwatched.size() > most_unwatched) unwatched.resize(most_unwatched);
-    for (const Unwatched& mapping : unwatched) {
-        record::unwatched_row row;
-        row.what = record::text(mapping.what);
-        row.begin = mapping.range.begin;
-        row.bytes = mapping.range.bytes();
-        record::append(row);
-    }
+    record_unwatched();
     record_overhead(now);
     record::end_row row;
     row.time = now;

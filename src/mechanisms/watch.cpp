@@ -10,6 +10,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <link.h>
+#include <map>
 
 namespace homing {
 namespace {
@@ -61,6 +62,8 @@ std::string heap_name(const AreaEntry& entry) {
     }
     return "heap@unknown";
 }
+
+std::string name_of(const AreaEntry& entry) { return entry.name ? entry.name : heap_name(entry); }
 
 int count_objects(dl_phdr_info* info, std::size_t, void* count) noexcept {
     *static_cast<std::uint64_t*>(count) = info->dlpi_adds + info->dlpi_subs;
@@ -160,11 +163,21 @@ AreaFilter::AreaFilter(const char* text) {
     }
 }
 
-bool AreaFilter::accepts(const std::string& name) const {
+bool AreaFilter::accepts(const std::string& name) {
     bool accepted = rules_.empty() || !rules_.front().include;
-    for (const Rule& rule : rules_)
-        if (glob_match(rule.pattern.c_str(), name.c_str())) accepted = rule.include;
+    for (Rule& rule : rules_)
+        if (glob_match(rule.pattern.c_str(), name.c_str())) {
+            accepted = rule.include;
+            rule.matched = true;
+        }
     return accepted;
+}
+
+std::vector<std::string> AreaFilter::unmatched() const {
+    std::vector<std::string> found;
+    for (const Rule& rule : rules_)
+        if (!rule.matched) found.push_back((rule.include ? "include=" : "exclude=") + rule.pattern);
+    return found;
 }
 
 WatchList::WatchList(const NodeMap& nodes, std::uint64_t seed)
@@ -199,7 +212,7 @@ void WatchList::adopt(BlockGroup group, double now) {
     const AreaEntry& entry = area->group.entry;
     area->range = whole_pages(entry.range);
     if (area->range.empty()) return;
-    area->name = entry.name ? entry.name : heap_name(entry);
+    area->name = name_of(entry);
     if (!filter_.accepts(area->name)) return;
     area->id = next_id_++;
     lay_out(*area, page_bytes());
@@ -262,19 +275,39 @@ bool WatchList::synchronised() const noexcept {
            named_areas_version() == seen_names_;
 }
 
-/// What the program has now, ascending by address.
-std::vector<AreaEntry> WatchList::entries_now() {
+/// What the program has now, ascending by address; too small ones, which the user leaves out, only where
+/// `all` are wanted.
+std::vector<AreaEntry> WatchList::entries_now(bool all) {
     std::vector<AreaEntry> entries;
     area_registry().snapshot(entries);
-    std::erase_if(entries, [&](const AreaEntry& entry) {
-        return entry.kind == AreaKind::heap_block && entry.range.bytes() < minimum_;
-    });
     entries.insert(entries.end(), statics_.begin(), statics_.end());
+    if (!all) std::erase_if(entries, [&](const AreaEntry& entry) { return entry.range.bytes() < minimum_; });
     add_named(entries);
     std::sort(entries.begin(), entries.end(), [](const AreaEntry& a, const AreaEntry& b) {
         return a.range.begin != b.range.begin ? a.range.begin < b.range.begin : a.range.end > b.range.end;
     });
     return entries;
+}
+
+std::vector<LeftOut> WatchList::left_out() {
+    std::map<std::string, std::vector<Range>> by_reason;
+    for (const AreaEntry& entry : entries_now(true)) {
+        const std::string name = name_of(entry);
+        if (entry.range.bytes() < minimum_ && entry.kind != AreaKind::named)
+            by_reason["below --area-minimum: " + name].push_back(entry.range);
+        else if (!filter_.accepts(name))
+            by_reason["left out by --areas: " + name].push_back(entry.range);
+    }
+    std::vector<LeftOut> found;
+    for (const auto& [reason, ranges] : by_reason) {
+        std::size_t bytes = 0;
+        for (const Range& range : ranges)
+            bytes += range.bytes();
+        if (bytes < unwatched_minimum) continue;
+        for (const Range& range : ranges)
+            found.push_back({range, reason});
+    }
+    return found;
 }
 
 void WatchList::end_area(const WatchedArea& area, double now) const {
@@ -296,7 +329,7 @@ bool WatchList::synchronise(double now) {
         seen_objects_ = objects;
         statics_.clear();
         known_objects_.clear();
-        static_areas(minimum_, statics_, known_objects_);
+        static_areas(std::min(minimum_, unwatched_minimum), statics_, known_objects_);
     }
     seen_changes_ = changes;
 
@@ -305,7 +338,7 @@ bool WatchList::synchronise(double now) {
     std::vector<const BlockGroup*> known;
     for (const auto& area : before)
         known.push_back(&area->group);
-    std::vector<BlockGroup> groups = group_blocks(entries_now(), known);
+    std::vector<BlockGroup> groups = group_blocks(entries_now(false), known);
     std::size_t old = 0;
     Address covered = 0;
     bool changed = false;

@@ -103,16 +103,25 @@ struct WatchedArea {
 class AreaFilter {
   public:
     explicit AreaFilter(const char* text);
-    bool accepts(const std::string& name) const;
+    bool accepts(const std::string& name);
     const std::string& error() const noexcept { return error_; }
+    /// The rules ("include=GLOB") that matched no name so far.
+    std::vector<std::string> unmatched() const;
 
   private:
     struct Rule {
         bool include;
         std::string pattern;
+        bool matched = false;
     };
     std::vector<Rule> rules_;
     std::string error_;
+};
+
+/// Memory of the program that is not watched because the user said so.
+struct LeftOut {
+    Range range;
+    std::string reason; ///< which option, and the name
 };
 
 class WatchList {
@@ -129,6 +138,11 @@ class WatchList {
     /// The area that an address lies in, or null.
     WatchedArea* find(Address address) noexcept;
 
+    /// What there is now of what the user left out, of unwatched_minimum bytes or more in all of one name.
+    std::vector<LeftOut> left_out();
+    /// Rules of --areas that matched no area so far.
+    std::vector<std::string> unmatched_rules() const { return filter_.unmatched(); }
+
     std::vector<std::unique_ptr<WatchedArea>>& areas() noexcept { return areas_; }
     const std::vector<std::unique_ptr<WatchedArea>>& areas() const noexcept { return areas_; }
     std::span<const WatchedRange> ranges() const noexcept { return ranges_; }
@@ -136,7 +150,7 @@ class WatchList {
 
   private:
     void adopt(BlockGroup group, double now);
-    std::vector<AreaEntry> entries_now();
+    std::vector<AreaEntry> entries_now(bool all);
     void end_area(const WatchedArea& area, double now) const;
     void lay_out(WatchedArea& area, std::size_t granule) const;
     void refresh_armable();

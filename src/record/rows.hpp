@@ -75,7 +75,7 @@ inline constexpr std::size_t row_bytes = 128;
             FIELD(u32, permitted))                                                                           \
     /* a thread that was seen in a region: node -1 unbound */                                                \
     ROW(16, thread, FIELD(u32, thread) FIELD(i32, node) FIELD(i32, cpu) FIELD(u32, bound) FIELD(f64, time))  \
-    /* memory that cannot be watched; what: text */                                                          \
+    /* memory that is not watched; what: text */                                                             \
     ROW(17, unwatched, FIELD(u32, what) FIELD(u64, begin) FIELD(u64, bytes))                                 \
     /* where homing's own time went, cumulative; the newest row counts */                                    \
     ROW(18, overhead,                                                                                        \

@@ -120,5 +120,28 @@ TEST_F(WatchTest, RowsThatAreAllocatedLaterLeaveWhatIsKnownAlone) {
     EXPECT_EQ(area->references, 7u);
 }
 
+TEST(LeftOut, WhatTheUserLeavesOutIsNamed) {
+    ::setenv("HOMING_AREAS", "exclude=heap@*,include=no_such_array", 1);
+    ::setenv("HOMING_AREA_MINIMUM", "2M", 1);
+    Machine machine;
+    const NodeMap nodes(machine);
+    WatchList watch(nodes, 1);
+    ::unsetenv("HOMING_AREAS");
+    ::unsetenv("HOMING_AREA_MINIMUM");
+    const std::size_t mib = std::size_t{1} << 20;
+    const Rows small(3, 1 * mib, 2 * mib);
+    const Rows large(2, 4 * mib, 5 * mib);
+    watch.synchronise(0);
+    EXPECT_EQ(watch.find(large.rows[0].begin + page_bytes()), nullptr);
+    std::size_t below = 0, excluded = 0;
+    for (const LeftOut& left : watch.left_out()) {
+        if (left.reason.starts_with("below --area-minimum: heap@")) below += left.range.bytes();
+        if (left.reason.starts_with("left out by --areas: heap@")) excluded += left.range.bytes();
+    }
+    EXPECT_EQ(below, 3 * mib);
+    EXPECT_EQ(excluded, 8 * mib);
+    EXPECT_EQ(watch.unmatched_rules(), std::vector<std::string>{"include=no_such_array"});
+}
+
 } // namespace
 } // namespace homing
