@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -141,3 +142,71 @@ def test_the_record_of_a_program_that_is_killed(program: Path, tmp_path: Path) -
     cut.write_bytes((tmp_path / "kept.homing").read_bytes()[:20480])
     again = subprocess.run([*command, "report", cut], env=variables, cwd=tmp_path)
     assert again.returncode == 2
+
+
+def results_of_run(program: Path, where: Path, **variables: str) -> dict[str, Any]:
+    """The JSON results of the one process of a run on four assumed nodes."""
+    setting = {
+        "HOMING_ASSUME_NODES": "4",
+        "OMP_NUM_THREADS": "4",
+        "OMP_WAIT_POLICY": "passive",
+        "OMP_PROC_BIND": "true",
+        **variables,
+    }
+    subprocess.run(
+        [sys.executable, "-m", "homing", "run", "--json", "out.json", "--summary", "none", "--", program],
+        env=environment(LIBRARY, where, **setting),
+        cwd=where,
+        capture_output=True,
+        timeout=120,
+    )
+    (process,) = json.loads((where / "out.json").read_text())["processes"]
+    assert isinstance(process, dict)
+    return process
+
+
+def test_what_the_user_leaves_out_is_named(program: Path, tmp_path: Path) -> None:
+    process = results_of_run(program, tmp_path, HOMING_AREAS="exclude=grid,exclude=gird")
+    left_out = {one["what"]: one["bytes"] for one in process["unwatched"]}
+    assert left_out["left out by --areas: grid"] == 8 << 19
+    said = [one["text"] for one in process["messages"] if one["level"] == "warning"]
+    assert any("exclude=gird" in text for text in said)
+    assert not any("exclude=grid" in text for text in said)
+
+    process = results_of_run(program, tmp_path, HOMING_AREA_MINIMUM="1G")
+    left_out = {one["what"]: one["bytes"] for one in process["unwatched"]}
+    assert left_out["below --area-minimum: grid"] == 8 << 19
+    assert any(what.startswith("below --area-minimum: heap@sweeper") for what in left_out)
+
+
+#: A matrix that is allocated row by row, and a workspace of which a thirty-second is used.
+UNEVEN = r"""
+#include <stdlib.h>
+enum { rows = 1000, columns = 1 << 14, n = 1 << 23 };
+int main(void) {
+    double **matrix = malloc(rows * sizeof *matrix), *work = malloc(32L * n * sizeof *work);
+    for (int i = 0; i < rows; i++) {
+        matrix[i] = malloc(columns * sizeof **matrix);
+        for (int k = 0; k < columns; k++) matrix[i][k] = k;
+    }
+    for (int i = 0; i < n; i++) work[i] = i;
+    for (int iteration = 0; iteration < 40; iteration++) {
+        #pragma omp parallel for schedule(static)
+        for (int i = 0; i < rows; i++)
+            for (int k = 0; k < columns; k++) matrix[i][k] = matrix[i][k] * 0.5 + 1;
+        #pragma omp parallel for schedule(static)
+        for (int i = 0; i < n; i++) work[i] = work[i] * 0.5 + 1;
+    }
+    return matrix[7][7] + work[7] > 1e9;
+}
+"""
+
+
+def test_rows_of_a_matrix_and_the_used_part_of_a_workspace_move(tmp_path: Path) -> None:
+    process = results_of_run(compile_c(tmp_path / "uneven", UNEVEN, "-fopenmp", "-O2"), tmp_path)
+    areas = {area["count"]: area for area in process["areas"] if area["kind"] == "heap"}
+    assert set(areas) == {1, 1000}
+    assert areas[1]["bytes"] == 32 * 8 << 23
+    assert areas[1000]["moved_pages"] > 0
+    assert areas[1]["moved_pages"] > 0
+    assert areas[1]["after"]["absent"] > areas[1]["bytes"] // 4096 * 9 // 10
