@@ -87,6 +87,10 @@ std::vector<Unwatched> unwatched_mappings(const std::vector<Range>& watched, std
 /// Is all of this memory mapped? Where that cannot be seen (no /proc): yes.
 bool is_mapped(Range range);
 
+/// Bytes of a transparent huge page, as the kernel maps one by one entry: 2 MiB with base pages of 4 KiB, 512
+/// MiB with 64 KiB.
+std::size_t huge_granule_bytes() noexcept;
+
 /// Does a mapping that overlaps `range` hold transparent huge pages? (from /proc/self/smaps; reads only what
 /// is needed)
 bool holds_huge_pages(Range range);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -205,6 +206,19 @@ bool smaps_hold_huge_pages(Range range, const char* smaps) {
         }
     }
     return false;
+}
+
+std::size_t huge_granule_bytes() noexcept {
+    static const std::size_t bytes = [] {
+        char text[32];
+        const long length =
+            raw::read_file("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", text, sizeof text);
+        std::string_view value(text, static_cast<std::size_t>(std::max(length, 0L)));
+        const std::uint64_t stated = take_number(value, 10).value_or(0);
+        return std::has_single_bit(stated) && stated > page_bytes() ? static_cast<std::size_t>(stated)
+                                                                    : huge_page_bytes;
+    }();
+    return bytes;
 }
 
 bool holds_huge_pages(Range range) {

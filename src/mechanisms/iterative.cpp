@@ -251,7 +251,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         if (engine.samples_itself())
             area->thinly_sampled =
                 static_cast<double>(area->samples.size()) <
-                    enough_covered * static_cast<double>(area->granules) &&
+                    enough_covered * static_cast<double>(area->there().size()) &&
                 static_cast<double>(area->samples.size()) > still_growing * static_cast<double>(known);
         // Owners who stayed the same say nothing of their pages, which somebody else may have moved.
         any_changed |=

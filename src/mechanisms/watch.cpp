@@ -241,8 +241,11 @@ void WatchList::lay_out(WatchedArea& area, std::size_t granule) const {
 }
 
 void WatchList::decide_granule(WatchedArea& area) {
-    const bool huge = !simulation() && area.range.bytes() >= huge_page_bytes && holds_huge_pages(area.range);
-    const std::size_t granule = huge ? huge_page_bytes : page_bytes();
+    // A huge page that several blocks share is no granule of any: it would never be armed.
+    const std::size_t whole =
+        area.group.blocks.empty() ? area.range.bytes() : area.group.blocks.front().bytes() / 2;
+    const bool huge = !simulation() && whole >= huge_granule_bytes() && holds_huge_pages(area.range);
+    const std::size_t granule = huge ? huge_granule_bytes() : page_bytes();
     if (granule == area.granule) return;
     lay_out(area, granule);
     for (WatchedRange& watched : ranges_)

@@ -42,7 +42,7 @@ struct WatchedArea {
     std::uint32_t id = 0;
     BlockGroup group;        ///< what it consists of
     Range range;             ///< whole base pages inside the area
-    std::size_t granule = 0; ///< bytes: a base page, or 2 MiB where the area lies on huge pages, once seen
+    std::size_t granule = 0; ///< bytes: a base page, or a huge one where the area lies on such, once seen
     Address origin = 0;      ///< address where granule 0 begins (may lie before range on huge pages)
     std::uint64_t granules = 0;
     std::string name;

@@ -222,6 +222,7 @@ TEST(FailingKernel, FailsTheChosenCallOnly) {
     SimulatedKernel simulated({10, 10});
     simulated.map(pages_at(0, 4));
     simulated.touch_all(pages_at(0, 4), 0);
+    simulated.tell_populated();
     FailingKernel kernel(simulated);
     for (const KernelCall call : failing_calls) {
         ASSERT_FALSE(errnos_of(call).empty()) << name_of(call);
@@ -233,11 +234,11 @@ TEST(FailingKernel, FailsTheChosenCallOnly) {
             std::vector<void*> page{reinterpret_cast<void*>(page_at(0))};
             std::vector<int> status(1);
             const std::vector<int> target{0};
-            const std::vector<Range> range{pages_at(0, 1)};
-            std::vector<std::uint8_t> found(1);
+            const Range range = pages_at(0, 1);
+            std::uint8_t found = 0;
             const std::map<KernelCall, int> answers = {
                 {KernelCall::query, kernel.query(page, status)},
-                {KernelCall::populated, kernel.populated(range, found)},
+                {KernelCall::populated, kernel.populated({&range, 1}, {&found, 1})},
                 {KernelCall::reveal, kernel.reveal(page)},
                 {KernelCall::move, kernel.move(page, target, status)},
                 {KernelCall::bind, kernel.bind(pages_at(0, 1), {})},
