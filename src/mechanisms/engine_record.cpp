@@ -153,7 +153,7 @@ void Engine::record_placement(WatchedArea& area, std::uint32_t when) {
         row.time = record::now();
         row.when = when;
         row.first = static_cast<record::u32>(first);
-        row.sampled = count < there.size();
+        row.sampled = count < there.size() || area.in_part;
         row.iteration = iteration_;
         for (std::size_t k = first; k < std::min(held.size(), first + 8); ++k)
             row.pages[k - first] = pages(held[k]);

@@ -8,15 +8,19 @@
 namespace homing {
 namespace {
 
-/// Looking takes so small a part of the time, and is not done more often than this (seconds).
-constexpr double share_of_time = 1.0 / 200;
+/// Looking in vain takes so small a part of the time, with what is found out of areas that do exist so much,
+/// and is not done more often than this (seconds).
+constexpr double share_in_vain = 1.0 / 100;
+constexpr double share_of_time = 1.0 / 10;
 constexpr double least_wait = 0.5e-3;
 /// Areas of which nothing was seen yet that are looked at in one go, and probes of each where the kernel
 /// tells of single pages only.
 constexpr std::size_t most_unseen = 512;
 constexpr std::uint64_t probes_of_unseen = 8;
-/// Probes that say whether all of an area exists.
-constexpr std::uint64_t probes_of_whole = 64;
+/// Probes that say whether all of an area exists: one for so many granules, within these limits.
+constexpr std::uint64_t granules_of_probe = 16;
+constexpr std::uint64_t fewest_probes = 8;
+constexpr std::uint64_t most_probes = 64;
 /// Cells that an area, or what exists of it, is cut into; and the part of them that must exist for these
 /// cells to be fine enough. Sixteen levels of cells are more than an address space has.
 constexpr std::uint64_t most_cells = 1024;
@@ -61,10 +65,12 @@ void Survey::probe(const std::vector<Address>& pages) {
 bool Survey::look(WatchList& watch) {
     const double begin = record::now();
     if (begin < next_) return false;
+    learning_ = 0;
     bool more = look_at_unseen(watch, most_unseen);
     more |= look_at_part(watch);
     const double end = record::now();
-    next_ = end + std::max(least_wait, (end - begin) / share_of_time);
+    const double spent = end - begin;
+    next_ = end + std::max({least_wait, (spent - learning_) / share_in_vain, spent / share_of_time});
     return more;
 }
 
@@ -106,11 +112,13 @@ bool Survey::look_at_unseen(WatchList& watch, std::size_t most) {
             if (!found_[i]) ranges[i].end = ranges[i].begin;
     }
     bool more = false;
+    const double begin = record::now();
     for (std::size_t i = 0; i < unseen.size(); ++i) {
         if (ranges[i].empty()) continue;
         look_at(watch, *unseen[i]);
         more |= unseen[i]->seen;
     }
+    learning_ += record::now() - begin;
     return more;
 }
 
@@ -118,7 +126,8 @@ void Survey::look_at(WatchList& watch, WatchedArea& area) {
     area.seen = true;
     watch.decide_granule(area);
     const policy::PageSet& own = area.own;
-    const std::uint64_t probes = std::min(probes_of_whole, own.size());
+    const std::uint64_t probes =
+        std::min(own.size(), std::clamp(own.size() / granules_of_probe, fewest_probes, most_probes));
     std::vector<Address> pages;
     for (std::uint64_t i = 0; i < probes; ++i) {
         const std::uint64_t low = part(own.size(), i, probes);

@@ -45,7 +45,8 @@ class Survey {
 
     Kernel& kernel_;
     std::uint64_t random_;
-    double next_ = 0; ///< when it is time again
+    double next_ = 0;     ///< when it is time again
+    double learning_ = 0; ///< seconds of the newest look that were not in vain
     std::size_t unseen_turn_ = 0;
     std::size_t part_turn_ = 0;
     std::vector<void*> pages_;
