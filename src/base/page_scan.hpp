@@ -13,6 +13,7 @@
 namespace homing {
 
 // What linux/fs.h has since 6.7; the headers that homing is built with may be older.
+inline constexpr std::uint64_t page_is_of_file = 1 << 2;
 inline constexpr std::uint64_t page_is_present = 1 << 3;
 inline constexpr std::uint64_t page_is_zero_page = 1 << 5;
 inline constexpr std::uint64_t page_is_huge = 1 << 6;
