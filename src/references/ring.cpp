@@ -75,6 +75,9 @@ void drain_ring(const SamplerRing& mapped, bool weight, RingVisitor& visitor, Ri
     // Acquire: records below the head are complete once the head is seen.
     const std::uint64_t head = __atomic_load_n(&ring.control->data_head, __ATOMIC_ACQUIRE);
     std::uint64_t tail = __atomic_load_n(&ring.control->data_tail, __ATOMIC_RELAXED);
+    // Programs have hundreds of threads, most of whose rings are empty most of the time: where nothing came,
+    // the cache line that their CPUs write is looked at, and stays theirs.
+    if (head == tail) return;
     if (head - tail > ring.size) {
         // Cannot be with a writable mapping; if it is, nothing between is trustworthy.
         ++statistics.malformed;

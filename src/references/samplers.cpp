@@ -148,7 +148,7 @@ int ThreadSamplers::open(std::span<const SamplerEvent> events) {
     refused_error_ = 0;
     events_.assign(events.begin(), events.end());
     owner_ = ::getpid();
-    drains_ = 0;
+    looks_ = 0;
     std::vector<int> ids;
     if (events_.empty() || !list_threads(ids)) return ENOENT;
     ring_pages_ = ring_pages_within(ids.size() * events_.size(), page_bytes(), ring_budget(proc_.c_str()));
@@ -197,9 +197,12 @@ void ThreadSamplers::drain_thread(Thread& thread, SampleVisitor& visitor) {
 
 void ThreadSamplers::look_for_threads(SampleVisitor* visitor) {
     const nlink_t links = thread_links();
-    const bool due = ++drains_ % 16 == 0; // one may have ended while another began
+    // One may have ended while another began: to be looked for now and then, the more rarely the longer it
+    // takes.
+    const bool due = ++looks_ >= 16 + threads_.size() / 4;
     if (links == links_ && !due) return;
     links_ = links;
+    looks_ = 0;
     std::vector<int> ids;
     if (!list_threads(ids)) return;
     for (Thread& thread : threads_)

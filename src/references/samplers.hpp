@@ -38,8 +38,9 @@ class ThreadSamplers {
     /// Open these events for every thread of the process. 0 where at least one sampler is open afterwards,
     /// else the errno of the first that was refused. Rings get smaller until they fit what may be locked.
     int open(std::span<const SamplerEvent> events);
-    /// Take out what was seen; threads that began or ended since are noticed where their number changed, and
-    /// every sixteenth time in any case.
+    /// Take out what was seen: one look at each ring, the rest is for what came. Threads that began or ended
+    /// since are noticed where their number changed, and every sixteenth time (or more rarely, where there
+    /// are many threads) in any case.
     void drain(SampleVisitor& visitor);
     /// Threads that began since are followed from now on.
     void follow_threads() {
@@ -79,7 +80,7 @@ class ThreadSamplers {
     std::size_t ring_pages_ = 0;
     std::size_t open_rings_ = 0;
     nlink_t links_ = 0;
-    unsigned drains_ = 0;
+    std::size_t looks_ = 0; ///< at the number of threads since their list was read
     pid_t owner_ = 0;
     int refused_error_ = 0;
     RingStatistics statistics_;

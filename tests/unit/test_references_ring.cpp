@@ -75,6 +75,25 @@ std::uint64_t any_word() { return *rc::gen::arbitrary<std::uint64_t>(); }
 
 } // namespace
 
+TEST(Ring, WhereNothingCameNothingIsWritten) {
+    const std::size_t bytes = 3 * page_bytes();
+    void* map = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    auto* control = static_cast<perf_event_mmap_page*>(map);
+    control->data_offset = page_bytes();
+    control->data_size = 2 * page_bytes();
+    control->data_head = control->data_tail = 4711 * 8;
+    ASSERT_EQ(::mprotect(map, bytes, PROT_READ), 0); // a write would be a signal
+    SamplerRing ring;
+    ring.map = map;
+    ring.bytes = bytes;
+    Collected collected;
+    RingStatistics statistics;
+    drain_ring(ring, false, collected, statistics);
+    EXPECT_TRUE(collected.samples.empty());
+    EXPECT_EQ(statistics.malformed, 0u);
+    ::munmap(map, bytes);
+}
+
 TEST(Ring, EveryRecordComesOutOnceInOrderWhereverItWraps) {
     EXPECT_TRUE(rc::check([] {
         const bool weight = *rc::gen::arbitrary<bool>();
