@@ -30,51 +30,14 @@ bool balanced(const MemoryPolicy& policy, const MemoryPolicy& task) noexcept {
 
 bool read_mappings(const char* path, std::span<const Range> ranges, std::vector<MappedRange>& mappings) {
     mappings.clear();
-    const int file = raw::open(path, O_RDONLY);
-    if (file < 0) return false;
-    // procfs gives whole lines of at most a page or so a read; a line cut at the end of the buffer waits for
-    // the next.
-    std::vector<char> buffer(64 * 1024);
-    std::size_t held = 0;
-    std::uint64_t offset = 0;
-    bool good = true;
-    bool last = false;
-    bool any = false;
     auto wanted = ranges.begin();
-    while (!last && good) {
-        const long got = raw::call(SYS_pread64, file, buffer.data() + held, buffer.size() - held, offset);
-        if (got == -EINTR) continue;
-        good = got >= 0;
-        last = got <= 0;
-        if (got > 0) {
-            held += static_cast<std::size_t>(got);
-            offset += static_cast<std::uint64_t>(got);
-        }
-        const char* line = buffer.data();
-        const char* const end = line + held;
-        while (line < end) {
-            const char* const newline = std::find(line, end, '\n');
-            if (newline == end && !last) break;
-            if (newline != line) {
-                Mapping mapping;
-                if (!parse_mapping(std::string_view(line, newline), mapping)) {
-                    good = false;
-                    break;
-                }
-                any = true;
-                while (wanted != ranges.end() && wanted->end <= mapping.range.begin)
-                    ++wanted;
-                if (wanted != ranges.end() && mapping.range.overlaps(*wanted))
-                    mappings.push_back({mapping.range, mapping.shared});
-            }
-            line = std::min(newline + 1, end);
-        }
-        held = static_cast<std::size_t>(end - line);
-        std::copy(line, end, buffer.data());
-        if (held == buffer.size()) good = false;
-    }
-    raw::close(file);
-    return good && any;
+    std::vector<char> buffer(64 * 1024);
+    return each_mapping(path, buffer, [&](const Mapping& mapping) {
+        while (wanted != ranges.end() && wanted->end <= mapping.range.begin)
+            ++wanted;
+        if (wanted != ranges.end() && mapping.range.overlaps(*wanted))
+            mappings.push_back({mapping.range, mapping.shared});
+    });
 }
 
 MemoryPolicy owned_policy(NodeSet allowed) noexcept { return {MPOL_BIND | MPOL_F_STATIC_NODES, allowed}; }
@@ -242,8 +205,7 @@ int PolicyKeeper::set_one(std::size_t layer, Range range, const MemoryPolicy& po
     }
     // Pieces that hold nothing: covered but not set, or set back.
     for (auto piece = pieces_.lower_bound(range.begin); piece != pieces_.end() && piece->first < range.end;) {
-        const bool idle = !piece->second.any() && piece->second.in_force == piece->second.found;
-        piece = idle ? pieces_.erase(piece) : std::next(piece);
+        piece = piece->second.idle() ? pieces_.erase(piece) : std::next(piece);
     }
     merge_around(range);
     outcome.bytes += this_one.bytes;
@@ -252,6 +214,7 @@ int PolicyKeeper::set_one(std::size_t layer, Range range, const MemoryPolicy& po
 }
 
 PolicyKeeper::Outcome PolicyKeeper::set(Layer layer, std::span<Request> requests) {
+    const std::lock_guard holding(mutex_);
     Outcome outcome;
     std::vector<Range> ranges;
     ranges.reserve(requests.size());
@@ -280,6 +243,7 @@ PolicyKeeper::Outcome PolicyKeeper::set(Layer layer, std::span<Request> requests
 }
 
 PolicyKeeper::Outcome PolicyKeeper::own(std::span<const Range> ranges, NodeSet allowed) {
+    const std::lock_guard holding(mutex_);
     Outcome outcome;
     std::vector<Range> whole;
     whole.reserve(ranges.size());
@@ -367,6 +331,10 @@ void PolicyKeeper::clear_one(unsigned which, Range range, const std::vector<Mapp
             at = pieces_.erase(at);
             continue;
         }
+        if (piece.idle()) {
+            at = pieces_.erase(at);
+            continue;
+        }
         const bool was_stuck = !piece.any();
         bool asked = was_stuck;
         for (std::size_t layer = 0; layer < layers; ++layer) {
@@ -407,10 +375,12 @@ PolicyKeeper::Outcome PolicyKeeper::clear(Layer layer, std::span<const Range> ra
     whole.reserve(ranges.size());
     for (Range range : ranges)
         whole.push_back(whole_pages(range));
+    const std::lock_guard holding(mutex_);
     return clear_layers(1u << static_cast<unsigned>(layer), whole);
 }
 
 PolicyKeeper::Outcome PolicyKeeper::clear_all() {
+    const std::lock_guard holding(mutex_);
     std::vector<Range> all;
     all.reserve(pieces_.size());
     for (const auto& [begin, piece] : pieces_) {
@@ -423,6 +393,7 @@ PolicyKeeper::Outcome PolicyKeeper::clear_all() {
 }
 
 std::size_t PolicyKeeper::bytes(Layer layer) const noexcept {
+    const std::lock_guard holding(mutex_);
     std::size_t sum = 0;
     for (const auto& [begin, piece] : pieces_)
         if (piece.wanted[static_cast<std::size_t>(layer)]) sum += piece.end - begin;
@@ -430,15 +401,23 @@ std::size_t PolicyKeeper::bytes(Layer layer) const noexcept {
 }
 
 std::optional<MemoryPolicy> PolicyKeeper::found(Address address) const noexcept {
+    const std::lock_guard holding(mutex_);
     const auto piece = piece_at(address);
-    return piece == pieces_.end() ? std::nullopt : std::optional(piece->second.found);
+    if (piece == pieces_.end() || piece->second.idle()) return std::nullopt;
+    return piece->second.found;
 }
 
 std::size_t PolicyKeeper::stuck_bytes() const noexcept {
+    const std::lock_guard holding(mutex_);
     std::size_t sum = 0;
     for (const auto& [begin, piece] : pieces_)
-        if (!piece.any()) sum += piece.end - begin;
+        if (!piece.any() && !piece.idle()) sum += piece.end - begin;
     return sum;
+}
+
+std::size_t PolicyKeeper::pieces() const noexcept {
+    const std::lock_guard holding(mutex_);
+    return pieces_.size();
 }
 
 } // namespace homing

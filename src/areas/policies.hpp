@@ -16,13 +16,20 @@
 //    is not taken for one that the user bound so.
 // Shared mappings are left alone: their policy belongs to every process that maps them. A home node set by
 // set_mempolicy_home_node(2) cannot be read back and is lost.
+//
+// A child inherits the policies of its parent's memory for life, exec(2) forgets them: so a fork is told to
+// the keeper (doors/preload.cpp), which gives all back in the child. A vfork(2), and what is built on it,
+// shares the parent's memory until the exec and wants nothing.
 #pragma once
 
+#include "base/fork_mutex.hpp"
 #include "base/pages.hpp"
 #include "kernel/kernel.hpp"
 
 #include <array>
+#include <atomic>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,7 +54,7 @@ MemoryPolicy owned_policy(NodeSet allowed) noexcept;
 /// Linux 5.12.
 MemoryPolicy observed_policy(int node) noexcept;
 
-/// Used by the driver of the engine only: one thread at a time.
+/// Used by the driver of the engine, one thread at a time; what has to do with forks by any thread.
 class PolicyKeeper {
   public:
     enum class Layer { owned, observed };
@@ -88,10 +95,25 @@ class PolicyKeeper {
     /// Bytes on which a policy of homing's had to stay because the kernel refused to take the old one back.
     std::size_t stuck_bytes() const noexcept;
     /// Pieces of state kept; neighbours in the same state are one.
-    std::size_t pieces() const noexcept { return pieces_.size(); }
+    std::size_t pieces() const noexcept;
+
+    // Around a fork(2), in this order, by the thread that forks; handlers of pthread_atfork(3) may call them.
+
+    /// The observed layer comes off everything: pages that parent and child share are copied when either
+    /// writes to them, and the copies would land on the observed nodes. Waits until the driver's call, if one
+    /// is at work, is done.
+    void before_fork() noexcept;
+    void after_fork() noexcept;
+    /// Give everything back in the child: by system calls only, as is all that the child of a process with
+    /// threads may do. The keeper is of no use there afterwards.
+    void after_fork_in_child() noexcept;
+    /// How often before_fork() was here: what was observed before is so no more, and pages may be shared with
+    /// a child since.
+    std::uint64_t forks() const noexcept { return forks_.load(std::memory_order_acquire); }
 
   private:
     static constexpr std::size_t layers = 2;
+    static constexpr auto observed = static_cast<std::size_t>(Layer::observed);
 
     struct Piece {
         Address end = 0;
@@ -100,6 +122,8 @@ class PolicyKeeper {
         std::array<std::optional<MemoryPolicy>, layers> wanted;
 
         bool any() const noexcept { return wanted[0] || wanted[1]; }
+        /// Nothing of ours is in force: kept until the driver comes by (before_fork() frees no memory).
+        bool idle() const noexcept { return !any() && in_force == found; }
         /// What should be in force.
         const MemoryPolicy& top() const noexcept {
             return wanted[1] ? *wanted[1] : wanted[0] ? *wanted[0] : found;
@@ -126,13 +150,16 @@ class PolicyKeeper {
                 std::span<const MappedRange> mappings, Outcome& outcome);
     void clear_one(unsigned which, Range range, const std::vector<MappedRange>* mappings, Outcome& outcome);
     Outcome clear_layers(unsigned which, std::span<const Range> ranges);
+    template <class Visit> void each_part(Visit&& visit) noexcept;
     MemoryPolicy read_as_found(const MemoryPolicy& read) const noexcept;
     void remember(const Piece& piece);
 
     Kernel& kernel_;
     std::string maps_;
     Pieces pieces_;
-    std::vector<Ours> ours_; ///< distinct by in_force
+    std::vector<Ours> ours_;  ///< distinct by in_force
+    mutable ForkMutex mutex_; ///< guards all that is above
+    std::atomic<std::uint64_t> forks_{0};
 };
 
 } // namespace homing

@@ -36,9 +36,13 @@ const char* sanitizer() noexcept {
     return nullptr;
 }
 
-/// A forked child is left alone: it shares neither our threads nor our rings, and its record is the parent's.
+/// A forked child is left alone, its memory's policies are as the program has set them: it shares neither our
+/// threads nor our rings, and its record is the parent's.
 void in_child() noexcept {
-    if (Engine* running = engine()) running->abandon();
+    if (Engine* running = engine()) {
+        running->policies().after_fork_in_child();
+        running->abandon();
+    }
     if (Simulation* simulated = simulation()) simulated->abandon();
     phases::step_aside();
     heap_threshold.store(SIZE_MAX, std::memory_order_relaxed);
@@ -48,9 +52,11 @@ void in_child() noexcept {
 /// No window is open in the child: another thread might have been about to open a granule, and is not there.
 void before_fork() noexcept {
     if (Windows* windows = active_windows.load(std::memory_order_acquire)) windows->system_call_begin();
+    if (Engine* running = engine()) running->policies().before_fork();
 }
 
 void after_fork() noexcept {
+    if (Engine* running = engine()) running->policies().after_fork();
     if (Windows* windows = active_windows.load(std::memory_order_acquire)) windows->system_call_end();
 }
 

@@ -331,7 +331,7 @@ TEST_F(Policies, AfterAnyHistoryEverythingIsAsTheProgramLeftIt) {
             const Range range = range_of(first, end);
             process.write_maps(path);
             process.fail_call = pick(3) == 0 ? process.calls + pick(8) : -1;
-            const int what = pick(9);
+            const int what = pick(10);
             if (what < 2) {
                 PolicyKeeper::Request request{range, observed_policy(pick(4))};
                 under_test.set(PolicyKeeper::Layer::observed, std::span(&request, 1));
@@ -341,6 +341,9 @@ TEST_F(Policies, AfterAnyHistoryEverythingIsAsTheProgramLeftIt) {
                 under_test.clear(PolicyKeeper::Layer::observed, std::span(&range, 1));
             } else if (what == 5) {
                 under_test.clear(PolicyKeeper::Layer::owned, std::span(&range, 1));
+            } else if (what == 6) {
+                under_test.before_fork();
+                under_test.after_fork();
             } else {
                 const int choice = pick(3);
                 const int mapping = pick(1000);
