@@ -15,6 +15,9 @@
 namespace homing {
 namespace {
 
+/// MPOL_PREFERRED_MANY, which headers before Linux 5.15 do not have.
+constexpr int preferred_many = 5;
+
 constexpr int mode_flags = MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | MPOL_F_NUMA_BALANCING;
 
 Range intersection(Range a, Range b) noexcept { return {std::max(a.begin, b.begin), std::min(a.end, b.end)}; }
@@ -42,7 +45,16 @@ bool read_mappings(const char* path, std::span<const Range> ranges, std::vector<
 
 MemoryPolicy owned_policy(NodeSet allowed) noexcept { return {MPOL_BIND | MPOL_F_STATIC_NODES, allowed}; }
 
+// Under MPOL_F_NUMA_BALANCING a page that faults may go to the node of the thread that touched it if that is
+// one of the policy's (mm/mempolicy.c, mpol_misplaced), whichever of the two modes the policy has. What
+// differs is how strictly pages to come are held to those nodes.
 MemoryPolicy observed_policy(int node) noexcept {
+    NodeSet one;
+    one.add(node);
+    return {preferred_many | MPOL_F_STATIC_NODES | MPOL_F_NUMA_BALANCING, one};
+}
+
+MemoryPolicy strictly_observed_policy(int node) noexcept {
     NodeSet one;
     one.add(node);
     return {MPOL_BIND | MPOL_F_STATIC_NODES | MPOL_F_NUMA_BALANCING, one};

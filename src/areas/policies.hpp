@@ -50,9 +50,12 @@ bool read_mappings(const char* path, std::span<const Range> ranges, std::vector<
 /// Kernel NUMA balancing leaves memory of this policy alone; pages to come land as without a policy.
 MemoryPolicy owned_policy(NodeSet allowed) noexcept;
 /// Hint faults keep coming on memory of this policy, and the kernel migrates only what threads on `node`
-/// touch and what does not lie there. Pages to come land on `node`: for populated memory only. EINVAL before
-/// Linux 5.12.
+/// touch and what does not lie there. Pages to come land on `node`, elsewhere where it is full: for populated
+/// memory only. EINVAL before Linux 6.9.
 MemoryPolicy observed_policy(int node) noexcept;
+/// The same for Linux from 5.12, with a danger: pages to come land on `node` or nowhere, and where it is full
+/// the kernel kills the program, whatever is free elsewhere.
+MemoryPolicy strictly_observed_policy(int node) noexcept;
 
 /// Used by the driver of the engine, one thread at a time; what has to do with forks by any thread.
 class PolicyKeeper {

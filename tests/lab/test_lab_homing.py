@@ -35,6 +35,10 @@ BALANCING: dict[str, Any] = {
     "scan_period_max_ms": 100,
 }
 SOURCES: dict[str, dict[str, Any]] = {"windows": {"numa_balancing": 0}, "hint-faults": BALANCING}
+#: Of `placed`: enough for each source to have seen its pages.
+ITERATIONS = {"windows": "60", "hint-faults": "300"}
+#: MPOL_F_NUMA_BALANCING of linux/mempolicy.h.
+NUMA_BALANCING_FLAG = 1 << 13
 INITIALS = ["first-touch", "round-robin", "random", "single-node"]
 
 
@@ -68,6 +72,23 @@ def serial(runs: GuestRuns) -> Outcome:
     return runs.run("serial", [find_program("cg_gfortran"), "--class", "S"])
 
 
+def built(folder: Path, name: str) -> str:
+    """tests/lab/NAME.c, built in the folder."""
+    source = Path(__file__).with_name(f"{name}.c")
+    subprocess.run(["gcc", "-O2", "-fopenmp", "-o", folder / name, source], check=True)
+    return str(folder / name)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return built(tmp_path_factory.mktemp("filled"), "filled")
+
+
+@pytest.fixture(scope="module")
+def forked(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return built(tmp_path_factory.mktemp("forked"), "forked")
+
+
 @pytest.fixture(scope="module")
 def placed(tmp_path_factory: pytest.TempPathFactory) -> str:
     program = tmp_path_factory.mktemp("placed") / "placed"
@@ -80,15 +101,15 @@ def placed(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def run_placed(
-    runs: GuestRuns, words: list[str], homing: Mapping[str, str] | None, **settings: Any
+    runs: GuestRuns, words: list[str], homing: Mapping[str, str] | None, name: str = "placed", **settings: Any
 ) -> tuple[dict[str, Any], Record | None]:
-    """What the program `placed` prints, and homing's record."""
+    """What the program `placed`, or another of that kind, prints, and homing's record."""
     path = runs.guest.cwd / "placed.homing"
     path.unlink(missing_ok=True)
     variables = dict(BINDING)
     if homing is not None:
         variables.update(homing)
-        variables.update(HOMING_RECORD=str(path), HOMING_ONLY="placed")
+        variables.update(HOMING_RECORD=str(path), HOMING_ONLY=name)
         environment.preload(variables, find_library(), str(runs.guest.cwd))
     result = runs.guest.step(Step(command=words, env=variables, timeout=120, **settings))
     assert result.exit_status == 0, result.stderr
@@ -167,35 +188,69 @@ def test_initial_placements(runs: GuestRuns, placed: str, initial: str) -> None:
         assert all(180 <= pages <= 340 for pages in nodes), nodes  # six standard deviations
 
 
-def test_a_full_node_gets_no_pages(runs: GuestRuns, placed: str) -> None:
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_full_node_gets_no_pages(runs: GuestRuns, placed: str, source: str) -> None:
+    words, settings = [placed, "4", ITERATIONS[source]], SOURCES[source]
     if shutil.which("numactl") is None:
         pytest.skip("numactl is not installed")
     fill = "numactl --preferred=1 dd if=/dev/zero of=/dev/shm/fill bs=1M count=600 2>/dev/null"
     try:
         runs.guest.step(Step(command=["sh", "-c", fill], timeout=120))
-        found, record = run_placed(runs, [placed, "4", "60"], {})
+        found, record = run_placed(runs, words, {"HOMING_REFERENCES": source}, **settings)
     finally:
         runs.guest.step(Step(command=["rm", "-f", "/dev/shm/fill"]))
-    plain, _ = run_placed(runs, [placed, "4", "60"], None)
+    plain, _ = run_placed(runs, words, None)
     assert record is not None
+    assert record.facts["source"] == source
     assert found["sum"] == plain["sum"]
     assert found["nodes"][1] <= 8, found["nodes"]
     assert min(found["nodes"][2:]) >= 240, found["nodes"]
     assert sum(refusal.pages for refusal in record.refusals) >= 240  # and the summary says so
 
 
-def test_a_memory_limit_holds_and_the_program_finishes(runs: GuestRuns, placed: str) -> None:
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_memory_limit_holds_and_the_program_finishes(runs: GuestRuns, placed: str, source: str) -> None:
+    words, settings = [placed, "16", ITERATIONS[source]], SOURCES[source]
     limited = (
         "set -e; mkdir -p /tmp/cg; mountpoint -q /tmp/cg || mount -t cgroup2 none /tmp/cg; "
         "echo +memory > /tmp/cg/cgroup.subtree_control; mkdir -p /tmp/cg/limited; "
         "echo 24M > /tmp/cg/limited/memory.max; echo $$ > /tmp/cg/limited/cgroup.procs; "
         'cat /tmp/cg/limited/memory.max >&2; exec "$@"'
     )
-    plain, _ = run_placed(runs, [placed, "16", "30"], None)
-    found, record = run_placed(runs, ["sh", "-c", limited, "sh", placed, "16", "30"], {})
+    plain, _ = run_placed(runs, words, None)
+    limit = ["sh", "-c", limited, "sh", *words]
+    found, record = run_placed(runs, limit, {"HOMING_REFERENCES": source}, **settings)
     assert record is not None
+    assert record.facts["source"] == source
+    assert sum(iteration.references for iteration in record.iterations) > 0
     assert found["sum"] == plain["sum"]
     assert sum(found["nodes"]) == sum(plain["nodes"])
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_pages_that_come_late_land_where_there_is_memory(runs: GuestRuns, filled: str, source: str) -> None:
+    """More of them than the first node has room for: under a policy of homing's it would be all they get."""
+    found, record = run_placed(
+        runs, [filled, "160", "4"], {"HOMING_REFERENCES": source}, name="filled", **SOURCES[source]
+    )
+    assert record is not None
+    assert record.facts["source"] == source
+    assert found["late"] == 160 * 256 * 4 // 10
+    assert sum(found["nodes"]) == found["late"]
+    assert sum(found["nodes"][1:]) > 0
+
+
+def test_a_fork_inherits_no_policy_of_homings(runs: GuestRuns, forked: str) -> None:
+    homing = {"HOMING_REFERENCES": "hint-faults", "HOMING_MECHANISM": "observe"}
+    found, record = run_placed(runs, [forked, "8", "20"], homing, name="forked", **BALANCING)
+    assert record is not None
+    assert found["status"] == 0
+    assert found["before"] == [0, 0]
+    assert found["at_work"][0] & NUMA_BALANCING_FLAG
+    # Pages that both share are copied when one of them writes: not to where a policy of ours says.
+    assert found["in_parent"] == [0, 0]
+    assert found["in_child"] == [0, 0]
+    assert found["again"][0] == found["at_work"][0]  # the kernel may have moved pages meanwhile
 
 
 @pytest.fixture(scope="module")

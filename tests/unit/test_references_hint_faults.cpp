@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <thread>
 
 using namespace homing;
@@ -20,6 +21,7 @@ namespace {
 class AlteredKernel : public Kernel {
   public:
     int bind_error = 0;
+    int refused_mode = -1; ///< MPOL_*: an older kernel does not know it together with balancing
     int sampler_error = 0;
     std::uint64_t free = 0;
     int binds = 0;
@@ -40,6 +42,7 @@ class AlteredKernel : public Kernel {
     int bind(Range range, MemoryPolicy policy) noexcept override {
         ++binds;
         if (bind_error) return bind_error;
+        if ((policy.mode & (1 << 13)) != 0 && (policy.mode & 0xff) == refused_mode) return EINVAL;
         if (!pretend_nodes) return linux_kernel().bind(range, policy);
         for (Address a = range.begin; a < range.end; a += page_bytes())
             policies[a] = policy;
@@ -55,7 +58,10 @@ class AlteredKernel : public Kernel {
                      SamplerRing& ring) noexcept override {
         return sampler_error ? sampler_error : linux_kernel().open_sampler(event, thread, pages, ring);
     }
-    std::uint64_t free_bytes(int) noexcept override { return free; }
+    int full_node = -1;
+    std::uint64_t free_bytes(int node) noexcept override {
+        return node == full_node ? std::uint64_t{511} << 20 : free;
+    }
     int move(std::span<void* const> p, std::span<const int> t, std::span<int> s) noexcept override {
         return linux_kernel().move(p, t, s);
     }
@@ -68,6 +74,18 @@ class AlteredKernel : public Kernel {
     void close_sampler(SamplerRing& ring) noexcept override { linux_kernel().close_sampler(ring); }
     int node_of_cpu(int cpu) noexcept override { return linux_kernel().node_of_cpu(cpu); }
 };
+
+/// The policy that this machine's kernel observes with.
+MemoryPolicy observing(int node) {
+    void* const page =
+        ::mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    NodeSet allowed;
+    linux_kernel().allowed_nodes(allowed);
+    const bool knows =
+        linux_kernel().bind(range_of(page, page_bytes()), observed_policy(allowed.first())) == 0;
+    ::munmap(page, page_bytes());
+    return knows ? observed_policy(node) : strictly_observed_policy(node);
+}
 
 class HintFaults : public ::testing::Test {
   protected:
@@ -89,9 +107,18 @@ class HintFaults : public ::testing::Test {
         return *source;
     }
 
+    /// Iterations end until the memory is as expected, or enough have.
+    template <class Condition> bool comes_true(Condition&& condition) {
+        std::vector<Reference> references;
+        for (int i = 0; i < 100000 && !condition(); ++i)
+            source->drain(references);
+        return condition();
+    }
+
     std::filesystem::path proc;
     Machine machine;
     AlteredKernel kernel;
+    PolicyKeeper keeper{linux_kernel()};
     std::unique_ptr<ReferenceSource> source;
 };
 
@@ -201,8 +228,8 @@ TEST_F(HintFaults, ThePolicyIsOnWhileObservingAndOffAfterwards) {
     ASSERT_EQ(linux_kernel().bind({memory.begin, memory.begin + (1 << 20)}, users), 0);
     const WatchedRange ranges[] = {memory.watched()};
     ASSERT_TRUE(source->start(ranges));
-    EXPECT_EQ(memory.policy(0), observed_policy(allowed.first()));
-    EXPECT_EQ(memory.policy(memory.pages() - 1), observed_policy(allowed.first()));
+    EXPECT_EQ(memory.policy(0), observing(allowed.first()));
+    EXPECT_EQ(memory.policy(memory.pages() - 1), observing(allowed.first()));
     source->stop();
     EXPECT_EQ(memory.policy(0), users);
     EXPECT_EQ(memory.policy(memory.pages() - 1), MemoryPolicy{});
@@ -259,7 +286,7 @@ TEST_F(HintFaults, EachPieceIsBoundToTheNodeThatHasMostOfIt) {
     ASSERT_TRUE(source->start(ranges));
     for (std::size_t page = 0; page < memory.pages(); ++page)
         ASSERT_EQ(kernel.policies[memory.begin + page * page_bytes()],
-                  observed_policy(static_cast<int>(page * 4 / memory.pages())));
+                  observing(static_cast<int>(page * 4 / memory.pages())));
     EXPECT_EQ(kernel.binds, 4);
 }
 
@@ -270,7 +297,139 @@ TEST_F(HintFaults, ArmedPagesThatOldKernelsDenyCountAsPopulated) {
     memory.touch(0, memory.pages());
     const WatchedRange ranges[] = {memory.watched()};
     ASSERT_TRUE(source->start(ranges));
-    EXPECT_EQ(kernel.policies[memory.begin], observed_policy(0));
+    EXPECT_EQ(kernel.policies[memory.begin], observing(0));
+}
+
+TEST_F(HintFaults, AKernelBefore6_9GetsTheOlderFormOfThePolicy) {
+    constexpr int preferred_many = 5;
+    kernel.refused_mode = preferred_many;
+    if (!make(kernel).unavailable().empty()) GTEST_SKIP() << source->unavailable();
+    NodeSet allowed;
+    linux_kernel().allowed_nodes(allowed);
+    Memory memory(2 << 20);
+    memory.touch(0, memory.pages());
+    const WatchedRange ranges[] = {memory.watched()};
+    ASSERT_TRUE(source->start(ranges)) << source->reason();
+    EXPECT_EQ(memory.policy(0), strictly_observed_policy(allowed.first()));
+    source->stop();
+    EXPECT_EQ(memory.policy(0), MemoryPolicy{});
+}
+
+// A page that is first touched under our policy would land where that says; where it says one node and that
+// is full, the program is killed.
+TEST_F(HintFaults, WhereAPageIsMissingNothingIsBound) {
+    if (!make(kernel).unavailable().empty()) GTEST_SKIP() << source->unavailable();
+    Memory memory(4 << 20);
+    for (std::size_t page = 0; page < memory.pages(); ++page)
+        if (page % 10 < 6) memory.touch(page, page + 1);
+    const WatchedRange ranges[] = {memory.watched()};
+    ASSERT_TRUE(source->start(ranges));
+    for (int i = 0; i < 20; ++i) {
+        std::vector<Reference> references;
+        source->drain(references);
+    }
+    for (std::size_t page = 0; page < memory.pages(); ++page)
+        ASSERT_EQ(memory.policy(page), MemoryPolicy{}) << page;
+}
+
+TEST_F(HintFaults, OfAPieceThatIsPopulatedInPartThatPartIsBound) {
+    if (!make(kernel).unavailable().empty()) GTEST_SKIP() << source->unavailable();
+    Memory memory(2 << 20);
+    memory.touch(0, 100);
+    memory.touch(101, 400);
+    const WatchedRange ranges[] = {memory.watched()};
+    ASSERT_TRUE(source->start(ranges));
+    for (std::size_t page = 0; page < memory.pages(); ++page)
+        ASSERT_EQ(memory.policy(page) == MemoryPolicy{}, page < 101 || page >= 400) << page;
+}
+
+TEST_F(HintFaults, WhatIsGivenBackToTheKernelIsLetGo) {
+    if (!make(kernel).unavailable().empty()) GTEST_SKIP() << source->unavailable();
+    Memory memory(8 << 20);
+    memory.touch(0, memory.pages());
+    const WatchedRange ranges[] = {memory.watched()};
+    ASSERT_TRUE(source->start(ranges));
+    ASSERT_NE(memory.policy(1300), MemoryPolicy{});
+    memory.drop(1300, 1301);
+    EXPECT_TRUE(comes_true([&] { return memory.policy(1300) == MemoryPolicy{}; }));
+    EXPECT_NE(memory.policy(0), MemoryPolicy{});
+    memory.touch(1300, 1301);
+    EXPECT_TRUE(comes_true([&] { return memory.policy(1300) != MemoryPolicy{}; }));
+}
+
+TEST_F(HintFaults, WhatIsBoundToANodeThatRunsShortOfMemoryIsLetGo) {
+    if (!make(kernel).unavailable().empty()) GTEST_SKIP() << source->unavailable();
+    kernel.pretend_nodes = true;
+    machine.nodes.clear();
+    for (const int node : {0, 1})
+        machine.nodes.push_back({.index = node, .cpus = 1, .memory_bytes = std::uint64_t{64} << 30});
+    make(kernel);
+    kernel.free = std::uint64_t{32} << 30;
+    Memory memory(4 << 20);
+    memory.touch(0, memory.pages());
+    for (std::size_t page = 0; page < memory.pages(); ++page)
+        kernel.node_of_page[memory.begin + page * page_bytes()] = 2 * page < memory.pages() ? 0 : 1;
+    const WatchedRange ranges[] = {memory.watched()};
+    ASSERT_TRUE(source->start(ranges));
+    const auto bound = [&](std::size_t page) {
+        return kernel.policies[memory.begin + page * page_bytes()] != MemoryPolicy{};
+    };
+    ASSERT_TRUE(bound(0) && bound(memory.pages() - 1));
+    kernel.full_node = 1; // 511 MiB of 64 GiB
+    EXPECT_TRUE(comes_true([&] { return !bound(memory.pages() - 1); }));
+    EXPECT_TRUE(bound(0));
+    kernel.full_node = -1;
+    EXPECT_TRUE(comes_true([&] { return bound(memory.pages() - 1); }));
+}
+
+TEST_F(HintFaults, PiecesFollowThePagesThatWereMoved) {
+    if (!make(kernel).unavailable().empty()) GTEST_SKIP() << source->unavailable();
+    kernel.pretend_nodes = true;
+    Memory memory(2 << 20);
+    memory.touch(0, memory.pages());
+    const auto lies_on = [&](int node) {
+        for (std::size_t page = 0; page < memory.pages(); ++page)
+            kernel.node_of_page[memory.begin + page * page_bytes()] = node;
+    };
+    lies_on(1);
+    const WatchedRange ranges[] = {memory.watched()};
+    ASSERT_TRUE(source->start(ranges));
+    ASSERT_EQ(kernel.policies[memory.begin], observing(1));
+    lies_on(3);
+    EXPECT_TRUE(comes_true([&] { return kernel.policies[memory.begin] == observing(3); }));
+}
+
+TEST_F(HintFaults, AfterAForkOnlyPagesThatTheChildDoesNotShareAreBound) {
+    source.reset(make_hint_fault_source(kernel, machine, proc.c_str(), &keeper));
+    if (!source->unavailable().empty()) GTEST_SKIP() << source->unavailable();
+    Memory memory(4 << 20);
+    memory.touch(0, memory.pages());
+    const WatchedRange ranges[] = {memory.watched()};
+    ASSERT_TRUE(source->start(ranges));
+    ASSERT_NE(memory.policy(0), MemoryPolicy{});
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    keeper.before_fork();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        char byte;
+        ::_exit(::close(ends[1]) == 0 && ::read(ends[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    keeper.after_fork();
+    EXPECT_EQ(memory.policy(0), MemoryPolicy{});
+    for (int i = 0; i < 20; ++i) {
+        std::vector<Reference> references;
+        source->drain(references);
+    }
+    EXPECT_EQ(memory.policy(0), MemoryPolicy{});
+    EXPECT_EQ(memory.policy(memory.pages() - 1), MemoryPolicy{});
+    memory.touch(0, memory.pages() / 2); // copies of our own
+    EXPECT_TRUE(comes_true([&] { return memory.policy(0) != MemoryPolicy{}; }));
+    EXPECT_EQ(memory.policy(memory.pages() - 1), MemoryPolicy{});
+    ::close(ends[1]);
+    ::close(ends[0]);
+    ::waitpid(child, nullptr, 0);
+    EXPECT_TRUE(comes_true([&] { return memory.policy(memory.pages() - 1) != MemoryPolicy{}; }));
 }
 
 TEST_F(HintFaults, ANodeWithoutFreeMemoryIsNotBoundTo) {
