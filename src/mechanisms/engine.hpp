@@ -6,6 +6,7 @@
 #pragma once
 
 #include "areas/policies.hpp"
+#include "base/raw_calls.hpp"
 #include "base/running_time.hpp"
 #include "kernel/kernel.hpp"
 #include "machine/costs.hpp"
@@ -94,7 +95,8 @@ class Engine final : public phases::Listener {
     /// Choose source and mechanism, adopt the areas. False: step aside (said in the record).
     /// source: of references, instead of those that the machine allows.
     bool start(std::unique_ptr<ReferenceSource> source = nullptr);
-    /// The process ends: restore what was changed, write the last rows. Any thread; at most once.
+    /// The process ends: restore what was changed, write the last rows. Any thread; at most once. Nothing in
+    /// a child that was made past our fork handlers.
     void finish() noexcept;
     /// In the child of a fork: nothing of ours is true there, and nothing may be given back.
     void abandon() noexcept;
@@ -261,6 +263,7 @@ class Engine final : public phases::Listener {
     double round_cost_begin_ = 0; ///< observation_cost() then
     std::uint64_t cache_bytes_ = 0;
     int threads_ = 1;
+    long process_ = raw::call(SYS_getpid);
     std::atomic<std::uint32_t> placements_{0};
     std::atomic<bool> busy_{false};
     std::atomic<bool> finished_{false};

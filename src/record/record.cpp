@@ -56,6 +56,7 @@ struct State {
 
 constinit State state{};
 constinit std::atomic<bool> opened{false};
+constinit std::atomic<long> owner{0}; ///< the process that opened it
 constinit std::atomic<std::int64_t> start_ns{0};
 
 // The driver is one thread, but the end of the process may come from another: a lock, given up after a while
@@ -84,6 +85,13 @@ class Turn {
   private:
     bool mine_ = false;
 };
+
+/// Is a record open, and another process's? A child that was made past our fork handlers (_Fork, vfork,
+/// clone) finds its parent's here, mapped, and perhaps all memory shared with it: nothing may be touched.
+bool is_anothers() noexcept {
+    return opened.load(std::memory_order_relaxed) &&
+           raw::call(SYS_getpid) != owner.load(std::memory_order_relaxed);
+}
 
 std::int64_t monotonic_ns() noexcept { return static_cast<std::int64_t>(clock_seconds() * 1e9); }
 
@@ -317,6 +325,7 @@ bool open(const char* path) noexcept {
             done = map_piece(descriptor, 0) && write_header(state.piece, header_bytes);
             if (done) {
                 state.piece_use = header_bytes;
+                owner.store(raw::call(SYS_getpid), std::memory_order_relaxed);
                 opened.store(true, std::memory_order_release);
             } else {
                 // An empty file costs no space and obeys every limit on sizes: it tells the launcher that
@@ -332,14 +341,14 @@ bool open(const char* path) noexcept {
 }
 
 void append_bytes(const void* row, std::size_t bytes) noexcept {
-    if (!opened.load(std::memory_order_relaxed)) return;
+    if (!opened.load(std::memory_order_relaxed) || is_anothers()) return;
     const int saved = errno;
     if (const Turn turn; turn) append_row(row, bytes);
     errno = saved;
 }
 
 u32 text(std::string_view value) noexcept {
-    if (value.empty() || !opened.load(std::memory_order_relaxed)) return 0;
+    if (value.empty() || !opened.load(std::memory_order_relaxed) || is_anothers()) return 0;
     const int saved = errno;
     u32 id = 0;
     if (const Turn turn; turn) id = text_id(value);
@@ -356,6 +365,7 @@ void fact(std::string_view key, std::string_view value) noexcept {
 }
 
 void message(Level level, std::string_view value) noexcept {
+    if (is_anothers()) return;
     const int saved = errno;
     if (const Turn turn; turn) {
         ++state.level_counts[static_cast<u32>(level) & 3];
@@ -405,6 +415,7 @@ void abandon() noexcept {
 }
 
 void close() noexcept {
+    if (is_anothers()) return;
     const int saved = errno;
     if (const Turn turn; turn && opened.load(std::memory_order_relaxed)) {
         for (std::size_t i = 0; i < state.message_count; ++i)

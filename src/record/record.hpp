@@ -45,7 +45,8 @@ double now() noexcept;
 
 bool is_open() noexcept;
 
-/// After fork the child must not write into the parent's record.
+/// After fork the child must not write into the parent's record. (Without this call it does not either: all
+/// functions but this one do nothing in another process than that which opened the record.)
 void abandon() noexcept;
 
 /// Trim the file to what was used.

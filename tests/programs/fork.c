@@ -2,15 +2,18 @@
 //
 // serial | region | write (the child also writes everything) | exec (fork and exec) | grandchild | openmp
 // (the child runs regions of its own; libomp only) | shared (child and parent work on shared memory) | exit
-// (the child calls exit, not _exit)
+// (the child calls exit, not _exit) | _Fork | clone (both without fork handlers, and exit)
 #include "core.h"
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static const char* how;
 static uint64_t* shared;
+static int past_handlers;
 
 // Reads core_b, which nobody writes at the time of the fork.
 static uint64_t all_of_b(void) {
@@ -45,14 +48,16 @@ static void child(void) {
         execl("/bin/sh", "sh", "-c", "exit 40", (char*)NULL);
         _exit(43);
     }
-    if (strcmp(how, "exit") == 0) exit(40);
+    if (strcmp(how, "exit") == 0 || past_handlers) exit(40);
     _exit(40);
 }
 
 static uint64_t fork_one(void) {
     fflush(stdout);
     *shared = 0;
-    const pid_t pid = fork();
+    const pid_t pid = strcmp(how, "_Fork") == 0   ? _Fork()
+                      : strcmp(how, "clone") == 0 ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)
+                                                  : fork();
     if (pid < 0) return 0;
     if (pid == 0) child();
     int status = 0;
@@ -66,11 +71,20 @@ int main(int count, char** arguments) {
     how = count > 1 ? arguments[1] : "serial";
     const int inside = strcmp(how, "region") == 0 || strcmp(how, "write") == 0 ||
                        strcmp(how, "grandchild") == 0 || strcmp(how, "exec") == 0;
+    past_handlers = strcmp(how, "_Fork") == 0 || strcmp(how, "clone") == 0;
     shared = (uint64_t*)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     core_start();
     uint64_t all = 0, seen = 0;
     for (int i = 0; i < CORE_ITERATIONS; ++i) {
         core_step(i);
+        if (past_handlers) { // much for the parent's record
+            for (int k = 0; k < 8; ++k) {
+                char* block = (char*)malloc(200000 + (size_t)(8 * i + k) * 64);
+                memset(block, 1, 200000);
+                core_step(i);
+                free(block);
+            }
+        }
         if (i % 4 != 3) continue;
         uint64_t here = 0;
         if (inside) {

@@ -308,6 +308,30 @@ TEST_F(Record, AChildDoesNotWriteIntoTheParentsRecord) {
     EXPECT_EQ(file.all<record::node_row>().size(), 1u);
 }
 
+TEST_F(Record, AChildThatNobodyToldLeavesTheParentsRecordAlone) {
+    const fs::path path = folder / "parent.homing";
+    ASSERT_TRUE(record::open(path.c_str()));
+    const pid_t child = ::fork();
+    if (child == 0) { // and no record::abandon(), as after _Fork() or clone()
+        record::append(record::end_row{});
+        record::message(record::Level::note, "not the parent's");
+        const auto id = record::text("nor this");
+        record::close();
+        ::_exit(static_cast<int>(id));
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    // Beyond the page in which a file that was trimmed would end.
+    for (int i = 0; i < 1000; ++i)
+        record::append(record::node_row{});
+    record::close();
+    const RecordFile file(path);
+    EXPECT_TRUE(file.all<record::end_row>().empty());
+    EXPECT_TRUE(file.all<record::message_row>().empty());
+    EXPECT_EQ(file.all<record::node_row>().size(), 1000u);
+}
+
 TEST_F(Record, AFileSizeLimitBringsNoSignal) {
     const pid_t child = ::fork();
     if (child == 0) {
