@@ -1,9 +1,11 @@
 #include "base/options.hpp"
 
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <strings.h>
 
 namespace homing {
@@ -39,10 +41,13 @@ bool is_choice(const char* choices, const char* value) noexcept {
     return false;
 }
 
-bool parse_number(const char* text, double most, double& number) noexcept {
-    char* end = nullptr;
-    number = std::strtod(text, &end);
-    return end != text && *end == 0 && number >= 0 && number <= most && std::isfinite(number);
+/// Not by strtod() and its kin, which follow the program's locale: "0.01" would be 0 to them where it has a
+/// decimal comma.
+bool parse_number(std::string_view text, double most, double& number) noexcept {
+    if (text.starts_with('+')) text.remove_prefix(1);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size() && number >= 0 && number <= most &&
+           std::isfinite(number);
 }
 
 /// What is wrong with the value, by what would be right; empty: nothing.
@@ -84,9 +89,8 @@ double option_number(Option option) noexcept {
 }
 
 std::size_t option_size(Option option) noexcept {
-    std::size_t bytes = 0;
-    if (!parse_size(option_text(option), bytes)) parse_size(entry(option).default_value, bytes);
-    return bytes;
+    if (const std::optional<std::size_t> bytes = parse_size(option_text(option))) return *bytes;
+    return parse_size(entry(option).default_value).value_or(0);
 }
 
 bool parse_size(const char* text, std::size_t& bytes) noexcept {
