@@ -89,8 +89,9 @@ double option_number(Option option) noexcept {
 }
 
 std::size_t option_size(Option option) noexcept {
-    if (const std::optional<std::size_t> bytes = parse_size(option_text(option))) return *bytes;
-    return parse_size(entry(option).default_value).value_or(0);
+    std::size_t bytes = 0;
+    if (!parse_size(option_text(option), bytes)) parse_size(entry(option).default_value, bytes);
+    return bytes;
 }
 
 bool parse_size(const char* text, std::size_t& bytes) noexcept {

@@ -8,6 +8,7 @@
 #include "doors/affinity.hpp"
 #include "doors/export.hpp"
 #include "doors/heap.hpp"
+#include "doors/masks.hpp"
 #include "doors/own_memory.hpp"
 #include "doors/signals.hpp"
 #include "mechanisms/engine.hpp"
@@ -61,6 +62,7 @@ void after_fork() noexcept {
 }
 
 void step_aside() noexcept {
+    leave_masks_alone();
     phases::step_aside();
     heap_threshold.store(SIZE_MAX, std::memory_order_relaxed);
 }
@@ -89,6 +91,7 @@ __attribute__((constructor)) void enter() noexcept {
         // Blocks that the user does not want to be watched are noted, too: the record names them.
         heap_threshold.store(std::min(option_size(Option::area_minimum), unwatched_minimum),
                              std::memory_order_relaxed);
+        prepare_stacks();
         lend_services({prepare_handler, exclude_alternate_stacks, record_affinity});
         phases::set_starter(start_engine);
         ::pthread_atfork(before_fork, after_fork, in_child);

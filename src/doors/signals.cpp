@@ -1,15 +1,14 @@
 // The signal door: homing's handler of SIGSEGV, and the program's own beside it.
 //
 // From the first window on, the kernel knows our handler only; what the program installs is kept here, shown
-// to it as if it were in force, and called for every fault that is not ours. SIGSEGV is taken out of every
-// mask that the program blocks (a blocked SIGSEGV would kill it at a window's fault); it is told the mask
-// that it asked for.
+// to it as if it were in force, and run for every fault that is not ours (handlers.hpp). What the kernel does
+// where SIGSEGV is blocked is done here, because it never is (masks.hpp).
 #include "doors/signals.hpp"
 
 #include "base/inside.hpp"
 #include "base/raw_calls.hpp"
 #include "doors/export.hpp"
-#include "phases/regions.hpp"
+#include "doors/handlers.hpp"
 #include "references/windows.hpp"
 
 #include <cerrno>
@@ -24,8 +23,6 @@ namespace homing::doors {
 namespace {
 
 constinit Real<int(int, const struct sigaction*, struct sigaction*)> real_sigaction{"sigaction"};
-constinit Real<int(int, const sigset_t*, sigset_t*)> real_pthread_sigmask{"pthread_sigmask"};
-constinit Real<int(const stack_t*, stack_t*)> real_sigaltstack{"sigaltstack"};
 
 // The program's own action for SIGSEGV. Written by its sigaction calls, read by the handler: a sequence
 // number makes a half-written one visible.
@@ -35,7 +32,7 @@ struct Chained {
 };
 constinit Chained chained;
 constinit std::atomic<bool> installed{false};
-constinit thread_local bool program_blocks_segv = false;
+constinit std::atomic<long> installer{0}; ///< the process
 
 void set_chained(const struct sigaction& action) noexcept {
     chained.sequence.fetch_add(1, std::memory_order_acq_rel);
@@ -80,46 +77,59 @@ bool is_write(const void* context) noexcept {
 #endif
 }
 
-/// Ours runs with all signals blocked; the program's runs with what was blocked before and what its action
-/// asks for.
-void unmask_for(const struct sigaction& action, const void* context) noexcept {
-    sigset_t mask;
-    ::sigorset(&mask, &static_cast<const ucontext_t*>(context)->uc_sigmask, &action.sa_mask);
-    ::sigdelset(&mask, SIGSEGV);
-    real_pthread_sigmask(SIG_SETMASK, &mask, nullptr);
-}
-
 bool has_handler(const struct sigaction& action) noexcept {
     return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
 }
 
-/// The fault is the program's: its handler, or the default (the instruction faults again and the process ends
-/// as it would have without us).
-void pass_on(int signal, siginfo_t* info, void* context) noexcept {
-    struct sigaction action = get_chained();
-    if (action.sa_flags & SA_RESETHAND) {
-        struct sigaction none = {};
-        set_chained(none);
-    }
-    if (has_handler(action)) {
-        unmask_for(action, context);
-        if (action.sa_flags & SA_SIGINFO)
-            action.sa_sigaction(signal, info, context);
-        else
-            action.sa_handler(signal);
-        return; // the kernel restores the mask of the interrupted code
-    }
-    if (info->si_code <= 0) { // sent by kill or raise: it will not come again by itself
-        if (action.sa_handler == SIG_IGN) return;
-        struct sigaction none = {};
-        none.sa_handler = SIG_DFL;
-        real_sigaction(signal, &none, nullptr);
-        ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), signal);
-        return;
-    }
+void end_by_default(int signal) noexcept {
     struct sigaction none = {};
     none.sa_handler = SIG_DFL;
     real_sigaction(signal, &none, nullptr);
+}
+
+/// Somebody sent a signal to a thread that blocks it in the eyes of the program: from now on the kernel
+/// blocks it there, too, and has it until the program asks for it (sigwait, signalfd) or lets it come. A
+/// window's fault would kill that thread: there are no more windows.
+void keep_waiting(const siginfo_t& info, ucontext_t& interrupted) noexcept {
+    constexpr const char* reason = "a SIGSEGV that was sent waits to be taken";
+    forbid_windows(reason);
+    if (Windows* windows = active_windows.load(std::memory_order_acquire)) windows->forbid(reason);
+    raw::call(SYS_rt_sigprocmask, SIG_BLOCK, &segv, nullptr, sizeof segv);
+    put_mask(interrupted.uc_sigmask, get_mask(interrupted.uc_sigmask) | segv);
+    const long process = raw::call(SYS_getpid);
+    if (info.si_code == SI_TKILL)
+        raw::call(SYS_rt_tgsigqueueinfo, process, raw::call(SYS_gettid), SIGSEGV, &info);
+    else if (raw::call(SYS_rt_sigqueueinfo, process, SIGSEGV, &info) !=
+             0) // a process may not say who else sent it
+        raw::call(SYS_kill, process, SIGSEGV);
+}
+
+/// The fault is the program's: its handler, or the default (the instruction faults again and the process ends
+/// as it would have without us). Last of all in our handler.
+void pass_on(int signal, siginfo_t* info, void* context) noexcept {
+    auto& interrupted = *static_cast<ucontext_t*>(context);
+    const bool sent = info->si_code <= 0; // by kill or raise: it will not come again by itself
+    if (get_mask(interrupted.uc_sigmask) & stand_in) {
+        // A fault cannot wait: without us the kernel would not even ask the handler (which may be what
+        // faults).
+        if (sent)
+            keep_waiting(*info, interrupted);
+        else
+            end_by_default(signal);
+        return;
+    }
+    const struct sigaction action = get_chained();
+    if (has_handler(action)) {
+        if (action.sa_flags & SA_RESETHAND) set_chained({});
+        run_handler(action, signal, info, context);
+        return;
+    }
+    if (!sent) {
+        end_by_default(signal);
+    } else if (action.sa_handler != SIG_IGN) {
+        end_by_default(signal);
+        raw::call(SYS_tgkill, raw::call(SYS_getpid), raw::call(SYS_gettid), signal);
+    }
 }
 
 /// How often one access of this thread has faulted: what goes on without progress is not a late fault of
@@ -185,16 +195,28 @@ void handler(int signal, siginfo_t* info, void* context) noexcept {
     pass_on(signal, info, context);
 }
 
+bool install_ours() noexcept {
+    struct sigaction ours = {};
+    ours.sa_sigaction = handler;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
+    // Another handler that ran between claiming a granule and opening it, and touched it, would wait for
+    // itself. All bits, and not sigfillset(): the C library keeps the signal out of it by which it cancels a
+    // thread (PTHREAD_CANCEL_ASYNCHRONOUS) in the middle of a handler.
+    std::memset(&ours.sa_mask, 0xff, sizeof ours.sa_mask);
+    ::sigdelset(&ours.sa_mask, SIGSEGV);
+    return real_sigaction(SIGSEGV, &ours, nullptr) == 0;
+}
+
 bool replaced_by_others() noexcept {
     struct sigaction now = {};
     real_sigaction(SIGSEGV, nullptr, &now);
     return now.sa_sigaction != handler;
 }
 
-/// Some thread blocks SIGSEGV in spite of us (a raw system call, or before we were loaded): /proc knows.
+/// This thread blocks SIGSEGV in spite of us (a system call past the doors, or before we were loaded).
 bool blocked_here() noexcept {
-    sigset_t mask;
-    return real_pthread_sigmask(SIG_SETMASK, nullptr, &mask) == 0 && ::sigismember(&mask, SIGSEGV) == 1;
+    Mask mask = 0;
+    return raw::call(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &mask, sizeof mask) == 0 && (mask & segv);
 }
 
 } // namespace
@@ -207,26 +229,21 @@ void forbid_windows(const char* reason) noexcept {
 }
 
 const char* prepare_handler() noexcept {
+    give_stack();
     if (const char* reason = forbidden_early.load(std::memory_order_acquire)) return reason;
     if (installed.load(std::memory_order_acquire)) {
         if (replaced_by_others()) return "the program installs a SIGSEGV handler past us";
         return blocked_here() ? "SIGSEGV is blocked" : nullptr;
     }
     if (blocked_here()) return "SIGSEGV is blocked";
-    struct sigaction ours = {};
-    ours.sa_sigaction = handler;
-    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
-    // Another handler that ran between claiming a granule and opening it, and touched it, would wait for
-    // itself. All bits, and not sigfillset(): the C library keeps the signal out of it by which it cancels a
-    // thread (PTHREAD_CANCEL_ASYNCHRONOUS) in the middle of a handler.
-    std::memset(&ours.sa_mask, 0xff, sizeof ours.sa_mask);
-    ::sigdelset(&ours.sa_mask, SIGSEGV);
     struct sigaction theirs = {};
     if (real_sigaction(SIGSEGV, nullptr, &theirs) != 0) return "sigaction fails";
+    if (asked_for_stack(SIGSEGV)) theirs.sa_flags |= SA_ONSTACK;
+    put_mask(theirs.sa_mask, for_program(get_mask(theirs.sa_mask)));
     set_chained(theirs);
+    installer.store(raw::call(SYS_getpid), std::memory_order_relaxed);
     installed.store(true, std::memory_order_release);
-    if (real_sigaction(SIGSEGV, &ours, nullptr) != 0) return "sigaction fails";
-    return nullptr;
+    return install_ours() ? nullptr : "sigaction fails";
 }
 
 } // namespace homing::doors
@@ -235,43 +252,30 @@ using namespace homing::doors;
 
 namespace {
 
-/// Signals whose handler's mask holds SIGSEGV in the eyes of the program.
-constinit std::atomic<bool> masks_segv[_NSIG] = {};
-
-constexpr std::size_t kernel_mask_bytes = _NSIG / 8;
-
-/// A copy of a mask without SIGSEGV; null stays null.
-const sigset_t* without_segv(const sigset_t* mask, sigset_t& copy) noexcept {
-    if (!mask || ::sigismember(mask, SIGSEGV) != 1 || homing::phases::aside()) return mask;
-    copy = *mask;
-    ::sigdelset(&copy, SIGSEGV);
-    return &copy;
+/// Is the program's action for the signal kept here? Not in a child: its handlers are the kernel's business,
+/// and one of vfork() shares our memory.
+bool is_kept_here(int signal) noexcept {
+    return signal == SIGSEGV && installed.load(std::memory_order_acquire) &&
+           homing::raw::call(SYS_getpid) == installer.load(std::memory_order_relaxed);
 }
 
-template <class Function>
-int mask_call(Function&& call, int how, const sigset_t* set, sigset_t* old) noexcept {
-    const bool blocked_before = program_blocks_segv;
-    // The kernel gets masks of our own: in a watched array, the program's would be a bad address to it.
-    // Of both only what the kernel knows of a mask is read and written.
-    sigset_t asked{};
-    sigset_t before{};
-    if (set) std::memcpy(&asked, set, kernel_mask_bytes);
-    sigset_t copy;
-    const sigset_t* given = !set ? nullptr : how == SIG_UNBLOCK ? &asked : without_segv(&asked, copy);
-    const int result = call(how, given, old ? &before : nullptr);
-    if (result != 0) return result;
-    if (old) {
-        if (blocked_before) ::sigaddset(&before, SIGSEGV);
-        std::memcpy(old, &before, kernel_mask_bytes);
+/// A handler with what the function that installs it always asks for.
+sighandler_t install(Real<sighandler_t(int, sighandler_t)>& real, int signal, sighandler_t function,
+                     int flags) noexcept {
+    if (is_kept_here(signal)) {
+        const struct sigaction before = get_chained();
+        struct sigaction action = {};
+        action.sa_handler = function;
+        action.sa_flags = flags;
+        set_chained(action);
+        return before.sa_handler;
     }
-    if (set && !homing::phases::aside()) {
-        const bool named = ::sigismember(&asked, SIGSEGV) == 1;
-        if (how == SIG_SETMASK)
-            program_blocks_segv = named;
-        else if (named)
-            program_blocks_segv = how == SIG_BLOCK;
-    }
-    return result;
+    const sighandler_t before = real(signal, function);
+    if (before == SIG_ERR) return before;
+    remember_asked(signal, false);
+    struct sigaction ours = {};
+    ours.sa_sigaction = handler;
+    return before == ours.sa_handler ? get_chained().sa_handler : before;
 }
 
 } // namespace
@@ -279,52 +283,43 @@ int mask_call(Function&& call, int how, const sigset_t* set, sigset_t* old) noex
 extern "C" {
 
 HOMING_EXPORT int sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept {
-    if (signal == SIGSEGV && installed.load(std::memory_order_acquire)) {
+    if (is_kept_here(signal)) {
         const struct sigaction before = get_chained();
         if (action) set_chained(*action);
         if (old) *old = before;
         return 0;
     }
+    if (!translates_masks() || signal <= 0 || signal >= _NSIG) return real_sigaction(signal, action, old);
     // A handler that touches arrays must be able to take our fault: SIGSEGV leaves its mask, and is shown in
     // it.
-    const bool known = signal > 0 && signal < _NSIG;
-    const bool masked_before = known && masks_segv[signal].load(std::memory_order_acquire);
-    struct sigaction copy;
-    const bool masks =
-        action && ::sigismember(&action->sa_mask, SIGSEGV) == 1 && known && !homing::phases::aside();
-    if (masks) {
-        copy = *action;
-        ::sigdelset(&copy.sa_mask, SIGSEGV);
+    struct sigaction given = {};
+    struct sigaction before = {};
+    const bool asked_before = asked_for_stack(signal);
+    if (action) {
+        given = *action;
+        put_mask(given.sa_mask, for_kernel(get_mask(action->sa_mask)));
+        given.sa_flags = flags_for_kernel(action->sa_flags);
     }
-    const int result = real_sigaction(signal, masks ? &copy : action, old);
-    if (result == 0) {
-        if (old && masked_before) ::sigaddset(&old->sa_mask, SIGSEGV);
-        if (action && known) masks_segv[signal].store(masks, std::memory_order_release);
+    const int result = real_sigaction(signal, action ? &given : nullptr, old ? &before : nullptr);
+    if (result != 0) return result;
+    if (action) remember_asked(signal, (action->sa_flags & SA_ONSTACK) != 0);
+    if (old) {
+        put_mask(before.sa_mask, for_program(get_mask(before.sa_mask)));
+        if (asked_before) before.sa_flags |= SA_ONSTACK;
+        *old = before.sa_sigaction == handler ? get_chained() : before;
     }
     return result;
 }
 
 HOMING_EXPORT sighandler_t signal(int number, sighandler_t function) noexcept {
     static constinit Real<sighandler_t(int, sighandler_t)> real{"signal"};
-    if (number != SIGSEGV || !installed.load(std::memory_order_acquire)) return real(number, function);
-    const struct sigaction before = get_chained();
-    struct sigaction action = {};
-    action.sa_handler = function;
-    action.sa_flags = SA_RESTART;
-    set_chained(action);
-    return before.sa_handler;
+    return install(real, number, function, SA_RESTART);
 }
 
 // System V semantics: one signal a handler, which is not masked meanwhile.
 HOMING_EXPORT sighandler_t sysv_signal(int number, sighandler_t function) noexcept {
     static constinit Real<sighandler_t(int, sighandler_t)> real{"sysv_signal"};
-    if (number != SIGSEGV || !installed.load(std::memory_order_acquire)) return real(number, function);
-    const struct sigaction before = get_chained();
-    struct sigaction action = {};
-    action.sa_handler = function;
-    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
-    set_chained(action);
-    return before.sa_handler;
+    return install(real, number, function, static_cast<int>(SA_RESETHAND | SA_NODEFER));
 }
 HOMING_EXPORT sighandler_t __sysv_signal(int number, sighandler_t function) noexcept {
     return sysv_signal(number, function);
@@ -336,77 +331,4 @@ HOMING_EXPORT sighandler_t ssignal(int number, sighandler_t function) noexcept {
     return signal(number, function);
 }
 
-HOMING_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
-    return mask_call(real_pthread_sigmask.get(), how, set, old);
-}
-
-HOMING_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
-    static constinit Real<int(int, const sigset_t*, sigset_t*)> real{"sigprocmask"};
-    return mask_call(real.get(), how, set, old);
-}
-
-HOMING_EXPORT int sigsuspend(const sigset_t* mask) {
-    static constinit Real<int(const sigset_t*)> real{"sigsuspend"};
-    sigset_t copy;
-    return real(without_segv(mask, copy));
-}
-
-// An alternate stack must never be armed: the kernel could not deliver the very fault. Stacks that were
-// installed before windows are in use are asked for by the engine (current_alternate_stack).
-HOMING_EXPORT int sigaltstack(const stack_t* stack, stack_t* old) noexcept {
-    stack_t asked{};
-    stack_t before{};
-    if (stack) asked = *stack;
-    if (stack && !(asked.ss_flags & SS_DISABLE)) note_alternate_stack(asked.ss_sp, asked.ss_size);
-    const int result = real_sigaltstack(stack ? &asked : nullptr, old ? &before : nullptr);
-    if (result == 0 && old) *old = before;
-    return result;
-}
-
 } // extern "C"
-
-namespace homing::doors {
-namespace {
-constexpr int most_stacks = 256;
-struct Stack {
-    std::atomic<Address> begin{0};
-    std::atomic<std::size_t> bytes{0};
-};
-constinit Stack stacks[most_stacks];
-constinit std::atomic<int> stack_count{0};
-} // namespace
-
-void note_alternate_stack(const void* begin, std::size_t bytes) noexcept {
-    const auto address = reinterpret_cast<Address>(begin);
-    const int known = std::min(stack_count.load(std::memory_order_acquire), most_stacks);
-    for (int i = 0; i < known; ++i)
-        if (stacks[i].begin.load(std::memory_order_acquire) == address &&
-            stacks[i].bytes.load(std::memory_order_acquire) >= bytes)
-            return;
-    const int at = stack_count.fetch_add(1, std::memory_order_acq_rel);
-    if (at < most_stacks) {
-        stacks[at].bytes.store(bytes, std::memory_order_release);
-        stacks[at].begin.store(address, std::memory_order_release);
-    }
-    if (Windows* windows = active_windows.load(std::memory_order_acquire)) {
-        if (at < most_stacks)
-            windows->exclude({address, address + bytes});
-        else
-            windows->forbid("more than 256 alternate signal stacks");
-    }
-}
-
-bool exclude_alternate_stacks(Windows& windows) noexcept {
-    const int known = stack_count.load(std::memory_order_acquire);
-    if (known > most_stacks) {
-        windows.forbid("more than 256 alternate signal stacks");
-        return false;
-    }
-    for (int i = 0; i < known; ++i) {
-        const Address begin = stacks[i].begin.load(std::memory_order_acquire);
-        if (begin) windows.exclude({begin, begin + stacks[i].bytes.load(std::memory_order_acquire)});
-    }
-    return true;
-}
-
-} // namespace homing::doors

@@ -1,11 +1,8 @@
-// What the signal door offers to the engine.
+// What the signal door offers to the engine and to the other doors.
 #pragma once
 
-#include <cstddef>
-
-namespace homing {
-class Windows;
-}
+#include "doors/masks.hpp"
+#include "doors/stacks.hpp"
 
 namespace homing::doors {
 
@@ -14,9 +11,5 @@ namespace homing::doors {
 const char* prepare_handler() noexcept;
 /// No windows in this process from now on, also where none were in use yet. The first reason counts.
 void forbid_windows(const char* reason) noexcept;
-
-void note_alternate_stack(const void* begin, std::size_t bytes) noexcept;
-/// Tell new windows of the stacks that are known already.
-bool exclude_alternate_stacks(Windows& windows) noexcept;
 
 } // namespace homing::doors

@@ -99,6 +99,7 @@ PROGRAMS: dict[str, Program] = {
     "constructs": Program(clang_flags=("-Wno-pass-failed",)),
     "cxx_replaced": Program(source="cxx_new.cpp", flags=("-DREPLACE",)),
     "fortran_io_trap": Program(source="fortran_io.f90"),
+    "segv_throw": Program(flags=("-fnon-call-exceptions",)),
     "timer": Program(libraries=("-lrt",)),
     "errno": Program(libraries=("-lm",)),
     "library_early": Program(source="library.c", flags=("-DEARLY",)),

@@ -79,13 +79,16 @@ CASES: list[Case] = [
     # signals
     *_modes("segv_handler", "siginfo plain signal sigset sysv resethand nodefer late region again bypass"),
     Case("segv_query"),
-    *_modes("segv_altstack", "static watched threads"),
+    *_modes("segv_altstack", "static watched threads none"),
     *_modes("segv_jump", "mask nomask stack"),
+    Case("segv_throw", variants=("g++",)),  # clang's exceptions come from calls only
+    *_modes("awaited", "sigwait pending unblock thread"),
     *_modes("blocked", "region serial sigprocmask raw attribute setmask"),
     Case("blocked", ("always",), works=False),
     *_modes("timer", "itimer timer suspend profile"),
     Case("timer", ("thread",), works=False),  # its threads block every signal: windows are off
     *_modes("crash", "null serial overflow raise kill ignored readonly freed", status=SEGV),
+    *_modes("crash", "nested nested-stack left masked", status=SEGV),
     Case("crash", ("own",), status=SEGV),
     Case("crash", ("bus",), status=BUS),
     Case("crash", ("fpe",), status=FPE),
@@ -110,7 +113,7 @@ CASES: list[Case] = [
     *_modes("environment", "clear preload twice empty"),
     # control flow and stacks
     Case("jump"),
-    *_modes("coroutine", "context thread masked"),
+    *_modes("coroutine", "context thread masked setcontext switch"),
     # memory
     *_modes("remap", "realloc free calloc align mmap mremap munmap churn"),
     *_modes("moved", "away hole file dontneed hugepage free nohugepage fork"),

@@ -2,7 +2,9 @@
 // own. A page of such a stack that is taken away leaves the kernel no place to report the fault, unless it
 // has another stack.
 //
-// context | thread (pthread_attr_setstack) | masked (coroutines that block all signals)
+// context | thread (pthread_attr_setstack) | masked (coroutines that block all signals) | setcontext (and not
+// swapcontext) | switch (a change of stacks in assembly, which nobody can see: Boost.Context, Argobots and
+// Qthreads do so)
 #include "core.h"
 #include <pthread.h>
 #include <signal.h>
@@ -27,6 +29,70 @@ __attribute__((noinline)) static void routine(int thread) {
     }
 }
 
+// Stores the stack that is left, and goes on where the other one was left.
+#if defined __x86_64__
+void switch_stacks(void** leave, void* enter);
+__asm__(".text\n.globl switch_stacks\n.type switch_stacks,@function\nswitch_stacks:\n"
+        "push %rbp\npush %rbx\npush %r12\npush %r13\npush %r14\npush %r15\n"
+        "mov %rsp,(%rdi)\nmov %rsi,%rsp\n"
+        "pop %r15\npop %r14\npop %r13\npop %r12\npop %rbx\npop %rbp\nret\n"
+        ".size switch_stacks,.-switch_stacks\n");
+#endif
+
+enum { several = 8 };
+static void *left_outside[threads], *left_inside[threads][several];
+static int current[threads];
+
+__attribute__((noinline)) static void switched(void) {
+    for (;;) {
+        const int t = omp_get_thread_num();
+        results[t] = results[t] * 7 + recursive(100, (uint64_t)t);
+#if defined __x86_64__
+        switch_stacks(&left_inside[t][current[t]], left_outside[t]);
+#endif
+    }
+}
+
+static void make_switched(int thread) {
+    for (int k = 0; k < several; ++k) {
+        char* stack = (char*)malloc(stack_bytes); // a block that is a stack and nothing else
+        memset(stack, 0, stack_bytes);
+        void** top = (void**)(stack + stack_bytes - 64);
+        top[-2] = (void*)switched;
+        left_inside[thread][k] = top - 8;
+    }
+}
+
+static void run_switched(int thread) {
+    for (int k = 0; k < several; ++k) {
+        current[thread] = k;
+#if defined __x86_64__
+        switch_stacks(&left_outside[thread], left_inside[thread][k]);
+#else
+        results[thread] = results[thread] * 7 + recursive(100, (uint64_t)thread);
+#endif
+    }
+}
+
+static volatile int came_back[threads];
+
+static void once(int thread) {
+    results[thread] = results[thread] * 7 + recursive(200, (uint64_t)thread);
+    came_back[thread] = 1;
+    setcontext(&outside[thread]);
+}
+
+static void run_set(int thread) {
+    came_back[thread] = 0;
+    getcontext(&inside[thread]);
+    inside[thread].uc_stack.ss_sp = stacks[thread] + (1 << 20);
+    inside[thread].uc_stack.ss_size = stack_bytes;
+    inside[thread].uc_link = NULL;
+    makecontext(&inside[thread], (void (*)(void))once, 1, thread);
+    getcontext(&outside[thread]);
+    if (!came_back[thread]) setcontext(&inside[thread]);
+}
+
 static void make(int thread, int masked) {
     ucontext_t* context = &inside[thread];
     stacks[thread] = (char*)malloc(stack_bytes + (1 << 20)); // a large block: most of it is ordinary data
@@ -48,8 +114,10 @@ static void* threaded(void* result) {
 int main(int count, char** arguments) {
     const char* how = count > 1 ? arguments[1] : "context";
     core_start();
-    for (int t = 0; t < threads; ++t)
+    for (int t = 0; t < threads; ++t) {
         make(t, strcmp(how, "masked") == 0);
+        make_switched(t);
+    }
     uint64_t seen = 0;
     for (int i = 0; i < CORE_ITERATIONS; ++i) {
         core_step(i);
@@ -65,7 +133,12 @@ int main(int count, char** arguments) {
 #pragma omp parallel num_threads(threads) reduction(+ : seen)
         {
             const int t = omp_get_thread_num();
-            if (strcmp(how, "thread") != 0) swapcontext(&outside[t], &inside[t]);
+            if (strcmp(how, "switch") == 0)
+                run_switched(t);
+            else if (strcmp(how, "setcontext") == 0)
+                run_set(t);
+            else if (strcmp(how, "thread") != 0)
+                swapcontext(&outside[t], &inside[t]);
             for (int at = 0; at < 1 << 20; at += 4096)
                 stacks[t][at] += 1;
             seen += core_read_share();

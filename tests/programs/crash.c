@@ -2,9 +2,13 @@
 //
 // null (in a region) | serial | overflow (of the stack) | own (a handler that restores the default and
 // returns) | raise | kill | ignored (SIG_IGN does not help against a real fault) | bus | fpe | ill | abort |
-// abort-region | readonly (constant data) | freed (a page of the program's own that it unmapped)
+// abort-region | readonly (constant data) | freed (a page of the program's own that it unmapped) | nested (in
+// the handler of the crash) | nested-stack (on an alternate stack) | left (again, after the handler has
+// jumped out and left the signal blocked) | masked (where the program blocks the signal, in spite of its
+// handler)
 #include "core.h"
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -16,6 +20,29 @@ static void last_words(int number) {
     static const char text[] = "last words\n";
     (void)!write(1, text, sizeof text - 1);
     signal(number, SIG_DFL);
+}
+
+static jmp_buf out;
+
+static void crash_again(int number) {
+    static const char text[] = "caught\n";
+    (void)number;
+    (void)!write(1, text, sizeof text - 1);
+    if (strcmp(how, "left") == 0) _longjmp(out, 1);
+    *(volatile int*)16 = 1;
+}
+
+static void install_crasher(void) {
+    static char stack[65536];
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = crash_again;
+    if (strcmp(how, "nested-stack") == 0) {
+        stack_t mine = {.ss_sp = stack, .ss_size = sizeof stack, .ss_flags = 0};
+        sigaltstack(&mine, NULL);
+        action.sa_flags = SA_ONSTACK;
+    }
+    sigaction(SIGSEGV, &action, NULL);
 }
 
 static volatile int forever = 1;
@@ -31,7 +58,12 @@ static void die(void) {
     if (strcmp(how, "null") == 0 || strcmp(how, "serial") == 0 || strcmp(how, "own") == 0 ||
         strcmp(how, "ignored") == 0)
         *(volatile int*)8 = 1;
-    else if (strcmp(how, "overflow") == 0)
+    else if (strncmp(how, "nested", 6) == 0 || strcmp(how, "masked") == 0)
+        *(volatile int*)8 = 1;
+    else if (strcmp(how, "left") == 0) {
+        (void)_setjmp(out);
+        *(volatile int*)8 = 1;
+    } else if (strcmp(how, "overflow") == 0)
         depth(NULL);
     else if (strcmp(how, "raise") == 0)
         raise(SIGSEGV);
@@ -61,6 +93,8 @@ int main(int count, char** arguments) {
     setrlimit(RLIMIT_CORE, &none);
     if (strcmp(how, "own") == 0) signal(SIGSEGV, last_words);
     if (strcmp(how, "ignored") == 0) signal(SIGSEGV, SIG_IGN);
+    if (strncmp(how, "nested", 6) == 0 || strcmp(how, "left") == 0 || strcmp(how, "masked") == 0)
+        install_crasher();
     core_start();
     core_run(CORE_ITERATIONS / 2);
     printf("so far %016llx\n", (unsigned long long)core_sum);
@@ -79,6 +113,12 @@ int main(int count, char** arguments) {
             seen += core_read_share();
         }
         printf("not reached %llx\n", (unsigned long long)seen);
+    }
+    if (strcmp(how, "masked") == 0) {
+        sigset_t mask;
+        sigemptyset(&mask);
+        sigaddset(&mask, SIGSEGV);
+        sigprocmask(SIG_BLOCK, &mask, NULL);
     }
     die();
     return core_end();

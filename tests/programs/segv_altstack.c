@@ -1,7 +1,8 @@
 // Alternate signal stacks: of the program's own in static memory, in a large heap block that homing watches,
 // and one in each thread; with faults on them inside regions. Handlers of other signals run on them too.
 //
-// static | watched | threads
+// static | watched | threads | none (the handlers ask for one, and no thread has any: they run where the
+// thread runs)
 #include "core.h"
 #include <signal.h>
 #include <sys/mman.h>
@@ -13,8 +14,12 @@ static char* stacks; // threads * stack_bytes
 static char* page[threads];
 static int faults[threads], users[threads];
 
+static int without;
+static char* interrupted[threads];
+
 static int on_my_stack(int thread) {
     char here;
+    if (without) return &here < interrupted[thread] && &here > interrupted[thread] - 65536;
     return &here >= stacks + thread * stack_bytes && &here < stacks + (thread + 1) * stack_bytes;
 }
 
@@ -34,7 +39,8 @@ static void on_fault(int number, siginfo_t* info, void* context) {
 
 int main(int count, char** arguments) {
     const char* how = count > 1 ? arguments[1] : "static";
-    const int each = strcmp(how, "threads") == 0;
+    without = strcmp(how, "none") == 0;
+    const int each = strcmp(how, "threads") == 0 || without;
     char* block = NULL;
     const size_t block_bytes = 2 << 20;
     if (strcmp(how, "static") == 0) {
@@ -57,7 +63,10 @@ int main(int count, char** arguments) {
     {
         const int thread = omp_get_thread_num();
         stack_t mine = {.ss_sp = stacks + thread * stack_bytes, .ss_size = stack_bytes, .ss_flags = 0};
-        if (each || thread == 0) expect(sigaltstack(&mine, NULL) == 0, "sigaltstack");
+        if (without)
+            expect(sigaltstack(NULL, &mine) == 0 && mine.ss_flags == SS_DISABLE, "none");
+        else if (each || thread == 0)
+            expect(sigaltstack(&mine, NULL) == 0, "sigaltstack");
     }
     uint64_t seen = 0;
     for (int i = 0; i < CORE_ITERATIONS; ++i) {
@@ -65,6 +74,8 @@ int main(int count, char** arguments) {
 #pragma omp parallel num_threads(threads) reduction(+ : seen)
         {
             const int thread = omp_get_thread_num();
+            char here;
+            interrupted[thread] = &here;
             if (each || thread == 0) {
                 mprotect(page[thread], 4096, PROT_NONE);
                 ((volatile char*)page[thread])[i] = 1;
@@ -82,9 +93,15 @@ int main(int count, char** arguments) {
 #pragma omp parallel num_threads(threads)
     if (each || omp_get_thread_num() == 0) {
         stack_t now, off = {.ss_flags = SS_DISABLE};
-        expect(sigaltstack(NULL, &now) == 0 && now.ss_sp == stacks + omp_get_thread_num() * stack_bytes,
-               "still mine");
-        expect(sigaltstack(&off, &now) == 0 && now.ss_size == stack_bytes, "taken away again");
+        struct sigaction asks;
+        expect(sigaction(SIGUSR1, NULL, &asks) == 0 && asks.sa_flags & SA_ONSTACK, "still asked for");
+        if (without)
+            expect(sigaltstack(&off, &now) == 0 && now.ss_flags == SS_DISABLE, "still none");
+        else {
+            expect(sigaltstack(NULL, &now) == 0 && now.ss_sp == stacks + omp_get_thread_num() * stack_bytes,
+                   "still mine");
+            expect(sigaltstack(&off, &now) == 0 && now.ss_size == stack_bytes, "taken away again");
+        }
     }
     for (int t = 0; t < threads; ++t)
         printf("faults %d users %d\n", faults[t], users[t]);

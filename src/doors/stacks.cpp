@@ -1,0 +1,224 @@
+#include "doors/stacks.hpp"
+
+#include "base/inside.hpp"
+#include "base/raw_calls.hpp"
+#include "doors/export.hpp"
+#include "doors/own_memory.hpp"
+#include "phases/regions.hpp"
+#include "references/windows.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <pthread.h>
+#include <sys/auxv.h>
+
+namespace homing::doors {
+namespace {
+
+constinit Real<int(const stack_t*, stack_t*)> real_sigaltstack{"sigaltstack"};
+constinit Real<int(int, const struct sigaction*, struct sigaction*)> real_sigaction{"sigaction"};
+
+constexpr int disarms_itself = -1 - 0x7fffffff; // SS_AUTODISARM
+
+constinit std::atomic<bool> giving{false};
+constinit pthread_key_t key{};
+constinit thread_local void* own_stack = nullptr;
+
+/// Of a thread's stack only what was once in use is memory.
+std::size_t own_stack_bytes() noexcept {
+    constexpr std::size_t room = std::size_t{64} << 10;
+    return room + ::getauxval(AT_MINSIGSTKSZ);
+}
+
+bool disables(const stack_t& stack) noexcept { return (stack.ss_flags & ~disarms_itself) == SS_DISABLE; }
+
+stack_t no_stack() noexcept {
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    return none;
+}
+
+stack_t ours() noexcept {
+    stack_t stack{};
+    stack.ss_sp = own_stack;
+    stack.ss_size = own_stack_bytes();
+    return stack;
+}
+
+// Does a thread of the program have an alternate stack of its own, or had one?
+constinit std::atomic<bool> program_has_stacks{false};
+/// Signals whose handlers ask for one.
+constinit std::atomic<bool> asked[_NSIG] = {};
+
+bool any_asked() noexcept {
+    return std::any_of(std::begin(asked), std::end(asked),
+                       [](const auto& one) { return one.load(std::memory_order_relaxed); });
+}
+
+/// The kernel is told after all.
+void tell_asked(int signal) noexcept {
+    struct sigaction action = {};
+    if (real_sigaction(signal, nullptr, &action) != 0 || action.sa_flags & SA_ONSTACK) return;
+    action.sa_flags |= SA_ONSTACK;
+    real_sigaction(signal, &action, nullptr);
+}
+
+/// The program's first alternate stack.
+void stacks_come() noexcept {
+    if (program_has_stacks.exchange(true, std::memory_order_seq_cst)) return;
+    for (int signal = 1; signal < _NSIG; ++signal)
+        if (asked[signal].load(std::memory_order_seq_cst)) tell_asked(signal);
+}
+
+/// Null: there is no memory.
+void take_into_use(void* memory) noexcept {
+    if (!memory) return;
+    own_stack = memory;
+    const stack_t stack = ours();
+    if (raw::call(SYS_sigaltstack, &stack, nullptr) == 0 && ::pthread_setspecific(key, memory) == 0) return;
+    const stack_t none = no_stack();
+    raw::call(SYS_sigaltstack, &none, nullptr);
+    own_stack = nullptr;
+    own_free(memory);
+}
+
+/// The thread ends.
+void take_stack(void* stack) noexcept {
+    if (!giving.load(std::memory_order_relaxed)) return;
+    const stack_t none = no_stack();
+    stack_t now{};
+    if (raw::call(SYS_sigaltstack, &none, &now) == 0 && now.ss_sp != stack && !disables(now))
+        raw::call(SYS_sigaltstack, &now, nullptr); // the program's: its destructors may still run
+    own_stack = nullptr;
+    own_free(stack);
+}
+
+struct Beginning {
+    void* (*function)(void*);
+    void* argument;
+};
+
+void* begin_thread(void* memory) {
+    const Beginning beginning = *static_cast<Beginning*>(memory);
+    own_free(memory);
+    give_stack();
+    return beginning.function(beginning.argument);
+}
+
+} // namespace
+
+void prepare_stacks() noexcept {
+    if (::pthread_key_create(&key, take_stack) == 0) giving.store(true, std::memory_order_release);
+}
+
+void give_stack() noexcept {
+    if (own_stack || !giving.load(std::memory_order_acquire)) return;
+    // Some threads of the program have alternate stacks, and handlers want to run on them: then on no other.
+    if (program_has_stacks.load(std::memory_order_relaxed) && any_asked()) return;
+    stack_t now{};
+    if (raw::call(SYS_sigaltstack, nullptr, &now) != 0 || !disables(now)) return;
+    take_into_use(own_allocate(own_stack_bytes()));
+}
+
+bool is_own_stack(const void* begin) noexcept { return own_stack && begin == own_stack; }
+
+void give_no_more_stacks() noexcept { giving.store(false, std::memory_order_release); }
+
+int flags_for_kernel(int flags) noexcept {
+    const bool hidden =
+        giving.load(std::memory_order_relaxed) && !program_has_stacks.load(std::memory_order_seq_cst);
+    return hidden ? flags & ~SA_ONSTACK : flags;
+}
+
+bool asked_for_stack(int signal) noexcept { return asked[signal].load(std::memory_order_relaxed); }
+
+void remember_asked(int signal, bool yes) noexcept {
+    asked[signal].store(yes, std::memory_order_seq_cst);
+    // Another thread may have got its first alternate stack in between.
+    if (yes && program_has_stacks.load(std::memory_order_seq_cst)) tell_asked(signal);
+}
+
+} // namespace homing::doors
+
+using namespace homing::doors;
+
+extern "C" {
+
+// An alternate stack must never be armed: the kernel could not deliver the very fault.
+HOMING_EXPORT int sigaltstack(const stack_t* stack, stack_t* old) noexcept {
+    stack_t asked{};
+    stack_t before{};
+    if (stack) asked = *stack;
+    const bool sets = stack && !disables(asked);
+    if (sets) note_alternate_stack(asked.ss_sp, asked.ss_size);
+    if (stack && !sets && own_stack) asked = ours();
+    const int result = real_sigaltstack(stack ? &asked : nullptr, old ? &before : nullptr);
+    if (result != 0) return result;
+    if (old) *old = is_own_stack(before.ss_sp) ? no_stack() : before;
+    if (sets) stacks_come();
+    return result;
+}
+
+HOMING_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attribute, void* (*function)(void*),
+                                 void* argument) noexcept {
+    static constinit Real<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)> real{
+        "pthread_create"};
+    if (homing::phases::aside() || homing::is_inside() || !giving.load(std::memory_order_acquire))
+        return real(thread, attribute, function, argument);
+    give_stack();
+    auto* beginning = static_cast<Beginning*>(own_allocate(sizeof(Beginning)));
+    if (!beginning) return real(thread, attribute, function, argument);
+    *beginning = {function, argument};
+    const int result = real(thread, attribute, begin_thread, beginning);
+    if (result != 0) own_free(beginning);
+    return result;
+}
+
+} // extern "C"
+
+namespace homing::doors {
+namespace {
+constexpr int most_stacks = 256;
+struct Stack {
+    std::atomic<Address> begin{0};
+    std::atomic<std::size_t> bytes{0};
+};
+constinit Stack stacks[most_stacks];
+constinit std::atomic<int> stack_count{0};
+} // namespace
+
+void note_alternate_stack(const void* begin, std::size_t bytes) noexcept {
+    const auto address = reinterpret_cast<Address>(begin);
+    const int known = std::min(stack_count.load(std::memory_order_acquire), most_stacks);
+    for (int i = 0; i < known; ++i)
+        if (stacks[i].begin.load(std::memory_order_acquire) == address &&
+            stacks[i].bytes.load(std::memory_order_acquire) >= bytes)
+            return;
+    const int at = stack_count.fetch_add(1, std::memory_order_acq_rel);
+    if (at < most_stacks) {
+        stacks[at].bytes.store(bytes, std::memory_order_release);
+        stacks[at].begin.store(address, std::memory_order_release);
+    }
+    if (Windows* windows = active_windows.load(std::memory_order_acquire)) {
+        if (at < most_stacks)
+            windows->exclude({address, address + bytes});
+        else
+            windows->forbid("more than 256 alternate signal stacks");
+    }
+}
+
+bool exclude_alternate_stacks(Windows& windows) noexcept {
+    const int known = stack_count.load(std::memory_order_acquire);
+    if (known > most_stacks) {
+        windows.forbid("more than 256 alternate signal stacks");
+        return false;
+    }
+    for (int i = 0; i < known; ++i) {
+        const Address begin = stacks[i].begin.load(std::memory_order_acquire);
+        if (begin) windows.exclude({begin, begin + stacks[i].bytes.load(std::memory_order_acquire)});
+    }
+    return true;
+}
+
+} // namespace homing::doors
