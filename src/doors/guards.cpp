@@ -299,6 +299,7 @@ HOMING_EXPORT int mq_notify(mqd_t queue, const sigevent* event) noexcept {
     HOMING_EXPORT result name parameters specification {                                                     \
         static constinit Real<result parameters> real{#name};                                                \
         const homing::doors::NoWindow none;                                                                  \
+        const homing::doors::Inheritance inheritance;                                                        \
         return real arguments;                                                                               \
     }
 HOMING_ENDS_WINDOW(int, execve, (const char* path, char* const* list, char* const* names),

@@ -246,6 +246,26 @@ const char* prepare_handler() noexcept {
     return install_ours() ? nullptr : "sigaction fails";
 }
 
+Inheritance::Inheritance() noexcept {
+    Mask now = 0;
+    if (translates_masks() && raw::call(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &now, sizeof now) == 0 &&
+        (now & stand_in)) {
+        const Mask asked = (now & ~stand_in) | segv;
+        raw::call(SYS_rt_sigprocmask, SIG_SETMASK, &asked, nullptr, sizeof asked);
+        mask_ = now;
+    }
+    if (installed.load(std::memory_order_acquire) && get_chained().sa_handler == SIG_IGN &&
+        !replaced_by_others()) {
+        const struct sigaction asked = get_chained();
+        ignores_ = real_sigaction(SIGSEGV, &asked, nullptr) == 0;
+    }
+}
+
+Inheritance::~Inheritance() {
+    if (ignores_) install_ours();
+    if (mask_) raw::call(SYS_rt_sigprocmask, SIG_SETMASK, &mask_, nullptr, sizeof mask_);
+}
+
 } // namespace homing::doors
 
 using namespace homing::doors;

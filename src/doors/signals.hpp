@@ -12,4 +12,18 @@ const char* prepare_handler() noexcept;
 /// No windows in this process from now on, also where none were in use yet. The first reason counts.
 void forbid_windows(const char* reason) noexcept;
 
+/// While it lives, the kernel has of SIGSEGV what the program has asked for: another program that is started
+/// now inherits it. No window may be open, nor open meanwhile.
+class Inheritance {
+  public:
+    Inheritance() noexcept;
+    ~Inheritance();
+    Inheritance(const Inheritance&) = delete;
+    Inheritance& operator=(const Inheritance&) = delete;
+
+  private:
+    Mask mask_ = 0; ///< 0: it was left as it is
+    bool ignores_ = false;
+};
+
 } // namespace homing::doors

@@ -110,6 +110,8 @@ CASES: list[Case] = [
     Case("fork", ("openmp",), variants=("clang",)),
     *_modes("spawn", "vfork spawn system popen"),
     Case("daemon", works=False),
+    Case("inherits", ("exec",), status=11),
+    *_modes("inherits", "vfork fork spawn system popen failed"),
     *_modes("environment", "clear preload twice empty"),
     # control flow and stacks
     Case("jump"),
