@@ -23,6 +23,7 @@ namespace {
 
 constinit std::atomic<Kernel*> moving_kernel{nullptr};
 constinit std::atomic<std::uint64_t> target_bits{0};
+constinit std::atomic<std::size_t> whole_granule{huge_page_bytes}; ///< of huge pages: huge_granule_bytes()
 constinit std::atomic<std::uint32_t> handler_calls{0};
 constinit std::atomic<std::uint64_t> pages_sent{0}; ///< that were on another node
 
@@ -70,8 +71,8 @@ void send_here(Range granule, int node) noexcept {
     Kernel* kernel = moving_kernel.load(std::memory_order_acquire);
     if (!kernel || !NodeSet{target_bits.load(std::memory_order_relaxed)}.has(node)) return;
     void* pages[group];
-    if (granule.bytes() ==
-        huge_page_bytes) { // whole, by its first address; small pages inside follow one by one
+    // A huge page goes whole, by its first address; small pages inside follow one by one.
+    if (granule.bytes() == whole_granule.load(std::memory_order_relaxed)) {
         pages[0] = reinterpret_cast<void*>(granule.begin);
         if (send_group(*kernel, {pages, 1}, node))
             pages_sent.fetch_add(granule.bytes() / page_bytes(), std::memory_order_relaxed);
@@ -174,6 +175,7 @@ void NextTouch::iteration_begins(Engine& engine) {
     kind_ = engine.iteration_kind();
     moving_kernel.store(&engine.kernel(), std::memory_order_release);
     target_bits.store(engine.machine().targets().bits, std::memory_order_relaxed);
+    whole_granule.store(huge_granule_bytes(), std::memory_order_relaxed);
     engine.own_areas();
     collect(engine);
     if (engine.windows()) engine.windows()->set_touch_action(send_here);
@@ -220,6 +222,7 @@ bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
         if (engine.regions()[region].count < 2) return false;
         moving_kernel.store(&engine.kernel(), std::memory_order_release);
         target_bits.store(engine.machine().targets().bits, std::memory_order_relaxed);
+        whole_granule.store(huge_granule_bytes(), std::memory_order_relaxed);
         engine.windows()->set_touch_action(send_here);
         collect(engine);
         take_part(engine, region);

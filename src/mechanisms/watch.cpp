@@ -237,6 +237,9 @@ void WatchList::lay_out(WatchedArea& area, std::size_t granule) const {
     area.ownership = policy::Ownership(area.granules, nodes_.count());
     area.freezer.reset();
     area.seen_homes.forget();
+    area.refused = {};
+    area.suspects.clear();
+    area.initially_dealt.clear();
     area.pending.clear();
 }
 
