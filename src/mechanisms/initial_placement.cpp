@@ -53,7 +53,8 @@ void InitialPlacement::bind(const WatchedArea& area) {
 
 policy::Node InitialPlacement::node_of(const WatchedArea& area, std::uint64_t granule) const noexcept {
     if (wanted_ == "round-robin") return policy::round_robin_node(granule, all_);
-    return random_ ? policy::random_node(granule, all_, seed_ + area.id) : 0;
+    if (random_) return policy::random_node(granule, all_, seed_ + area.id);
+    return 0;
 }
 
 /// What is populated, and was not dealt out before.
