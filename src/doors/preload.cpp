@@ -11,6 +11,7 @@
 #include "doors/masks.hpp"
 #include "doors/own_memory.hpp"
 #include "doors/signals.hpp"
+#include "doors/surroundings.hpp"
 #include "mechanisms/engine.hpp"
 #include "mechanisms/simulation.hpp"
 #include "record/record.hpp"
@@ -92,7 +93,7 @@ __attribute__((constructor)) void enter() noexcept {
         heap_threshold.store(std::min(option_size(Option::area_minimum), unwatched_minimum),
                              std::memory_order_relaxed);
         prepare_stacks();
-        lend_services({prepare_handler, exclude_alternate_stacks, record_affinity});
+        lend_services({prepare_handler, exclude_alternate_stacks, record_affinity, surroundings_allow});
         phases::set_starter(start_engine);
         ::pthread_atfork(before_fork, after_fork, in_child);
     }

@@ -39,6 +39,9 @@ constexpr double reference_cost = 2e-6;
 constexpr double adoption_interval = 1;
 /// Teams come with the first regions: so long their threads are looked for at every region.
 constexpr std::uint64_t team_events = 64;
+/// So many windows in turn that could not open, over so long, are worth a word.
+constexpr std::uint32_t many_refusals = 32;
+constexpr double long_refusal = 2; // seconds
 /// A region with so many barriers is a program in itself: its barriers tell the iteration.
 constexpr std::uint64_t giant_region_barriers = 32;
 
@@ -360,7 +363,25 @@ std::size_t Engine::open_window(const std::vector<Range>& granules) {
             return 0;
         }
     // Not what went away between the look at the areas and now: another thread may have freed it.
-    return windows_->open(granules, [this] { return watch_.synchronised(); });
+    const bool allowed = !services_.surroundings_allow || services_.surroundings_allow(*windows_);
+    const std::size_t armed =
+        allowed ? windows_->open(granules, [this] { return watch_.synchronised(); }) : 0;
+    window_wanted(armed > 0);
+    return armed;
+}
+
+void Engine::window_wanted(bool opened) {
+    if (opened || windows_->forbidden()) {
+        refused_ = 0;
+        return;
+    }
+    const double now = record::now();
+    if (refused_++ == 0) refused_since_ = now;
+    if (refused_ < many_refusals || now < refused_since_ + long_refusal) return;
+    refused_ = 0;
+    record::message(record::Level::warning,
+                    "for seconds no window could open: the program used its arrays in system calls, or gave "
+                    "and took memory, whenever a region began");
 }
 
 void Engine::window_region_ends(double seconds) {

@@ -37,6 +37,7 @@ struct DoorServices {
     const char* (*prepare_handler)() noexcept = nullptr;
     bool (*exclude_alternate_stacks)(Windows&) noexcept = nullptr;
     void (*record_tasks)() noexcept = nullptr; ///< rows of the affinity clause, at the end
+    bool (*surroundings_allow)(Windows&) noexcept = nullptr;
 };
 
 /// How the outer iteration is known.
@@ -151,6 +152,8 @@ class Engine final : public phases::Listener {
     }
     /// Arm granules in the region that is about to begin, all guards observed.
     std::size_t open_window(const std::vector<Range>& granules);
+    /// Whether a window that was wanted has opened; says where that is refused for long.
+    void window_wanted(bool opened);
     /// homing owns these areas now: kernel balancing leaves them alone until the end.
     void own_areas();
     /// The source leaves the pages alone until the next boundary (ReferenceSource::pause).
@@ -232,6 +235,8 @@ class Engine final : public phases::Listener {
     bool called_ = false;     ///< iterations are told by the program
     bool call_waits_ = false; ///< one was told within the region that is open
     bool window_open_ = false;
+    std::uint32_t refused_ = 0; ///< windows in turn
+    double refused_since_ = 0;
     bool source_running_ = false;
     bool source_paused_ = false;
     bool threads_said_ = false;

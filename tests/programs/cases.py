@@ -25,9 +25,11 @@ class Case:
     variants: tuple[str, ...] = C
     #: The record must show observed iterations. False: homing need not work (the process has no right, ...).
     works: bool = True
-    #: Observation goes on to the end: what the program did has not ended it for good. Judged where every
-    #: region is observed (every-region), which the short selection takes for it.
+    # These are judged where every region wants a window (every-region), which the short selection takes then.
+    #: Observation goes on to the end: what the program did has not ended it for good.
     lasts: bool = False
+    #: What a message of the record must tell.
+    says: str = ""
     environment: dict[str, str] = field(default_factory=dict, hash=False)
     stdin: str = ""
     #: Why it is not judged with a mechanism: {mechanism: reason}. Stated limits of homing, not test trouble.
@@ -85,6 +87,14 @@ CASES: list[Case] = [
     *_modes("awaited", "sigwait pending unblock thread"),
     *_modes("blocked", "region serial sigprocmask raw attribute setmask"),
     Case("blocked", ("always",), works=False),
+    Case("blocked", ("past",), works=False, says="blocks SIGSEGV"),
+    Case(
+        "blocked",
+        ("past-ends",),
+        lasts=True,
+        says="blocks SIGSEGV",
+        limits={"first-iteration": "the one iteration is over before the thread ends"},
+    ),
     *_modes("timer", "itimer timer suspend profile"),
     Case("timer", ("thread",), works=False),  # its threads block every signal: windows are off
     *_modes("crash", "null serial overflow raise kill ignored readonly freed", status=SEGV),
@@ -139,7 +149,11 @@ CASES: list[Case] = [
     Case("io", ("names",), variants=("gcc-fortify",)),
     *_modes("sync", "mutex condition semaphore barrier rwlock omp nest spin"),
     *_modes("descriptors", "loop range from region number dup"),
-    *_modes("limits", "as data nofile fsize nproc stack memlock sigpending cpu"),
+    Case("late_library", says="libcuda.so"),
+    Case("kernel_io", ("aio",), works=False, says="asynchronous input"),
+    Case("kernel_io", ("uring",), works=False, says="io_uring"),
+    *_modes("limits", "as nofile fsize nproc stack memlock sigpending cpu"),
+    Case("limits", ("data",), works=False, says="RLIMIT_DATA"),
     *_modes("sandbox", "eperm enosys mprotect dumpable chroot chdir user nonewprivs"),
     *_modes("sandbox", "eperm:early enosys:early mprotect:early dumpable:early user:early", works=False),
     # threads

@@ -36,6 +36,8 @@ MECHANISMS: dict[str, dict[str, str]] = {
     "observe": {**COMMON, "HOMING_MECHANISM": "observe", "HOMING_REFERENCES": "windows"},
     "auto": {"HOMING_ASSUME_NODES": "4"},
 }
+#: Of which every region wants a window: what ends them, or is said of them, must show.
+THOROUGH = "every-region"
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ def short_selection() -> list[tuple[Case, str, str]]:
             chosen += [(case, variant, "windows") for variant in case.variants]
             continue
         variant = case.variants[number % len(case.variants)]
-        mechanism = "every-region" if case.lasts else order[number % len(order)]
+        mechanism = THOROUGH if case.lasts or case.says else order[number % len(order)]
         chosen.append((case, variant, mechanism if mechanism not in case.limits else "observe"))
     return chosen
 
@@ -202,8 +204,10 @@ def compare(selected: tuple[Case, str, str], scratch: Path, tmp_path: Path) -> N
     )
     if case.works:
         assert_worked(found, mechanism)
-    if case.lasts and mechanism == "every-region":
-        assert_lasted(found[0])
+    if mechanism == THOROUGH:
+        if case.lasts:
+            assert_lasted(found[0])
+        assert any(case.says in message.text for record in found for message in record.messages), told
 
 
 @pytest.mark.usefixtures("built")

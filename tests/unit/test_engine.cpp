@@ -1,6 +1,8 @@
 // The whole engine over the simulated kernel (simulated_program.hpp).
 #include "simulated_program.hpp"
 
+#include "record/record.hpp"
+
 #include <linux/mempolicy.h>
 
 namespace homing {
@@ -415,6 +417,26 @@ TEST_F(EngineTest, AnEngineAtRestHearsAnIterationWithinARegion) {
     EXPECT_EQ(program.engine->statistics().iterations, begun + 1);
     program.iterate(2, program.block());
     EXPECT_EQ(program.engine->statistics().iterations, begun + 1) << "from then on only calls count";
+}
+
+TEST_F(EngineTest, SaysThatNoWindowOpensForLong) {
+    const Variable mechanism("HOMING_MECHANISM", "next-touch");
+    const Variable arm("HOMING_ARM", "every-region");
+    for (const bool allowed : {true, false}) {
+        SCOPED_TRACE(allowed);
+        DoorServices services;
+        services.surroundings_allow =
+            allowed ? +[](Windows&) noexcept { return true; } : +[](Windows&) noexcept { return false; };
+        Program program(256);
+        program.simulated.touch_all(program.range, 0);
+        program.engine = std::make_unique<Engine>(program.kernel, four_nodes(1 << 16), services);
+        ASSERT_TRUE(program.engine->start());
+        program.iterate(2, program.block());
+        const auto before = record::messages(record::Level::warning);
+        program.iterate(600, program.block()); // seconds
+        EXPECT_EQ(program.faults > 0, allowed);
+        EXPECT_EQ(record::messages(record::Level::warning) > before, !allowed);
+    }
 }
 
 /// Every call that the engine makes fails with every errno of its man page, always or at the third time: the
