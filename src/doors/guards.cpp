@@ -6,6 +6,7 @@
 // a window is open.
 #include "base/inside.hpp"
 #include "doors/export.hpp"
+#include "doors/heap.hpp"
 #include "doors/signals.hpp"
 #include "mechanisms/simulation.hpp"
 #include "references/windows.hpp"
@@ -384,6 +385,7 @@ HOMING_EXPORT long syscall(long number, ...) noexcept {
     for (long& argument : arguments)
         argument = va_arg(list, long);
     va_end(list);
+    homing::doors::memory_changes_by(number, arguments);
     if (number == SYS_rt_sigprocmask && arguments[3] == 8 &&
         !homing::is_inside()) { // not past the signal door
         sigset_t set = {};

@@ -16,10 +16,8 @@
 #include "references/windows.hpp"
 
 #include <cerrno>
-#include <cstdarg>
 #include <cstdint>
 #include <malloc.h>
-#include <sys/mman.h>
 #include <unwind.h>
 
 namespace homing::doors {
@@ -266,58 +264,4 @@ HOMING_EXPORT void* pvalloc(std::size_t bytes) {
     return ready() ? noted(real_pvalloc(bytes), bytes) : nullptr;
 }
 
-// Mappings: homing watches none that the program makes itself, but the program may unmap, move or protect
-// memory in which an area lies (a custom allocator on top of a watched block).
-HOMING_EXPORT int munmap(void* address, std::size_t bytes) noexcept {
-    static constinit Real<int(void*, std::size_t)> real{"munmap"};
-    homing::doors::memory_changes(address, bytes);
-    homing::end_named_areas(homing::range_of(address, bytes));
-    const int result = real(address, bytes);
-    if (result == 0 && homing::simulation()) homing::simulation()->unmapped(homing::range_of(address, bytes));
-    return result;
-}
-
-HOMING_EXPORT int mprotect(void* address, std::size_t bytes, int protection) noexcept {
-    static constinit Real<int(void*, std::size_t, int)> real{"mprotect"};
-    homing::doors::memory_changes(address, bytes);
-    return real(address, bytes, protection);
-}
-
-HOMING_EXPORT int madvise(void* address, std::size_t bytes, int advice) noexcept {
-    static constinit Real<int(void*, std::size_t, int)> real{"madvise"};
-    homing::doors::memory_changes(address, bytes);
-    const int result = real(address, bytes, advice);
-    if (result == 0 && advice == MADV_DONTNEED && homing::simulation())
-        homing::simulation()->unmapped(homing::range_of(address, bytes));
-    return result;
-}
-
-HOMING_EXPORT void* mremap(void* address, std::size_t bytes, std::size_t new_bytes, int flags, ...) noexcept {
-    static constinit Real<void*(void*, std::size_t, std::size_t, int, void*)> real{"mremap"};
-    va_list arguments;
-    va_start(arguments, flags);
-    void* wanted = flags & MREMAP_FIXED ? va_arg(arguments, void*) : nullptr;
-    va_end(arguments);
-    homing::doors::memory_changes(address, bytes);
-    void* fresh = real(address, bytes, new_bytes, flags, wanted);
-    if (fresh != MAP_FAILED && (fresh != address || new_bytes < bytes))
-        homing::end_named_areas(homing::range_of(address, bytes));
-    if (fresh != MAP_FAILED && homing::simulation())
-        homing::simulation()->remapped(homing::range_of(address, bytes), homing::range_of(fresh, new_bytes));
-    return fresh;
-}
-
 } // extern "C"
-
-namespace homing::doors {
-
-void memory_changes(void* address, std::size_t bytes) noexcept {
-    Windows* windows = active_windows.load(std::memory_order_acquire);
-    if (__builtin_expect(windows == nullptr, 1)) return;
-    const Address begin = reinterpret_cast<Address>(address);
-    // The whole range and not only what is armed: the program will set protections of its own there.
-    windows->release({begin, begin + bytes});
-    windows->exclude_if_watched({align_down(begin, page_bytes()), align_up(begin + bytes, page_bytes())});
-}
-
-} // namespace homing::doors

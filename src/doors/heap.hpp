@@ -9,7 +9,10 @@ namespace homing::doors {
 /// Blocks of so many bytes and more are noted; SIZE_MAX: none (homing steps aside).
 extern std::atomic<std::size_t> heap_threshold;
 
-/// The program is about to unmap, move or protect this memory itself: no window may stand in its way.
+/// The program is about to unmap, move, replace or protect this memory itself: no window may stand in its
+/// way, now or later.
 void memory_changes(void* address, std::size_t bytes) noexcept;
+/// The same for a system call by number, which may be any.
+void memory_changes_by(long number, const long* arguments) noexcept;
 
 } // namespace homing::doors

@@ -130,6 +130,7 @@ CASES: list[Case] = [
     *_modes("remap", "realloc free calloc align mmap mremap munmap churn"),
     *_modes("moved", "away hole file dontneed hugepage free nohugepage fork"),
     *_modes("protect", "dirty readonly none region"),
+    *_modes("replaced", "shared private none raw number pkey segment moved"),
     Case("maps"),
     *_modes("hugepages", "huge mlock mlockall"),
     *_modes("hugepages", "shared shm file populate memfd"),
