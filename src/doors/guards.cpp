@@ -7,6 +7,7 @@
 #include "base/inside.hpp"
 #include "doors/export.hpp"
 #include "doors/heap.hpp"
+#include "doors/sandbox.hpp"
 #include "doors/signals.hpp"
 #include "mechanisms/simulation.hpp"
 #include "references/windows.hpp"
@@ -386,6 +387,7 @@ HOMING_EXPORT long syscall(long number, ...) noexcept {
         argument = va_arg(list, long);
     va_end(list);
     homing::doors::memory_changes_by(number, arguments);
+    homing::doors::filter_may_come(number, arguments);
     if (number == SYS_rt_sigprocmask && arguments[3] == 8 &&
         !homing::is_inside()) { // not past the signal door
         sigset_t set = {};

@@ -246,6 +246,13 @@ const char* prepare_handler() noexcept {
     return install_ours() ? nullptr : "sigaction fails";
 }
 
+void hand_back_handler() noexcept {
+    forbid_windows("the program's own handler is in force");
+    if (!installed.load(std::memory_order_acquire) || replaced_by_others()) return;
+    const struct sigaction theirs = get_chained();
+    if (real_sigaction(SIGSEGV, &theirs, nullptr) == 0) installed.store(false, std::memory_order_release);
+}
+
 Inheritance::Inheritance() noexcept {
     Mask now = 0;
     if (translates_masks() && raw::call(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &now, sizeof now) == 0 &&

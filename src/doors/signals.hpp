@@ -12,6 +12,9 @@ const char* prepare_handler() noexcept;
 /// No windows in this process from now on, also where none were in use yet. The first reason counts.
 void forbid_windows(const char* reason) noexcept;
 
+/// The kernel gets the program's own handler back, for good. There are no windows any more.
+void hand_back_handler() noexcept;
+
 /// While it lives, the kernel has of SIGSEGV what the program has asked for: another program that is started
 /// now inherits it. No window may be open, nor open meanwhile.
 class Inheritance {

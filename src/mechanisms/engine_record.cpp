@@ -227,6 +227,7 @@ void Engine::abandon() noexcept {
 }
 
 void Engine::finish() noexcept {
+    if (finished_.load(std::memory_order_seq_cst)) return; // system calls may be forbidden by now
     if (raw::call(SYS_getpid) != process_) return; // it may even share its memory with the parent
     if (finished_.exchange(true, std::memory_order_seq_cst)) return;
     const Inside inside;

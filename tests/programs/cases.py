@@ -156,6 +156,8 @@ CASES: list[Case] = [
     *_modes("limits", "as nofile fsize nproc stack memlock sigpending cpu"),
     Case("limits", ("data",), works=False, says="RLIMIT_DATA"),
     *_modes("sandbox", "eperm enosys mprotect dumpable chroot chdir user nonewprivs"),
+    # LLVM's runtime opens files at its end
+    *_modes("sandbox", "kill kill-prctl", variants=("gcc",), says="seccomp"),
     *_modes("sandbox", "eperm:early enosys:early mprotect:early dumpable:early user:early", works=False),
     # threads
     *_modes("threads", "touch regions brief cancel detached keys waiting reused"),

@@ -1,0 +1,81 @@
+#include "doors/sandbox.hpp"
+
+#include "base/inside.hpp"
+#include "base/raw_calls.hpp"
+#include "base/uncancelled.hpp"
+#include "doors/export.hpp"
+#include "doors/heap.hpp"
+#include "doors/signals.hpp"
+#include "mechanisms/engine.hpp"
+#include "phases/regions.hpp"
+#include "record/record.hpp"
+#include "references/windows.hpp"
+
+#include <cstdarg>
+#include <ctime>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+namespace homing::doors {
+namespace {
+
+/// May the filter do anything but let calls pass or refuse them?
+bool is_deadly(const sock_fprog* program) noexcept {
+    if (!program || !program->filter) return false; // the kernel refuses it
+    for (const sock_filter* at = program->filter; at != program->filter + program->len; ++at) {
+        if (BPF_CLASS(at->code) != BPF_RET) continue;
+        if (BPF_RVAL(at->code) != BPF_K) return true; // computed
+        const auto action = at->k & SECCOMP_RET_ACTION_FULL;
+        if (action != SECCOMP_RET_ALLOW && action != SECCOMP_RET_LOG && action != SECCOMP_RET_ERRNO)
+            return true;
+    }
+    return false;
+}
+
+bool is_deadly_call(long number, const long* arguments) noexcept {
+    const auto* program = reinterpret_cast<const sock_fprog*>(arguments[2]);
+    if (number == SYS_seccomp)
+        return arguments[0] == SECCOMP_SET_MODE_STRICT ||
+               (arguments[0] == SECCOMP_SET_MODE_FILTER && is_deadly(program));
+    if (number != SYS_prctl || arguments[0] != PR_SET_SECCOMP) return false;
+    return arguments[1] == SECCOMP_MODE_STRICT || (arguments[1] == SECCOMP_MODE_FILTER && is_deadly(program));
+}
+
+} // namespace
+
+void filter_may_come(long number, const long* arguments) noexcept {
+    if (!is_deadly_call(number, arguments)) return;
+    const Inside inside;
+    const Uncancelled uncancelled;
+    Windows* windows = active_windows.load(std::memory_order_acquire);
+    const bool was_open = windows && windows->is_open();
+    if (Engine* running = engine()) {
+        record::message(
+            record::Level::warning,
+            "the program puts itself under a filter of system calls that ends it (seccomp): homing "
+            "stepped aside");
+        running->finish();
+    }
+    phases::step_aside();
+    heap_threshold.store(SIZE_MAX, std::memory_order_relaxed);
+    give_no_more_stacks();
+    const timespec nap{0, 1'000'000}; // faults of other threads may be on their way to our handler
+    if (was_open) raw::call(SYS_nanosleep, &nap, nullptr);
+    hand_back_handler();
+}
+
+} // namespace homing::doors
+
+extern "C" HOMING_EXPORT int prctl(int option, ...) noexcept {
+    static constinit homing::doors::Real<int(int, long, long, long, long)> real{"prctl"};
+    va_list list;
+    va_start(list, option);
+    long arguments[5] = {option};
+    for (int i = 1; i < 5; ++i)
+        arguments[i] = va_arg(list, long);
+    va_end(list);
+    homing::doors::filter_may_come(SYS_prctl, arguments);
+    return real(option, arguments[1], arguments[2], arguments[3], arguments[4]);
+}
