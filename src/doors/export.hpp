@@ -9,8 +9,14 @@
 
 namespace homing::doors {
 
-/// The next definition of a function that we interpose, looked up at its first use. dlsym may call us back
-/// (calloc); homing's own memory answers such calls.
+/// Look up the functions behind all that this library exports. A look-up later, in the middle of the program,
+/// would take the message away that dlerror() keeps for it.
+void look_up_exports() noexcept;
+/// The next definition of a function after ours, or null.
+void* next_definition(const char* name) noexcept;
+
+/// The next definition of a function that we interpose. Where it is asked for before exports were looked up,
+/// dlsym may call us back (calloc); homing's own memory answers such calls.
 template <class Function> class Real {
   public:
     constexpr explicit Real(const char* name) noexcept : name_(name) {}
@@ -26,7 +32,7 @@ template <class Function> class Real {
 
   private:
     Function* look_up() noexcept {
-        auto* function = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name_));
+        auto* function = reinterpret_cast<Function*>(next_definition(name_));
         function_.store(function, std::memory_order_relaxed);
         return function;
     }

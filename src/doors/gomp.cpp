@@ -37,6 +37,19 @@ void* find_for_caller(const char* name, void* caller) noexcept {
     return function;
 }
 
+/// One that was found before.
+void* known_local_function(const char* name, void* caller) noexcept {
+    const auto key = reinterpret_cast<std::uintptr_t>(caller);
+    for (std::size_t i = 0; i < 16; ++i) {
+        const Local& entry = local_callers[((key >> 2) + i) % 1024];
+        const std::uintptr_t found = entry.caller.load(std::memory_order_acquire);
+        if (found == 0) break;
+        if (found == key && entry.name.load(std::memory_order_acquire) == name)
+            return entry.function.load(std::memory_order_acquire);
+    }
+    return nullptr;
+}
+
 void* local_function(const char* name, void* caller) noexcept {
     const auto key = reinterpret_cast<std::uintptr_t>(caller);
     for (std::size_t i = 0; i < 16; ++i) {
@@ -59,7 +72,10 @@ template <class Function> class Entry {
   public:
     constexpr explicit Entry(const char* name) noexcept : name_(name), real_(name) {}
     Function* get(void* caller) noexcept {
-        if (Function* function = real_.get(); __builtin_expect(function != nullptr, 1)) return function;
+        if (Function* function = real_.known(); __builtin_expect(function != nullptr, 1)) return function;
+        if (void* function = known_local_function(name_, caller))
+            return reinterpret_cast<Function*>(function);
+        if (Function* function = real_.get()) return function;
         return reinterpret_cast<Function*>(local_function(name_, caller));
     }
 

@@ -8,6 +8,7 @@
 #include "doors/kmpc.hpp"
 
 #include "base/uncancelled.hpp"
+#include "doors/export.hpp"
 #include "phases/regions.hpp"
 #include "record/record.hpp"
 
@@ -104,7 +105,7 @@ __attribute__((visibility("hidden"))) void homing_kmpc_leave() noexcept { phases
 namespace homing::doors {
 
 void* next_or_callers(const char* name, void* caller) noexcept {
-    if (void* function = ::dlsym(RTLD_NEXT, name)) return function;
+    if (void* function = next_definition(name)) return function;
     Dl_info info{};
     if (!::dladdr(caller, &info)) return nullptr;
     void* handle = ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);

@@ -35,6 +35,7 @@ bool wanted_here() noexcept {
 const char* sanitizer() noexcept {
     for (const char* symbol : sanitizers)
         if (::dlsym(RTLD_DEFAULT, symbol)) return symbol;
+    ::dlerror();
     return nullptr;
 }
 
@@ -71,6 +72,7 @@ void step_aside() noexcept {
 __attribute__((constructor)) void enter() noexcept {
     const int saved = errno;
     const Inside inside;
+    look_up_exports();
     keep_own_memory_whole();
     if (homing_prepare_simulation) homing_prepare_simulation();
     if (!wanted_here()) {

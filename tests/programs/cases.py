@@ -150,6 +150,7 @@ CASES: list[Case] = [
     Case("io", ("names",), variants=("gcc-fortify",)),
     *_modes("sync", "mutex condition semaphore barrier rwlock omp nest spin"),
     *_modes("descriptors", "loop range from region number dup"),
+    Case("dlerror"),
     Case("late_library", says="libcuda.so"),
     Case("kernel_io", ("aio",), works=False, says="asynchronous input"),
     Case("kernel_io", ("uring",), works=False, says="io_uring"),
