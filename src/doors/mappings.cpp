@@ -1,5 +1,6 @@
 // The mappings door: homing watches no mapping that the program makes itself, but the program may unmap,
 // move, replace or protect memory in which an area lies (a custom allocator on top of a watched block).
+#include "areas/named.hpp"
 #include "base/raw_calls.hpp"
 #include "doors/export.hpp"
 #include "doors/heap.hpp"
@@ -92,6 +93,7 @@ extern "C" {
 HOMING_EXPORT int munmap(void* address, std::size_t bytes) noexcept {
     static constinit Real<int(void*, std::size_t)> real{"munmap"};
     homing::doors::memory_changes(address, bytes);
+    homing::end_named_areas(homing::range_of(address, bytes));
     const int result = real(address, bytes);
     if (result == 0 && homing::simulation()) homing::simulation()->unmapped(homing::range_of(address, bytes));
     return result;
@@ -144,6 +146,8 @@ HOMING_EXPORT void* mremap(void* address, std::size_t bytes, std::size_t new_byt
     homing::doors::memory_changes(address, bytes);
     if (flags & MREMAP_FIXED) homing::doors::memory_changes(wanted, new_bytes);
     void* fresh = real(address, bytes, new_bytes, flags, wanted);
+    if (fresh != MAP_FAILED && (fresh != address || new_bytes < bytes))
+        homing::end_named_areas(homing::range_of(address, bytes));
     if (fresh != MAP_FAILED && homing::simulation())
         homing::simulation()->remapped(homing::range_of(address, bytes), homing::range_of(fresh, new_bytes));
     return fresh;

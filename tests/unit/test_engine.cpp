@@ -429,7 +429,7 @@ TEST_F(EngineTest, SaysThatNoWindowOpensForLong) {
             allowed ? +[](Windows&) noexcept { return true; } : +[](Windows&) noexcept { return false; };
         Program program(256);
         program.simulated.touch_all(program.range, 0);
-        program.engine = std::make_unique<Engine>(program.kernel, four_nodes(1 << 16), services);
+        program.engine = std::make_unique<Engine>(program.kernel, machine_of(nodes, 1 << 16), services);
         ASSERT_TRUE(program.engine->start());
         program.iterate(2, program.block());
         const auto before = record::messages(record::Level::warning);
