@@ -23,7 +23,8 @@ constexpr std::uint64_t sample_on_the_way = 256;
 /// Of very many areas together, and of each of them at the least.
 constexpr std::uint64_t placement_samples = std::uint64_t{1} << 17;
 constexpr std::uint64_t least_placement_sample = 16;
-/// Every iteration is recorded up to this number, then those in which something happened.
+/// An iteration has a row where a round of observation ended with it (at rest none does): up to this number
+/// each of them, then those in which something was seen or moved.
 constexpr std::uint32_t recorded_iterations = 2000;
 constexpr std::size_t most_unwatched = 24;
 
@@ -228,7 +229,7 @@ void Engine::abandon() noexcept {
 
 void Engine::finish() noexcept {
     if (finished_.load(std::memory_order_seq_cst)) return; // system calls may be forbidden by now
-    if (raw::call(SYS_getpid) != process_) return; // it may even share its memory with the parent
+    if (raw::call(SYS_getpid) != process_) return;         // it may even share its memory with the parent
     if (finished_.exchange(true, std::memory_order_seq_cst)) return;
     const Inside inside;
     const Uncancelled uncancelled;
