@@ -352,7 +352,7 @@ def _totals(processes: list[ProcessResult], results: Results) -> Iterable[Text]:
 def _blocks(area: AreaResult) -> str:
     """Of how many blocks an area's line tells."""
     if area.area.blocks > 1:
-        return f" ({_number(area.count)} blocks)"
+        return f" ({number(area.count)} blocks)"
     return f" (x {area.count})" if area.count > 1 else ""
 
 

@@ -18,7 +18,7 @@ from homing.record_file import PIECE_BYTES
 from homing.records import read_record
 from homing.run_files import Records, find_records
 from tests.python.conftest import Command, environment
-from tests.python.record_writer import four_node_run
+from tests.python.record_writer import HEADER_BYTES, four_node_run
 
 
 def one_line(text: str) -> str:
@@ -274,10 +274,11 @@ def test_a_limit_is_told_before_and_after(
 
 def test_a_record_whose_end_found_no_room(homing: Command, tmp_path: Path) -> None:
     writer = four_node_run(ended=False)
-    data = writer.write(tmp_path / "whole").read_bytes()
-    row = data[-128:]
-    full = data + row * ((PIECE_BYTES - len(data)) // len(row))
+    row = writer.rows[-1]
+    writer.rows += [row] * ((PIECE_BYTES - HEADER_BYTES) // len(row) - len(writer.rows))
+    full = writer.bytes()
+    assert len(full) == PIECE_BYTES
     (tmp_path / "r").write_bytes(full)
     assert "found no more room for its record" in homing("report", "r").stdout
-    (tmp_path / "r").write_bytes(full[:-128] + bytes(128))
+    (tmp_path / "r").write_bytes(full[: -len(row)] + bytes(len(row)))
     assert "did not end in order" in homing("report", "r").stdout
