@@ -12,7 +12,8 @@ enum homing_phase {
 
 // Tells the counter that `phase` begins now: a store to byte 8 * phase of one page at an address that the
 // counter knows, where the environment variable HOMING_LAB is set; and a call of the simulator, where it is
-// loaded (`homing run --on MACHINE`). Call it outside of parallel regions. A phase outside 0 .. 511 is ignored.
+// loaded (`homing run --on MACHINE`). Call it outside of parallel regions. A phase outside 0 .. 511 is
+// ignored.
 void homing_mark(int phase);
 
 #endif

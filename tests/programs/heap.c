@@ -1,7 +1,7 @@
 // The heap is laid out as without homing: how far a block begins behind the heap's beginning decides which
-// threads share its cache lines and pages. Up to the first region exactly; what lies behind it is printed alone
-// with the argument "behind", for a comparison with tolerance: in the region threads come to life, and the
-// loader's table for each of them is some bytes longer where one more library is loaded.
+// threads share its cache lines and pages. Up to the first region exactly; what lies behind it is printed
+// alone with the argument "behind", for a comparison with tolerance: in the region threads come to life, and
+// the loader's table for each of them is some bytes longer where one more library is loaded.
 #include "core.h"
 
 enum { BLOCKS = 40 };
