@@ -131,7 +131,8 @@ void Survey::look_at(WatchList& watch, WatchedArea& area) {
     std::vector<Address> pages;
     for (std::uint64_t i = 0; i < probes; ++i) {
         const std::uint64_t low = part(own.size(), i, probes);
-        pages.push_back(address_of(area, own.at(low + random() % (part(own.size(), i + 1, probes) - low))));
+        const std::uint64_t width = std::max<std::uint64_t>(1, part(own.size(), i + 1, probes) - low);
+        pages.push_back(address_of(area, own.at(low + random() % width)));
     }
     probe(pages);
     if (std::ranges::count(found_, 0) > 0) take(area, map(area));
