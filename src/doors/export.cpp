@@ -13,12 +13,13 @@ namespace {
 
 struct Known {
     const char* name; ///< null: an empty slot
-    void* function;
+    void* function;   ///< null: not found yet
 };
 
 constexpr std::size_t slots = 2048; ///< a power of two, several times the exports
 struct Table {
     Known known[slots];
+    std::size_t count;
 };
 constinit std::atomic<Table*> the_table{nullptr};
 
@@ -37,38 +38,77 @@ Known& find(Table& table, const char* name) noexcept {
     return table.known[at];
 }
 
-/// What this library exports, as the loader finds it: through the hash table of its dynamic symbols.
-class Exports {
+/// The functions that a loaded object defines, as the loader finds them: through the hash table of its
+/// dynamic symbols.
+class Definitions {
   public:
-    explicit Exports(const dl_phdr_info& object) noexcept : base_(object.dlpi_addr) {
-        for (int i = 0; i < object.dlpi_phnum; ++i) {
-            if (object.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
-            const auto* entry = reinterpret_cast<const ElfW(Dyn)*>(base_ + object.dlpi_phdr[i].p_vaddr);
-            for (; entry->d_tag != DT_NULL; ++entry) {
-                if (entry->d_tag == DT_SYMTAB) symbols_ = at<ElfW(Sym)>(entry->d_un.d_ptr);
-                if (entry->d_tag == DT_STRTAB) names_ = at<char>(entry->d_un.d_ptr);
-                if (entry->d_tag == DT_GNU_HASH) hash_ = at<std::uint32_t>(entry->d_un.d_ptr);
-            }
+    explicit Definitions(const link_map& object) noexcept : base_(object.l_addr) {
+        for (const ElfW(Dyn)* entry = object.l_ld; entry->d_tag != DT_NULL; ++entry) {
+            if (entry->d_tag == DT_SYMTAB) symbols_ = at<ElfW(Sym)>(entry->d_un.d_ptr);
+            if (entry->d_tag == DT_STRTAB) names_ = at<char>(entry->d_un.d_ptr);
+            if (entry->d_tag == DT_GNU_HASH) hash_ = at<std::uint32_t>(entry->d_un.d_ptr);
+            if (entry->d_tag == DT_VERSYM) versions_ = at<ElfW(Half)>(entry->d_un.d_ptr);
         }
     }
 
     template <class Visit> void each_function(Visit&& visit) const {
-        if (!symbols_ || !names_ || !hash_) return;
-        const std::uint32_t buckets = hash_[0];
-        const std::uint32_t first = hash_[1];
-        const std::uint32_t* bucket = hash_ + 4 + hash_[2] * (sizeof(ElfW(Addr)) / sizeof *hash_);
-        const std::uint32_t* chain = bucket + buckets;
-        for (std::uint32_t i = 0; i < buckets; ++i) {
-            if (bucket[i] < first) continue; // empty
-            for (std::uint32_t symbol = bucket[i];; ++symbol) {
-                const ElfW(Sym)& one = symbols_[symbol];
-                if ((one.st_info & 0xf) == STT_FUNC) visit(names_ + one.st_name);
-                if (chain[symbol - first] & 1) break; // the last of its bucket
+        if (!is_complete()) return;
+        for (std::uint32_t i = 0; i < bucket_count(); ++i) {
+            if (buckets()[i] < first()) continue; // empty
+            for (std::uint32_t symbol = buckets()[i];; ++symbol) {
+                if (kind(symbol) == STT_FUNC) visit(names_ + symbols_[symbol].st_name);
+                if (chain(symbol) & 1) break; // the last of its bucket
             }
         }
     }
 
+    /// Is the name defined here? Then `function` is it, or null where only the loader can tell.
+    bool find(const char* name, void*& function) const noexcept {
+        if (!is_complete()) return false;
+        std::uint32_t hash = 5381;
+        for (const char* letter = name; *letter; ++letter)
+            hash = hash * 33 + static_cast<unsigned char>(*letter);
+        constexpr std::uint32_t bits = 8 * sizeof(ElfW(Addr));
+        const ElfW(Addr) word = filter()[hash / bits % hash_[2]];
+        if (!(word >> hash % bits & word >> (hash >> hash_[3]) % bits & 1)) return false;
+        std::uint32_t symbol = buckets()[hash % bucket_count()];
+        if (symbol < first()) return false;
+        for (;; ++symbol) {
+            if ((chain(symbol) | 1) == (hash | 1) && is_definition(symbol) &&
+                std::strcmp(names_ + symbols_[symbol].st_name, name) == 0)
+                break;
+            if (chain(symbol) & 1) return false;
+        }
+        auto* address = reinterpret_cast<void*>(base_ + symbols_[symbol].st_value);
+        if (kind(symbol) == STT_FUNC) function = address;
+#if defined(__x86_64__)
+        // One that chooses among several: elsewhere it wants to be told what the loader knows of the CPU.
+        if (kind(symbol) == STT_GNU_IFUNC) function = reinterpret_cast<void* (*)()>(address)();
+#endif
+        return true;
+    }
+
+    bool is_c_library() const noexcept {
+        void* function = nullptr;
+        return find("gnu_get_libc_version", function);
+    }
+
   private:
+    bool is_complete() const noexcept { return symbols_ && names_ && hash_; }
+    std::uint32_t bucket_count() const noexcept { return hash_[0]; }
+    std::uint32_t first() const noexcept { return hash_[1]; }
+    const ElfW(Addr) * filter() const noexcept { return reinterpret_cast<const ElfW(Addr)*>(hash_ + 4); }
+    const std::uint32_t* buckets() const noexcept {
+        return reinterpret_cast<const std::uint32_t*>(filter() + hash_[2]);
+    }
+    std::uint32_t chain(std::uint32_t symbol) const noexcept {
+        return (buckets() + bucket_count())[symbol - first()];
+    }
+    unsigned kind(std::uint32_t symbol) const noexcept { return symbols_[symbol].st_info & 0xf; }
+    bool is_definition(std::uint32_t symbol) const noexcept {
+        constexpr ElfW(Half) hidden = 0x8000; // an older version of a function, for programs that ask for it
+        return symbols_[symbol].st_shndx != SHN_UNDEF && !(versions_ && versions_[symbol] & hidden);
+    }
     /// Most loaders have added the base already.
     template <class T> const T* at(ElfW(Addr) address) const noexcept {
         return reinterpret_cast<const T*>(address < base_ ? base_ + address : address);
@@ -78,28 +118,49 @@ class Exports {
     const ElfW(Sym) * symbols_ = nullptr;
     const char* names_ = nullptr;
     const std::uint32_t* hash_ = nullptr;
+    const ElfW(Half) * versions_ = nullptr;
 };
 
 bool is_own_name(std::string_view name) noexcept {
     return name.starts_with("homing") || name.starts_with("upmlib");
 }
 
-int fill_table(dl_phdr_info* object, std::size_t, void* data) noexcept {
-    static const char landmark = 0;
-    const auto here = reinterpret_cast<ElfW(Addr)>(&landmark);
-    bool ours = false;
-    for (int i = 0; i < object->dlpi_phnum; ++i) {
-        const ElfW(Phdr)& part = object->dlpi_phdr[i];
-        ours |= part.p_type == PT_LOAD && here - (object->dlpi_addr + part.p_vaddr) < part.p_memsz;
+// What the program was started with: this library, and the objects behind it up to the C library. Whoever
+// asks dlsym allocates (for the message about a name that is not there), and the program's allocator, which
+// may be a sanitizer's or one that was preloaded, comes back to us with any call. So what is there is found
+// without a call of the loader's; the list of objects is as it is for debuggers.
+
+const link_map* own_object() noexcept {
+    const link_map* object = _r_debug.r_map;
+    while (object && object->l_ld != _DYNAMIC)
+        object = object->l_next;
+    return object;
+}
+
+/// Calls visit(Definitions) -> bool for the objects behind ours, until one answers false.
+template <class Visit> void each_behind(Visit&& visit) noexcept {
+    const link_map* object = own_object();
+    while (object && (object = object->l_next)) {
+        const Definitions definitions(*object);
+        if (!visit(definitions) || definitions.is_c_library()) return;
     }
-    if (!ours) return 0;
-    auto& table = *static_cast<Table*>(data);
-    std::size_t count = 0;
-    Exports(*object).each_function([&](const char* name) {
-        if (is_own_name(name) || ++count > slots / 2) return;
-        if (void* function = ::dlsym(RTLD_NEXT, name)) find(table, name) = {name, function};
+}
+
+void note_own(Table& table) noexcept {
+    const link_map* object = own_object();
+    if (!object) return;
+    Definitions(*object).each_function([&](const char* name) {
+        if (is_own_name(name) || table.count >= slots / 2) return;
+        find(table, name).name = name;
+        ++table.count;
     });
-    return 1;
+}
+
+void find_in(Table& table, const Definitions& definitions) noexcept {
+    for (Known& known : table.known) {
+        if (!known.name || known.function) continue;
+        definitions.find(known.name, known.function);
+    }
 }
 
 } // namespace
@@ -107,15 +168,26 @@ int fill_table(dl_phdr_info* object, std::size_t, void* data) noexcept {
 void look_up_exports() noexcept {
     auto* table = static_cast<Table*>(raw::map_memory(sizeof(Table)));
     if (!table) return;
-    ::dl_iterate_phdr(fill_table, table);
+    note_own(*table);
+    each_behind([table](const Definitions& definitions) {
+        find_in(*table, definitions);
+        return true;
+    });
+    for (Known& known : table->known)
+        if (known.name && !known.function) known.function = ::dlsym(RTLD_NEXT, known.name);
     ::dlerror(); // of names that have no other definition
     the_table.store(table, std::memory_order_release);
 }
 
 void* next_definition(const char* name) noexcept {
-    if (Table* table = the_table.load(std::memory_order_acquire))
-        if (void* function = find(*table, name).function) return function;
-    void* function = ::dlsym(RTLD_NEXT, name);
+    void* function = nullptr;
+    if (Table* table = the_table.load(std::memory_order_acquire)) {
+        function = find(*table, name).function;
+    } else {
+        each_behind([&](const Definitions& definitions) { return !definitions.find(name, function); });
+    }
+    if (function) return function;
+    function = ::dlsym(RTLD_NEXT, name);
     if (!function) ::dlerror(); // the program has not asked
     return function;
 }
