@@ -8,6 +8,7 @@
 #include "phases/regions.hpp"
 #include "references/references.hpp"
 
+#include <atomic>
 #include <cstdint>
 
 namespace homing {
@@ -51,8 +52,14 @@ class Simulation {
 /// play_machine.
 extern "C" __attribute__((weak, visibility("hidden"))) void homing_prepare_simulation() noexcept;
 
+namespace detail {
+inline constinit std::atomic<Simulation*> the_simulation{nullptr};
+}
+
 /// The simulation of this process, or null.
-Simulation* simulation() noexcept;
-void set_simulation(Simulation* simulation) noexcept;
+inline Simulation* simulation() noexcept { return detail::the_simulation.load(std::memory_order_acquire); }
+inline void set_simulation(Simulation* simulation) noexcept {
+    detail::the_simulation.store(simulation, std::memory_order_release);
+}
 
 } // namespace homing
