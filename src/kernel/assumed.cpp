@@ -231,6 +231,7 @@ class AssumedKernel final : public Kernel {
     }
 
     int protect(Range range, Access access) noexcept override { return real_.protect(range, access); }
+    Mappings mappings() noexcept override { return real_.mappings(); }
 
     int current_node() noexcept override {
         const int saved = errno;

@@ -126,6 +126,8 @@ class LinuxKernel final : public Kernel {
                        access == Access::none ? PROT_NONE : PROT_READ | PROT_WRITE);
     }
 
+    Mappings mappings() noexcept override;
+
     int current_node() noexcept override {
         unsigned cpu = 0;
         unsigned node = 0;
@@ -239,6 +241,27 @@ long read_node_file(int node, const char* file, char* buffer, std::size_t bytes)
     *end++ = static_cast<char>('0' + node % 10);
     std::strcpy(end, file);
     return raw::read_file(path, buffer, bytes);
+}
+
+Kernel::Mappings LinuxKernel::mappings() noexcept {
+    Mappings found;
+    char text[4096]; // the kernel gives no more at a time
+    if (raw::read_file("/proc/sys/vm/max_map_count", text, sizeof text) <= 0) return {};
+    const long most = std::strtol(text, nullptr, 10);
+    const int maps = raw::open("/proc/self/maps", O_RDONLY);
+    if (most <= 0 || maps < 0) {
+        raw::close(maps);
+        return {};
+    }
+    found.most = static_cast<std::size_t>(most);
+    for (;;) {
+        const long got = raw::call(SYS_read, maps, text, sizeof text);
+        if (got == -EINTR) continue;
+        if (got <= 0) break;
+        found.now += static_cast<std::size_t>(std::count(text, text + got, '\n'));
+    }
+    raw::close(maps);
+    return found.now ? found : Mappings{};
 }
 
 std::uint64_t LinuxKernel::free_bytes(int node) noexcept {

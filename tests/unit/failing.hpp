@@ -148,6 +148,7 @@ class FailingKernel final : public Kernel {
         return error ? error : inner_.open_sampler(event, thread, pages, ring);
     }
     void close_sampler(SamplerRing& ring) noexcept override { inner_.close_sampler(ring); }
+    Mappings mappings() noexcept override { return inner_.mappings(); }
     int current_node() noexcept override { return inner_.current_node(); }
     /// fail(KernelCall::free_bytes, anything): not known.
     std::uint64_t free_bytes(int node) noexcept override {

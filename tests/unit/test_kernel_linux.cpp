@@ -210,6 +210,21 @@ TEST(LinuxKernel, ProtectTakesAndGivesBackAccess) {
     EXPECT_EQ(linux_kernel().protect({memory.range().begin + 1, memory.range().end}, Access::none), EINVAL);
 }
 
+TEST(LinuxKernel, CountsTheMappingsOfTheProcess) {
+    const Kernel::Mappings before = linux_kernel().mappings();
+    EXPECT_GT(before.now, 10u);
+    EXPECT_LT(before.now, before.most);
+    constexpr std::size_t pages = 201; // every other one is a mapping of its own
+    void* memory = ::mmap(nullptr, pages * page_bytes(), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    for (std::size_t i = 1; i < pages; i += 2)
+        ASSERT_EQ(::mprotect(static_cast<char*>(memory) + i * page_bytes(), page_bytes(), PROT_NONE), 0);
+    const std::size_t made = linux_kernel().mappings().now - before.now;
+    EXPECT_GE(made, pages - 2);
+    EXPECT_LE(made, pages + 2);
+    ::munmap(memory, pages * page_bytes());
+}
+
 TEST(LinuxKernel, KnowsNodesOfCpusAndTheirMemory) {
     const int node = linux_kernel().current_node();
     EXPECT_GE(node, 0);
