@@ -17,6 +17,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <link.h>
 #include <malloc.h>
 #include <unwind.h>
 
@@ -98,10 +99,27 @@ _Unwind_Reason_Code collect(_Unwind_Context* context, void* data) {
     return _URC_NO_REASON;
 }
 
+/// The C library's code. What it allocates itself are buffers of its own, for streams and directories (as
+/// large as the file system likes its pieces: some megabytes on parallel ones), which it gives to the kernel
+/// at any time, past the doors of system calls.
+constinit Range c_library;
+
+int find_code(dl_phdr_info* object, std::size_t, void* code) noexcept {
+    auto& found = *static_cast<Range*>(code);
+    for (int i = 0; i < object->dlpi_phnum; ++i) {
+        const auto& part = object->dlpi_phdr[i];
+        const Address begin = object->dlpi_addr + part.p_vaddr;
+        if (part.p_type != PT_LOAD || !Range{begin, begin + part.p_memsz}.contains(found.begin)) continue;
+        found = {begin, begin + part.p_memsz};
+        return 1;
+    }
+    return 0;
+}
+
 /// A block begins to live: note it with the place it came from, which is `from` and what called that. The
 /// unwinder (glibc's _dl_find_object) takes no lock and allocates nothing.
 __attribute__((noinline)) void note(void* block, std::size_t bytes, Address from) noexcept {
-    if (!block || is_inside()) return;
+    if (!block || is_inside() || c_library.contains(from)) return;
     const Inside inside;
     Address origin[max_origin_frames] = {};
     Frames frames{origin, 0, from};
@@ -265,3 +283,13 @@ HOMING_EXPORT void* pvalloc(std::size_t bytes) {
 }
 
 } // extern "C"
+
+namespace homing::doors {
+
+void know_c_library() noexcept {
+    // One of its functions that no door has taken the place of, nor a loader chooses at run time.
+    Range code{reinterpret_cast<Address>(next_definition("gnu_get_libc_version")), 0};
+    if (code.begin && ::dl_iterate_phdr(find_code, &code)) c_library = code;
+}
+
+} // namespace homing::doors

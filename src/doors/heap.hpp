@@ -9,6 +9,9 @@ namespace homing::doors {
 /// Blocks of so many bytes and more are noted; SIZE_MAX: none (homing steps aside).
 extern std::atomic<std::size_t> heap_threshold;
 
+/// At the start of the process: what the C library allocates for itself is not the program's.
+void know_c_library() noexcept;
+
 /// The program is about to unmap, move, replace or protect this memory itself: no window may stand in its
 /// way, now or later.
 void memory_changes(void* address, std::size_t bytes) noexcept;

@@ -74,6 +74,7 @@ __attribute__((constructor)) void enter() noexcept {
     const Inside inside;
     look_up_exports();
     keep_own_memory_whole();
+    know_c_library();
     if (homing_prepare_simulation) homing_prepare_simulation();
     if (!wanted_here()) {
         step_aside();

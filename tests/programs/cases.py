@@ -156,6 +156,7 @@ CASES: list[Case] = [
     Case("kernel_io", ("uring",), works=False, says="io_uring"),
     *_modes("limits", "as nofile fsize nproc stack memlock sigpending cpu"),
     Case("limits", ("data",), works=False, says="RLIMIT_DATA"),
+    Case("library_blocks"),
     *_modes("sandbox", "eperm enosys mprotect dumpable chroot chdir user nonewprivs"),
     # LLVM's runtime opens files at its end
     *_modes("sandbox", "kill kill-prctl", variants=("gcc",), says="seccomp"),

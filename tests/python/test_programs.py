@@ -245,6 +245,15 @@ def test_little_lies_on_the_heap_behind_the_first_region(variant: str, tmp_path:
     assert abs(with_homing - without) < 512
 
 
+def test_what_the_c_library_allocates_for_itself_is_no_area(tmp_path: Path) -> None:
+    program = build("library_blocks")
+    extra = {"LD_PRELOAD": str(LIBRARY), "HOMING_RECORD": str(tmp_path / "%p.homing")}
+    assert run([program], {**MECHANISMS["windows"], **extra}, tmp_path)[0].status == 0
+    found = records(tmp_path)
+    assert_worked(found, "windows")
+    assert {area.bytes for area in found[0].areas} == {2 << 20}, [area.name for area in found[0].areas]
+
+
 def test_every_source_is_run() -> None:
     """No program is forgotten: each source belongs to a case, or to the doors' tests."""
     run_elsewhere = {
