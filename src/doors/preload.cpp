@@ -1,6 +1,7 @@
 // The preloaded door: what happens when the library comes into a process, and when it goes. Whether the
 // process uses OpenMP shows at its first parallel region; until then only large blocks of memory are noted.
 #include "areas/areas.hpp"
+#include "base/asymmetric_fence.hpp"
 #include "base/inside.hpp"
 #include "base/options.hpp"
 #include "base/program_name.hpp"
@@ -39,9 +40,15 @@ const char* sanitizer() noexcept {
     return nullptr;
 }
 
+constinit thread_local InFlight forking{nullptr};
+
 /// A forked child is left alone, its memory's policies are as the program has set them: it shares neither our
 /// threads nor our rings, and its record is the parent's.
 void in_child() noexcept {
+    forking.end();
+    in_flight::forget_others();
+    active_windows.store(nullptr, std::memory_order_release);
+    armed_windows.store(nullptr, std::memory_order_release);
     if (Engine* running = engine()) {
         running->policies().after_fork_in_child();
         running->abandon();
@@ -54,13 +61,16 @@ void in_child() noexcept {
 
 /// No window is open in the child: another thread might have been about to open a granule, and is not there.
 void before_fork() noexcept {
-    if (Windows* windows = active_windows.load(std::memory_order_acquire)) windows->system_call_begin();
+    InFlight call;
+    call.add_across_functions(all_memory);
+    Windows::begin(call);
+    forking = call;
     if (Engine* running = engine()) running->policies().before_fork();
 }
 
 void after_fork() noexcept {
     if (Engine* running = engine()) running->policies().after_fork();
-    if (Windows* windows = active_windows.load(std::memory_order_acquire)) windows->system_call_end();
+    forking.end();
 }
 
 void step_aside() noexcept {
@@ -75,6 +85,8 @@ __attribute__((constructor)) void enter() noexcept {
     look_up_exports();
     keep_own_memory_whole();
     know_c_library();
+    prepare_asymmetric_fences();
+    in_flight::prepare();
     if (homing_prepare_simulation) homing_prepare_simulation();
     if (!wanted_here()) {
         step_aside();

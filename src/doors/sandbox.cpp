@@ -3,7 +3,6 @@
 #include "base/inside.hpp"
 #include "base/raw_calls.hpp"
 #include "base/uncancelled.hpp"
-#include "doors/export.hpp"
 #include "doors/heap.hpp"
 #include "doors/signals.hpp"
 #include "mechanisms/engine.hpp"
@@ -11,7 +10,6 @@
 #include "record/record.hpp"
 #include "references/windows.hpp"
 
-#include <cstdarg>
 #include <ctime>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -61,21 +59,10 @@ void filter_may_come(long number, const long* arguments) noexcept {
     phases::step_aside();
     heap_threshold.store(SIZE_MAX, std::memory_order_relaxed);
     give_no_more_stacks();
+    in_flight::make_no_calls();
     const timespec nap{0, 1'000'000}; // faults of other threads may be on their way to our handler
     if (was_open) raw::call(SYS_nanosleep, &nap, nullptr);
     hand_back_handler();
 }
 
 } // namespace homing::doors
-
-extern "C" HOMING_EXPORT int prctl(int option, ...) noexcept {
-    static constinit homing::doors::Real<int(int, long, long, long, long)> real{"prctl"};
-    va_list list;
-    va_start(list, option);
-    long arguments[5] = {option};
-    for (int i = 1; i < 5; ++i)
-        arguments[i] = va_arg(list, long);
-    va_end(list);
-    homing::doors::filter_may_come(SYS_prctl, arguments);
-    return real(option, arguments[1], arguments[2], arguments[3], arguments[4]);
-}

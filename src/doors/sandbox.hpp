@@ -3,9 +3,9 @@
 
 namespace homing::doors {
 
-/// A system call by number is about to be made, which may put such a filter into force. Where the filter ends
-/// the process instead of refusing, homing steps aside first, and everything is as the program has asked for
-/// it: nobody knows which calls of ours it would end it for.
+/// A system call is about to be made (prctl, or any by number), which may put such a filter into force. Where
+/// the filter ends the process instead of refusing, homing steps aside first, and everything is as the
+/// program has asked for it: nobody knows which calls of ours it would end it for.
 void filter_may_come(long number, const long* arguments) noexcept;
 
 } // namespace homing::doors

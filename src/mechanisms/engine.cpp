@@ -381,7 +381,8 @@ void Engine::window_wanted(bool opened) {
     refused_ = 0;
     record::message(record::Level::warning,
                     "for seconds no window could open: the program used its arrays in system calls, or gave "
-                    "and took memory, whenever a region began");
+                    "and took memory, whenever a region began, or has nearly as many mappings as the kernel "
+                    "allows a process (vm.max_map_count)");
 }
 
 void Engine::window_region_ends(double seconds) {

@@ -1,5 +1,6 @@
 #include "references/windows.hpp"
 
+#include "base/clock.hpp"
 #include "base/inside.hpp"
 #include "base/raw_calls.hpp"
 
@@ -7,10 +8,12 @@
 #include <cstring>
 #include <link.h>
 #include <time.h>
+#include <utility>
 
 namespace homing {
 
 constinit std::atomic<Windows*> active_windows{nullptr};
+constinit std::atomic<Windows*> armed_windows{nullptr};
 
 namespace {
 
@@ -93,7 +96,7 @@ Windows::~Windows() {
     stop();
     raw::unmap(index_, 4 * capacity_ * sizeof(std::uint64_t));
     raw::unmap(slots_, capacity_ * sizeof(Slot));
-    raw::unmap(watched_, max_watched * sizeof(Range));
+    raw::unmap(watched_, max_watched * sizeof(SharedRange));
 }
 
 std::string Windows::unavailable() {
@@ -106,15 +109,23 @@ std::string Windows::unavailable() {
 
 bool Windows::start(std::span<const WatchedRange> ranges) {
     if (!slots_) slots_ = map_array<Slot>(capacity_);
-    if (!watched_) watched_ = map_array<Range>(max_watched);
+    if (!watched_) watched_ = map_array<SharedRange>(max_watched);
     if (!index_) index_ = map_array<std::uint64_t>(4 * capacity_);
     if (!slots_ || !watched_ || !index_) return false;
-    watched_sequence_.fetch_add(1, std::memory_order_acq_rel); // odd: readers wait
+    const std::uint32_t before = watched_sequence_.load(std::memory_order_relaxed);
+    watched_sequence_.store(before + 1, std::memory_order_relaxed); // odd: readers assume the worst
+    std::atomic_thread_fence(std::memory_order_release);
     const std::size_t count = std::min(ranges.size(), max_watched);
-    for (std::size_t i = 0; i < count; ++i)
-        watched_[i] = ranges[i].range;
-    watched_count_.store(count, std::memory_order_release);
-    watched_sequence_.fetch_add(1, std::memory_order_acq_rel);
+    for (std::size_t i = 0; i < count; ++i) {
+        watched_[i].begin.store(ranges[i].range.begin, std::memory_order_relaxed);
+        watched_[i].end.store(ranges[i].range.end, std::memory_order_relaxed);
+    }
+    // Of more than there is room for, all that lies between the last ones is taken for watched.
+    if (count < ranges.size())
+        watched_[count - 1].end.store(ranges.back().range.end, std::memory_order_relaxed);
+    watched_count_.store(count, std::memory_order_relaxed);
+    watched_sequence_.store(before + 2, std::memory_order_release);
+    count_mappings();
     active_windows.store(this, std::memory_order_release);
     return true;
 }
@@ -163,12 +174,14 @@ bool Windows::watches(Address begin, Address end) const noexcept {
     for (;;) {
         const std::uint32_t before = watched_sequence_.load(std::memory_order_acquire);
         if (before & 1) return true; // the set changes just now: assume the worst, the call is only bracketed
-        const std::size_t count = watched_count_.load(std::memory_order_acquire);
-        const Range* at =
-            std::upper_bound(watched_, watched_ + count, end - 1,
-                             [](Address value, const Range& range) { return value < range.begin; });
-        const bool inside = at != watched_ && (at - 1)->overlaps(Range{begin, end});
-        if (watched_sequence_.load(std::memory_order_acquire) == before) return inside;
+        const std::size_t count = watched_count_.load(std::memory_order_relaxed);
+        const SharedRange* at = std::upper_bound(
+            watched_, watched_ + count, end - 1, [](Address value, const SharedRange& range) {
+                return value < range.begin.load(std::memory_order_relaxed);
+            });
+        const bool inside = at != watched_ && (at - 1)->load().overlaps(Range{begin, end});
+        std::atomic_thread_fence(std::memory_order_acquire);
+        if (watched_sequence_.load(std::memory_order_relaxed) == before) return inside;
     }
 }
 
@@ -183,10 +196,11 @@ void Windows::unprotect(Range range) noexcept {
     const std::size_t count = watched_count_.load(std::memory_order_acquire);
     const int excluded = std::min(excluded_count_.load(std::memory_order_acquire), max_excluded);
     for (std::size_t i = 0; i < count; ++i) {
+        const Range watched = watched_[i].load();
         bool own_protection = false;
         for (int k = 0; k < excluded; ++k)
-            own_protection |= watched_[i].overlaps(excluded_[k]);
-        if (watched_[i].overlaps(range) && !own_protection) kernel_.protect(watched_[i], Access::read_write);
+            own_protection |= watched.overlaps(excluded_[k]);
+        if (watched.overlaps(range) && !own_protection) kernel_.protect(watched, Access::read_write);
     }
 }
 
@@ -222,36 +236,72 @@ std::size_t Windows::open(std::span<const Range> granules,
         return 0;
     }
     fill(granules);
-    // From here on a system call that uses watched memory sees an open window, or we see the call; and memory
-    // that goes away takes its granules out of the window, or we see that it has gone.
+    in_flight::forget_own();
+    // From here on a call that begins sees that pages may be armed, or we see what it uses; and memory that
+    // goes away takes its granules out of the window, or we see that it has gone.
+    arming_.store(true, std::memory_order_relaxed);
     open_.store(true, std::memory_order_seq_cst);
+    armed_windows.store(this, std::memory_order_seq_cst);
     building_.fetch_add(1, std::memory_order_seq_cst);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    const Using guard(users_);
-    if (system_calls_.load(std::memory_order_seq_cst) != 0 || !still_there()) {
+    {
+        const Using guard(users_);
+        std::size_t armed_now = 0;
+        if (asymmetric_fence_heavy() && leave_out_what_is_in_flight() && still_there()) armed_now = arm();
+        arming_.store(false, std::memory_order_seq_cst);
+        if (is_open() && armed_now > 0) return armed_now;
         open_.store(false, std::memory_order_seq_cst);
-        disarm();
-        return 0;
+        disarm(); // abandoned in between: what we armed after it looked must go, too
     }
-    const std::size_t armed_now = arm();
-    if (is_open() && armed_now > 0) return armed_now;
-    open_.store(false, std::memory_order_seq_cst);
-    disarm(); // abandoned in between: what we armed after it looked must go, too
+    close();
     return 0;
 }
 
+/// What running calls use is not armed. False: one of them may use anything.
+bool Windows::leave_out_what_is_in_flight() noexcept {
+    return in_flight::each([this](Range range) {
+        if (range.begin == all_memory.begin && range.end == all_memory.end) return false;
+        for (Slot* at = first_overlapping(range); at != slots_end() && at->granule.begin < range.end; ++at)
+            if (at->granule.overlaps(range)) at->pass(planned, released);
+        return true;
+    });
+}
+
+/// The kernel allows a process so many mappings, and what is armed costs some: a program that comes near the
+/// limit keeps an eighth of it, for what it maps before we look again. That is soon, unless counting takes
+/// long.
+void Windows::count_mappings() noexcept {
+    constexpr std::size_t kept_share = 8;
+    constexpr double seldom = 1000; // times as long as counting takes
+    const double begin = clock_seconds();
+    if (begin < next_count_) return;
+    const Kernel::Mappings mappings = kernel_.mappings();
+    next_count_ = begin + seldom * (clock_seconds() - begin);
+    const std::size_t most = mappings.most - mappings.most / kept_share;
+    spare_mappings_ = mappings.now < most ? most - mappings.now : 0;
+}
+
 /// Arms what is planned. Neighbours are armed by one call. A refused range (ENOMEM: too many mappings) is
-/// simply not armed. Returns how many granules were.
+/// simply not armed, nor is what there may be no mappings for: that comes first in the next window. Returns
+/// how many granules were.
 std::size_t Windows::arm() noexcept {
     const std::size_t count = count_.load(std::memory_order_relaxed);
+    const std::size_t first = std::exchange(first_to_arm_, 0);
     std::size_t armed_now = 0;
-    for (std::size_t i = 0; i < count && is_open();) {
+    // What a run of neighbours can cost at the most, when every other one has been touched: one more than it
+    // has.
+    std::size_t spare = spare_mappings_;
+    for (std::size_t looked = 0; looked < count && is_open();) {
+        const std::size_t i = (first + looked) % count;
+        if (spare < 2) {
+            first_to_arm_ = i;
+            break;
+        }
         if (excludes(slots_[i].granule) || !slots_[i].pass(planned, changing)) {
-            slots_[i++].pass(planned, released);
+            ++looked;
             continue;
         }
         std::size_t j = i + 1;
-        while (j < count && slots_[j].granule.begin == slots_[j - 1].granule.end &&
+        while (j < count && j - i + 2 <= spare && slots_[j].granule.begin == slots_[j - 1].granule.end &&
                !excludes(slots_[j].granule) && slots_[j].pass(planned, changing))
             ++j;
         const Range range{slots_[i].granule.begin, slots_[j - 1].granule.end};
@@ -262,9 +312,13 @@ std::size_t Windows::arm() noexcept {
         } else {
             armed_now += j - i;
         }
-        for (; i < j; ++i)
-            slots_[i].state.store(error ? released : armed, std::memory_order_seq_cst);
+        for (std::size_t k = i; k < j; ++k)
+            slots_[k].state.store(error ? released : armed, std::memory_order_seq_cst);
+        spare -= j - i + 1;
+        looked += j - i;
     }
+    for (std::size_t i = 0; i < count; ++i)
+        slots_[i].pass(planned, released);
     return armed_now;
 }
 
@@ -295,6 +349,8 @@ void Windows::close() noexcept {
     const std::size_t count = count_.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < count; ++i)
         if (slots_[i].state.load(std::memory_order_acquire) == changing) unprotect(slots_[i].granule);
+    Windows* self = this;
+    armed_windows.compare_exchange_strong(self, nullptr, std::memory_order_seq_cst);
 }
 
 void Windows::abandon() noexcept {
@@ -337,17 +393,20 @@ bool Windows::open_again(Address address) noexcept {
     return kernel_.protect(slot->granule, Access::read_write) == 0;
 }
 
+/// The first slot that may overlap the range.
+Windows::Slot* Windows::first_overlapping(Range range) noexcept {
+    Slot* at = std::upper_bound(slots_, slots_end(), range.begin,
+                                [](Address value, const Slot& slot) { return value < slot.granule.begin; });
+    return at == slots_ ? at : at - 1;
+}
+
 void Windows::release(Range range) noexcept {
     if (!slots_) return;
     const Using guard(users_);
     // What makes the memory go was written before; whoever is filling slots just now will see it.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (building_.load(std::memory_order_seq_cst) & 1) return;
-    Slot* end = slots_ + count_.load(std::memory_order_acquire);
-    Slot* at = std::upper_bound(slots_, end, range.begin,
-                                [](Address value, const Slot& slot) { return value < slot.granule.begin; });
-    if (at != slots_) --at;
-    for (; at != end && at->granule.begin < range.end; ++at) {
+    for (Slot* at = first_overlapping(range); at != slots_end() && at->granule.begin < range.end; ++at) {
         if (!at->granule.overlaps(range)) continue;
         wait_until(
             [&] {
@@ -369,11 +428,6 @@ void Windows::release(Range range) noexcept {
     }
 }
 
-void Windows::system_call_begin() noexcept {
-    system_calls_.fetch_add(1, std::memory_order_seq_cst);
-    abandon_and_wait();
-}
-
 void Windows::abandon_and_wait() noexcept {
     abandon();
     wait_for_changes(true);
@@ -387,12 +441,24 @@ bool Windows::wait_for_changes(bool interrupted) noexcept {
     return wait_until(done, interrupted);
 }
 
-bool Windows::system_call_begin(const void* buffer, std::size_t bytes) noexcept {
-    const Address begin = reinterpret_cast<Address>(buffer);
-    if (!buffer || bytes == 0 || !watched_ || !watches(begin, begin + bytes)) return false;
-    system_calls_.fetch_add(1, std::memory_order_seq_cst);
-    release(Range{begin, begin + bytes});
-    return true;
+void Windows::give_way(InFlight call) noexcept {
+    call.each([this](Range range) {
+        if (range.begin == all_memory.begin && range.end == all_memory.end)
+            abandon_and_wait();
+        else if (watches(range.begin, range.end))
+            release(range);
+    });
+}
+
+void Windows::begin_with(std::span<const long> arguments) noexcept {
+    begin_touching();
+    Windows* armed = armed_windows.load(std::memory_order_acquire);
+    if (!armed) return;
+    for (const long argument : arguments) {
+        const auto begin = static_cast<Address>(argument);
+        if (begin < ~Address{0} - page_bytes() && armed->watches(begin, begin + page_bytes()))
+            return armed->abandon_and_wait();
+    }
 }
 
 void Windows::exclude(Range range) noexcept {
@@ -431,6 +497,7 @@ void Windows::drain(std::vector<Reference>& out) {
             out.push_back({slot.granule.begin, slot.node, slot.write, slot.write ? write_weight : 1});
     }
     count_.store(0, std::memory_order_release);
+    count_mappings(); // for the next one
 }
 
 } // namespace homing

@@ -5,14 +5,17 @@
 //
 // Guards, and where each is:
 //  - a window lives in one top-level parallel region only, and is closed before serial code runs (engine);
-//  - input and output calls on watched memory close the window first, and none opens while one runs
-//  (doors/guards);
+//  - memory that a running system call uses is left out, and taken out where the call begins later
+//  (references/in_flight, doors/calls*);
 //  - memory that is freed, moved or unmapped leaves the window first (doors/heap), lock-free;
+//  - an eighth of the mappings that a process may have is left to the program;
 //  - a fault that is not ours closes the window and goes to the program's own handler (doors/signals);
 //  - SIGSEGV is never blocked while homing works, and alternate stacks are never protected (doors/signals);
 //  - MPI, RDMA, io_uring and GPU libraries pin or write pages from outside: no windows then (unavailable()).
 #pragma once
 
+#include "base/asymmetric_fence.hpp"
+#include "references/in_flight.hpp"
 #include "references/references.hpp"
 
 #include <atomic>
@@ -25,7 +28,7 @@ using TouchAction = void (*)(Range granule, int node) noexcept;
 
 class Windows final : public ReferenceSource {
   public:
-    /// Granules armed at one time at the most: each isolated one costs two more mappings of max_map_count.
+    /// Granules armed at one time at the most.
     static constexpr std::size_t usual_capacity = 8192;
     /// For a described machine, whose page table is ours.
     static constexpr std::size_t most_capacity = std::size_t{1} << 19;
@@ -70,15 +73,18 @@ class Windows final : public ReferenceSource {
     void release(Range range) noexcept;
     /// [any thread, signal] Everything back to normal now; the window counts as cut short.
     void abandon() noexcept override;
-
-    /// [any thread] A system call will use this memory: brackets it. begin returns whether end must be
-    /// called.
-    bool system_call_begin(const void* buffer, std::size_t bytes) noexcept;
-    /// The same for a call whose memory is not known: the window ends.
-    void system_call_begin() noexcept;
     /// abandon(), and wait for what other threads are opening just now.
     void abandon_and_wait() noexcept;
-    void system_call_end() noexcept { system_calls_.fetch_sub(1, std::memory_order_seq_cst); }
+
+    /// [any thread, signal] A call of the program begins, which has added what it uses: until it ends no page
+    /// of that is armed.
+    static void begin(InFlight call) noexcept;
+    /// The same for a call whose memory the C library touches itself before it gives it to the kernel: a page
+    /// that is armed by now may stay so.
+    static void begin_touching() noexcept;
+    /// The same for a call of which no more is known than its arguments: one that lies in what is watched, or
+    /// less than a page before, ends the window.
+    static void begin_with(std::span<const long> arguments) noexcept;
 
     /// Memory that must never be armed (an alternate signal stack).
     void exclude(Range range) noexcept;
@@ -109,8 +115,13 @@ class Windows final : public ReferenceSource {
         bool write = false;
     };
     Slot* find(Address address) noexcept;
+    Slot* first_overlapping(Range range) noexcept;
+    Slot* slots_end() noexcept { return slots_ + count_.load(std::memory_order_acquire); }
     void index(std::size_t count) noexcept;
     void fill(std::span<const Range> granules) noexcept;
+    bool leave_out_what_is_in_flight() noexcept;
+    void give_way(InFlight call) noexcept;
+    void count_mappings() noexcept;
     std::size_t arm() noexcept;
     void disarm() noexcept;
     bool excludes(Range granule) const noexcept;
@@ -128,14 +139,25 @@ class Windows final : public ReferenceSource {
     std::atomic<std::size_t> count_{0};
     std::atomic<bool> open_{false};
     std::atomic<std::uint32_t> building_{0}; ///< odd while slots are being filled
-    std::atomic<int> system_calls_{0};
+    std::atomic<bool> arming_{false};        ///< open() is at work
     std::atomic<bool> stuck_{false}; ///< somebody uses slots for ever: no windows, and no waiting, any more
     std::atomic<const char*> forbidden_{nullptr};
     std::atomic<TouchAction> action_{nullptr};
+    std::size_t spare_mappings_ = 0; ///< that what is armed may cost
+    double next_count_ = 0;          ///< when mappings are counted again
+    std::size_t first_to_arm_ = 0;   ///< of the next window's slots, where not all had room in the last one
     std::uint64_t refused_ = 0;
 
+    struct SharedRange {
+        std::atomic<Address> begin{0};
+        std::atomic<Address> end{0};
+
+        Range load() const noexcept {
+            return {begin.load(std::memory_order_relaxed), end.load(std::memory_order_relaxed)};
+        }
+    };
     static constexpr std::size_t max_watched = 16384;
-    Range* watched_ = nullptr; ///< ascending; own mapping, read by any thread under watched_sequence_
+    SharedRange* watched_ = nullptr; ///< ascending; own mapping, read by any thread under watched_sequence_
     std::atomic<std::size_t> watched_count_{0};
     std::atomic<std::uint32_t> watched_sequence_{0};
 
@@ -152,5 +174,19 @@ class Windows final : public ReferenceSource {
 
 /// The windows of this process that hooks and handlers reach; null where homing does not use any.
 extern std::atomic<Windows*> active_windows;
+/// Those of which a page may be armed just now; null: none is.
+extern std::atomic<Windows*> armed_windows;
+
+inline void Windows::begin(InFlight call) noexcept {
+    asymmetric_fence_light();
+    if (Windows* armed = armed_windows.load(std::memory_order_acquire); __builtin_expect(armed != nullptr, 0))
+        armed->give_way(call);
+}
+
+inline void Windows::begin_touching() noexcept {
+    asymmetric_fence_light();
+    if (Windows* armed = armed_windows.load(std::memory_order_acquire); __builtin_expect(armed != nullptr, 0))
+        if (armed->arming_.load(std::memory_order_acquire)) armed->abandon_and_wait();
+}
 
 } // namespace homing

@@ -100,6 +100,13 @@ PROGRAMS: dict[str, Program] = {
     "cxx_replaced": Program(source="cxx_new.cpp", flags=("-DREPLACE",)),
     "fortran_io_trap": Program(source="fortran_io.f90"),
     "segv_throw": Program(flags=("-fnon-call-exceptions",)),
+    # functions that nobody should use are called, too; some were in libraries of their own before glibc 2.34
+    **{
+        f"calls_{group}": Program(
+            flags=("-Wno-deprecated-declarations",), libraries=("-lrt", "-lutil", "-lpthread")
+        )
+        for group in ("data", "names", "files", "waiting", "system", "processes")
+    },
     "timer": Program(libraries=("-lrt",)),
     "errno": Program(libraries=("-lm",)),
     "library_early": Program(source="library.c", flags=("-DEARLY",)),
@@ -156,7 +163,7 @@ def build(name: str, variant_name: str = "gcc") -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     command, source = _command(name, variant_name, target)
     key = hashlib.sha256("\0".join([*command, _version(command[0])]).encode())
-    for file in (source, HERE / "core.h"):
+    for file in (source, *sorted(HERE.glob("*.h"))):
         key.update(file.read_bytes())
     stamp = target.with_name(f".{name}.key")
     if target.exists() and stamp.exists() and stamp.read_text() == key.hexdigest():

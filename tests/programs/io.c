@@ -1,7 +1,9 @@
 // System calls whose buffers are watched arrays, from inside regions, by every thread on its own part, and in
 // serial code. A page that is taken away makes them fail with EFAULT or come back short; neither may be seen.
 //
-// The first argument is the call, one of the table at the end; "where" is serial or region.
+// The first argument is the call, one of the table at the end; "where" is serial or region. What a call finds
+// in the array (names, offsets, sets) is put there in serial code before: in the region nobody touches it
+// before the call does. (calls_*.c do the same with every single function.)
 #include "core.h"
 #include <aio.h>
 #include <arpa/inet.h>
@@ -119,23 +121,51 @@ static void do_unbuffered(int t, char* b) {
     }
     fclose(text);
 }
+// What was printed into such a buffer is written when the stream is flushed.
+static FILE* buffered[threads][2];
+static void prepare_flush(int t, char* b) {
+    for (int i = 0; i < 2; ++i) {
+        if (!buffered[t][i]) {
+            buffered[t][i] = fdopen(dup(scratch[t]), "w");
+            if (i)
+                setbuffer(buffered[t][i], b + bytes, bytes);
+            else
+                setbuf(buffered[t][i], b + 3 * bytes);
+        }
+        for (int line = 0; line < 10; ++line)
+            fprintf(buffered[t][i], "%d line of text\n", line);
+    }
+}
+static void do_flush(int t, char* b) {
+    for (int i = 0; i < 2; ++i) {
+        struct stat before, after;
+        expect(fstat(scratch[t], &before) == 0 && fflush(buffered[t][i]) == 0, "fflush");
+        expect(fstat(scratch[t], &after) == 0 && after.st_size == before.st_size + 150, "what was flushed");
+    }
+    (void)b;
+}
+static void prepare_sendfile(int t, char* b) {
+    *(off_t*)(void*)(b + 4096) = 100; // the offset lies in the array
+    *(loff_t*)(void*)(b + 65536) = 0;
+    const struct iovec part = {b + 8192, 4000};
+    memcpy(b + 131072, &part, sizeof part);
+    fill(b + 8192, 4000);
+    (void)t;
+}
 static void do_sendfile(int t, char* b) {
     int ends[2];
     expect(pipe(ends) == 0, "pipe");
-    off_t* offset = (off_t*)(void*)(b + 4096); // the offset lies in the array
-    *offset = 100;
+    off_t* offset = (off_t*)(void*)(b + 4096);
     expect(sendfile(ends[1], file, offset, 4000) == 4000, "sendfile");
     expect(*offset == 4100, "sendfile offset");
-    expect(read(ends[0], b + 8192, 4000) == 4000, "read from the pipe");
-    expect(b[8192] == pattern(100), "sendfile data");
+    expect(read(ends[0], b + 262144, 4000) == 4000, "read from the pipe");
+    expect(b[262144] == pattern(100), "sendfile data");
     loff_t* in = (loff_t*)(void*)(b + 65536);
-    *in = 0;
     loff_t out = 0;
     const ssize_t copied = copy_file_range(file, in, scratch[t], &out, bytes, 0);
     expect(copied == bytes || (copied == -1 && errno != EFAULT), "copy_file_range");
-    struct iovec part = {b + 8192, 4000};
-    expect(vmsplice(ends[1], &part, 1, 0) == 4000, "vmsplice");
-    expect(read(ends[0], b + 16384, 4000) == 4000 && b[16384] == pattern(100), "vmsplice data");
+    expect(vmsplice(ends[1], (struct iovec*)(void*)(b + 131072), 1, 0) == 4000, "vmsplice");
+    expect(read(ends[0], b + 327680, 4000) == 4000 && b[327680] == pattern(0), "vmsplice data");
     close(ends[0]);
     close(ends[1]);
 }
@@ -182,22 +212,32 @@ static void do_process_vm(int t, char* b) {
     check(b + bytes, bytes, "data by process_vm_readv");
     (void)t;
 }
+static void prepare_random(int t, char* b) {
+    memset(b, 0, 131072);
+    (void)t;
+}
 static void do_random(int t, char* b) {
-    memset(b, 0, 65536);
-    expect(getrandom(b, 65536, 0) == 65536, "getrandom");
     expect(getentropy(b + 65536, 256) == 0, "getentropy");
+    expect(getrandom(b, 65536, 0) == 65536, "getrandom");
     long zeros = 0;
     for (long i = 0; i < 65536; ++i)
         zeros += b[i] == 0;
     expect(zeros < 1000, "random bytes");
     (void)t;
 }
-static void do_names(int t, char* b) {
-    char* link = b + 3 * 4096 + 4000; // across a page
+static void prepare_names(int t, char* b) {
     strcpy(b + 100 * 4096, "/proc/self/fd/1");
+    strcpy(b + 20 * 4096, file_name);
+    strcpy(b + 40 * 4096, "/dev/null");
+    (void)t;
+}
+static void do_names(int t, char* b) {
+    const int null = open(b + 40 * 4096, O_RDWR);
+    expect(null >= 0, "open with a name in the array");
+    close(null);
+    char* link = b + 3 * 4096 + 4000; // across a page
     expect(readlink(b + 100 * 4096, link, 4000) > 0, "readlink");
     struct stat* status = (struct stat*)(void*)(b + 8 * 4096);
-    strcpy(b + 20 * 4096, file_name);
     expect(stat(b + 20 * 4096, status) == 0 || errno == ENOENT, "stat"); // unlinked for some
     expect(fstat(file, status) == 0 && status->st_size == bytes, "fstat");
     struct statx* more = (struct statx*)(void*)(b + 24 * 4096);
@@ -205,10 +245,6 @@ static void do_names(int t, char* b) {
     struct statvfs* system = (struct statvfs*)(void*)(b + 28 * 4096);
     expect(statvfs("/", system) == 0, "statvfs");
     expect(getcwd(b + 30 * 4096, 8192) == b + 30 * 4096, "getcwd");
-    strcpy(b + 40 * 4096, "/dev/null");
-    const int null = open(b + 40 * 4096, O_RDWR);
-    expect(null >= 0, "open with a name in the array");
-    close(null);
     expect(access(b + 40 * 4096, R_OK) == 0, "access");
     FILE* opened = fopen(b + 40 * 4096, "r");
     expect(opened != NULL, "fopen with a name in the array");
@@ -219,34 +255,40 @@ static void do_names(int t, char* b) {
     expect(uname((struct utsname*)(void*)(b + 51 * 4096)) == 0, "uname");
     (void)t;
 }
-static void do_wait(int t, char* b) {
-    int* ends = (int*)(void*)(b + 4096);
-    expect(pipe(ends) == 0, "pipe into the array");
-    expect(write(ends[1], "x", 1) == 1, "write to the pipe");
-    struct pollfd* polls = (struct pollfd*)(void*)(b + 5 * 4096);
-    polls->fd = ends[0];
-    polls->events = POLLIN;
-    expect(poll(polls, 1, 1000) == 1 && polls->revents == POLLIN, "poll");
+static int ready[2]; // a pipe with something in it
+static void prepare_wait(int t, char* b) {
+    if (!ready[1]) expect(pipe(ready) == 0 && write(ready[1], "x", 1) == 1, "a pipe");
+    const struct pollfd entry = {ready[0], POLLIN, 0};
+    memcpy(b + 5 * 4096, &entry, sizeof entry);
     fd_set* set = (fd_set*)(void*)(b + 7 * 4096);
     FD_ZERO(set);
-    FD_SET(ends[0], set);
-    struct timeval* second = (struct timeval*)(void*)(b + 8 * 4096);
-    second->tv_sec = 1;
-    second->tv_usec = 0;
-    expect(select(ends[0] + 1, set, NULL, NULL, second) == 1, "select");
+    FD_SET(ready[0], set);
+    const struct timeval second = {1, 0};
+    memcpy(b + 8 * 4096, &second, sizeof second);
+    const struct epoll_event event = {EPOLLIN, {.fd = 77}};
+    memcpy(b + 9 * 4096, &event, sizeof event);
+    const struct timespec nap = {0, 1000};
+    memcpy(b + 17 * 4096, &nap, sizeof nap);
+    memcpy(b + 33 * 4096, &nap, sizeof nap);
+    (void)t;
+}
+static void do_wait(int t, char* b) {
+    expect(clock_nanosleep(CLOCK_MONOTONIC, 0, (struct timespec*)(void*)(b + 33 * 4096), NULL) == 0,
+           "clock_nanosleep");
+    int* ends = (int*)(void*)(b + 4096);
+    expect(pipe(ends) == 0, "pipe into the array");
+    struct pollfd* polls = (struct pollfd*)(void*)(b + 5 * 4096);
+    expect(poll(polls, 1, 1000) == 1 && polls->revents == POLLIN, "poll");
+    expect(select(ready[0] + 1, (fd_set*)(void*)(b + 7 * 4096), NULL, NULL,
+                  (struct timeval*)(void*)(b + 8 * 4096)) == 1,
+           "select");
     const int queue = epoll_create1(0);
-    struct epoll_event* event = (struct epoll_event*)(void*)(b + 9 * 4096);
-    event->events = EPOLLIN;
-    event->data.fd = 77;
-    expect(epoll_ctl(queue, EPOLL_CTL_ADD, ends[0], event) == 0, "epoll_ctl");
+    expect(epoll_ctl(queue, EPOLL_CTL_ADD, ready[0], (struct epoll_event*)(void*)(b + 9 * 4096)) == 0,
+           "epoll_ctl");
     struct epoll_event* events = (struct epoll_event*)(void*)(b + 15 * 4096);
     expect(epoll_wait(queue, events, 16, 1000) == 1 && events->data.fd == 77, "epoll_wait");
     close(queue);
-    struct timespec* nap = (struct timespec*)(void*)(b + 17 * 4096);
-    nap->tv_sec = 0;
-    nap->tv_nsec = 1000;
-    expect(nanosleep(nap, NULL) == 0, "nanosleep");
-    expect(clock_nanosleep(CLOCK_MONOTONIC, 0, nap, NULL) == 0, "clock_nanosleep");
+    expect(nanosleep((struct timespec*)(void*)(b + 17 * 4096), NULL) == 0, "nanosleep");
     close(ends[0]);
     close(ends[1]);
     (void)t;
@@ -302,18 +344,35 @@ static void do_directory(int t, char* b) {
 static const struct {
     const char* name;
     void (*run)(int, char*);
-} calls[] = {
-    {"read", do_read},     {"pread", do_pread},       {"readv", do_readv},       {"write", do_write},
-    {"stdio", do_stdio},   {"buffer", do_unbuffered}, {"sendfile", do_sendfile}, {"socket", do_socket},
-    {"vm", do_process_vm}, {"random", do_random},     {"names", do_names},       {"wait", do_wait},
-    {"ask", do_ask},       {"raw", do_raw},           {"aio", do_aio},           {"directory", do_directory}};
+    void (*prepare)(int, char*);
+} calls[] = {{"read", do_read, NULL},
+             {"pread", do_pread, NULL},
+             {"readv", do_readv, NULL},
+             {"write", do_write, NULL},
+             {"stdio", do_stdio, NULL},
+             {"buffer", do_unbuffered, NULL},
+             {"flush", do_flush, prepare_flush},
+             {"sendfile", do_sendfile, prepare_sendfile},
+             {"socket", do_socket, NULL},
+             {"vm", do_process_vm, NULL},
+             {"random", do_random, prepare_random},
+             {"names", do_names, prepare_names},
+             {"wait", do_wait, prepare_wait},
+             {"ask", do_ask, NULL},
+             {"raw", do_raw, NULL},
+             {"aio", do_aio, NULL},
+             {"directory", do_directory, NULL}};
 
 int main(int count, char** arguments) {
     const char* name = count > 1 ? arguments[1] : "read";
     const int serial = count > 2 && strcmp(arguments[2], "serial") == 0;
     void (*run)(int, char*) = NULL;
+    void (*prepare)(int, char*) = NULL;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; ++i)
-        if (strcmp(calls[i].name, name) == 0) run = calls[i].run;
+        if (strcmp(calls[i].name, name) == 0) {
+            run = calls[i].run;
+            prepare = calls[i].prepare;
+        }
     if (!run) return 2;
     core_start();
     buffers = (char*)malloc((size_t)threads * area);
@@ -334,6 +393,8 @@ int main(int count, char** arguments) {
             for (long at = 0; at < area; at += 64)
                 buffers[(size_t)t * area + at] += 1;
         if (i % 2) continue;
+        for (int t = 0; t < threads && prepare; ++t)
+            prepare(t, buffers + (size_t)t * area);
         if (serial) {
             run(i % threads, buffers + (size_t)(i % threads) * area);
             continue;

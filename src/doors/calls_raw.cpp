@@ -1,0 +1,264 @@
+// Calls whose arguments mean something else from one to the next: a number, or where a structure lies. They
+// are taken for structures; a number is nobody's memory.
+//
+// And system calls by number, as language runtimes and libraries make them: those that wait or move data are
+// known; of others it is known only that an argument in watched memory is one.
+#include "base/inside.hpp"
+#include "doors/calls.hpp"
+#include "doors/guards.hpp"
+#include "doors/heap.hpp"
+#include "doors/sandbox.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdarg>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/sem.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+/// What an ioctl's argument points to: the request tells the size, or did not yet when it was defined.
+homing::doors::bytes of_request(unsigned long request, long argument) noexcept {
+    return {reinterpret_cast<const void*>(argument), std::max<std::size_t>(_IOC_SIZE(request), 4096)};
+}
+
+} // namespace
+
+HOMING_DOOR(ioctl, (int fd, unsigned long request, ...)) {
+    using namespace homing::doors;
+    static constinit Real<Signature<&::ioctl>::Function> real{"ioctl"};
+    va_list list;
+    va_start(list, request);
+    const long argument = va_arg(list, long);
+    va_end(list);
+    homing::InFlight call;
+    begin(call, of_request(request, argument));
+    return finish(call, real, fd, request, argument);
+}
+
+#define HOMING_CONTROL(name)                                                                                 \
+    HOMING_DOOR(name, (int fd, int command, ...)) {                                                          \
+        using namespace homing::doors;                                                                       \
+        static constinit Real<Signature<&::name>::Function> real{#name};                                     \
+        va_list list;                                                                                        \
+        va_start(list, command);                                                                             \
+        const long argument = va_arg(list, long);                                                            \
+        va_end(list);                                                                                        \
+        homing::InFlight call;                                                                               \
+        begin(call, bytes{reinterpret_cast<const void*>(argument), sizeof(struct flock)});                   \
+        return finish(call, real, fd, command, argument);                                                    \
+    }
+extern "C" int __fcntl(int, int, ...);
+HOMING_CONTROL(fcntl)
+HOMING_CONTROL(fcntl64)
+HOMING_CONTROL(__fcntl)
+
+// The fourth is a number, a structure, or the values of a whole set of semaphores.
+HOMING_DOOR(semctl, (int set, int number, int command, ...)) {
+    using namespace homing::doors;
+    static constinit Real<Signature<&::semctl>::Function> real{"semctl"};
+    va_list list;
+    va_start(list, command);
+    const long argument = va_arg(list, long);
+    va_end(list);
+    homing::InFlight call;
+    begin(call, bytes{reinterpret_cast<const void*>(argument), 65536});
+    return finish(call, real, set, number, command, argument);
+}
+
+HOMING_DOOR(prctl, (int option, ...)) {
+    using namespace homing::doors;
+    static constinit Real<Signature<&::prctl>::Function> real{"prctl"};
+    va_list list;
+    va_start(list, option);
+    long arguments[5] = {option};
+    for (int i = 1; i < 5; ++i)
+        arguments[i] = va_arg(list, long);
+    va_end(list);
+    filter_may_come(SYS_prctl, arguments);
+    homing::InFlight call;
+    begin(call, structure(arguments[1]), structure(arguments[2]), structure(arguments[3]));
+    return finish(call, real, option, arguments[1], arguments[2], arguments[3], arguments[4]);
+}
+
+// The third argument is an address of the other process.
+HOMING_DOOR(ptrace, (int request, ...)) {
+    using namespace homing::doors;
+    static constinit Real<Signature<&::ptrace>::Function> real{"ptrace"};
+    va_list list;
+    va_start(list, request);
+    const long process = va_arg(list, long);
+    const long there = va_arg(list, long);
+    const long here = va_arg(list, long);
+    const long more = va_arg(list, long);
+    va_end(list);
+    homing::InFlight call;
+    begin(call, structure(here));
+    return finish(call, real, static_cast<__ptrace_request>(request), static_cast<pid_t>(process), there,
+                  here, more);
+}
+
+namespace homing::doors {
+namespace {
+
+template <class T> T* at(long argument) noexcept { return reinterpret_cast<T*>(argument); }
+std::size_t size(long argument) noexcept { return static_cast<std::size_t>(argument); }
+
+struct SystemCall {
+    long number;
+    const long* arguments;
+
+    /// False: it is not known what the call uses.
+    bool lend(InFlight& call) const noexcept;
+};
+
+bool SystemCall::lend(InFlight& call) const noexcept {
+    const long a = arguments[0];
+    const long b = arguments[1];
+    const long c = arguments[2];
+    const long d = arguments[3];
+    const long e = arguments[4];
+    const long f = arguments[5];
+    const auto uses = [&call](auto... memory) {
+        (memory.lend(call), ...);
+        return true;
+    };
+    switch (number) {
+    case SYS_futex: {
+        const long operation = b & FUTEX_CMD_MASK;
+        const bool waits = operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET ||
+                           operation == FUTEX_LOCK_PI || operation == FUTEX_WAIT_REQUEUE_PI;
+        return uses(object(at<int>(a)), object(at<timespec>(waits ? d : 0)), object(at<int>(e)));
+    }
+    case SYS_read:
+    case SYS_write:
+    case SYS_pread64:
+    case SYS_pwrite64:
+        return uses(bytes{at<void>(b), size(c)});
+    case SYS_recvfrom:
+        return uses(bytes{at<void>(b), size(c)}, address{at<sockaddr>(e), at<socklen_t>(f)});
+    case SYS_sendto:
+        return uses(bytes{at<void>(b), size(c)}, bytes{at<void>(e), size(f)});
+    case SYS_readv:
+    case SYS_writev:
+    case SYS_preadv:
+    case SYS_pwritev:
+    case SYS_preadv2:
+    case SYS_pwritev2:
+    case SYS_vmsplice:
+        return uses(pieces{at<iovec>(b), c});
+    case SYS_recvmsg:
+    case SYS_sendmsg:
+        return uses(message{at<msghdr>(b)});
+    case SYS_recvmmsg:
+    case SYS_sendmmsg:
+        return uses(messages{at<mmsghdr>(b), static_cast<unsigned>(c)}, object(at<timespec>(e)));
+#ifdef SYS_poll
+    case SYS_poll:
+#endif
+    case SYS_ppoll:
+        return uses(objects(at<pollfd>(a), size(b)), structure(number == SYS_ppoll ? c : 0),
+                    structure(number == SYS_ppoll ? d : 0));
+#ifdef SYS_epoll_wait
+    case SYS_epoll_wait:
+#endif
+    case SYS_epoll_pwait:
+        return uses(objects(at<epoll_event>(b), size(c)), structure(e));
+    case SYS_nanosleep:
+        return uses(structure(a), structure(b));
+    case SYS_clock_nanosleep:
+        return uses(structure(c), structure(d));
+    case SYS_clock_gettime:
+    case SYS_clock_getres:
+        return uses(structure(b));
+    case SYS_rt_sigtimedwait:
+        return uses(structure(a), structure(b), structure(c));
+    case SYS_wait4:
+        return uses(structure(b), structure(d));
+    case SYS_waitid:
+        return uses(structure(c), structure(e));
+    case SYS_getrandom:
+        return uses(bytes{at<void>(a), size(b)});
+    case SYS_getdents64:
+        return uses(bytes{at<void>(b), size(c)});
+    case SYS_sched_getaffinity:
+    case SYS_sched_setaffinity:
+        return uses(bytes{at<void>(c), size(b)});
+    case SYS_getcpu:
+        return uses(structure(a), structure(b));
+    // Without memory, and some that do not come back.
+    case SYS_gettid:
+    case SYS_getpid:
+    case SYS_tkill:
+    case SYS_tgkill:
+    case SYS_kill:
+    case SYS_sched_yield:
+    case SYS_close:
+    case SYS_membarrier:
+    case SYS_exit:
+    case SYS_exit_group:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/// Calls after which the kernel goes on to use memory of the program.
+const char* forbids(long number) noexcept {
+    switch (number) {
+    case SYS_io_setup:
+    case SYS_io_submit:
+        return "asynchronous input is used";
+    case SYS_io_uring_setup:
+        return "io_uring is used";
+    default:
+        return nullptr;
+    }
+}
+
+} // namespace
+} // namespace homing::doors
+
+HOMING_DOOR(syscall, (long number, ...)) {
+    using namespace homing::doors;
+    static constinit Real<Signature<&::syscall>::Function> real{"syscall"};
+    va_list list;
+    va_start(list, number);
+    long arguments[6];
+    for (long& argument : arguments)
+        argument = va_arg(list, long);
+    va_end(list);
+    memory_changes_by(number, arguments);
+    filter_may_come(number, arguments);
+    if (number == SYS_rt_sigprocmask && arguments[3] == 8 &&
+        !homing::is_inside()) { // not past the signal door
+        sigset_t set = {};
+        sigset_t old = {};
+        if (arguments[1]) std::memcpy(&set, reinterpret_cast<const void*>(arguments[1]), 8);
+        const int result = ::sigprocmask(static_cast<int>(arguments[0]), arguments[1] ? &set : nullptr,
+                                         arguments[2] ? &old : nullptr);
+        if (result == 0 && arguments[2]) std::memcpy(reinterpret_cast<void*>(arguments[2]), &old, 8);
+        return result;
+    }
+    homing::InFlight call;
+    if (SystemCall{number, arguments}.lend(call)) {
+        homing::Windows::begin(call);
+    } else if (!homing::is_inside()) {
+        if (const char* reason = forbids(number)) no_more_windows(reason);
+        // No window opens while it runs; one that is open ends only where that may matter.
+        call.add(homing::all_memory);
+        homing::Windows::begin_with(arguments);
+    }
+    return finish(call, real, number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+                  arguments[5]);
+}

@@ -1,0 +1,84 @@
+// Objects on which threads wait: locks, conditions, semaphores, barriers. The kernel looks at the object when
+// the wait begins, and again when a signal's handler has run; on a page that is taken away it says EFAULT,
+// which the C library takes for a broken program and ends it. So such an object is in flight as long as a
+// thread waits.
+//
+// Who wakes a waiter needs no door: its call has no use for the page, or (objects that processes share) comes
+// right after it has written there itself.
+//
+// Locks of OpenMP need none: the runtimes' waits look at the object themselves, whatever the kernel says.
+#include "doors/calls.hpp"
+#include "doors/guards.hpp"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <threads.h>
+
+extern "C" {
+int __pthread_mutex_lock(pthread_mutex_t*);
+int __pthread_rwlock_rdlock(pthread_rwlock_t*);
+int __pthread_rwlock_wrlock(pthread_rwlock_t*);
+int __pthread_once(pthread_once_t*, void (*)());
+}
+
+HOMING_CALL1(pthread_mutex_lock, object(a))
+HOMING_CALL1(__pthread_mutex_lock, object(a))
+HOMING_CALL2(pthread_mutex_timedlock, object(a), object(b))
+HOMING_CALL3(pthread_mutex_setprioceiling, object(a), object(c))
+HOMING_CALL1(mtx_lock, object(a))
+HOMING_CALL2(mtx_timedlock, object(a), object(b))
+
+HOMING_CALL2(pthread_cond_wait, object(a), object(b))
+HOMING_CALL3(pthread_cond_timedwait, object(a), object(b), object(c))
+HOMING_CALL1(pthread_cond_signal, object(a))
+HOMING_CALL1(pthread_cond_broadcast, object(a))
+HOMING_CALL1(pthread_cond_destroy, object(a))
+HOMING_CALL2(cnd_wait, object(a), object(b))
+HOMING_CALL3(cnd_timedwait, object(a), object(b), object(c))
+HOMING_CALL1(cnd_signal, object(a))
+HOMING_CALL1(cnd_broadcast, object(a))
+HOMING_CALL1(cnd_destroy, object(a))
+
+HOMING_CALL1(pthread_rwlock_rdlock, object(a))
+HOMING_CALL1(pthread_rwlock_wrlock, object(a))
+HOMING_CALL1(__pthread_rwlock_rdlock, object(a))
+HOMING_CALL1(__pthread_rwlock_wrlock, object(a))
+HOMING_CALL2(pthread_rwlock_timedrdlock, object(a), object(b))
+HOMING_CALL2(pthread_rwlock_timedwrlock, object(a), object(b))
+
+HOMING_CALL1(sem_wait, object(a))
+HOMING_CALL2(sem_timedwait, object(a), object(b))
+
+#if __GLIBC_PREREQ(2, 30)
+HOMING_CALL3(pthread_mutex_clocklock, object(a), object(c))
+HOMING_CALL4(pthread_cond_clockwait, object(a), object(b), object(d))
+HOMING_CALL3(pthread_rwlock_clockrdlock, object(a), object(c))
+HOMING_CALL3(pthread_rwlock_clockwrlock, object(a), object(c))
+HOMING_CALL3(sem_clockwait, object(a), object(c))
+#endif
+
+HOMING_CALL1(pthread_barrier_wait, object(a))
+HOMING_CALL1(pthread_barrier_destroy, object(a))
+HOMING_CALL2(pthread_once, object(a))
+HOMING_CALL2(__pthread_once, object(a))
+HOMING_CALL2(call_once, object(a))
+
+HOMING_CALL3(pthread_timedjoin_np, object(c))
+#if __GLIBC_PREREQ(2, 31)
+HOMING_CALL4(pthread_clockjoin_np, object(d))
+#endif
+
+// Of these the kernel goes on to know while a thread holds them: it marks them when the thread ends, or lends
+// it the priority of those who wait.
+HOMING_DOOR(pthread_mutex_init, (pthread_mutex_t * mutex, const pthread_mutexattr_t* attributes)) {
+    using namespace homing::doors;
+    static constinit Real<Signature<&::pthread_mutex_init>::Function> real{"pthread_mutex_init"};
+    int robust = PTHREAD_MUTEX_STALLED;
+    int protocol = PTHREAD_PRIO_NONE;
+    if (attributes) {
+        ::pthread_mutexattr_getrobust(attributes, &robust);
+        ::pthread_mutexattr_getprotocol(attributes, &protocol);
+    }
+    if (robust == PTHREAD_MUTEX_ROBUST || protocol == PTHREAD_PRIO_INHERIT) never_arm(mutex, sizeof *mutex);
+    return real.get()(mutex, attributes);
+}
