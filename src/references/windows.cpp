@@ -408,7 +408,7 @@ void Windows::release(Range range) noexcept {
     if (building_.load(std::memory_order_seq_cst) & 1) return;
     for (Slot* at = first_overlapping(range); at != slots_end() && at->granule.begin < range.end; ++at) {
         if (!at->granule.overlaps(range)) continue;
-        wait_until(
+        const bool passed = wait_until(
             [&] {
                 switch (at->state.load(std::memory_order_seq_cst)) {
                 case planned:
@@ -425,6 +425,9 @@ void Windows::release(Range range) noexcept {
                 }
             },
             is_inside());
+        // The program's handler of a signal, within our own work on these pages: they are still there, and
+        // are to be used now. What comes back to the work finds them given back, which does no harm.
+        if (!passed && is_inside()) kernel_.protect(at->granule, Access::read_write);
     }
 }
 

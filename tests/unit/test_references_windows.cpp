@@ -3,6 +3,7 @@
 #include "references/windows.hpp"
 
 #include "base/clock.hpp"
+#include "base/inside.hpp"
 #include "kernel/kernel.hpp"
 
 #include <array>
@@ -344,6 +345,20 @@ TEST_F(WindowsCallTest, WhatItUsesIsGivenBackWhereItBeginsInTheMiddleOfArming) {
     EXPECT_TRUE(interrupted);
     windows.close();
     EXPECT_TRUE(kernel.changes_of(apart[1]).empty());
+}
+
+TEST_F(WindowsCallTest, WhatItUsesIsGivenBackWhereItInterruptsTheVeryChange) {
+    in_the_middle_of(apart[0], Access::none, [&] {
+        const Inside inside; // a signal's handler in the thread that arms
+        InFlight call;
+        call.add(apart[0]);
+        Windows::begin(call);
+        EXPECT_EQ(kernel.changes_of(apart[0]), (std::vector{Access::none, Access::read_write}));
+        call.end();
+    });
+    EXPECT_EQ(windows.open(apart, there), 2u);
+    EXPECT_TRUE(interrupted);
+    windows.close();
 }
 
 TEST_F(WindowsCallTest, EachOfItsRangesIsLeftOut) {
