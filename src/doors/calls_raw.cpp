@@ -145,6 +145,12 @@ bool SystemCall::lend(InFlight& call) const noexcept {
     case SYS_pread64:
     case SYS_pwrite64:
         return uses(bytes{at<void>(b), size(c)});
+    case SYS_connect:
+    case SYS_bind:
+        return uses(bytes{at<void>(b), size(c)});
+    case SYS_accept:
+    case SYS_accept4:
+        return uses(address{at<sockaddr>(b), at<socklen_t>(c)});
     case SYS_recvfrom:
         return uses(bytes{at<void>(b), size(c)}, address{at<sockaddr>(e), at<socklen_t>(f)});
     case SYS_sendto:
@@ -174,6 +180,13 @@ bool SystemCall::lend(InFlight& call) const noexcept {
 #endif
     case SYS_epoll_pwait:
         return uses(objects(at<epoll_event>(b), size(c)), structure(e));
+#ifdef SYS_epoll_pwait2
+    case SYS_epoll_pwait2:
+        return uses(objects(at<epoll_event>(b), size(c)), structure(d), structure(e));
+#endif
+    case SYS_semop:
+    case SYS_semtimedop:
+        return uses(objects(at<sembuf>(b), size(c)), structure(number == SYS_semtimedop ? d : 0));
     case SYS_nanosleep:
         return uses(structure(a), structure(b));
     case SYS_clock_nanosleep:
@@ -204,6 +217,9 @@ bool SystemCall::lend(InFlight& call) const noexcept {
     case SYS_kill:
     case SYS_sched_yield:
     case SYS_close:
+    case SYS_fsync:
+    case SYS_fdatasync:
+    case SYS_flock:
     case SYS_membarrier:
     case SYS_exit:
     case SYS_exit_group:
@@ -213,11 +229,11 @@ bool SystemCall::lend(InFlight& call) const noexcept {
     }
 }
 
-/// Calls after which the kernel goes on to use memory of the program.
+/// Calls that have made something by which the kernel uses memory of the program at any time. Null: none of
+/// them.
 const char* forbids(long number) noexcept {
     switch (number) {
     case SYS_io_setup:
-    case SYS_io_submit:
         return "asynchronous input is used";
     case SYS_io_uring_setup:
         return "io_uring is used";
@@ -254,11 +270,12 @@ HOMING_DOOR(syscall, (long number, ...)) {
     if (SystemCall{number, arguments}.lend(call)) {
         homing::Windows::begin(call);
     } else if (!homing::is_inside()) {
-        if (const char* reason = forbids(number)) no_more_windows(reason);
         // No window opens while it runs; one that is open ends only where that may matter.
         call.add(homing::all_memory);
         homing::Windows::begin_with(arguments);
     }
-    return finish(call, real, number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
-                  arguments[5]);
+    const long result = finish(call, real, number, arguments[0], arguments[1], arguments[2], arguments[3],
+                               arguments[4], arguments[5]);
+    if (const char* reason = forbids(number); reason && result >= 0) no_more_windows(reason);
+    return result;
 }
