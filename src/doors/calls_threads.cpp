@@ -3,8 +3,8 @@
 // which the C library takes for a broken program and ends it. So such an object is in flight as long as a
 // thread waits.
 //
-// Who wakes a waiter needs no door: its call has no use for the page, or (objects that processes share) comes
-// right after it has written there itself.
+// Who wakes a waiter needs no door: its call has no use for the page. Of objects that processes may share it
+// has: those are never taken away.
 //
 // Locks of OpenMP need none: the runtimes' waits look at the object themselves, whatever the kernel says.
 #include "doors/calls.hpp"
@@ -75,10 +75,44 @@ HOMING_DOOR(pthread_mutex_init, (pthread_mutex_t * mutex, const pthread_mutexatt
     static constinit Real<Signature<&::pthread_mutex_init>::Function> real{"pthread_mutex_init"};
     int robust = PTHREAD_MUTEX_STALLED;
     int protocol = PTHREAD_PRIO_NONE;
+    int shared = PTHREAD_PROCESS_PRIVATE;
     if (attributes) {
         ::pthread_mutexattr_getrobust(attributes, &robust);
         ::pthread_mutexattr_getprotocol(attributes, &protocol);
+        ::pthread_mutexattr_getpshared(attributes, &shared);
     }
-    if (robust == PTHREAD_MUTEX_ROBUST || protocol == PTHREAD_PRIO_INHERIT) never_arm(mutex, sizeof *mutex);
+    if (robust == PTHREAD_MUTEX_ROBUST || protocol == PTHREAD_PRIO_INHERIT ||
+        shared == PTHREAD_PROCESS_SHARED)
+        never_arm(mutex, sizeof *mutex);
     return real.get()(mutex, attributes);
+}
+
+// Objects that processes may share, each with a type of attributes.
+namespace {
+template <class Attributes, class Object>
+void keep_shared(const Attributes* attributes, int (*get_shared)(const Attributes*, int*),
+                 const Object* object) noexcept {
+    int shared = PTHREAD_PROCESS_PRIVATE;
+    if (attributes) get_shared(attributes, &shared);
+    if (shared == PTHREAD_PROCESS_SHARED) homing::doors::never_arm(object, sizeof *object);
+}
+} // namespace
+#define HOMING_INIT(name, get_shared, parameters, ...)                                                       \
+    HOMING_DOOR(name, parameters) {                                                                          \
+        static constinit homing::doors::Real<homing::doors::Signature<&::name>::Function> real{#name};       \
+        keep_shared(attributes, get_shared, object);                                                         \
+        return real.get()(__VA_ARGS__);                                                                      \
+    }
+HOMING_INIT(pthread_cond_init, ::pthread_condattr_getpshared,
+            (pthread_cond_t * object, const pthread_condattr_t* attributes), object, attributes)
+HOMING_INIT(pthread_rwlock_init, ::pthread_rwlockattr_getpshared,
+            (pthread_rwlock_t * object, const pthread_rwlockattr_t* attributes), object, attributes)
+HOMING_INIT(pthread_barrier_init, ::pthread_barrierattr_getpshared,
+            (pthread_barrier_t * object, const pthread_barrierattr_t* attributes, unsigned count), object,
+            attributes, count)
+HOMING_DOOR(sem_init, (sem_t * semaphore, int shared, unsigned value)) {
+    using namespace homing::doors;
+    static constinit Real<Signature<&::sem_init>::Function> real{"sem_init"};
+    if (shared) never_arm(semaphore, sizeof *semaphore);
+    return real.get()(semaphore, shared, value);
 }

@@ -186,6 +186,7 @@ struct Stack {
 };
 constinit Stack stacks[most_stacks];
 constinit std::atomic<int> stack_count{0};
+constexpr const char* too_many = "more than 256 stacks, buffers of streams and locks may not be protected";
 } // namespace
 
 void note_alternate_stack(const void* begin, std::size_t bytes) noexcept {
@@ -204,14 +205,14 @@ void note_alternate_stack(const void* begin, std::size_t bytes) noexcept {
         if (at < most_stacks)
             windows->exclude({address, address + bytes});
         else
-            windows->forbid("more than 256 alternate signal stacks");
+            windows->forbid(too_many);
     }
 }
 
 bool exclude_alternate_stacks(Windows& windows) noexcept {
     const int known = stack_count.load(std::memory_order_acquire);
     if (known > most_stacks) {
-        windows.forbid("more than 256 alternate signal stacks");
+        windows.forbid(too_many);
         return false;
     }
     for (int i = 0; i < known; ++i) {

@@ -175,6 +175,7 @@ CASES: list[Case] = [
     Case("kernel_io", ("uring",), works=False, says="io_uring"),
     *_modes("limits", "as nofile fsize nproc stack memlock sigpending cpu"),
     Case("limits", ("data",), works=False, says="RLIMIT_DATA"),
+    Case("kept", mechanism="every-region"),
     Case("mappings", mechanism="every-region"),
     *_modes("contexts", "set swap", mechanism="every-region"),
     Case("library_blocks"),

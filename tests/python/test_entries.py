@@ -21,7 +21,7 @@ PROGRAMS = TREE / "tests" / "programs"
 NEWEST = (2, 36)
 
 #: What makes a door of a line that begins with a function's name.
-MACROS = r"CALL\d|OPEN|CONTROL|VPRINT|PRINT|FORBIDS|START|SPAWN|DOOR"
+MACROS = r"CALL\d|OPEN|CONTROL|VPRINT|PRINT|FORBIDS|INIT|START|SPAWN|DOOR"
 
 #: Doors that no program calls, by why.
 UNTESTED = {
