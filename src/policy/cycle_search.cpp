@@ -20,16 +20,30 @@ constexpr int first_frequency = 5;             // 2.5 periods in the window
 constexpr std::size_t least_predicted = 16;    // sightings that must have been predicted, not fitted
 constexpr int most_multiple = 12;              // the peak may be a harmonic of so high an order
 constexpr std::size_t most_candidates = 4;     // periods to fit in a window
-constexpr int most_anchors = 3;
+constexpr int most_anchors = 5;
+
+// So many nodes of equal shares would mix as much.
+double mixed(std::span<const Sighting> sightings, int nodes) {
+    std::vector<double> count(static_cast<std::size_t>(nodes), 0.0);
+    for (const Sighting& sighting : sightings)
+        ++count[static_cast<std::size_t>(sighting.node)];
+    double squares = 0;
+    for (const double c : count)
+        squares += c * c;
+    const auto all = static_cast<double>(sightings.size());
+    return squares > 0 ? all * all / squares : 1;
+}
 
 class Search {
   public:
     Search(std::span<const Sighting> sightings, int nodes, double noise, double least_agreement,
            const Gain& gain)
-        : folding_(sightings, nodes, noise), all_(sightings), nodes_(nodes), noise_(noise),
+        : folding_(sightings, nodes, noise), all_(sightings), nodes_(nodes), mixed_(mixed(sightings, nodes)),
+          noise_(noise), log_match_(std::log(1 - std::max(noise, 0.05))),
+          log_miss_(std::log(std::max(noise, 0.05) / std::max(nodes - 1, 1))),
           least_agreement_(least_agreement), gain_(gain) {}
 
-    std::optional<FoundCycle> run(double hint);
+    std::optional<FoundCycle> run(double hint, bool beside);
 
   private:
     struct Window {
@@ -43,8 +57,9 @@ class Search {
     };
     struct Tally {
         std::size_t tested = 0, matched = 0;
+        double ratio = 0; // log-likelihood ratio against disorder
         bool holds(double least) const {
-            return static_cast<double>(matched) + 1 >= least * static_cast<double>(tested);
+            return static_cast<double>(matched) + 1 >= least * static_cast<double>(tested) && ratio >= 0;
         }
     };
 
@@ -54,19 +69,26 @@ class Search {
         return window_between(anchor - radius, anchor + radius);
     }
     std::vector<std::size_t> thinned(Window window, std::size_t most) const;
-    std::vector<double> peaks(double anchor, double radius, Window window) const;
+    struct Peaks {
+        std::vector<double> clear, faint; // periods, strongest first
+    };
+    Peaks peaks(double anchor, double radius, Window window) const;
     double neighbours_agree(const std::vector<std::size_t>& chosen, double anchor, double period) const;
     Tally tally(const Cycle& cycle, double from, double to) const;
+    double ratio(std::size_t i, bool matches) const;
     bool track(Tracked& state, double anchor, double radius) const;
     Window extent(const Cycle& cycle, double anchor) const;
-    std::vector<double> candidates(double anchor, double radius) const;
+    std::vector<double> candidates(double anchor, double radius, std::vector<double>& faint) const;
     std::optional<FoundCycle> find_best(double anchor, double radius, double period) const;
     std::optional<FoundCycle> find(double anchor, double radius, double period) const;
+    std::optional<FoundCycle> find_beside(double period) const;
 
     Folding folding_;
     std::span<const Sighting> all_;
     int nodes_;
+    double mixed_;
     double noise_;
+    double log_match_, log_miss_;
     double least_agreement_;
     const Gain& gain_;
 };
@@ -128,8 +150,8 @@ std::vector<std::size_t> Search::thinned(Window range, std::size_t most) const {
     return chosen;
 }
 
-// Candidate periods from a periodogram of the owners (one indicator a node), strongest first.
-std::vector<double> Search::peaks(double anchor, double radius, Window range) const {
+// Candidate periods from a periodogram of the owners (one indicator a node).
+Search::Peaks Search::peaks(double anchor, double radius, Window range) const {
     const std::vector<std::size_t> chosen = thinned(range, most_in_spectrum);
     const std::size_t count = chosen.size();
     // Weights make unevenly dense samples stand for the pages around them.
@@ -189,11 +211,12 @@ std::vector<double> Search::peaks(double anchor, double radius, Window range) co
         }
         power[j] /= variance * squares; // about 1 without a period
     }
-    const double threshold = 1 + 6 / std::sqrt(std::max(nodes_ - 1, 1));
+    const double spread = 1 / std::sqrt(std::max(mixed_ - 1, 1.0));
+    const double threshold = 1 + 6 * spread, faint = 1 + 3 * spread;
     std::vector<std::pair<double, double>> found;
     for (std::size_t j = first_frequency; j < bins; ++j) {
         const double before = j > first_frequency ? power[j - 1] : 0, after = power[j + 1];
-        if (power[j] < threshold || power[j] < before || power[j] < after) continue;
+        if (power[j] < faint || power[j] < before || power[j] < after) continue;
         // The top of the parabola through the three highest points.
         double shift = 0;
         if (before > 0 && after > 0) {
@@ -203,10 +226,10 @@ std::vector<double> Search::peaks(double anchor, double radius, Window range) co
         found.emplace_back(power[j], 1 / (step * (static_cast<double>(j) + shift)));
     }
     std::sort(found.begin(), found.end(), std::greater<>());
-    std::vector<double> periods;
+    Peaks result;
     for (std::size_t k = 0; k < std::min<std::size_t>(found.size(), 3); ++k)
-        periods.push_back(found[k].second);
-    return periods;
+        (found[k].first >= threshold ? result.clear : result.faint).push_back(found[k].second);
+    return result;
 }
 
 // Share of neighbours on the folded circle that have the same owner.
@@ -230,10 +253,17 @@ Search::Tally Search::tally(const Cycle& cycle, double from, double to) const {
     for (std::size_t i = range.first; i < range.end; ++i) {
         const double phase = phase_of(middle(all_[i]), cycle.origin, cycle.period);
         if (near_border(cycle, phase)) continue;
+        const bool matches = node_at(cycle, phase) == all_[i].node;
         ++result.tested;
-        result.matched += node_at(cycle, phase) == all_[i].node;
+        result.matched += matches;
+        result.ratio += ratio(i, matches);
     }
     return result;
+}
+
+// Log-likelihood ratio of a sighting that a cycle explains, or not, against disorder.
+double Search::ratio(std::size_t i, bool matches) const {
+    return all_[i].surprise + (matches ? log_match_ : log_miss_);
 }
 
 // Doubles the window while the cycle predicts what lies outside, fitting period and table again each time.
@@ -245,9 +275,15 @@ bool Search::track(Tracked& state, double anchor, double radius) const {
     folding_.refit(cycle, fitted, radius, 1, 0.125);
     cycle.origin = anchor + phase_of(cycle.origin, anchor, cycle.period);
     if (!folding_.fold(cycle, fitted)) return false;
-    if (static_cast<double>(folding_.matches(cycle, cycle.period, fitted)) <
-        least_agreement_ * static_cast<double>(fitted.size()))
-        return false;
+    Tally inside;
+    for (const std::size_t i : fitted) {
+        const bool matches =
+            node_at(cycle, phase_of(middle(all_[i]), cycle.origin, cycle.period)) == all_[i].node;
+        ++inside.tested;
+        inside.matched += matches;
+        inside.ratio += ratio(i, matches);
+    }
+    if (!inside.holds(least_agreement_)) return false;
 
     const double to_first = anchor - middle(all_.front()) + 1, to_last = middle(all_.back()) - anchor + 1;
     state.left = state.right = radius;
@@ -288,22 +324,19 @@ bool Search::track(Tracked& state, double anchor, double radius) const {
 // How far the cycle reaches, to the sample: outwards from the anchor, the ends with the highest likelihood
 // ratio against disorder.
 Search::Window Search::extent(const Cycle& cycle, double anchor) const {
-    const double noise = std::max(noise_, 0.05);
-    const double gain = std::log(nodes_ * (1 - noise));
-    const double loss = std::log(noise * nodes_ / std::max(nodes_ - 1, 1));
-    const auto ratio = [&](std::size_t i) {
+    const auto gained = [&](std::size_t i) {
         const double phase = phase_of(middle(all_[i]), cycle.origin, cycle.period);
-        if (node_at(cycle, phase) == all_[i].node) return gain;
-        return near_border(cycle, phase) ? 0 : loss;
+        const bool matches = node_at(cycle, phase) == all_[i].node;
+        return matches || !near_border(cycle, phase) ? ratio(i, matches) : 0;
     };
     const std::size_t centre = window(anchor, 0.75).first;
     Window result{centre, centre};
     double score = 0, best = 0;
     for (std::size_t i = centre; i < all_.size(); ++i)
-        if ((score += ratio(i)) > best) best = score, result.end = i + 1;
+        if ((score += gained(i)) > best) best = score, result.end = i + 1;
     score = best = 0;
     for (std::size_t i = centre; i-- > 0;)
-        if ((score += ratio(i)) > best) best = score, result.first = i;
+        if ((score += gained(i)) > best) best = score, result.first = i;
     return result;
 }
 
@@ -377,20 +410,29 @@ std::optional<FoundCycle> Search::find_best(double anchor, double radius, double
 }
 
 // Periods worth fitting in a window, the smallest first: the peaks of the periodogram and their multiples
-// under which neighbours on the circle agree much more often than by chance.
-std::vector<double> Search::candidates(double anchor, double radius) const {
+// under which neighbours on the circle agree much more often than by chance. faint: the weak peaks of the
+// next smaller window, and then of this one: what is seen in both is no chance.
+std::vector<double> Search::candidates(double anchor, double radius, std::vector<double>& faint) const {
     const Window range = window(anchor, radius);
     const auto chosen = thinned(range, most_in_spectrum);
+    Peaks found = peaks(anchor, radius, range);
+    for (const double period : found.faint)
+        for (const double before : faint)
+            if (std::abs(1 / period - 1 / before) < 1 / (4 * radius)) {
+                found.clear.push_back(period);
+                break;
+            }
+    faint.swap(found.faint);
     std::vector<std::pair<double, double>> rated; // agreement, period
     double best = 0;
-    for (const double peak : peaks(anchor, radius, range)) {
+    for (const double peak : found.clear) {
         for (int multiple = 1; multiple <= most_multiple && peak * multiple <= radius; ++multiple) {
             rated.emplace_back(neighbours_agree(chosen, anchor, peak * multiple), peak * multiple);
             best = std::max(best, rated.back().first);
         }
     }
     std::vector<double> periods;
-    if (best < std::min(1.5 / nodes_, 0.6)) return periods;
+    if (best < std::min(1.5 / mixed_, 0.6)) return periods;
     // A multiple of the true period agrees nearly as well.
     for (const auto& [agreement, period] : rated)
         if (agreement >= best - 0.08) periods.push_back(period);
@@ -402,8 +444,21 @@ std::vector<double> Search::candidates(double anchor, double radius) const {
     return periods;
 }
 
-std::optional<FoundCycle> Search::run(double hint) {
+// A cycle of a period that is known well enough to fold scattered sightings at once: the row of another
+// cycle. Beside that one it begins at one end or the other.
+std::optional<FoundCycle> Search::find_beside(double period) const {
+    for (std::size_t count = least_in_window; count <= all_.size(); count *= 2)
+        for (const std::size_t first : {std::size_t{0}, all_.size() - count}) {
+            const double begin = middle(all_[first]), end = middle(all_[first + count - 1]);
+            const double radius = std::max((end - begin) / 2 + 1, 1.25 * period);
+            if (auto found = find_best(std::floor((begin + end) / 2), radius, period)) return found;
+        }
+    return std::nullopt;
+}
+
+std::optional<FoundCycle> Search::run(double hint, bool beside) {
     if (nodes_ < 2 || all_.size() < least_in_window + least_predicted) return std::nullopt;
+    if (beside) return find_beside(hint);
     for (const double anchor : anchors()) {
         if (hint > 0) {
             if (auto found = find_best(anchor, std::max(1.25 * hint, 6.0), hint)) return found;
@@ -413,8 +468,9 @@ std::optional<FoundCycle> Search::run(double hint) {
         double radius = 6;
         while (radius < whole && window(anchor, radius).end - window(anchor, radius).first < least_in_window)
             radius *= 1.25;
+        std::vector<double> faint;
         while (radius < 2 * whole) {
-            for (const double period : candidates(anchor, radius))
+            for (const double period : candidates(anchor, radius, faint))
                 if (auto found = find_best(anchor, radius, period)) return found;
             radius *= 2;
         }
@@ -425,8 +481,8 @@ std::optional<FoundCycle> Search::run(double hint) {
 } // namespace
 
 std::optional<FoundCycle> find_cycle(std::span<const Sighting> sightings, int nodes, double noise,
-                                     double least_agreement, const Gain& gain, double hint) {
-    return Search(sightings, nodes, noise, least_agreement, gain).run(hint);
+                                     double least_agreement, const Gain& gain, double hint, bool beside) {
+    return Search(sightings, nodes, noise, least_agreement, gain).run(hint, beside);
 }
 
 } // namespace homing::policy

@@ -25,8 +25,10 @@ struct FoundCycle {
 using Gain = std::function<double(const FoundCycle&)>;
 
 // Sightings by page. The search goes on where a cycle gains nothing. hint: a period to track instead of
-// searching for one (0: none). Deterministic. A few milliseconds where there is no period.
+// searching for one (0: none); beside: it is that of a cycle beside these sightings. Deterministic. A few
+// milliseconds where there is no period.
 std::optional<FoundCycle> find_cycle(std::span<const Sighting> sightings, int nodes, double noise,
-                                     double least_agreement, const Gain& gain, double hint = 0);
+                                     double least_agreement, const Gain& gain, double hint = 0,
+                                     bool beside = false);
 
 } // namespace homing::policy

@@ -15,6 +15,7 @@ namespace homing::policy {
 struct Sighting {
     std::uint64_t page;
     Node node;
+    double surprise; // what it takes to tell the node where there is no pattern (nats)
 };
 
 inline double middle(const Sighting& sighting) { return static_cast<double>(sighting.page) + 0.5; }

@@ -12,7 +12,8 @@ namespace {
 constexpr double clear_share = 0.6;  // of a page's touches, for the page to be counted as one node's
 constexpr double sharer_share = 0.2; // of the most active sharer's touches, to be counted as sharing
 constexpr int most_cycles = 16;
-constexpr std::size_t least_sightings = 40; // for the search of a period
+constexpr std::uint64_t border_zone_share = 4; // of the blocks beside it, at most
+constexpr std::size_t least_sightings = 40;    // for the search of a period
 
 bool is_clear(const Samples& samples, std::size_t i) { return samples.share(i) >= clear_share; }
 
@@ -21,7 +22,8 @@ bool is_clear(const Samples& samples, std::size_t i) { return samples.share(i) >
 class OwnershipBuilder {
   public:
     OwnershipBuilder(std::uint64_t pages, const Samples& samples, const InferenceOptions& options)
-        : samples_(samples), options_(options), result_(pages, samples.nodes()) {}
+        : samples_(samples), options_(options), evidence_(samples, 0, samples.size(), true),
+          result_(pages, samples.nodes()) {}
 
     Ownership build();
 
@@ -32,10 +34,19 @@ class OwnershipBuilder {
         Pattern pattern;
         Node node = unknown_node;
         std::uint32_t cycle = 0;
+        double gain = 0; // pattern owned: by so much more likely than disorder (nats)
     };
 
     void segment();
-    void recheck_owned();
+    double gain_of(const Draft& draft) const;
+    void justify();
+    Node most_seen(const Draft& draft) const;
+    void join_alike();
+    void recheck_shared();
+    bool shares(const Draft& draft) const;
+    void close_borders();
+    bool is_border_zone(const Draft& below, PageRange zone, const Draft& above) const;
+    std::size_t cut_of(const Draft& below, PageRange zone, const Draft& above) const;
     void find_cycles();
     void search_cycles(std::size_t first, std::size_t end, double hint, std::vector<Draft>& found);
     double period_of_runs() const;
@@ -44,8 +55,26 @@ class OwnershipBuilder {
     void resolve_stretches();
     Draft draft_of(const Segment& segment) const;
     void split_shared();
-    void split_shared(const Draft& draft, std::vector<Draft>& into) const;
+    void split_by_mix(const Draft& draft, std::vector<Draft>& into) const;
+    // Samples by what they stand for, and those that a pattern explains.
+    struct Agreement {
+        double agreeing = 0, samples = 0;
+        double share() const { return samples > 0 ? agreeing / samples : 0; }
+        bool holds(double least) const { return agreeing + 1 >= least * samples; }
+        Agreement& operator+=(const Agreement& other) {
+            agreeing += other.agreeing;
+            samples += other.samples;
+            return *this;
+        }
+    };
+    Agreement touches_of_owner(const Draft& draft, double most_touches) const;
+    Agreement agreement(const Draft& draft) const;
+    Node owner_in(const Draft& draft, std::size_t i) const;
+    void drop_mixes();
+    bool stands_out(const Draft& draft) const;
     void emit_runs();
+    void estimate_noise();
+    void estimate_confidence();
     void describe(const Draft& draft, Run& run);
     void doubt();
     bool seen_shared(std::size_t first, std::size_t end) const;
@@ -55,6 +84,7 @@ class OwnershipBuilder {
 
     const Samples& samples_;
     const InferenceOptions& options_;
+    const Evidence evidence_;
     Ownership result_;
     std::vector<Draft> drafts_;
     double noise_ = 0.05;
@@ -75,11 +105,11 @@ NodeSet OwnershipBuilder::sharers(std::size_t first, std::size_t end) const {
     return set;
 }
 
-// Pages touched once say nothing about sharing: of those touched more often, enough must show several nodes.
+// Pages seen once say nothing about sharing: of those seen more often, enough must show several nodes.
 bool OwnershipBuilder::seen_shared(std::size_t first, std::size_t end) const {
     std::size_t often = 0, several = 0;
     for (std::size_t i = first; i < end; ++i) {
-        if (samples_.touches(i) < 2) continue;
+        if (samples_.seen_once(i)) continue;
         ++often;
         several += samples_.share(i) < 0.75;
     }
@@ -91,24 +121,27 @@ void OwnershipBuilder::segment() {
     const int nodes = samples_.nodes();
     noise_ = std::clamp(options_.noise, 0.005, 0.2);
     NodeSet sharing = all_nodes(nodes);
-    std::vector<Segment> segments = segment_samples(samples_, noise_, sharing);
+    std::vector<Segment> segments = segment_samples(evidence_, noise_, sharing);
     double wrong = 0, tested = 0;
     NodeSet seen_sharing = 0;
     for (const Segment& segment : segments) {
         if (segment.state == nodes) seen_sharing |= sharers(segment.first, segment.end);
         if (segment.state >= nodes) continue;
-        tested += static_cast<double>(segment.end - segment.first);
-        for (std::size_t i = segment.first; i < segment.end; ++i)
-            wrong += samples_.dominant(i) != segment.state;
+        for (std::size_t i = segment.first; i < segment.end; ++i) {
+            tested += evidence_.weight(i);
+            wrong += samples_.dominant(i) != segment.state ? evidence_.weight(i) : 0;
+        }
     }
     // A weak prior of 40 samples at the first guess.
     const double estimate = std::clamp((wrong + 40 * noise_) / (tested + 40), 0.005, 0.15);
     if (std::abs(std::log(estimate / noise_)) > 0.3 || (seen_sharing != 0 && seen_sharing != sharing)) {
         noise_ = estimate;
-        segments = segment_samples(samples_, noise_, seen_sharing != 0 ? seen_sharing : sharing);
+        segments = segment_samples(evidence_, noise_, seen_sharing != 0 ? seen_sharing : sharing);
     }
-    for (const Segment& segment : segments)
+    for (const Segment& segment : segments) {
         drafts_.push_back(draft_of(segment));
+        if (drafts_.back().pattern == Pattern::owned) drafts_.back().gain = gain_of(drafts_.back());
+    }
 }
 
 OwnershipBuilder::Draft OwnershipBuilder::draft_of(const Segment& segment) const {
@@ -118,17 +151,163 @@ OwnershipBuilder::Draft OwnershipBuilder::draft_of(const Segment& segment) const
     return {segment.first, segment.end, segment.state == nodes ? Pattern::shared : Pattern::unknown};
 }
 
-// Pages shared by a few of many nodes look owned as long as nobody knows which nodes share: with that known,
-// the likelihoods are compared again.
-void OwnershipBuilder::recheck_owned() {
-    for (Draft& draft : drafts_) {
-        if (draft.pattern != Pattern::owned || !seen_shared(draft.first, draft.end)) continue;
-        const NodeSet set = sharers(draft.first, draft.end);
-        if (size_of(set) < 2) continue;
-        const double owned = log_likelihood(samples_, draft.first, draft.end, draft.node, noise_, set);
-        const double shared = log_likelihood(samples_, draft.first, draft.end, samples_.nodes(), noise_, set);
-        if (shared > owned) draft.pattern = Pattern::shared;
+// Pages shared by a few of many nodes look owned or disordered as long as nobody knows which nodes share:
+// with that known, the likelihoods are compared again.
+void OwnershipBuilder::recheck_shared() {
+    std::vector<Draft> checked;
+    for (const Draft& draft : drafts_) {
+        if (draft.pattern == Pattern::shared || !seen_shared(draft.first, draft.end)) {
+            checked.push_back(draft);
+            if (draft.pattern == Pattern::shared && !shares(draft)) checked.back().pattern = Pattern::unknown;
+            continue;
+        }
+        std::vector<Draft> parts{draft};
+        if (draft.pattern == Pattern::unknown) {
+            parts.clear();
+            split_by_mix(draft, parts);
+        }
+        const std::size_t before = checked.size();
+        for (Draft& part : parts) {
+            if (shares(part)) part.pattern = Pattern::shared;
+            const bool goes_on = checked.size() > before && part.pattern == Pattern::unknown &&
+                                 checked.back().pattern == Pattern::unknown;
+            if (goes_on)
+                checked.back().end = part.end;
+            else
+                checked.push_back(part);
+        }
     }
+    drafts_.swap(checked);
+}
+
+bool OwnershipBuilder::shares(const Draft& draft) const {
+    if (!seen_shared(draft.first, draft.end)) return false;
+    if (draft.pattern == Pattern::owned && touches_of_owner(draft, 1).holds(options_.least_agreement))
+        return false;
+    const NodeSet set = sharers(draft.first, draft.end);
+    if (size_of(set) < 2) return false;
+    const auto likelihood = [&](int state) {
+        return log_likelihood(evidence_, draft.first, draft.end, state, noise_, set);
+    };
+    const int shared = samples_.nodes();
+    const int otherwise = draft.pattern == Pattern::owned ? draft.node : shared + 1;
+    return likelihood(shared) > likelihood(otherwise) + 2 * change_penalty(evidence_.total_weight());
+}
+
+double OwnershipBuilder::gain_of(const Draft& draft) const {
+    const NodeSet all = all_nodes(samples_.nodes());
+    return log_likelihood(evidence_, draft.first, draft.end, draft.node, noise_, all) -
+           log_likelihood(evidence_, draft.first, draft.end, samples_.nodes() + 1, noise_, all);
+}
+
+// Around the border of two blocks either owner reads the other's pages, and sampled first touches mix both.
+// Such a zone is no pattern of its own: it is cut in two. Nor is one inside a block where chance gathered a
+// few wrong samples.
+void OwnershipBuilder::close_borders() {
+    std::vector<Draft> kept;
+    for (std::size_t k = 0; k < drafts_.size(); ++k) {
+        std::size_t above = k;
+        while (above < drafts_.size() && drafts_[above].pattern != Pattern::owned)
+            ++above;
+        if (above == k || kept.empty() || kept.back().pattern != Pattern::owned || above == drafts_.size() ||
+            !is_border_zone(kept.back(), {drafts_[k].first, drafts_[above].first}, drafts_[above])) {
+            kept.push_back(drafts_[k]);
+            continue;
+        }
+        Draft upper = drafts_[above];
+        if (upper.node == kept.back().node) {
+            kept.back().end = upper.end;
+            kept.back().gain += upper.gain;
+        } else {
+            upper.first = kept.back().end = cut_of(kept.back(), {drafts_[k].first, upper.first}, upper);
+            kept.push_back(upper);
+        }
+        k = above;
+    }
+    drafts_.swap(kept);
+}
+
+// The changes to and from disorder were cheap, for the sake of such zones. Disorder that is left, and blocks
+// amid it, must be told from chance at the price of whole changes.
+void OwnershipBuilder::justify() {
+    for (Draft& draft : drafts_) {
+        if (draft.pattern != Pattern::unknown) continue;
+        Draft owned{draft.first, draft.end, Pattern::owned, most_seen(draft)};
+        owned.gain = gain_of(owned);
+        if (owned.gain > 0) draft = owned;
+    }
+    join_alike();
+    const double penalty = change_penalty(evidence_.total_weight());
+    const auto is_block = [&](std::size_t k) { return drafts_[k].pattern == Pattern::owned; };
+    for (std::size_t k = 0, end; k < drafts_.size(); k = end) {
+        double gain = penalty;
+        for (end = k; end < drafts_.size() && is_block(end); ++end)
+            gain += drafts_[end].gain - penalty;
+        const int ends = (k > 0 && !is_block(k - 1)) + (end < drafts_.size() && !is_block(end));
+        for (std::size_t i = k; i < end && gain < ends * penalty; ++i)
+            drafts_[i] = {drafts_[i].first, drafts_[i].end, Pattern::unknown};
+        end = std::max(end, k + 1);
+    }
+    join_alike();
+}
+
+// The node that owns most of the draft's samples.
+Node OwnershipBuilder::most_seen(const Draft& draft) const {
+    std::vector<double> weight(static_cast<std::size_t>(samples_.nodes()), 0.0);
+    for (std::size_t i = draft.first; i < draft.end; ++i)
+        weight[static_cast<std::size_t>(samples_.dominant(i))] += evidence_.weight(i);
+    return static_cast<Node>(std::max_element(weight.begin(), weight.end()) - weight.begin());
+}
+
+void OwnershipBuilder::join_alike() {
+    std::vector<Draft> joined;
+    for (const Draft& draft : drafts_) {
+        const bool blocks_or_disorder = draft.pattern == Pattern::owned || draft.pattern == Pattern::unknown;
+        if (!joined.empty() && blocks_or_disorder && joined.back().pattern == draft.pattern &&
+            joined.back().node == draft.node) {
+            joined.back().end = draft.end;
+            joined.back().gain += draft.gain;
+        } else {
+            joined.push_back(draft);
+        }
+    }
+    drafts_.swap(joined);
+}
+
+// zone: indices of samples.
+bool OwnershipBuilder::is_border_zone(const Draft& below, PageRange zone, const Draft& above) const {
+    if (below.node == above.node) {
+        const Draft draft{zone.first, zone.end, Pattern::owned, below.node};
+        return -gain_of(draft) < 2 * change_penalty(evidence_.total_weight());
+    }
+    const std::uint64_t inside = end_page(below) - first_page(below) + end_page(above) - first_page(above);
+    if (border_zone_share * (first_page(above) - end_page(below)) > inside) return false;
+    std::size_t others = 0;
+    for (std::size_t i = zone.first; i < zone.end; ++i)
+        others += samples_.dominant(i) != below.node && samples_.dominant(i) != above.node;
+    return 10 * others <= zone.size();
+}
+
+// The cut that explains most samples; of those that explain nearly as many the one next to the middle: where
+// either reads as much of the other's pages, chance alone would choose.
+std::size_t OwnershipBuilder::cut_of(const Draft& below, PageRange zone, const Draft& above) const {
+    std::vector<int> explained(zone.size() + 1, 0);
+    for (std::size_t i = zone.first; i < zone.end; ++i) {
+        const Node node = samples_.dominant(i);
+        explained[i - zone.first + 1] =
+            explained[i - zone.first] + (node == below.node) - (node == above.node);
+    }
+    const double chance = std::sqrt(static_cast<double>(zone.size()));
+    const double enough = *std::max_element(explained.begin(), explained.end()) - chance;
+    const std::uint64_t middle = end_page(below) + (first_page(above) - end_page(below)) / 2;
+    std::size_t cut = zone.first;
+    std::uint64_t nearest = ~std::uint64_t{0};
+    for (std::size_t i = zone.first; i <= zone.end; ++i) {
+        const std::uint64_t page = samples_.page(i);
+        const std::uint64_t distance = page > middle ? page - middle : middle - page;
+        if (explained[i - zone.first] >= enough && distance < nearest) nearest = distance, cut = i;
+    }
+    return cut;
 }
 
 // Where to search for periods: disordered runs, together with neighbours too short to be seen at the density
@@ -196,10 +375,11 @@ void OwnershipBuilder::search_cycles(std::size_t first, std::size_t end, double 
     std::vector<Sighting> sightings;
     sightings.reserve(end - first);
     for (std::size_t i = first; i < end; ++i)
-        if (is_clear(samples_, i)) sightings.push_back({samples_.page(i), samples_.dominant(i)});
+        if (is_clear(samples_, i))
+            sightings.push_back({samples_.page(i), samples_.dominant(i), -evidence_.disorder_of_owner(i)});
     if (sightings.size() < least_sightings) return;
     // Description length: the likelihood of its samples, and a penalty for each piece as for each run.
-    const double penalty = change_penalty(samples_.size());
+    const double penalty = change_penalty(evidence_.total_weight());
     const double match = -std::log(1 - noise_);
     const double miss = -std::log(noise_ / std::max(samples_.nodes() - 1, 1));
     const auto gain = [&](const FoundCycle& c) {
@@ -207,7 +387,15 @@ void OwnershipBuilder::search_cycles(std::size_t first, std::size_t end, double 
                                 penalty * (static_cast<double>(c.cycle.pieces.size()) + 2);
         return description_length(c.sampled, match, miss, penalty) - by_cycle;
     };
-    const auto cycle = find_cycle(sightings, samples_.nodes(), noise_, options_.least_agreement, gain, hint);
+    const auto find = [&](double period, bool beside) {
+        return find_cycle(sightings, samples_.nodes(), noise_, options_.least_agreement, gain, period,
+                          beside);
+    };
+    // Where another dimension is distributed, too, the rows stay as long from block to block.
+    std::optional<FoundCycle> cycle;
+    for (std::size_t k = result_.cycles_.size(); k-- > 0 && !cycle;)
+        cycle = find(result_.cycles_[k].period, true);
+    if (!cycle) cycle = find(hint, false);
     if (!cycle) return;
     Draft draft{samples_.find(cycle->sampled.first), samples_.find(cycle->sampled.end - 1) + 1,
                 Pattern::cyclic};
@@ -234,7 +422,7 @@ double OwnershipBuilder::description_length(PageRange pages, double match, doubl
             if (draft.pattern == Pattern::owned)
                 length += samples_.dominant(i) == draft.node ? match : miss;
             else
-                length += std::log(samples_.nodes());
+                length -= evidence_.disorder_of_owner(i);
         }
     }
     return length;
@@ -288,14 +476,15 @@ void OwnershipBuilder::split_shared() {
     std::vector<Draft> cut;
     for (const Draft& draft : drafts_) {
         if (draft.pattern == Pattern::shared)
-            split_shared(draft, cut);
+            split_by_mix(draft, cut);
         else
             cut.push_back(draft);
     }
     drafts_.swap(cut);
 }
 
-void OwnershipBuilder::split_shared(const Draft& draft, std::vector<Draft>& into) const {
+// Cuts a draft where the mix of the nodes that touch its pages changes.
+void OwnershipBuilder::split_by_mix(const Draft& draft, std::vector<Draft>& into) const {
     const auto width = static_cast<std::size_t>(samples_.nodes());
     const std::size_t count = draft.end - draft.first;
     std::vector<double> all(width, 0.0), left(width, 0.0), row(width, 0.0);
@@ -335,21 +524,19 @@ void OwnershipBuilder::split_shared(const Draft& draft, std::vector<Draft>& into
         into.push_back(draft);
         return;
     }
-    split_shared({draft.first, place, Pattern::shared}, into);
-    split_shared({place, draft.end, Pattern::shared}, into);
+    split_by_mix({draft.first, place, draft.pattern}, into);
+    split_by_mix({place, draft.end, draft.pattern}, into);
 }
 
 void OwnershipBuilder::describe(const Draft& draft, Run& run) {
     run.pattern = draft.pattern;
     run.samples = static_cast<std::uint32_t>(draft.end - draft.first);
     run.nodes = sharers(draft.first, draft.end);
-    std::uint32_t agreeing = 0;
+    run.agreement = agreement(draft).share();
     switch (draft.pattern) {
     case Pattern::owned:
         run.node = draft.node;
         run.nodes = node_bit(draft.node);
-        for (std::size_t i = draft.first; i < draft.end; ++i)
-            agreeing += samples_.dominant(i) == draft.node;
         break;
     case Pattern::cyclic: {
         run.cycle = draft.cycle;
@@ -357,24 +544,72 @@ void OwnershipBuilder::describe(const Draft& draft, Run& run) {
         const Cycle& cycle = result_.cycles_[draft.cycle];
         for (const Cycle::Piece& piece : cycle.pieces)
             run.nodes |= node_bit(piece.node);
-        for (std::size_t i = draft.first; i < draft.end; ++i)
-            agreeing += samples_.dominant(i) == cycle.owner(samples_.page(i));
         break;
     }
     case Pattern::shared:
-        agreeing = run.samples;
         break;
     case Pattern::unknown:
         for (std::size_t i = draft.first; i < draft.end; ++i)
             if (is_clear(samples_, i)) result_.seen_.emplace_back(samples_.page(i), samples_.dominant(i));
         break;
     }
-    run.agreement = run.samples ? static_cast<double>(agreeing) / run.samples : 0;
+}
+
+// A page that its owner and others touched alike agrees.
+OwnershipBuilder::Agreement OwnershipBuilder::agreement(const Draft& draft) const {
+    Agreement result;
+    for (std::size_t i = draft.first; i < draft.end; ++i) {
+        const double pages = evidence_.spread(i);
+        result.samples += pages;
+        if (draft.pattern == Pattern::unknown) continue;
+        const Node owner = owner_in(draft, i);
+        const auto counts = samples_.counts(i);
+        const auto most = counts[static_cast<std::size_t>(samples_.dominant(i))];
+        if (owner == unknown_node || counts[static_cast<std::size_t>(owner)] == most)
+            result.agreeing += pages;
+    }
+    return result;
+}
+
+// Of a sample's page by the pattern; unknown_node: any.
+Node OwnershipBuilder::owner_in(const Draft& draft, std::size_t i) const {
+    if (draft.pattern == Pattern::owned) return draft.node;
+    if (draft.pattern == Pattern::cyclic) return result_.cycles_[draft.cycle].owner(samples_.page(i));
+    return unknown_node;
+}
+
+// The last word on blocks: where stretches of mixed owners are short, chance makes blocks of them.
+void OwnershipBuilder::drop_mixes() {
+    for (Draft& draft : drafts_)
+        if (draft.pattern == Pattern::owned &&
+            (!agreement(draft).holds(options_.least_agreement) || !stands_out(draft)))
+            draft = {draft.first, draft.end, Pattern::unknown};
+    join_alike();
+}
+
+// Is a block's node so much rarer beside the block, among as many samples on either side, that the block is
+// no chance? A node that has most of them there, too, has the next block but one.
+bool OwnershipBuilder::stands_out(const Draft& draft) const {
+    constexpr double least_beside = 4, most_share = 0.5;
+    const auto is_its = [&](std::size_t i) { return samples_.dominant(i) == draft.node; };
+    Agreement inside, beside;
+    for (std::size_t i = draft.first; i < draft.end; ++i)
+        inside += {is_its(i) ? evidence_.weight(i) : 0, evidence_.weight(i)};
+    const double wanted = std::max(inside.samples, least_beside);
+    for (std::size_t i = draft.first; i-- > 0 && beside.samples < wanted;)
+        beside += {is_its(i) ? evidence_.weight(i) : 0, evidence_.weight(i)};
+    const double below = beside.samples;
+    for (std::size_t i = draft.end; i < samples_.size() && beside.samples < below + wanted; ++i)
+        beside += {is_its(i) ? evidence_.weight(i) : 0, evidence_.weight(i)};
+    if (beside.samples == 0) return true;
+    const double share = std::min((beside.agreeing + 0.5) / (beside.samples + 1), most_share);
+    const double gain = inside.agreeing * std::log((1 - noise_) / share) +
+                        (inside.samples - inside.agreeing) * std::log(noise_ / (1 - share));
+    return gain >= change_penalty(evidence_.total_weight());
 }
 
 void OwnershipBuilder::emit_runs() {
     result_.runs_.clear();
-    double wrong = 0, tested = 0;
     for (std::size_t k = 0; k < drafts_.size(); ++k) {
         Run run;
         describe(drafts_[k], run);
@@ -387,22 +622,52 @@ void OwnershipBuilder::emit_runs() {
             run.first = low + (high - low) / 2;
             result_.runs_.back().end = run.first;
         }
-        if (run.pattern == Pattern::owned || run.pattern == Pattern::cyclic) {
-            tested += run.samples;
-            wrong += run.samples * (1 - run.agreement);
-        }
         result_.runs_.push_back(run);
     }
-    result_.noise_ = tested > 0 ? wrong / tested : noise_;
+    estimate_noise();
+    estimate_confidence();
+}
+
+// Touches that the patterns do not explain, of all touches: of a page that was seen again because it was
+// doubted, the first one counts no more than the second.
+void OwnershipBuilder::estimate_noise() {
+    Agreement all;
+    for (const Draft& draft : drafts_)
+        if (draft.pattern == Pattern::owned || draft.pattern == Pattern::cyclic)
+            all += touches_of_owner(draft, 4);
+    result_.noise_ = all.samples > 0 ? 1 - all.share() : noise_;
+}
+
+// most_touches: that the touches of a page count for together.
+OwnershipBuilder::Agreement OwnershipBuilder::touches_of_owner(const Draft& draft,
+                                                               double most_touches) const {
+    Agreement result;
+    for (std::size_t i = draft.first; i < draft.end; ++i) {
+        const double touches = samples_.touches(i);
+        const double scale = evidence_.spread(i) * std::min(1.0, most_touches / touches);
+        result.samples += scale * touches;
+        result.agreeing += scale * samples_.counts(i)[static_cast<std::size_t>(owner_in(draft, i))];
+    }
+    return result;
+}
+
+// Unseen pages of a run are right as often as its samples agree: whether a contradiction is a wrong sample or
+// a wrong owner is told by seeing the page again (SamplePlan). One pseudo-sample as all runs have it, unless
+// nothing is left to extrapolate.
+void OwnershipBuilder::estimate_confidence() {
+    Agreement all{1, 2};
+    for (const Draft& draft : drafts_) {
+        if (draft.pattern != Pattern::owned && draft.pattern != Pattern::cyclic) continue;
+        all += agreement(draft);
+    }
     double right = 0;
-    for (const Run& run : result_.runs_) {
+    for (std::size_t k = 0; k < drafts_.size(); ++k) {
+        const Run& run = result_.runs_[k];
         const auto pages = static_cast<double>(run.end - run.first);
         if (run.pattern == Pattern::unknown) continue;
-        // Contradictions up to the common noise are wrong samples, beyond it wrong owners. One pseudo-sample
-        // each way, unless nothing is left to extrapolate.
-        const double agreeing = std::min(run.agreement + result_.noise_, 1.0) * run.samples;
+        const Agreement one = agreement(drafts_[k]);
         const double share =
-            run.samples >= pages ? agreeing / run.samples : (agreeing + 1) / (run.samples + 2.0);
+            run.samples >= pages ? one.share() : (one.agreeing + all.share()) / (one.samples + 1);
         if (run.pattern == Pattern::cyclic) right -= pages * result_.cycles_[run.cycle].border_error;
         right += pages * share - static_cast<double>(run.border.size()) / 4;
     }
@@ -421,7 +686,7 @@ void OwnershipBuilder::doubt() {
         if (run.pattern != Pattern::unknown || run.samples >= run.end - run.first) continue;
         std::uint32_t once = 0;
         for (std::size_t i = drafts_[k].first; i < drafts_[k].end; ++i)
-            once += samples_.touches(i) < 2;
+            once += samples_.seen_once(i);
         const bool mostly_once = 4 * std::uint64_t{once} > 3 * std::uint64_t{run.samples};
         result_.doubtful_.push_back(
             {{run.first, run.end}, mostly_once ? Doubt::touched_once : Doubt::disordered});
@@ -431,9 +696,13 @@ void OwnershipBuilder::doubt() {
 Ownership OwnershipBuilder::build() {
     if (result_.pages_ == 0 || samples_.empty()) return result_;
     segment();
-    recheck_owned();
+    close_borders();
+    justify();
+    recheck_shared();
+    close_borders();
     find_cycles();
     resolve_stretches();
+    drop_mixes();
     split_shared();
     emit_runs();
     doubt();

@@ -101,9 +101,8 @@ enum class Verdict : std::uint8_t { untested, agrees, contradicts };
 
 // Near the ends of its run a page is as likely read by a neighbour (a halo) as by its owner, and whoever
 // comes first in a window says nothing. A write does; so do several touches.
-constexpr std::uint64_t halo_share = 8;       // of a run, at each end
-constexpr std::uint16_t sure_touches = 8;     // weigh more than what chance adds to a page
-constexpr std::uint32_t more_than_a_read = 3; // what a write weighs (references/windows.cpp)
+constexpr std::uint64_t halo_share = 8;   // of a run, at each end
+constexpr std::uint16_t sure_touches = 8; // weigh more than what chance adds to a page
 
 std::uint64_t halo_reach(const Run& run) { return (run.end - run.first) / halo_share; }
 
@@ -157,7 +156,7 @@ Verdict judge(const Ownership& believed, const Samples& fresh, std::size_t i, Ru
     const Node owner = believed.owner(fresh.page(i));
     if (owner == unknown_node || owner >= fresh.nodes()) return Verdict::untested;
     const Node dominant = fresh.dominant(i);
-    if (in_halo(fresh.page(i), run) && counts[static_cast<std::size_t>(dominant)] < more_than_a_read)
+    if (in_halo(fresh.page(i), run) && counts[static_cast<std::size_t>(dominant)] < touches_of_write)
         return Verdict::untested;
     if (dominant == owner ||
         counts[static_cast<std::size_t>(owner)] == counts[static_cast<std::size_t>(dominant)])

@@ -101,9 +101,11 @@ std::vector<std::uint64_t> SamplePlan::first(std::size_t most) {
 // pinning them down takes), disorder and imprecise periods by their pages.
 std::vector<std::uint64_t> SamplePlan::next(const Ownership& ownership, const Samples& seen,
                                             std::size_t most) {
-    std::vector<std::uint64_t> out;
+    std::vector<std::uint64_t> out, again;
     if (most == 0) return out;
     out.reserve(most + 16);
+    second_looks(ownership, seen, most / 2, again);
+    most -= again.size();
     const bool searching = clusters_ < patience;
     std::uint64_t border_bits = 0, wide_pages = 0;
     for (const DoubtfulRange& doubt : ownership.doubtful()) {
@@ -166,7 +168,45 @@ std::vector<std::uint64_t> SamplePlan::next(const Ownership& ownership, const Sa
         out.swap(thinned);
     }
     to_pages(out);
+    out.insert(out.end(), again.begin(), again.end());
+    sort_distinct(out);
     return out;
+}
+
+void SamplePlan::second_looks(const Ownership& ownership, const Samples& seen, std::size_t most,
+                              std::vector<std::uint64_t>& out) {
+    const auto wants = [&](std::size_t i) {
+        if (!there_.contains(seen.page(i))) return false;
+        const auto doubted = doubted_.find(seen.page(i));
+        if (doubted == doubted_.end()) return true;
+        // Twice the same other node is an answer; two different ones are none.
+        const bool answered = seen.touches(i) > doubted->second.touches && seen.share(i) >= 1;
+        return !answered && doubted->second.rounds < hopeless;
+    };
+    std::vector<std::size_t> found; // contradictions, each followed by a sample that agrees
+    auto run = ownership.runs().begin();
+    bool agrees_next = false;
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+        while (run != ownership.runs().end() && run->end <= seen.page(i))
+            ++run;
+        if (run == ownership.runs().end()) break;
+        if (run->pattern != Pattern::owned && run->pattern != Pattern::cyclic) continue;
+        const Node owner = ownership.owner(seen.page(i));
+        if (owner < 0 || owner >= seen.nodes()) continue;
+        const bool contradicts = seen.counts(i)[static_cast<std::size_t>(owner)] == 0;
+        if (contradicts == agrees_next || !wants(i)) continue;
+        if (!contradicts && seen.dominant(i) != owner) continue;
+        found.push_back(i);
+        agrees_next = contradicts;
+    }
+    const std::size_t pairs = (found.size() + 1) / 2, chosen = std::min(pairs, most / 2);
+    for (std::size_t k = 0; k < chosen; ++k)
+        for (std::size_t at = 2 * (k * pairs / chosen), end = std::min(at + 2, found.size()); at < end;
+             ++at) {
+            const std::size_t i = found[at];
+            ++doubted_.try_emplace(seen.page(i), Doubted{seen.touches(i), 0}).first->second.rounds;
+            out.push_back(seen.page(i));
+        }
 }
 
 void SamplePlan::repeat_pages(PageRange range, const Samples& seen, std::size_t count,

@@ -26,8 +26,11 @@ class SamplePlan {
     std::vector<std::uint64_t> first(std::size_t most);
 
     // Later rounds: divides `most` among the doubtful ranges: borders evenly inside the gap (a round with m
-    // samples shrinks it by about m), clusters and repeated pages where no pattern was found. Empty: nothing
-    // is in doubt, or no further sample would help (the same disorder after `patience` clusters).
+    // samples shrinks it by about m), clusters and repeated pages where no pattern was found. Up to half of
+    // it goes to pages that contradict what is believed, until they have been seen a second time: a chance
+    // touch (a thread that was not bound, a neighbour's read) will not come again, another owner will; and to
+    // as many that agree, or pages that were seen often would all look shared. Empty: nothing is in doubt, or
+    // no further sample would help (the same disorder after `patience` clusters).
     std::vector<std::uint64_t> next(const Ownership& ownership, const Samples& seen, std::size_t most);
 
     // A thin check of the whole area for changed(): stratified at random, other pages at each call.
@@ -44,8 +47,11 @@ class SamplePlan {
     // Did gaps() find one that was never looked at (unseen_share)?
     bool wide_gap() const { return wide_gap_; }
 
-    // After owners changed: clusters may help again.
-    void renew() { clusters_ = 0; }
+    // After owners changed: clusters and second looks may help again.
+    void renew() {
+        clusters_ = 0;
+        doubted_.clear();
+    }
 
     // Which pages exist, as far as is known: all of the area until this is said.
     void exist(PageSet pages) { there_ = std::move(pages); }
@@ -62,6 +68,8 @@ class SamplePlan {
     void stratified(PageRange range, std::size_t count, std::vector<std::uint64_t>& out);
     void cluster(PageRange range, std::uint64_t centre, std::uint64_t reach, std::size_t count,
                  std::vector<std::uint64_t>& out);
+    void second_looks(const Ownership& ownership, const Samples& seen, std::size_t most,
+                      std::vector<std::uint64_t>& out);
     void repeat_pages(PageRange range, const Samples& seen, std::size_t count,
                       std::vector<std::uint64_t>& out);
 
@@ -76,6 +84,11 @@ class SamplePlan {
         int rounds;
     };
     std::unordered_map<std::uint64_t, Tried> tried_; // gaps by the number of their first page
+    struct Doubted {
+        std::uint32_t touches; // when it was asked for first
+        int rounds;
+    };
+    std::unordered_map<std::uint64_t, Doubted> doubted_; // pages to be seen a second time
     bool wide_gap_ = false;
 };
 

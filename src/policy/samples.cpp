@@ -88,6 +88,12 @@ double Samples::share(std::size_t index) const {
     return total ? static_cast<double>(counts(index)[static_cast<std::size_t>(dominant(index))]) / total : 0;
 }
 
+bool Samples::seen_once(std::size_t index) const {
+    const std::uint32_t total = touches(index);
+    return total == 1 ||
+           (total == touches_of_write && counts(index)[static_cast<std::size_t>(dominant(index))] == total);
+}
+
 std::size_t Samples::find(std::uint64_t page) const {
     const auto found = std::lower_bound(pages_.begin(), pages_.end(), page);
     return found != pages_.end() && *found == page ? static_cast<std::size_t>(found - pages_.begin())

@@ -10,6 +10,9 @@
 
 namespace homing::policy {
 
+// What a write weighs (references/windows.cpp): a single one counts so many touches.
+inline constexpr std::uint32_t touches_of_write = 3;
+
 class Samples {
   public:
     explicit Samples(int nodes);
@@ -38,6 +41,8 @@ class Samples {
     Node dominant(std::size_t index) const;
     double share(std::size_t index) const;
     std::uint32_t touches(std::size_t index) const;
+    // A single look may have shown it all: a read or a write.
+    bool seen_once(std::size_t index) const;
     // Index of a page, or size() if it was not sampled. O(log S).
     std::size_t find(std::uint64_t page) const;
 
