@@ -64,13 +64,13 @@ HOMING_EXPORT int sigsuspend(const sigset_t* mask) {
 }
 
 // The mask that a thread begins with.
-HOMING_EXPORT int pthread_attr_setsigmask_np(pthread_attr_t* attribute, const sigset_t* mask) noexcept {
+HOMING_EXPORT int pthread_attr_setsigmask_np(pthread_attr_t* attribute, const sigset_t* mask) {
     static constinit Real<int(pthread_attr_t*, const sigset_t*)> real{"pthread_attr_setsigmask_np"};
     Given given{mask};
     return real.get() ? real(attribute, given.get()) : ENOSYS;
 }
 
-HOMING_EXPORT int pthread_attr_getsigmask_np(const pthread_attr_t* attribute, sigset_t* mask) noexcept {
+HOMING_EXPORT int pthread_attr_getsigmask_np(const pthread_attr_t* attribute, sigset_t* mask) {
     static constinit Real<int(const pthread_attr_t*, sigset_t*)> real{"pthread_attr_getsigmask_np"};
     const int result = real.get() ? real(attribute, mask) : ENOSYS;
     if (result == 0 && translates_masks()) put_mask(*mask, for_program(get_mask(*mask)));

@@ -147,13 +147,13 @@ extern "C" {
 
 // An alternate stack must never be armed: the kernel could not deliver the very fault.
 HOMING_EXPORT int sigaltstack(const stack_t* stack, stack_t* old) noexcept {
-    stack_t asked{};
+    stack_t given{};
     stack_t before{};
-    if (stack) asked = *stack;
-    const bool sets = stack && !disables(asked);
-    if (sets) note_alternate_stack(asked.ss_sp, asked.ss_size);
-    if (stack && !sets && own_stack) asked = ours();
-    const int result = real_sigaltstack(stack ? &asked : nullptr, old ? &before : nullptr);
+    if (stack) given = *stack;
+    const bool sets = stack && !disables(given);
+    if (sets) note_alternate_stack(given.ss_sp, given.ss_size);
+    if (stack && !sets && own_stack) given = ours();
+    const int result = real_sigaltstack(stack ? &given : nullptr, old ? &before : nullptr);
     if (result != 0) return result;
     if (old) *old = is_own_stack(before.ss_sp) ? no_stack() : before;
     if (sets) stacks_come();

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <link.h>
-#include <time.h>
 #include <utility>
 
 namespace homing {
