@@ -88,7 +88,7 @@ class SimulatedKernel final : public Kernel {
     bool is_protected(Address address) const;
     std::size_t protected_pages() const;
     MemoryPolicy policy_of(Address address) const;
-    std::size_t mappings() const { return areas_.size(); }
+    Mappings mappings() noexcept override { return {areas_.size(), most_mappings_}; }
 
     struct Logged {
         KernelCall call;

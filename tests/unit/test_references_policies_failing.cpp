@@ -85,7 +85,7 @@ TEST_F(FailingPolicies, NothingIsLostWhicheverCallFailsHowever) {
 }
 
 TEST_F(FailingPolicies, TooManyMappingsLeaveTheRequestUndone) {
-    simulated.set_most_mappings(simulated.mappings());
+    simulated.set_most_mappings(simulated.mappings().now);
     PolicyKeeper::Request request{{area().begin + 10 * page_bytes(), area().begin + 20 * page_bytes()},
                                   observed_policy(1)};
     const auto outcome = keeper.set(PolicyKeeper::Layer::observed, std::span(&request, 1));
