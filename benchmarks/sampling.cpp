@@ -8,12 +8,15 @@
 // border:
 //   block    as schedule(static) deals it out
 //   cyclic   as schedule(static, k) does: blocks of 50,000 elements, 97.66 pages
-//   narrow   the same with blocks of 20,000 elements, 39.06 pages: one page in 39 holds elements of two
-//   owners shared   every node touches every page
+//   narrow   the same with blocks of 20,000 elements, 39.06 pages: one in 39 holds elements of two owners
+//   tiles    a square array in 2 x 2 tiles: a row of 11,585 elements is 22.6 pages, of two owners
+//   mixed    no pattern: in either half pages of two nodes at random
+//   shared   every node touches every page
 // A sampled page tells who touched it first in some region: its owner, or on a page that holds elements of
 // two owners either of them; near the border of a block one in three touches is the neighbour's (it reads its
-// halo). For the shared pattern a page is right where it lies in a run that was recognised as shared by all
-// nodes, because such pages are spread evenly over them.
+// halo). `wrong` are pages that go to a node that does not own the element in their middle: the others are
+// left where they are. For the shared pattern a page is right where it lies in a run that was recognised as
+// shared by all nodes, because such pages are spread evenly over them.
 #include "policy/distributions.hpp"
 #include "policy/ownership.hpp"
 #include "policy/sample_plan.hpp"
@@ -21,10 +24,11 @@
 #include "policy/stability.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -46,46 +50,71 @@ constexpr std::uint64_t narrow_elements = 20000;
 
 struct Pattern {
     const char* name;
-    std::optional<policy::Distribution> distribution; // none: shared by all
+    std::function<int(std::uint64_t element)> owner; // none: shared by all
+    bool halo = false;                               // neighbours read near the borders
 };
+
+std::uint64_t page_of(std::uint64_t element) { return (element * element_size + offset) / page_size; }
+
+Pattern distributed(const char* name, const policy::Distribution& distribution) {
+    return {name, [distribution](std::uint64_t element) { return distribution.owner(element); },
+            distribution.kind() == policy::DistributionKind::block};
+}
+
+/// Column-major, as many columns as rows.
+Pattern tiled(std::uint64_t extent) {
+    const auto side = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(extent)));
+    return {"tiles", [side](std::uint64_t element) {
+                const std::uint64_t row = element % side, column = std::min(element / side, side - 1);
+                return static_cast<int>(2 * row / side + 2 * (2 * column / side));
+            }};
+}
+
+Pattern mixed(std::uint64_t extent) {
+    return {"mixed", [extent](std::uint64_t element) {
+                std::uint64_t hash = (page_of(element) + 1) * 0x9e3779b97f4a7c15u;
+                hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
+                return static_cast<int>((hash >> 40) % 2 + 2 * (2 * element / extent));
+            }};
+}
 
 struct Found {
     std::uint64_t faults = 0;
-    std::uint64_t right = 0;
+    std::uint64_t right = 0, wrong = 0;
     int rounds = 0;
 };
 
 class Program {
   public:
-    Program(const Pattern& pattern, std::uint64_t pages, std::uint64_t seed)
-        : pattern_(pattern), pages_(pages), random_(seed) {}
+    Program(const Pattern& pattern, std::uint64_t pages, std::uint64_t extent, std::uint64_t seed)
+        : pattern_(pattern), pages_(pages), extent_(extent), random_(seed) {}
 
+    /// Of the element in the middle of the page.
     policy::Node owner(std::uint64_t page) const {
-        return static_cast<policy::Node>(
-            pattern_.distribution->page_owner(page, element_size, page_size, offset));
+        return owner_of((page * page_size + page_size / 2 - offset) / element_size);
     }
     /// Who is seen to touch a page that is armed once.
     policy::Node touch(std::uint64_t page) {
-        if (!pattern_.distribution) return static_cast<policy::Node>(random_() % nodes);
-        const auto extent = pattern_.distribution->extent();
-        const std::uint64_t first = page == 0 ? 0 : (page * page_size - offset) / element_size;
-        const std::uint64_t last = std::min(extent - 1, ((page + 1) * page_size - offset) / element_size - 1);
-        const int low = pattern_.distribution->owner(std::min(first, extent - 1));
-        const int high = pattern_.distribution->owner(last);
-        if (low != high) return static_cast<policy::Node>(random_() % 2 == 0 ? low : high);
-        if (pattern_.distribution->kind() == policy::DistributionKind::block &&
-            std::uniform_real_distribution<>()(random_) < halo_share) {
+        if (!pattern_.owner) return static_cast<policy::Node>(random_() % nodes);
+        const policy::Node low = owner_of(page == 0 ? 0 : (page * page_size - offset) / element_size);
+        const policy::Node high = owner_of(((page + 1) * page_size - offset) / element_size - 1);
+        if (low != high) return random_() % 2 == 0 ? low : high;
+        if (pattern_.halo && std::uniform_real_distribution<>()(random_) < halo_share) {
             const policy::Node before = owner(page >= halo_pages ? page - halo_pages : 0);
             const policy::Node after = owner(std::min(pages_ - 1, page + halo_pages));
             if (before != low) return before;
             if (after != low) return after;
         }
-        return static_cast<policy::Node>(low);
+        return low;
     }
 
   private:
+    policy::Node owner_of(std::uint64_t element) const {
+        return static_cast<policy::Node>(pattern_.owner(std::min(element, extent_ - 1)));
+    }
+
     const Pattern& pattern_;
-    std::uint64_t pages_;
+    std::uint64_t pages_, extent_;
     std::mt19937_64 random_;
 };
 
@@ -101,8 +130,8 @@ std::uint64_t send_home(const policy::Ownership& ownership, std::vector<policy::
     return moved;
 }
 
-Found find_owners(const Pattern& pattern, std::uint64_t pages, std::uint64_t seed) {
-    Program program(pattern, pages, seed * 7919);
+Found find_owners(const Pattern& pattern, std::uint64_t pages, std::uint64_t extent, std::uint64_t seed) {
+    Program program(pattern, pages, extent, seed * 7919);
     policy::SamplePlan plan(pages, seed);
     policy::Samples samples(nodes);
     policy::Ownership ownership(pages, nodes);
@@ -129,11 +158,13 @@ Found find_owners(const Pattern& pattern, std::uint64_t pages, std::uint64_t see
     }
     const policy::NodeSet all = policy::all_nodes(nodes);
     for (const policy::Run& run : ownership.runs())
-        if (!pattern.distribution && run.pattern == policy::Pattern::shared && run.nodes == all)
+        if (!pattern.owner && run.pattern == policy::Pattern::shared && run.nodes == all)
             found.right += run.end - run.first;
-    if (pattern.distribution)
-        for (std::uint64_t page = 0; page < pages; ++page)
-            found.right += ownership.owner(page) == program.owner(page);
+    for (std::uint64_t page = 0; pattern.owner && page < pages; ++page) {
+        const policy::Node owner = ownership.owner(page);
+        found.right += owner == program.owner(page);
+        found.wrong += owner != policy::unknown_node && owner != program.owner(page);
+    }
     return found;
 }
 
@@ -149,10 +180,12 @@ int main(int count, char** words) {
     const std::uint64_t pages = mebibytes * 256;
     const std::uint64_t extent = (pages * page_size - offset) / element_size;
     const Pattern patterns[] = {
-        {"block", policy::Distribution::block(extent, nodes)},
-        {"cyclic", policy::Distribution::cyclic(extent, nodes, cyclic_elements)},
-        {"narrow", policy::Distribution::cyclic(extent, nodes, narrow_elements)},
-        {"shared", std::nullopt},
+        distributed("block", policy::Distribution::block(extent, nodes)),
+        distributed("cyclic", policy::Distribution::cyclic(extent, nodes, cyclic_elements)),
+        distributed("narrow", policy::Distribution::cyclic(extent, nodes, narrow_elements)),
+        tiled(extent),
+        mixed(extent),
+        {"shared", {}},
     };
     std::printf("{\"pages\": %llu, \"nodes\": %d, \"samples_a_round\": %zu, \"patterns\": {",
                 static_cast<unsigned long long>(pages), nodes, samples_a_round);
@@ -161,10 +194,11 @@ int main(int count, char** words) {
         std::printf("%s\"%s\": [", comma, pattern.name);
         comma = ", ";
         for (int seed = 1; seed <= seeds; ++seed) {
-            const Found found = find_owners(pattern, pages, static_cast<std::uint64_t>(seed));
-            std::printf("%s{\"faults\": %llu, \"right\": %llu, \"rounds\": %d}", seed > 1 ? ", " : "",
-                        static_cast<unsigned long long>(found.faults),
-                        static_cast<unsigned long long>(found.right), found.rounds);
+            const Found found = find_owners(pattern, pages, extent, static_cast<std::uint64_t>(seed));
+            std::printf("%s{\"faults\": %llu, \"right\": %llu, \"wrong\": %llu, \"rounds\": %d}",
+                        seed > 1 ? ", " : "", static_cast<unsigned long long>(found.faults),
+                        static_cast<unsigned long long>(found.right),
+                        static_cast<unsigned long long>(found.wrong), found.rounds);
         }
         std::printf("]");
     }

@@ -415,6 +415,11 @@ def test_samplings_rows_are_those_promised() -> None:
     data["patterns"]["block"] = [{"faults": 95, "right": 980}]
     sampling._pattern(results, "block", data)
     assert not results.checks[1].passed
+    for wrong in (10, 11):
+        data["patterns"]["mixed"] = [{"faults": 3, "right": 2, "wrong": wrong}]
+        sampling._pattern(results, "mixed", data)
+        assert results.rows[-1].name == "mixed.wrong_owners"
+        assert results.checks[-1].passed == (wrong == 10)
 
 
 # Results and parts
