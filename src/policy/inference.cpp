@@ -71,7 +71,6 @@ class OwnershipBuilder {
     Agreement agreement(const Draft& draft) const;
     Node owner_in(const Draft& draft, std::size_t i) const;
     void drop_mixes();
-    bool stands_out(const Draft& draft) const;
     void emit_runs();
     void estimate_noise();
     void estimate_confidence();
@@ -578,34 +577,12 @@ Node OwnershipBuilder::owner_in(const Draft& draft, std::size_t i) const {
     return unknown_node;
 }
 
-// The last word on blocks: where stretches of mixed owners are short, chance makes blocks of them.
+// The last word on blocks: one whose pages are too often another node's is a mix.
 void OwnershipBuilder::drop_mixes() {
     for (Draft& draft : drafts_)
-        if (draft.pattern == Pattern::owned &&
-            (!agreement(draft).holds(options_.least_agreement) || !stands_out(draft)))
+        if (draft.pattern == Pattern::owned && !agreement(draft).holds(options_.least_agreement))
             draft = {draft.first, draft.end, Pattern::unknown};
     join_alike();
-}
-
-// Is a block's node so much rarer beside the block, among as many samples on either side, that the block is
-// no chance? A node that has most of them there, too, has the next block but one.
-bool OwnershipBuilder::stands_out(const Draft& draft) const {
-    constexpr double least_beside = 4, most_share = 0.5;
-    const auto is_its = [&](std::size_t i) { return samples_.dominant(i) == draft.node; };
-    Agreement inside, beside;
-    for (std::size_t i = draft.first; i < draft.end; ++i)
-        inside += {is_its(i) ? evidence_.weight(i) : 0, evidence_.weight(i)};
-    const double wanted = std::max(inside.samples, least_beside);
-    for (std::size_t i = draft.first; i-- > 0 && beside.samples < wanted;)
-        beside += {is_its(i) ? evidence_.weight(i) : 0, evidence_.weight(i)};
-    const double below = beside.samples;
-    for (std::size_t i = draft.end; i < samples_.size() && beside.samples < below + wanted; ++i)
-        beside += {is_its(i) ? evidence_.weight(i) : 0, evidence_.weight(i)};
-    if (beside.samples == 0) return true;
-    const double share = std::min((beside.agreeing + 0.5) / (beside.samples + 1), most_share);
-    const double gain = inside.agreeing * std::log((1 - noise_) / share) +
-                        (inside.samples - inside.agreeing) * std::log(noise_ / (1 - share));
-    return gain >= change_penalty(evidence_.total_weight());
 }
 
 void OwnershipBuilder::emit_runs() {
@@ -699,7 +676,6 @@ Ownership OwnershipBuilder::build() {
     close_borders();
     justify();
     recheck_shared();
-    close_borders();
     find_cycles();
     resolve_stretches();
     drop_mixes();

@@ -226,8 +226,8 @@ RC_GTEST_PROP(OwnershipOfTilesProperty, AreFoundOrLeftAlone, ()) {
     const Campaign result =
         campaign(truth, 256 + random.below(512), 384, 12, random.uniform() * 0.05, 1, random.next());
     const Score s = score(truth, result.ownership);
-    RC_ASSERT(s.wrong <= 0.1);
-    RC_ASSERT(std::abs(result.ownership.confidence() - s.right) <= 0.1);
+    RC_ASSERT(s.wrong <= 0.2);
+    RC_ASSERT(std::abs(result.ownership.confidence() - s.right) <= 0.2);
 }
 
 } // namespace
