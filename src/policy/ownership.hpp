@@ -1,13 +1,15 @@
 // Who owns every page of an area, inferred from a sample of its pages.
 //
 // Method. Each sample gets a likelihood under each of N + 2 states: "owned by node n", "shared" (each page is
-// touched by many nodes) and "disordered" (each page has one owner, but neighbours tell nothing about it).
-// The best sequence of states under a penalty for each change (penalised maximum likelihood, found exactly by
-// dynamic programming over the samples, O(S (N + 2))) cuts the area into runs. Disordered runs are then
-// searched for a period: a periodogram of the owners over windows that grow around the densest samples gives
-// candidates, folding the samples at a candidate and cutting the circle by the same dynamic programming gives
-// the table of owners, and the window is doubled while the fold holds, refining the period, which is a real
-// number of pages (rows need not be a multiple of the page). A fold is believed only if it also predicts
+// touched by many nodes) and "disordered" (each page has one owner, drawn from those of the pages around it:
+// where two nodes mix, only these). The best sequence of states under a penalty for each change (penalised
+// maximum likelihood, found exactly by dynamic programming over the samples, O(S (N + 2))) cuts the area into
+// runs. Where samples crowd they weigh less. The mix around the border of two blocks is cut in two.
+// Disordered runs are then searched for a period: a periodogram of the owners over windows that grow around
+// the densest samples gives candidates, folding the samples at a candidate and cutting the circle by the same
+// dynamic programming gives the table of owners, and the window is doubled while the fold holds, refining the
+// period, which is a real number of pages (rows need not be a multiple of the page); beside a cycle its
+// period is tried first (tiles of arrays of several dimensions). A fold is believed only if it also predicts
 // samples that had no part in finding it. What is left stays unknown: there only the pages that were seen
 // have an owner.
 #pragma once
@@ -100,7 +102,7 @@ class Ownership {
     Node owner(std::uint64_t page) const;
     // Estimated share of the pages whose owner() is right (unknown pages count as not right), 0..1.
     double confidence() const;
-    // The share of samples that contradict their run, which is put down to noise (halo reads, ping-pong).
+    // The share of touches that contradict their run, which is put down to noise (halo reads, ping-pong).
     double noise() const { return noise_; }
 
     const std::vector<Run>& runs() const { return runs_; } // in page order, covering [0, pages())
