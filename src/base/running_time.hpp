@@ -9,13 +9,19 @@
 
 namespace homing {
 
-/// Processor time of all threads of the process, in seconds. Under another clock than the real one: that one.
-inline double process_seconds() noexcept {
+/// Processor time in seconds by one of the kernel's clocks. Under another clock than the real one: that one.
+inline double processor_seconds(clockid_t clock) noexcept {
     if (the_clock.load(std::memory_order_relaxed) != monotonic_seconds) return clock_seconds();
     timespec now{};
-    if (::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) != 0) return clock_seconds();
+    if (::clock_gettime(clock, &now) != 0) return clock_seconds();
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
+
+/// Of all threads of the process.
+inline double process_seconds() noexcept { return processor_seconds(CLOCK_PROCESS_CPUTIME_ID); }
+
+/// Of this thread: what a piece of work costs, however often the thread is put aside meanwhile.
+inline double thread_seconds() noexcept { return processor_seconds(CLOCK_THREAD_CPUTIME_ID); }
 
 class RunningTime {
   public:

@@ -6,6 +6,7 @@
 #include "base/inside.hpp"
 #include "base/options.hpp"
 #include "base/raw_calls.hpp"
+#include "base/running_time.hpp"
 #include "base/uncancelled.hpp"
 #include "mechanisms/own_pages.hpp"
 #include "mechanisms/simulation.hpp"
@@ -86,10 +87,10 @@ double arming_seconds(Kernel& kernel) {
     if (!memory) return 0;
     const auto begin = reinterpret_cast<Address>(memory);
     std::memset(memory, 1, bytes); // what does not exist is cheap to protect
-    const double before = record::now();
+    const double before = thread_seconds();
     for (int i = 0; i < pages; ++i)
         kernel.protect({begin + 2 * i * page_bytes(), begin + (2 * i + 1) * page_bytes()}, Access::none);
-    const double seconds = (record::now() - before) / pages;
+    const double seconds = (thread_seconds() - before) / pages;
     raw::unmap(memory, bytes);
     return seconds;
 }

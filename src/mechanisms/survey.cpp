@@ -1,5 +1,6 @@
 #include "mechanisms/survey.hpp"
 
+#include "base/running_time.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
@@ -9,7 +10,7 @@ namespace homing {
 namespace {
 
 /// Looking in vain takes so small a part of the time, with what is found out of areas that do exist so much,
-/// and is not done more often than this (seconds).
+/// and is not done more often than this (seconds; a look's own are those that the thread ran).
 constexpr double share_in_vain = 1.0 / 100;
 constexpr double share_of_time = 1.0 / 10;
 constexpr double least_wait = 0.5e-3;
@@ -63,14 +64,14 @@ void Survey::probe(const std::vector<Address>& pages) {
 }
 
 bool Survey::look(WatchList& watch) {
-    const double begin = record::now();
-    if (begin < next_) return false;
+    if (record::now() < next_) return false;
+    const double begin = thread_seconds();
     learning_ = 0;
     bool more = look_at_unseen(watch, most_unseen);
     more |= look_at_part(watch);
-    const double end = record::now();
-    const double spent = end - begin;
-    next_ = end + std::max({least_wait, (spent - learning_) / share_in_vain, spent / share_of_time});
+    const double spent = thread_seconds() - begin;
+    next_ =
+        record::now() + std::max({least_wait, (spent - learning_) / share_in_vain, spent / share_of_time});
     return more;
 }
 
@@ -112,13 +113,13 @@ bool Survey::look_at_unseen(WatchList& watch, std::size_t most) {
             if (!found_[i]) ranges[i].end = ranges[i].begin;
     }
     bool more = false;
-    const double begin = record::now();
+    const double begin = thread_seconds();
     for (std::size_t i = 0; i < unseen.size(); ++i) {
         if (ranges[i].empty()) continue;
         look_at(watch, *unseen[i]);
         more |= unseen[i]->seen;
     }
-    learning_ += record::now() - begin;
+    learning_ += thread_seconds() - begin;
     return more;
 }
 

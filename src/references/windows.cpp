@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "base/inside.hpp"
 #include "base/raw_calls.hpp"
+#include "base/running_time.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -272,10 +273,10 @@ bool Windows::leave_out_what_is_in_flight() noexcept {
 void Windows::count_mappings() noexcept {
     constexpr std::size_t kept_share = 8;
     constexpr double seldom = 1000; // times as long as counting takes
-    const double begin = clock_seconds();
-    if (begin < next_count_) return;
+    if (clock_seconds() < next_count_) return;
+    const double begin = thread_seconds();
     const Kernel::Mappings mappings = kernel_.mappings();
-    next_count_ = begin + seldom * (clock_seconds() - begin);
+    next_count_ = clock_seconds() + seldom * (thread_seconds() - begin);
     const std::size_t most = mappings.most - mappings.most / kept_share;
     spare_mappings_ = mappings.now < most ? most - mappings.now : 0;
 }

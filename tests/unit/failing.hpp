@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -71,6 +72,8 @@ class FailingKernel final : public Kernel {
     void fail(KernelCall call, int error, std::size_t nth = every) { plans_[call] = {error, nth, 0}; }
     /// The n-th page of each move (1: the first), or every page, is refused with `error`, the others move.
     void refuse_pages(int error, std::size_t nth = every) { page_plan_ = Plan{error, nth, 0}; }
+    /// What happens before each call that can fail.
+    void before(std::function<void(KernelCall)> action) { before_ = std::move(action); }
     void heal() {
         plans_.clear();
         page_plan_.reset();
@@ -164,6 +167,7 @@ class FailingKernel final : public Kernel {
     };
 
     int planned(KernelCall call) {
+        if (before_) before_(call);
         const auto plan = plans_.find(call);
         if (plan == plans_.end()) return 0;
         ++plan->second.seen;
@@ -173,6 +177,7 @@ class FailingKernel final : public Kernel {
     }
 
     Kernel& inner_;
+    std::function<void(KernelCall)> before_;
     std::map<KernelCall, Plan> plans_;
     std::optional<Plan> page_plan_;
     std::size_t failures_ = 0;

@@ -1,10 +1,14 @@
 // What the survey finds out about real memory: which parts of it exist, and whether it lies on huge pages.
 #include "mechanisms/survey.hpp"
 
+#include "failing.hpp"
+
+#include <chrono>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <optional>
 #include <sys/mman.h>
+#include <thread>
 
 namespace homing {
 namespace {
@@ -110,6 +114,24 @@ TEST_F(SurveyTest, MemoryThatCameToLieOnHugePagesHasTheirGranule) {
     EXPECT_TRUE(area.counters.empty()) << "what was counted by small pages means nothing now";
     EXPECT_EQ(area.plan.there().size(), 8u);
     EXPECT_EQ(area.ownership.pages(), 8u);
+}
+
+TEST_F(SurveyTest, AThreadThatWasPutAsideWhileItLookedLooksAgainSoon) {
+    Block block(std::size_t{4} << 20);
+    area_of(block);
+    FailingKernel kernel(linux_kernel());
+    int looks = 0;
+    kernel.before([&](KernelCall) {
+        ++looks;
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    });
+    Survey slow(kernel, 7);
+    slow.look(*watch);
+    const int first = looks;
+    ASSERT_GT(first, 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200)); // 10 seconds, by the time that it took
+    slow.look(*watch);
+    EXPECT_GT(looks, first);
 }
 
 } // namespace
