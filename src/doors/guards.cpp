@@ -46,11 +46,13 @@ HOMING_DOOR(_IO_setvbuf, (FILE * file, char* buffer, int mode, std::size_t n)) {
     homing::doors::never_arm(buffer, n);
     return real(file, buffer, mode, n);
 }
+// NOLINTBEGIN(bugprone-unsafe-functions): the program has called it.
 HOMING_DOOR(setbuf, (FILE * file, char* buffer)) {
     static constinit Real<Signature<&::setbuf>::Function> real{"setbuf"};
     homing::doors::never_arm(buffer, BUFSIZ);
     real(file, buffer);
 }
+// NOLINTEND(bugprone-unsafe-functions)
 HOMING_DOOR(setbuffer, (FILE * file, char* buffer, std::size_t n)) {
     static constinit Real<Signature<&::setbuffer>::Function> real{"setbuffer"};
     homing::doors::never_arm(buffer, n);
