@@ -185,7 +185,7 @@ void Judgement::for_each_move(
         const bool writers = by_writer && runs[r].pattern == policy::Pattern::shared;
         const policy::Ownership& owners = writers ? written : area->ownership;
         owners.for_each_range({runs[r].first, runs[r].end}, [&](policy::PageRange range, policy::Node node) {
-            visit(range, node, from[r]);
+            area->there().for_each(range, [&](policy::PageRange part) { visit(part, node, from[r]); });
         });
     }
     for (const policy::Candidate& page : single)

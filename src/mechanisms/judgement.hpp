@@ -34,8 +34,8 @@ struct Judgement {
     /// Something seems to be misplaced of which too little was seen to tell.
     bool doubtful = false;
 
-    /// Visits what is to move: visit(PageRange granules, node, nodes that they may leave), in order of
-    /// address within each run.
+    /// Visits what is to move, of what exists: visit(PageRange granules, node, nodes that they may leave), in
+    /// order of address within each run.
     void
     for_each_move(const std::function<void(policy::PageRange, policy::Node, policy::NodeSet)>& visit) const;
 };

@@ -31,6 +31,10 @@ void expect_home(Program& program, std::size_t first, std::size_t end) {
     EXPECT_GE(right, (end - first) * 98 / 100);
     EXPECT_GT(program.engine->statistics().settled_at, 0u);
     program.engine->finish();
+    std::size_t asked = 0;
+    for (const SimulatedKernel::Logged& call : program.simulated.log())
+        if (call.call == KernelCall::query) asked += call.pages;
+    EXPECT_LT(asked, 20 * (end - first) + 50'000) << "pages were asked for that do not exist";
 }
 
 constexpr std::size_t gibibyte = (std::size_t{1} << 30) / 4096;
