@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "failing.hpp"
 #include "kernel/simulated.hpp"
+#include "machines.hpp"
 #include "mechanisms/engine.hpp"
 
 #include <cstdlib>
@@ -18,20 +19,6 @@
 namespace homing {
 
 inline constexpr int nodes = 4; ///< of a program that does not say otherwise
-
-inline Machine machine_of(int count, std::uint64_t cache_bytes) {
-    Machine machine;
-    for (int i = 0; i < count; ++i) {
-        Node node;
-        node.index = i;
-        node.cpus = 1;
-        node.memory_bytes = std::uint64_t{1} << 30;
-        machine.nodes.push_back(node);
-    }
-    machine.last_level_cache_bytes = cache_bytes;
-    machine.source = "test";
-    return machine;
-}
 
 class Variable {
   public:

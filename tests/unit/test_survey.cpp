@@ -2,11 +2,11 @@
 #include "mechanisms/survey.hpp"
 
 #include "failing.hpp"
+#include "machines.hpp"
 
 #include <chrono>
 #include <cstdlib>
 #include <gtest/gtest.h>
-#include <optional>
 #include <sys/mman.h>
 #include <thread>
 
@@ -43,28 +43,16 @@ class Block {
 
 class SurveyTest : public ::testing::Test {
   protected:
-    SurveyTest() {
-        Machine machine;
-        for (int i = 0; i < 2; ++i) {
-            Node node;
-            node.index = i;
-            node.cpus = 1;
-            node.memory_bytes = std::uint64_t{1} << 30;
-            machine.nodes.push_back(node);
-        }
-        nodes_.emplace(machine);
-        watch.emplace(*nodes_, 1);
-    }
     WatchedArea& area_of(const Block& block) {
-        watch->synchronise(0);
-        return *watch->find(reinterpret_cast<Address>(block.memory() + block.bytes() / 2));
+        watch.synchronise(0);
+        return *watch.find(reinterpret_cast<Address>(block.memory() + block.bytes() / 2));
     }
 
   private:
-    std::optional<NodeMap> nodes_;
+    NodeMap nodes_{machine_of(2)};
 
   protected:
-    std::optional<WatchList> watch;
+    WatchList watch{nodes_, 1};
     Survey survey{linux_kernel(), 7};
 };
 
@@ -72,10 +60,10 @@ TEST_F(SurveyTest, AnAreaIsSeenOnceSomethingOfItExists) {
     Block block(std::size_t{64} << 20);
     ::madvise(block.memory(), block.bytes(), MADV_NOHUGEPAGE);
     WatchedArea& area = area_of(block);
-    survey.look_at_all(*watch);
+    survey.look_at_all(watch);
     EXPECT_FALSE(area.seen);
     block.use(0, 256 * page_bytes());
-    survey.look_at_all(*watch);
+    survey.look_at_all(watch);
     ASSERT_TRUE(area.seen);
     EXPECT_TRUE(area.in_part);
     EXPECT_NEAR(static_cast<double>(area.there().size()), 256, 32);
@@ -91,7 +79,7 @@ TEST_F(SurveyTest, WhatExistsAsAWholeIsNotLookedAtInParts) {
     ::madvise(block.memory(), block.bytes(), MADV_NOHUGEPAGE);
     block.use(0, block.bytes());
     WatchedArea& area = area_of(block);
-    survey.look_at_all(*watch);
+    survey.look_at_all(watch);
     EXPECT_TRUE(area.seen);
     EXPECT_FALSE(area.in_part);
     EXPECT_EQ(area.there().size(), area.granules);
@@ -102,12 +90,12 @@ TEST_F(SurveyTest, MemoryThatCameToLieOnHugePagesHasTheirGranule) {
     if (::madvise(block.memory(), block.bytes(), MADV_HUGEPAGE) != 0) GTEST_SKIP() << "no huge pages here";
     WatchedArea& area = area_of(block); // found before the program initialises it, in parallel
     EXPECT_EQ(area.granule, page_bytes());
-    survey.look_at_all(*watch);
+    survey.look_at_all(watch);
     EXPECT_EQ(area.granule, page_bytes());
     area.counters.add(1000, 1);
     block.use(0, block.bytes());
     if (!holds_huge_pages(area.range)) GTEST_SKIP() << "the kernel gave no huge pages";
-    survey.look_at_all(*watch);
+    survey.look_at_all(watch);
     EXPECT_EQ(area.granule, huge_page_bytes);
     EXPECT_EQ(area.granules, 8u);
     EXPECT_TRUE(area.is_armable(0));
@@ -126,11 +114,11 @@ TEST_F(SurveyTest, AThreadThatWasPutAsideWhileItLookedLooksAgainSoon) {
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
     });
     Survey slow(kernel, 7);
-    slow.look(*watch);
+    slow.look(watch);
     const int first = looks;
     ASSERT_GT(first, 0);
     std::this_thread::sleep_for(std::chrono::milliseconds(200)); // 10 seconds, by the time that it took
-    slow.look(*watch);
+    slow.look(watch);
     EXPECT_GT(looks, first);
 }
 

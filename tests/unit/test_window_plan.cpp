@@ -1,6 +1,7 @@
 // Which granules a window arms: within a budget, where a region uses them, and from every part of an area.
 #include "areas/areas.hpp"
 #include "kernel/kernel.hpp"
+#include "machines.hpp"
 #include "mechanisms/window_plan.hpp"
 
 #include <cstdlib>
@@ -10,23 +11,11 @@
 namespace homing {
 namespace {
 
-Machine two_nodes() {
-    Machine machine;
-    for (int i = 0; i < 2; ++i) {
-        Node node;
-        node.index = i;
-        node.cpus = 1;
-        node.memory_bytes = std::uint64_t{1} << 30;
-        machine.nodes.push_back(node);
-    }
-    return machine;
-}
-
 class WindowPlanTest : public ::testing::Test {
   protected:
     static constexpr std::size_t pages = 1600;
 
-    WindowPlanTest() : nodes_(two_nodes()) {
+    WindowPlanTest() : nodes_(machine_of(2)) {
         ::setenv("HOMING_AREAS", "include=heap*", 1);
         memory_ = ::mmap(nullptr, pages * page_bytes(), PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
