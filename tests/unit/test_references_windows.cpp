@@ -405,7 +405,7 @@ TEST_F(WindowsCallTest, OneThatWasLeftByAThreadThatHasEndedForbidsNothing) {
 
 TEST_F(WindowsCallTest, OneThatItsThreadHasJumpedOutOfForbidsNothingAfterTheNext) {
     std::thread([&] {
-        const auto deep = [&] __attribute__((noinline)) {
+        const auto deep = [&]() __attribute__((noinline)) {
             char frame[256];
             asm volatile("" ::"r"(frame) : "memory");
             InFlight left;
@@ -458,7 +458,7 @@ TEST_F(WindowsCallTest, OneOfASignalsHandlerLeavesTheOneThatItInterrupts) {
         InFlight interrupted_one;
         interrupted_one.add(apart[0]);
         Windows::begin(interrupted_one);
-        const auto handler = [&] __attribute__((noinline)) {
+        const auto handler = [&]() __attribute__((noinline)) {
             char frame[256];
             asm volatile("" ::"r"(frame) : "memory");
             InFlight own;
