@@ -49,9 +49,8 @@ class InFlight {
     /// None yet.
     constexpr explicit InFlight(std::nullptr_t) noexcept : thread_(nullptr) {}
     /// Exact for the first ranges; of very many the last ones are widened to one.
-    [[gnu::always_inline]] void add(Range range) noexcept {
-        const char here = 0;
-        add(range, reinterpret_cast<Address>(&here));
+    [[gnu::always_inline]] void add(Range range) noexcept { // the frame is the caller's
+        add(range, reinterpret_cast<Address>(__builtin_frame_address(0)));
     }
     /// For a call that ends in another function than it begins.
     [[gnu::always_inline]] void add_across_functions(Range range) noexcept { add(range, ~Address{0}); }
