@@ -80,6 +80,9 @@ template <class T> bytes objects(T* memory, std::size_t count) noexcept {
     return {memory, __builtin_mul_overflow(count, sizeof(T), &size) ? ~std::size_t{0} : size};
 }
 
+/// A count that is negative by mistake: the kernel says so.
+inline std::size_t length(int given) noexcept { return given > 0 ? static_cast<std::size_t>(given) : 0; }
+
 /// Memory of calls that take a while anyway: what is said of it need not be part of every door.
 struct seldom : bytes {};
 /// A name that the kernel reads up to its end: at most so many bytes.

@@ -72,10 +72,6 @@ int modify_ldt(int, void*, unsigned long);
 #endif
 }
 
-namespace {
-std::size_t length(int given) noexcept { return given > 0 ? static_cast<std::size_t>(given) : 0; }
-} // namespace
-
 HOMING_CALL3(bind, bytes(b, c))
 HOMING_CALL3(connect, bytes(b, c))
 HOMING_CALL3(__connect, bytes(b, c))

@@ -42,10 +42,10 @@ HOMING_CALL5(select, set(b, a), set(c, a), set(d, a), object(e))
 HOMING_CALL5(__select, set(b, a), set(c, a), set(d, a), object(e))
 HOMING_CALL6(pselect, set(b, a), set(c, a), set(d, a), object(e), object(f))
 HOMING_CALL4(epoll_ctl, object(d))
-HOMING_CALL4(epoll_wait, objects(b, static_cast<std::size_t>(c > 0 ? c : 0)))
-HOMING_CALL5(epoll_pwait, objects(b, static_cast<std::size_t>(c > 0 ? c : 0)), object(e))
+HOMING_CALL4(epoll_wait, objects(b, length(c)))
+HOMING_CALL5(epoll_pwait, objects(b, length(c)), object(e))
 #if __GLIBC_PREREQ(2, 35)
-HOMING_CALL5(epoll_pwait2, objects(b, static_cast<std::size_t>(c > 0 ? c : 0)), object(d), object(e))
+HOMING_CALL5(epoll_pwait2, objects(b, length(c)), object(d), object(e))
 #endif
 
 HOMING_CALL2(nanosleep, object(a), object(b))
