@@ -375,11 +375,8 @@ bool WatchList::synchronise(double now) {
     if (changed) {
         refresh_armable();
         ranges_.clear();
-        watched_bytes_ = 0;
-        for (const auto& area : areas_) {
+        for (const auto& area : areas_)
             ranges_.push_back({area->range, area->granule, static_cast<int>(area->id)});
-            watched_bytes_ += area->range.bytes();
-        }
     }
     return changed;
 }

@@ -146,7 +146,6 @@ class WatchList {
     std::vector<std::unique_ptr<WatchedArea>>& areas() noexcept { return areas_; }
     const std::vector<std::unique_ptr<WatchedArea>>& areas() const noexcept { return areas_; }
     std::span<const WatchedRange> ranges() const noexcept { return ranges_; }
-    std::uint64_t watched_bytes() const noexcept { return watched_bytes_; }
 
   private:
     void adopt(BlockGroup group, double now);
@@ -164,7 +163,6 @@ class WatchList {
     std::uint64_t seen_objects_ = 0;
     std::uint64_t seen_names_ = 0;
     std::uint32_t next_id_ = 0;
-    std::uint64_t watched_bytes_ = 0;
     std::vector<AreaEntry> statics_;
     std::vector<Address> known_objects_;
     std::vector<std::unique_ptr<WatchedArea>> areas_; ///< ascending by address
