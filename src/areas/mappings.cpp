@@ -108,7 +108,7 @@ std::string describe(const Mapping& mapping) {
 std::optional<bool> scan_for_huge_pages(Range range) noexcept {
     const int descriptor = raw::open("/proc/self/pagemap", O_RDONLY);
     if (descriptor < 0) return std::nullopt;
-    const Range whole{align_down(range.begin, page_bytes()), align_up(range.end, page_bytes())};
+    const Range whole = pages_of(range);
     const std::optional<Range> found = first_pages(descriptor, whole, page_is_huge, 0, 1);
     raw::close(descriptor);
     if (!found) return std::nullopt;

@@ -18,15 +18,13 @@ namespace {
 /// MPOL_PREFERRED_MANY, which headers before Linux 5.15 do not have.
 constexpr int preferred_many = 5;
 
-constexpr int mode_flags = MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | MPOL_F_NUMA_BALANCING;
-
 Range intersection(Range a, Range b) noexcept { return {std::max(a.begin, b.begin), std::min(a.end, b.end)}; }
 
 /// Does the balancer scan memory of this policy, that of the task being `task`? (mm/mempolicy.c,
 /// vma_policy_mof: only the default policy and those that ask for it.)
 bool balanced(const MemoryPolicy& policy, const MemoryPolicy& task) noexcept {
-    const int mode = (policy.mode & ~mode_flags) == MPOL_DEFAULT ? task.mode : policy.mode;
-    return (mode & ~mode_flags) == MPOL_DEFAULT || (mode & MPOL_F_NUMA_BALANCING) != 0;
+    const MemoryPolicy& in_force = policy.plain_mode() == MPOL_DEFAULT ? task : policy;
+    return in_force.plain_mode() == MPOL_DEFAULT || (in_force.mode & MPOL_F_NUMA_BALANCING) != 0;
 }
 
 } // namespace

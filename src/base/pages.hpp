@@ -50,4 +50,9 @@ inline Range whole_pages(Range range) noexcept {
     return inner.empty() ? Range{inner.begin, inner.begin} : inner;
 }
 
+/// The pages that a range lies in, those at its ends with what neighbours have of them.
+inline Range pages_of(Range range) noexcept {
+    return {align_down(range.begin, page_bytes()), align_up(range.end, page_bytes())};
+}
+
 } // namespace homing

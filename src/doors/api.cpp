@@ -57,7 +57,7 @@ bool is_memory(const void* start, size_t bytes) {
     const auto begin = reinterpret_cast<Address>(start);
     const Address last = ~Address{0} - page_bytes();
     if (begin == 0 || bytes == 0 || begin > last || bytes > last - begin) return false;
-    return is_mapped({align_down(begin, page_bytes()), align_up(begin + bytes, page_bytes())});
+    return is_mapped(pages_of({begin, begin + bytes}));
 }
 
 /// Nothing is done in this process. Where there is but one node, there is nothing that could be.

@@ -151,8 +151,7 @@ void end_simulated(void* block) noexcept {
     const bool own = has_own_mapping(block);
     const Range range = end(block);
     real_free(block);
-    if (!range.empty())
-        simulation()->freed({align_down(range.begin, page_bytes()), align_up(range.end, page_bytes())}, own);
+    if (!range.empty()) simulation()->freed(pages_of(range), own);
 }
 
 bool large(std::size_t bytes) noexcept { return bytes >= heap_threshold.load(std::memory_order_relaxed); }

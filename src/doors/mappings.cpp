@@ -53,7 +53,7 @@ void memory_changes(void* address, std::size_t bytes) noexcept {
     const Address begin = reinterpret_cast<Address>(address);
     // The whole range and not only what is armed: the program will set protections of its own there.
     windows->release({begin, begin + bytes});
-    windows->exclude_if_watched({align_down(begin, page_bytes()), align_up(begin + bytes, page_bytes())});
+    windows->exclude_if_watched(pages_of({begin, begin + bytes}));
 }
 
 void memory_changes_by(long number, const long* arguments) noexcept {

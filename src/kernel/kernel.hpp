@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <functional>
+#include <linux/mempolicy.h>
 #include <span>
 
 namespace homing {
@@ -42,6 +43,10 @@ struct NodeSet {
 struct MemoryPolicy {
     int mode = 0; ///< MPOL_DEFAULT and so on, MPOL_F_* mode flags included
     NodeSet nodes;
+    /// MPOL_DEFAULT and so on alone.
+    constexpr int plain_mode() const noexcept {
+        return mode & ~(MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | MPOL_F_NUMA_BALANCING);
+    }
     friend constexpr bool operator==(MemoryPolicy, MemoryPolicy) = default;
 };
 

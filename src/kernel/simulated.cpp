@@ -127,7 +127,7 @@ int SimulatedKernel::choose_node(Address address, int node) {
         return absent;
     };
     const NodeSet all{allowed_.bits & with_memory_.bits};
-    const int mode = policy.mode & ~(MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | MPOL_F_NUMA_BALANCING);
+    const int mode = policy.plain_mode();
     if (mode == MPOL_BIND) return first_with_room(nodes, node);
     if (mode == MPOL_PREFERRED && nodes.count() > 0) return first_with_room(all, nodes.first());
     if (mode == MPOL_INTERLEAVE && nodes.count() > 0) {
@@ -363,7 +363,7 @@ int SimulatedKernel::move(std::span<void* const> pages, std::span<const int> tar
 
 int SimulatedKernel::bind(Range range, MemoryPolicy policy) noexcept {
     Logged entry{KernelCall::bind, range, 0, policy};
-    const int mode = policy.mode & ~(MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | MPOL_F_NUMA_BALANCING);
+    const int mode = policy.plain_mode();
     const bool wants_nodes = mode == MPOL_BIND || mode == MPOL_INTERLEAVE;
     const bool wants_none = mode == MPOL_DEFAULT || mode == MPOL_LOCAL;
     const NodeSet usable{policy.nodes.bits & allowed_.bits & with_memory_.bits};

@@ -174,7 +174,7 @@ void Engine::record_unwatched() {
     for (const auto& [range, reason] : watch_.left_out()) {
         Unwatched& one = left_out.try_emplace(reason, Range{range.begin, range.begin}, reason).first->second;
         one.range.end += range.bytes();
-        known.push_back({align_down(range.begin, page_bytes()), align_up(range.end, page_bytes())});
+        known.push_back(pages_of(range));
     }
     std::vector<Unwatched> unwatched = unwatched_mappings(known, unwatched_minimum);
     for (const auto& [reason, one] : left_out)

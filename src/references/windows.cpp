@@ -472,7 +472,7 @@ void Windows::exclude(Range range) noexcept {
         forbid("the program protects or unmaps parts of its arrays itself, too often to follow");
         return;
     }
-    excluded_[at] = {align_down(range.begin, page_bytes()), align_up(range.end, page_bytes())};
+    excluded_[at] = pages_of(range);
     for (int expected = at;
          !excluded_count_.compare_exchange_weak(expected, at + 1, std::memory_order_acq_rel); expected = at)
         relax();
