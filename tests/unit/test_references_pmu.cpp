@@ -1,3 +1,4 @@
+#include "no_kernel.hpp"
 #include "references/data_source.hpp"
 #include "references/pmu_events.hpp"
 #include "references/pmu_period.hpp"
@@ -430,22 +431,11 @@ namespace {
 
 /// Stands in for a PMU: every event becomes the page faults of software, so that the whole path from the
 /// kernel's ring to references runs here; or each event is refused.
-class SoftwarePmu : public Kernel {
+class SoftwarePmu : public NoKernel {
   public:
     std::vector<SamplerEvent> asked;
     int error = 0;
     int refuse_precise_above = 3;
-    int query(std::span<void* const>, std::span<int>) noexcept override { return ENOSYS; }
-    int move(std::span<void* const>, std::span<const int>, std::span<int>) noexcept override {
-        return ENOSYS;
-    }
-    int bind(Range, MemoryPolicy) noexcept override { return ENOSYS; }
-    int policy_at(Address, MemoryPolicy&) noexcept override { return ENOSYS; }
-    int task_policy(MemoryPolicy&) noexcept override { return ENOSYS; }
-    int allowed_nodes(NodeSet&) noexcept override { return ENOSYS; }
-    int protect(Range, Access) noexcept override { return ENOSYS; }
-    int current_node() noexcept override { return 0; }
-    std::uint64_t free_bytes(int) noexcept override { return 0; }
     int node_of_cpu(int cpu) noexcept override { return cpu + 20; }
     int open_sampler(const SamplerEvent& event, int thread, std::size_t pages,
                      SamplerRing& ring) noexcept override {

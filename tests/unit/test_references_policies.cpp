@@ -1,4 +1,5 @@
 #include "areas/policies.hpp"
+#include "no_kernel.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -29,7 +30,7 @@ Address at(int page) { return base + static_cast<Address>(page) * page_bytes(); 
 Range range_of(int first, int end) { return {at(first), at(end)}; }
 
 /// A process of 64 pages: which are mapped, shared, and with which policy. Any call can be made to fail.
-class FakeKernel final : public Kernel {
+class FakeKernel final : public NoKernel {
   public:
     struct Page {
         bool mapped = true;
@@ -96,18 +97,6 @@ class FakeKernel final : public Kernel {
         }
         out << "7fff00000000-7fff00021000 rw-p 00000000 00:00 0 [stack]\n";
     }
-
-    int query(std::span<void* const>, std::span<int>) noexcept override { return ENOSYS; }
-    int move(std::span<void* const>, std::span<const int>, std::span<int>) noexcept override {
-        return ENOSYS;
-    }
-    int allowed_nodes(NodeSet&) noexcept override { return ENOSYS; }
-    int protect(Range, Access) noexcept override { return ENOSYS; }
-    int current_node() noexcept override { return 0; }
-    std::uint64_t free_bytes(int) noexcept override { return 0; }
-    int open_sampler(const SamplerEvent&, int, std::size_t, SamplerRing&) noexcept override { return ENOSYS; }
-    void close_sampler(SamplerRing&) noexcept override {}
-    int node_of_cpu(int) noexcept override { return 0; }
 };
 
 class Policies : public ::testing::Test {

@@ -1,3 +1,4 @@
+#include "no_kernel.hpp"
 #include "references/ring.hpp"
 #include "references/samplers.hpp"
 
@@ -384,23 +385,12 @@ TEST(ThreadSamplers, RingsFitTheBudget) {
 namespace {
 
 /// Refuses rings above a size, or everything with one errno.
-class RefusingKernel final : public Kernel {
+class RefusingKernel final : public NoKernel {
   public:
     std::size_t largest = 64;
     int error = 0;
     int opens = 0;
     int open_now = 0;
-    int query(std::span<void* const>, std::span<int>) noexcept override { return ENOSYS; }
-    int move(std::span<void* const>, std::span<const int>, std::span<int>) noexcept override {
-        return ENOSYS;
-    }
-    int bind(Range, MemoryPolicy) noexcept override { return ENOSYS; }
-    int policy_at(Address, MemoryPolicy&) noexcept override { return ENOSYS; }
-    int task_policy(MemoryPolicy&) noexcept override { return ENOSYS; }
-    int allowed_nodes(NodeSet&) noexcept override { return ENOSYS; }
-    int protect(Range, Access) noexcept override { return ENOSYS; }
-    int current_node() noexcept override { return 0; }
-    std::uint64_t free_bytes(int) noexcept override { return 0; }
     int open_sampler(const SamplerEvent&, int, std::size_t pages, SamplerRing& ring) noexcept override {
         ++opens;
         if (error) return error;
@@ -413,7 +403,6 @@ class RefusingKernel final : public Kernel {
         --open_now;
         ring = {};
     }
-    int node_of_cpu(int) noexcept override { return 0; }
 };
 
 } // namespace

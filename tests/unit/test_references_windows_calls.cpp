@@ -27,6 +27,12 @@ class WindowsCallTest : public WindowsTest {
         while (!begun)
             std::this_thread::yield();
     }
+    /// How many of `apart` are armed.
+    std::size_t open_from_another_thread() {
+        std::size_t armed = 0;
+        std::thread([&] { armed = windows.open(apart, there); }).join();
+        return armed;
+    }
     void end() {
         ended = true;
         if (thread.joinable()) thread.join();
@@ -134,7 +140,7 @@ TEST_F(WindowsCallTest, OneThatItsThreadHasJumpedOutOfForbidsNothingAfterTheNext
         InFlight next;
         next.add(apart[0]);
         Windows::begin(next);
-        std::thread([&] { EXPECT_EQ(windows.open(apart, there), 1u); }).join();
+        EXPECT_EQ(open_from_another_thread(), 1u);
         windows.close();
         next.end();
     }).join();
@@ -162,9 +168,9 @@ TEST_F(WindowsCallTest, OneOfMoreThreadsThanThereIsRoomForLetsNoWindowOpen) {
         InFlight call;
         call.add(page(500));
         Windows::begin(call);
-        std::thread([&] { EXPECT_EQ(windows.open(apart, there), 0u); }).join();
+        EXPECT_EQ(open_from_another_thread(), 0u);
         call.end();
-        std::thread([&] { EXPECT_EQ(windows.open(apart, there), 2u); }).join();
+        EXPECT_EQ(open_from_another_thread(), 2u);
         windows.close();
     }).join();
     for (ThreadCalls& calls : in_flight::threads)
@@ -182,11 +188,11 @@ TEST_F(WindowsCallTest, OneOfASignalsHandlerLeavesTheOneThatItInterrupts) {
             InFlight own;
             own.add(apart[1]);
             Windows::begin(own);
-            std::thread([&] { EXPECT_EQ(windows.open(apart, there), 0u); }).join();
+            EXPECT_EQ(open_from_another_thread(), 0u);
             own.end();
         };
         handler();
-        std::thread([&] { EXPECT_EQ(windows.open(apart, there), 1u); }).join();
+        EXPECT_EQ(open_from_another_thread(), 1u);
         windows.close();
         interrupted_one.end();
     }).join();
@@ -197,11 +203,11 @@ TEST_F(WindowsCallTest, OneOfAChildThatIsAnotherProgramByNowForbidsNothingAfterT
         InFlight exec;
         exec.add_for_child(all_memory);
         Windows::begin(exec);
-        std::thread([&] { EXPECT_EQ(windows.open(apart, there), 0u); }).join();
+        EXPECT_EQ(open_from_another_thread(), 0u);
         InFlight next;
         next.add(apart[0]);
         Windows::begin(next);
-        std::thread([&] { EXPECT_EQ(windows.open(apart, there), 1u); }).join();
+        EXPECT_EQ(open_from_another_thread(), 1u);
         windows.close();
         next.end();
     }).join();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernel/kernel.hpp"
+#include "no_kernel.hpp"
 #include "references/windows.hpp"
 
 #include <array>
@@ -22,7 +23,7 @@ inline Range page(std::size_t number) {
 }
 
 /// Notes who changes the right to access what, and lets a test act in the middle of it.
-class NotingKernel final : public Kernel {
+class NotingKernel final : public NoKernel {
   public:
     struct Change {
         Range range;
@@ -52,20 +53,6 @@ class NotingKernel final : public Kernel {
             if (change.range.overlaps(range)) found.push_back(change.access);
         return found;
     }
-
-    int query(std::span<void* const>, std::span<int>) noexcept override { return ENOSYS; }
-    int move(std::span<void* const>, std::span<const int>, std::span<int>) noexcept override {
-        return ENOSYS;
-    }
-    int bind(Range, MemoryPolicy) noexcept override { return ENOSYS; }
-    int policy_at(Address, MemoryPolicy&) noexcept override { return ENOSYS; }
-    int task_policy(MemoryPolicy&) noexcept override { return ENOSYS; }
-    int allowed_nodes(NodeSet&) noexcept override { return ENOSYS; }
-    int current_node() noexcept override { return 0; }
-    std::uint64_t free_bytes(int) noexcept override { return 0; }
-    int open_sampler(const SamplerEvent&, int, std::size_t, SamplerRing&) noexcept override { return ENOSYS; }
-    void close_sampler(SamplerRing&) noexcept override {}
-    int node_of_cpu(int) noexcept override { return 0; }
 
   private:
     mutable std::mutex mutex_;
