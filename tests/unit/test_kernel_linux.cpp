@@ -13,6 +13,7 @@
 #include <linux/mempolicy.h>
 #include <linux/perf_event.h>
 #include <random>
+#include <rapidcheck/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -69,6 +70,34 @@ TEST(LinuxKernel, TellsWhichRangesHoldPages) {
     const int error = linux_kernel().populated(ranges, found);
     if (error) GTEST_SKIP() << "the kernel does not tell: " << error;
     EXPECT_EQ(std::vector<int>(std::begin(found), std::end(found)), (std::vector<int>{0, 1, 1, 0, 0}));
+}
+
+/// Cells of any sizes, with gaps or without, of memory that is populated in runs of any lengths.
+RC_GTEST_PROP(LinuxKernelProperty, RangesHoldPagesWhereOneIsPopulated, ()) {
+    constexpr std::size_t pages = 3000;
+    Memory memory(pages);
+    std::vector<bool> populated(pages, false);
+    for (std::size_t page = 0; page < pages;) {
+        const auto run = *rc::gen::inRange<std::size_t>(1, *rc::gen::element<std::size_t>(4, 40, 1500));
+        const bool there = *rc::gen::arbitrary<bool>();
+        for (const std::size_t end = std::min(pages, page + run); page < end; ++page)
+            if (there) memory.page(page)[0] = 1, populated[page] = true;
+    }
+    const auto most = *rc::gen::element<std::size_t>(2, 10, 900);
+    std::vector<Range> ranges;
+    std::vector<int> expected;
+    for (std::size_t page = 0; page < pages;) {
+        const std::size_t end = std::min(pages, page + *rc::gen::inRange<std::size_t>(1, most));
+        ranges.push_back(
+            {reinterpret_cast<Address>(memory.page(page)), reinterpret_cast<Address>(memory.page(end))});
+        const auto first = populated.begin() + static_cast<std::ptrdiff_t>(page);
+        const auto last = populated.begin() + static_cast<std::ptrdiff_t>(end);
+        expected.push_back(std::find(first, last, true) != last);
+        page = end + (*rc::gen::inRange(0, 4) == 0);
+    }
+    std::vector<std::uint8_t> found(ranges.size(), 9);
+    if (linux_kernel().populated(ranges, found) != 0) return;
+    RC_ASSERT(std::vector<int>(found.begin(), found.end()) == expected);
 }
 
 TEST(LinuxKernel, QueryTellsNodesAndWhyThereIsNone) {
