@@ -11,7 +11,7 @@ namespace {
 
 /// Looking in vain takes so small a part of the time, with what is found out of areas that do exist so much,
 /// and is not done more often than this (seconds; a look's own are those that the thread ran).
-constexpr double share_in_vain = 1.0 / 100;
+constexpr double share_in_vain = 1.0 / 400;
 constexpr double share_of_time = 1.0 / 10;
 constexpr double least_wait = 0.5e-3;
 /// Areas of which nothing was seen yet that are looked at in one go, and probes of each where the kernel
@@ -31,6 +31,8 @@ constexpr int most_levels = 16;
 constexpr std::uint64_t news = 8;
 /// Of granules that are drawn, what existed is believed to be no less than this.
 constexpr double least_share = 1.0 / 8;
+/// Draws that are not looked at, after one of which all existed: twice as many each time, up to this.
+constexpr int most_trust = 15;
 
 std::uint64_t part(std::uint64_t size, std::uint64_t i, std::uint64_t n) {
     return size / n * i + size % n * i / n; // nothing overflows
@@ -141,6 +143,7 @@ void Survey::look_at(WatchList& watch, WatchedArea& area) {
 
 void Survey::take(WatchedArea& area, policy::PageSet there) {
     area.seen = !there.empty();
+    if (there.size() != area.plan.there().size()) area.trust = area.trusted = 0;
     area.in_part = there.size() < area.own.size();
     area.share_there = 1;
     area.plan.exist(there.empty() ? area.own : std::move(there));
@@ -211,6 +214,10 @@ policy::PageSet Survey::existing(const WatchedArea& area, const std::vector<poli
 
 void Survey::keep_existing(WatchedArea& area, std::vector<std::uint64_t>& granules) {
     if (!area.in_part || granules.empty()) return;
+    if (area.trusted > 0) {
+        --area.trusted;
+        return;
+    }
     std::vector<Address> pages;
     for (const std::uint64_t granule : granules)
         pages.push_back(address_of(area, granule));
@@ -220,6 +227,7 @@ void Survey::keep_existing(WatchedArea& area, std::vector<std::uint64_t>& granul
         if (found_[i]) granules[kept++] = granules[i];
     const double share = static_cast<double>(kept) / static_cast<double>(granules.size());
     area.share_there = std::max(least_share, (area.share_there + share) / 2);
+    area.trusted = area.trust = kept == granules.size() ? std::min(2 * area.trust + 1, most_trust) : 0;
     granules.resize(kept);
 }
 

@@ -50,6 +50,8 @@ struct WatchedArea {
     bool seen = false;      ///< something of it exists (Survey)
     bool in_part = false;   ///< not all of it does: plan.there() is what does, as far as is known
     double share_there = 1; ///< of what is drawn from there, so much existed lately
+    int trust = 0;          ///< after a draw of which all existed, so many are not looked at ...
+    int trusted = 0;        ///< ... of which so many are to come
     policy::SamplePlan plan{0, 0};
     ReferenceCounters counters;
     ReferenceCounters writes;   ///< of these, first touches that wrote: they tell shared pages' owners apart
