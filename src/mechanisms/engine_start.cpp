@@ -28,8 +28,6 @@ namespace {
 constinit std::atomic<Engine*> the_engine{nullptr};
 DoorServices lent;
 
-constexpr int mode_flags = MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | MPOL_F_NUMA_BALANCING;
-
 void record_machine(const Machine& machine, const NodeMap& nodes, Kernel& kernel) {
     for (const Node& node : machine.nodes) {
         record::node_row row;
@@ -60,7 +58,7 @@ void record_machine(const Machine& machine, const NodeMap& nodes, Kernel& kernel
 /// A user who binds memory to some nodes (numactl --membind) means it: no page goes elsewhere.
 void respect_binding(Kernel& kernel, Machine& machine) {
     MemoryPolicy policy;
-    if (kernel.task_policy(policy) != 0 || (policy.mode & ~mode_flags) != MPOL_BIND) return;
+    if (kernel.task_policy(policy) != 0 || policy.plain_mode() != MPOL_BIND) return;
     for (Node& node : machine.nodes)
         if (node.target() && !policy.nodes.has(node.index)) {
             node.allowed = false;
@@ -68,6 +66,24 @@ void respect_binding(Kernel& kernel, Machine& machine) {
                 "node " + std::to_string(node.index) +
                 " is outside the nodes that memory was bound to (numactl): never a target");
         }
+}
+
+/// What hooks of this thread use comes to its node. The program's part of it, its stack and thread-local
+/// variables, only where the thread was bound to that node (by its runtime, after both were made), pages may
+/// be moved at all, and the user has not said where memory is to lie.
+void bring_pages_of_hooks(Kernel& kernel) {
+    const int node = kernel.current_node();
+    bring_pages(kernel, own_ranges(), node);
+    MemoryPolicy policy;
+    if (option_is(Option::mechanism, "observe") || bound_node(kernel) != node ||
+        kernel.task_policy(policy) != 0 || policy.plain_mode() != MPOL_DEFAULT)
+        return;
+    if (const std::size_t came = bring_pages(kernel, thread_ranges(), node))
+        record::fact("brought",
+                     std::to_string(came) +
+                         " pages of the stack and the thread-local variables of the first thread came "
+                         "to its node " +
+                         std::to_string(node));
 }
 
 /// Asks the OpenMP runtime for a number. -1: there is no such function. The runtime may begin its work with
@@ -146,7 +162,7 @@ phases::Listener* start_engine() noexcept {
             record::close();
             return nullptr;
         }
-        if (!simulated) bring_pages(kernel, own_ranges(), kernel.current_node());
+        if (!simulated) bring_pages_of_hooks(kernel);
         the_engine.store(fresh, std::memory_order_release);
         fresh->pages_placed({}, placed_before().result);
         if (const Address end = requested_end.exchange(0))

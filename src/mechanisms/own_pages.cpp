@@ -6,39 +6,83 @@
 #include <algorithm>
 #include <cerrno>
 #include <link.h>
+#include <pthread.h>
 
 namespace homing {
 namespace {
 
 constexpr std::size_t batch = 1024;
 
+/// Of a thread's stack: what lies above the caller's frame (callers of hooks and what they hand to their
+/// team), and how deep hooks go below it.
+constexpr std::size_t stack_above = std::size_t{128} << 10;
+constexpr std::size_t stack_below = std::size_t{32} << 10;
 /// Something in this library, by which the loader's list of objects tells it from others.
 constinit char landmark = 0;
 
-int add_segments(dl_phdr_info* info, std::size_t, void* data) {
-    std::vector<Range> found;
+/// Empty where it cannot be told.
+Range stack_of_this_thread() {
+    pthread_attr_t attributes;
+    if (::pthread_getattr_np(::pthread_self(), &attributes) != 0) return {};
+    void* begin = nullptr;
+    std::size_t bytes = 0;
+    const bool known = ::pthread_attr_getstack(&attributes, &begin, &bytes) == 0;
+    ::pthread_attr_destroy(&attributes);
+    const auto at = reinterpret_cast<Address>(begin);
+    return known ? Range{at, at + bytes} : Range{};
+}
+
+/// This library, as the loader tells of it.
+struct Library {
+    std::vector<Range> data;
+    Range variables; ///< of the calling thread; empty where it has none
+};
+
+int find_library(dl_phdr_info* info, std::size_t, void* data) {
+    Library found;
     bool ours = false;
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const ElfW(Phdr)& header = info->dlpi_phdr[i];
+        if (header.p_type == PT_TLS && info->dlpi_tls_data) {
+            const auto begin = reinterpret_cast<Address>(info->dlpi_tls_data);
+            found.variables = {begin, begin + header.p_memsz};
+        }
         if (header.p_type != PT_LOAD) continue;
         const Address begin = info->dlpi_addr + header.p_vaddr;
         const Range segment{begin, begin + header.p_memsz};
         ours |= segment.contains(reinterpret_cast<Address>(&landmark));
-        if (!(header.p_flags & PF_X))
-            found.push_back({align_down(segment.begin, page_bytes()), align_up(segment.end, page_bytes())});
+        if (!(header.p_flags & PF_X)) found.data.push_back(pages_of(segment));
     }
     if (!ours) return 0;
-    auto& ranges = *static_cast<std::vector<Range>*>(data);
-    ranges.insert(ranges.end(), found.begin(), found.end());
+    *static_cast<Library*>(data) = std::move(found);
     return 1;
+}
+
+Library this_library() {
+    Library library;
+    ::dl_iterate_phdr(find_library, &library);
+    return library;
 }
 
 } // namespace
 
 std::vector<Range> own_ranges() {
-    std::vector<Range> ranges;
-    ::dl_iterate_phdr(add_segments, &ranges);
+    std::vector<Range> ranges = this_library().data;
     own_arena.each_segment([&](std::uintptr_t begin, std::uintptr_t end) { ranges.push_back({begin, end}); });
+    return ranges;
+}
+
+std::vector<Range> thread_ranges() {
+    const auto frame = reinterpret_cast<Address>(__builtin_frame_address(0));
+    const Range stack = stack_of_this_thread();
+    if (!stack.contains(frame)) return {};
+    std::vector<Range> ranges;
+    ranges.push_back(pages_of({frame - std::min(stack_below, frame - stack.begin),
+                               frame + std::min(stack_above, stack.end - frame)}));
+    if (const Range variables = this_library().variables; !variables.empty())
+        ranges.push_back(pages_of(variables));
+    const auto block = reinterpret_cast<Address>(__builtin_thread_pointer());
+    ranges.push_back(pages_of({block, block + 1}));
     return ranges;
 }
 

@@ -1,7 +1,8 @@
 // homing's own data follows the thread that it works for. What the loader and the library's constructors
 // wrote lies on the node where the process happened to start; then the OpenMP runtime binds its threads, and
 // each event of theirs would cost accesses to another node. (Counted for CG in the lab: 6,000 remote misses a
-// run, 0.4 % of what parallel initialisation leaves.)
+// run, 0.4 % of what parallel initialisation leaves.) The stack and the thread-local variables of that thread
+// lie there, too, where it was bound after they were made.
 #pragma once
 
 #include "kernel/kernel.hpp"
@@ -14,6 +15,11 @@ namespace homing {
 
 /// Whole pages of this library's data, constant and not, and of its own memory (base/arena.hpp).
 std::vector<Range> own_ranges();
+
+/// Whole pages of the calling thread's that homing uses in its hooks: its stack around the caller's frame,
+/// our thread-local variables, and where its thread pointer points to. Empty where the caller is not on the
+/// thread's own stack.
+std::vector<Range> thread_ranges();
 
 /// Move the pages of the ranges to the node, an index of the operating system's; how many came. What is
 /// shared with other processes or cannot be moved stays where it is: that costs some time, nothing else.

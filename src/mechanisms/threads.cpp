@@ -61,6 +61,11 @@ record::thread_row row_of(pid_t thread, const CpuSet& cpus, Kernel& kernel) {
 
 } // namespace
 
+int bound_node(Kernel& kernel, AffinityOf affinity_of) {
+    CpuSet cpus;
+    return cpus.read(0, affinity_of) == 0 ? row_of(0, cpus, kernel).node : -1;
+}
+
 ThreadBinding record_threads(Kernel& kernel, const char* tasks, AffinityOf affinity_of) {
     ThreadBinding binding;
     DIR* folder = ::opendir(tasks);

@@ -25,6 +25,10 @@ struct ThreadBinding {
 ThreadBinding record_threads(Kernel& kernel, const char* tasks = "/proc/self/task",
                              AffinityOf affinity_of = ::sched_getaffinity);
 
+/// The node, an index of the operating system's, to which the calling thread is bound. -1: it may run on
+/// several, or it is not known.
+int bound_node(Kernel& kernel, AffinityOf affinity_of = ::sched_getaffinity);
+
 /// The facts `threads` and `binding`, and what the user should know of them.
 void say_binding(const ThreadBinding& binding);
 

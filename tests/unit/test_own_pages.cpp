@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <gtest/gtest.h>
 #include <memory>
+#include <thread>
+#include <ucontext.h>
 
 using namespace homing;
 
@@ -39,6 +41,46 @@ TEST(OwnPages, AreTheLibrarysDataAndItsMemory) {
         EXPECT_EQ(range.begin % page_bytes(), 0u);
         EXPECT_EQ(range.end % page_bytes(), 0u);
     }
+}
+
+thread_local int of_the_thread = 1;
+
+/// What a thread's hooks use is among its ranges, and little else is.
+void expect_what_hooks_use() {
+    const auto on_the_heap = std::make_unique<int>(1);
+    const std::vector<Range> ranges = thread_ranges();
+    EXPECT_TRUE(hold(ranges, __builtin_frame_address(0))) << "a sanitizer keeps variables elsewhere";
+    EXPECT_TRUE(hold(ranges, &of_the_thread));
+    EXPECT_FALSE(hold(ranges, on_the_heap.get()));
+    EXPECT_FALSE(hold(ranges, &written));
+    std::size_t bytes = 0;
+    for (const Range& range : ranges) {
+        EXPECT_EQ(range.begin % page_bytes(), 0u);
+        EXPECT_EQ(range.end % page_bytes(), 0u);
+        bytes += range.bytes();
+    }
+    EXPECT_LE(bytes, std::size_t{512} << 10);
+}
+
+TEST(ThreadPages, AreTheStackInUseAndTheVariablesOfTheThread) {
+    expect_what_hooks_use();
+    std::thread(expect_what_hooks_use).join();
+}
+
+TEST(ThreadPages, AreNoneOnAForeignStack) {
+    const std::size_t bytes = std::size_t{256} << 10;
+    const auto stack = std::make_unique<char[]>(bytes);
+    static ucontext_t here;
+    static ucontext_t there;
+    static std::size_t found;
+    found = 99;
+    ASSERT_EQ(::getcontext(&there), 0);
+    there.uc_stack.ss_sp = stack.get();
+    there.uc_stack.ss_size = bytes;
+    there.uc_link = &here;
+    ::makecontext(&there, [] { found = thread_ranges().size(); }, 0);
+    ASSERT_EQ(::swapcontext(&here, &there), 0);
+    EXPECT_EQ(found, 0u);
 }
 
 class BringPages : public ::testing::Test {

@@ -64,6 +64,19 @@ TEST_F(Threads, ThatMayRunOnSeveralNodesAreNotBound) {
     EXPECT_EQ(binding.bound, 1);
 }
 
+TEST_F(Threads, AreBoundToANodeOrToNone) {
+    EXPECT_EQ(bound_node(kernel,
+                         [](pid_t thread, std::size_t bytes, cpu_set_t* cpus) noexcept {
+                             EXPECT_EQ(thread, 0) << "the caller";
+                             return affinity_of(1500, bytes, cpus);
+                         }),
+              1);
+    EXPECT_EQ(bound_node(kernel, [](pid_t, std::size_t bytes,
+                                    cpu_set_t* cpus) noexcept { return affinity_of(1, bytes, cpus); }),
+              -1);
+    EXPECT_EQ(bound_node(kernel, refused), -1);
+}
+
 TEST_F(Threads, ThatHaveEndedAreLeftOut) {
     const ThreadBinding binding = look({3, 7});
     EXPECT_EQ(binding.threads, 1);
