@@ -27,6 +27,10 @@ constinit std::atomic<std::size_t> whole_granule{huge_page_bytes}; ///< of huge 
 constinit std::atomic<std::uint32_t> handler_calls{0};
 constinit std::atomic<std::uint64_t> pages_sent{0}; ///< that were on another node
 
+/// Where no window can be opened, because a call in flight may use any memory, what should have been in it
+/// has another iteration: so many times.
+constexpr std::uint32_t most_put_off = 16;
+
 /// The balancer's scans hide pages at any time, on Linux up to 6.5 (Kernel::query): between the question and
 /// the move as well. So many times a page is made known again.
 constexpr int most_looks = 3;
@@ -111,6 +115,7 @@ class NextTouch final : public Mechanism {
     void collect(Engine& engine);
     void forget_gone(Engine& engine);
     void fill_window(Engine& engine);
+    void put_off(std::uint32_t iteration);
     void take_part(Engine& engine, std::uint32_t region);
     bool goes_on() const noexcept { return !armed_.empty() || next_ < waiting_.size(); }
     void iteration_ended(std::uint32_t iteration);
@@ -123,6 +128,7 @@ class NextTouch final : public Mechanism {
     std::vector<Range> waiting_; ///< for their turn, ascending: those from next_ on
     std::size_t next_ = 0;
     std::vector<Armed> armed_;        ///< for whoever touches them, ascending; all before those that wait
+    std::uint32_t put_offs_ = 0;      ///< since everything was collected
     bool iteration_is_whole_ = false; ///< none of its regions has begun
     std::uint64_t area_changes_ = 0;
     std::vector<Address> turns_; ///< every region: the last granule that was armed in each
@@ -137,6 +143,7 @@ class NextTouch final : public Mechanism {
 void NextTouch::collect(Engine& engine) {
     waiting_.clear();
     next_ = 0;
+    put_offs_ = 0;
     armed_.clear();
     for (const auto& area : engine.watch().areas())
         for (const Range& part : area->armable) {
@@ -202,6 +209,18 @@ void NextTouch::fill_window(Engine& engine) {
         open_.push_back(armed.granule);
 }
 
+/// What was to be armed in all regions of this iteration was not in one.
+void NextTouch::put_off(std::uint32_t iteration) {
+    if (put_offs_ == most_put_off) return;
+    bool any = false;
+    for (Armed& armed : armed_) {
+        if (armed.until > iteration) continue;
+        armed.until = iteration + 1;
+        any = true;
+    }
+    put_offs_ += any;
+}
+
 /// Where a region cannot have all, it has one part after the other, round and round.
 void NextTouch::take_part(Engine& engine, std::uint32_t region) {
     if (turns_.size() <= region) turns_.resize(region + 1, 0);
@@ -230,7 +249,9 @@ bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
         forget_gone(engine);
         fill_window(engine);
     }
-    return engine.open_window(open_) > 0;
+    const bool opened = engine.open_window(open_) > 0;
+    if (!opened && !every_region_) put_off(engine.iteration());
+    return opened;
 }
 
 void NextTouch::region_ended(Engine& engine) {
