@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/raw_calls.hpp"
+#include "doors/look_pace.hpp"
 #include "doors/masks.hpp"
 #include "record/record.hpp"
 #include "references/windows.hpp"
@@ -22,9 +23,6 @@
 namespace homing::doors {
 namespace {
 
-/// A look is made again after so many times what it took: at the latest, and where threads have come or gone.
-constexpr double usual_share = 256;
-constexpr double share_of_changes = 16;
 /// A thread that is just being created or ended, or that creates another one, blocks all signals for a
 /// moment: for so many looks, over so long.
 constexpr int momentary_looks = 3;
@@ -128,18 +126,13 @@ bool data_is_limited() noexcept {
 struct {
     std::uint64_t objects = ~std::uint64_t{0};
     std::uint64_t threads = 0;
-    double looked = 0;      ///< when
+    LookPace pace;
     double took_each = 1e3; ///< seconds for a thread's part of a look, undisturbed
     long blocked = 0;       ///< a thread, seen in so many looks in turn, first then
     int looks = 0;
     double since = 0;
     bool said = false;
 } last;
-
-/// What a look should take: seconds.
-double cost_of_look(std::uint64_t threads) noexcept {
-    return last.looked == 0 ? 0 : last.took_each * static_cast<double>(threads + parts_beside_threads);
-}
 
 /// More than a moment?
 bool stays_blocked(long thread, double now) noexcept {
@@ -179,13 +172,14 @@ bool surroundings_allow(Windows& windows) noexcept {
         if (const std::string reason = forbidding(windows); !reason.empty()) return forbid(windows, reason);
         const double now = clock_seconds();
         const std::uint64_t threads = count_threads();
-        const bool must = last.looked == 0 || threads != last.threads || last.blocked;
-        if (now < last.looked + cost_of_look(threads) * (must ? share_of_changes : usual_share)) return !must;
+        const double parts = static_cast<double>(threads + parts_beside_threads);
+        const double cost = last.took_each * parts;
+        const bool changed = threads != last.threads || last.blocked;
+        if (!last.pace.due(now, cost, changed)) return !changed;
         last.threads = threads;
-        last.looked = now;
+        last.pace.looked(now, cost);
         const char* mark = find_mark();
         const long blocked = find_blocked();
-        const double parts = static_cast<double>(threads + parts_beside_threads);
         last.took_each = std::min(last.took_each, (clock_seconds() - now) / parts);
         if (mark) return forbid(windows, mark);
         if (stays_blocked(blocked, now) && !std::exchange(last.said, true))
