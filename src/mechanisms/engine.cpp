@@ -32,6 +32,10 @@ constexpr std::uint32_t most_round_iterations = 4;
 constexpr std::uint64_t enough_sampled = 4096;
 constexpr double longest_round = 5;    // seconds: some scans of the kernel
 constexpr double longest_silence = 15; // seconds without any reference: nothing large is used
+/// Processor seconds that inferring owners may take at first, and its share of the run beyond them: where the
+/// pages of many nodes mix, it takes long, and tells little each time.
+constexpr double first_inferring = 1;
+constexpr double inferring_share = 0.03;
 /// Seconds that a reference which comes by itself (a hint fault, a sample of the PMU) costs the thread that
 /// makes it.
 constexpr double reference_cost = 2e-6;
@@ -278,8 +282,9 @@ double Engine::observation_cost() const {
 
 /// Decisions need enough references. Windows give them in an iteration or a few; the kernel scans for hint
 /// faults at its own pace, over many short iterations.
-bool Engine::round_is_over(double now) const {
+bool Engine::round_is_over(double now) {
     if (mechanism_->needs_windows()) return true;
+    if (statistics_.inferring > first_inferring + inferring_share * running_.seconds(now)) return false;
     if (source_ && source_->needs_plan())
         return round_references_ >= enough_for_windows || round_iterations_ >= most_round_iterations;
     std::uint64_t granules = 0;
@@ -355,7 +360,7 @@ void Engine::follow_changes() {
 }
 
 std::size_t Engine::open_window(const std::vector<Range>& granules) {
-    if (!windows_) return 0;
+    if (!windows_ || granules.empty()) return 0;
     if (services_.prepare_handler)
         if (const char* reason = services_.prepare_handler()) {
             windows_->forbid(reason);

@@ -85,6 +85,7 @@ struct Statistics {
     std::uint64_t references = 0;
     double observing = 0;
     double deciding = 0;
+    double inferring = 0; ///< of deciding, processor seconds: learning who owns what, and judging it
     double moving = 0;
 };
 
@@ -180,7 +181,7 @@ class Engine final : public phases::Listener {
     void say_threads();
     void iteration_boundary(Basis basis);
     void called_boundary();
-    bool round_is_over(double now) const;
+    bool round_is_over(double now);
     double observation_cost() const;
     void next_iteration();
     void begin_observing(policy::Activity activity);

@@ -9,6 +9,7 @@
 #include "mechanisms/learner.hpp"
 
 #include "base/options.hpp"
+#include "base/running_time.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
@@ -78,9 +79,8 @@ bool bound_by_program(Engine& engine, const WatchedArea& area) {
     MemoryPolicy policy;
     if (engine.policies().found(area.range.begin) || engine.kernel().policy_at(area.range.begin, policy) != 0)
         return false;
-    constexpr int flags = MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | MPOL_F_NUMA_BALANCING;
     MemoryPolicy task;
-    if ((policy.mode & ~flags) != MPOL_BIND || (engine.kernel().task_policy(task) == 0 && task == policy))
+    if (policy.plain_mode() != MPOL_BIND || (engine.kernel().task_policy(task) == 0 && task == policy))
         return false;
     record::message(record::Level::note, area.name + " was bound to nodes by the program itself: left alone");
     return true;
@@ -219,6 +219,7 @@ Iterative::Decision Iterative::decide(Engine& engine, WatchedArea& area, double 
 }
 
 void Iterative::iteration_observed(Engine& engine, bool check) {
+    const double inferring = thread_seconds();
     std::uint64_t wanted = 0;
     std::uint64_t considered = 0;
     // Granules of areas that were sampled too thinly to rest, or whose owners drift.
@@ -270,16 +271,17 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         // What costs nothing where it is (it fits into the caches) need not move, and need not be waited for.
         wanted += area->worth_nothing ? 0 : decision.wanted;
         const bool narrows = area->sent_home && border_narrows(*area);
-        const bool doubtful =
-            decision.doubtful && !area->worth_nothing && area->doubtful_rounds <= most_doubtful_rounds;
-        if (area->drifts || narrows || doubtful || area->refused.waiting() > 0 ||
-            (area->thinly_sampled && (area->was_misplaced || engine.samples_itself())))
-            unseen += area->granules;
+        const bool doubtful = decision.doubtful && area->doubtful_rounds <= most_doubtful_rounds;
+        const bool thin =
+            area->thinly_sampled && (area->sent_home || decision.wanted > 0 || engine.samples_itself());
+        const bool learning = area->drifts || narrows || doubtful || thin;
+        if ((learning && !area->worth_nothing) || area->refused.waiting() > 0) unseen += area->granules;
     }
     // Where remote accesses have cost most comes first: a pause that ends early has then done the most.
     std::ranges::stable_sort(decisions, std::greater<>(), [&](const Decision& decision) {
         return engine.guard().accumulated_ns(decision.area->id);
     });
+    engine.statistics().inferring += thread_seconds() - inferring;
     for (const Decision& decision : decisions)
         if (decision.moves_now && record::now() < deadline) move(engine, decision, deadline);
     if (check) {

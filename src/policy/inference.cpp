@@ -303,11 +303,14 @@ void OwnershipBuilder::split_by_mix(const Draft& draft, std::vector<Draft>& into
     split_by_mix({place, draft.end, draft.pattern}, into);
 }
 
-// The last word on blocks: one whose pages are too often another node's is a mix.
+// The last word on blocks and cycles: one whose pages are too often another node's is a mix, or explains the
+// place only where samples crowd.
 void OwnershipBuilder::drop_mixes() {
-    for (Draft& draft : drafts_)
-        if (draft.pattern == Pattern::owned && !agreement(draft).holds(options_.least_agreement))
+    for (Draft& draft : drafts_) {
+        const bool pattern = draft.pattern == Pattern::owned || draft.pattern == Pattern::cyclic;
+        if (pattern && !agreement(draft).holds(options_.least_agreement))
             draft = {draft.first, draft.end, Pattern::unknown};
+    }
     join_alike();
 }
 

@@ -13,8 +13,9 @@ using NodeSet = std::uint64_t; // bit n stands for node n
 inline constexpr Node unknown_node = -1;
 inline constexpr int most_nodes = 64;
 
-constexpr NodeSet node_bit(Node node) { return NodeSet{1} << node; }
-constexpr bool contains(NodeSet set, Node node) { return node >= 0 && (set & node_bit(node)) != 0; }
+// None for unknown_node.
+constexpr NodeSet node_bit(Node node) { return node >= 0 ? NodeSet{1} << node : 0; }
+constexpr bool contains(NodeSet set, Node node) { return (set & node_bit(node)) != 0; }
 constexpr int size_of(NodeSet set) { return std::popcount(set); }
 constexpr NodeSet all_nodes(int count) {
     return count >= most_nodes ? ~NodeSet{0} : (NodeSet{1} << count) - 1;

@@ -17,6 +17,17 @@ std::uint64_t part(std::uint64_t size, std::uint64_t i, std::uint64_t n) {
     return size / n * i + size % n * i / n;
 }
 
+std::uint64_t length(const Run& run) { return run.end - run.first; }
+
+// The node that two thirds of the samples [first, end) say, or unknown_node.
+Node main_owner(const Samples& seen, std::size_t first, std::size_t end) {
+    std::vector<std::size_t> pages(static_cast<std::size_t>(seen.nodes()), 0);
+    for (std::size_t i = first; i < end; ++i)
+        ++pages[static_cast<std::size_t>(seen.dominant(i))];
+    const auto most = std::max_element(pages.begin(), pages.end());
+    return 3 * *most >= 2 * (end - first) ? static_cast<Node>(most - pages.begin()) : unknown_node;
+}
+
 } // namespace
 
 SamplePlan::SamplePlan(std::uint64_t pages, std::uint64_t seed)
@@ -173,6 +184,10 @@ std::vector<std::uint64_t> SamplePlan::next(const Ownership& ownership, const Sa
     return out;
 }
 
+SamplePlan::Doubted& SamplePlan::doubt_of(const Samples& seen, std::size_t i) {
+    return doubted_.try_emplace(seen.page(i), Doubted{seen.touches(i), 0}).first->second;
+}
+
 void SamplePlan::second_looks(const Ownership& ownership, const Samples& seen, std::size_t most,
                               std::vector<std::uint64_t>& out) {
     const auto wants = [&](std::size_t i) {
@@ -204,9 +219,38 @@ void SamplePlan::second_looks(const Ownership& ownership, const Samples& seen, s
         for (std::size_t at = 2 * (k * pairs / chosen), end = std::min(at + 2, found.size()); at < end;
              ++at) {
             const std::size_t i = found[at];
-            ++doubted_.try_emplace(seen.page(i), Doubted{seen.touches(i), 0}).first->second.rounds;
+            ++doubt_of(seen, i).rounds;
             out.push_back(seen.page(i));
         }
+    looks_at_islets(ownership, seen, most, out);
+}
+
+// Where no page is left unseen, nothing but another look tells wrong samples that chance gathered from other
+// owners: of a few pages between longer blocks, and of those that deny a stretch without a pattern the one
+// owner that most of it has.
+void SamplePlan::looks_at_islets(const Ownership& ownership, const Samples& seen, std::size_t most,
+                                 std::vector<std::uint64_t>& out) {
+    const std::vector<Run>& runs = ownership.runs();
+    const auto block = [&](std::size_t k) { return runs[k].pattern == Pattern::owned ? length(runs[k]) : 0; };
+    std::size_t first = 0, end = 0; // of the run's samples
+    for (std::size_t k = 0; k < runs.size() && out.size() < most; ++k, first = end) {
+        while (end < seen.size() && seen.page(end) < runs[k].end)
+            ++end;
+        const bool owned = runs[k].pattern == Pattern::owned;
+        if ((!owned && runs[k].pattern != Pattern::unknown) || end - first < length(runs[k])) continue;
+        const std::uint64_t beside = (k > 0 ? block(k - 1) : 0) + (k + 1 < runs.size() ? block(k + 1) : 0);
+        const bool islet = (owned ? 4 : 2) * length(runs[k]) <= beside;
+        const Node main = islet ? unknown_node : main_owner(seen, first, end);
+        if (!islet && (owned || main == unknown_node)) continue;
+        for (std::size_t i = first; i < end && out.size() < most; ++i) {
+            if (main != unknown_node && seen.counts(i)[static_cast<std::size_t>(main)] != 0) continue;
+            if (!there_.contains(seen.page(i))) continue;
+            Doubted& doubted = doubt_of(seen, i);
+            if (doubted.rounds >= islet_looks) continue;
+            ++doubted.rounds;
+            out.push_back(seen.page(i));
+        }
+    }
 }
 
 void SamplePlan::repeat_pages(PageRange range, const Samples& seen, std::size_t count,

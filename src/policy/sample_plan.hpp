@@ -29,8 +29,9 @@ class SamplePlan {
     // samples shrinks it by about m), clusters and repeated pages where no pattern was found. Up to half of
     // it goes to pages that contradict what is believed, until they have been seen a second time: a chance
     // touch (a thread that was not bound, a neighbour's read) will not come again, another owner will; and to
-    // as many that agree, or pages that were seen often would all look shared. Empty: nothing is in doubt, or
-    // no further sample would help (the same disorder after `patience` clusters).
+    // as many that agree, or pages that were seen often would all look shared; and to a few amid blocks that
+    // nobody explains. Empty: nothing is in doubt, or no further sample would help (the same disorder after
+    // `patience` clusters).
     std::vector<std::uint64_t> next(const Ownership& ownership, const Samples& seen, std::size_t most);
 
     // A thin check of the whole area for changed(): stratified at random, other pages at each call.
@@ -58,6 +59,7 @@ class SamplePlan {
     const PageSet& there() const { return there_; }
     static constexpr int patience = 4;
     static constexpr int hopeless = 16;
+    static constexpr int islet_looks = 2; // at a page that was seen, where all were
     static constexpr int resolution = 16; // narrower gaps than this part of their run are left
 
   private:
@@ -70,6 +72,8 @@ class SamplePlan {
                  std::vector<std::uint64_t>& out);
     void second_looks(const Ownership& ownership, const Samples& seen, std::size_t most,
                       std::vector<std::uint64_t>& out);
+    void looks_at_islets(const Ownership& ownership, const Samples& seen, std::size_t most,
+                         std::vector<std::uint64_t>& out);
     void repeat_pages(PageRange range, const Samples& seen, std::size_t count,
                       std::vector<std::uint64_t>& out);
 
@@ -88,7 +92,8 @@ class SamplePlan {
         std::uint32_t touches; // when it was asked for first
         int rounds;
     };
-    std::unordered_map<std::uint64_t, Doubted> doubted_; // pages to be seen a second time
+    Doubted& doubt_of(const Samples& seen, std::size_t i); // of the i-th sample's page
+    std::unordered_map<std::uint64_t, Doubted> doubted_;   // pages to be seen a second time
     bool wide_gap_ = false;
 };
 

@@ -149,5 +149,36 @@ TEST_F(EngineTest, PagesOnNodesThatAreNoTargetsStayThere) {
     EXPECT_GE(program.right(owner), 3072u * 99 / 100);
 }
 
+/// Of a machine that needs so long for each question about pages, and so for each decision.
+const SimulatedKernel* slow_kernel = nullptr;
+double clock_of_slow_decisions() noexcept {
+    constexpr double question = 0.1;
+    const std::size_t questions = slow_kernel ? slow_kernel->calls(KernelCall::query) : 0;
+    return simulated_seconds + question * static_cast<double>(questions);
+}
+
+/// Owners at random are never told, so nothing settles.
+TEST_F(EngineTest, InferringThatTakesLongTakesLittleOfTheRun) {
+    Program program(4096);
+    program.simulated.touch_all(program.range, 0);
+    slow_kernel = &program.simulated;
+    the_clock = clock_of_slow_decisions;
+    ASSERT_TRUE(program.start());
+    const double begin = clock_of_slow_decisions();
+    double longest = 0;
+    for (int i = 0; i < 600; ++i) {
+        const double before = program.engine->statistics().inferring;
+        program.iterate(1, [](std::size_t page) { return static_cast<int>(draw(page) * nodes); });
+        longest = std::max(longest, program.engine->statistics().inferring - before);
+    }
+    const double elapsed = clock_of_slow_decisions() - begin;
+    EXPECT_GT(program.engine->statistics().inferring, 1) << "what it may take at first";
+    EXPECT_LE(program.engine->statistics().inferring, 1 + 0.03 * elapsed + longest);
+    EXPECT_LE(longest, 1);
+    simulated_seconds = clock_of_slow_decisions();
+    slow_kernel = nullptr;
+    the_clock = simulated_clock;
+}
+
 } // namespace
 } // namespace homing

@@ -2,6 +2,7 @@
 // areas, goes on arming, rests and wakes.
 #include "record/header.hpp"
 #include "record/record.hpp"
+#include "references/in_flight.hpp"
 #include "simulated_program.hpp"
 
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <thread>
 
 namespace homing {
 namespace {
@@ -45,6 +47,12 @@ class Recorded {
         std::filesystem::path(::testing::TempDir()) / ("rounds." + std::to_string(::getpid()));
 };
 
+/// A sanitizer may have one of its own beside the test's.
+std::size_t threads_of_this_process() {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
 TEST_F(EngineTest, TheTeamIsLookedAtOnceAtTheFirstBoundary) {
     const Recorded recorded;
     Program program(256);
@@ -53,7 +61,7 @@ TEST_F(EngineTest, TheTeamIsLookedAtOnceAtTheFirstBoundary) {
     program.region(0x1000, program.block());
     EXPECT_TRUE(recorded.rows<record::thread_row>().empty()) << "no iteration has ended";
     program.iterate(12, program.block());
-    EXPECT_EQ(recorded.rows<record::thread_row>().size(), 1u) << "the thread of this test";
+    EXPECT_EQ(recorded.rows<record::thread_row>().size(), threads_of_this_process());
 }
 
 TEST_F(EngineTest, TheTeamIsLookedAtWhereNoIterationIsFound) {
@@ -63,7 +71,7 @@ TEST_F(EngineTest, TheTeamIsLookedAtWhereNoIterationIsFound) {
     ASSERT_TRUE(program.start());
     program.region(0x1000, program.block());
     program.engine->finish();
-    EXPECT_EQ(recorded.rows<record::thread_row>().size(), 1u);
+    EXPECT_EQ(recorded.rows<record::thread_row>().size(), threads_of_this_process());
 }
 
 /// How many of a program's pages lie on each node.
@@ -194,6 +202,37 @@ TEST_F(NextTouchTest, MemoryThatNobodyTouchesDoesNotKeepItGoing) {
     program.iterate(4, program.block());
     for (const auto& logged : program.simulated.log())
         EXPECT_NE(logged.call, KernelCall::protect) << "it still arms";
+}
+
+class NextTouchBesideACallTest : public NextTouchTest {
+  protected:
+    NextTouchBesideACallTest() {
+        program.simulated.touch_all(program.range, 0);
+        EXPECT_TRUE(program.start());
+    }
+    /// While a call is in flight that may use any memory, which lets no window open.
+    void iterate_beside_a_call(int iterations) {
+        InFlight call;
+        call.add(all_memory);
+        std::thread([&] { program.iterate(iterations, program.block()); }).join();
+        call.end();
+    }
+    Program program{512};
+};
+
+TEST_F(NextTouchBesideACallTest, WhatCouldNotBeArmedHasAnotherIteration) {
+    iterate_beside_a_call(10);
+    EXPECT_EQ(program.faults, 0u);
+    program.iterate(4, program.block());
+    EXPECT_EQ(program.right(program.block()), program.pages());
+    EXPECT_GT(program.engine->statistics().settled_at, 0u);
+}
+
+TEST_F(NextTouchBesideACallTest, WhatCanNeverBeArmedIsLeft) {
+    iterate_beside_a_call(40);
+    EXPECT_GT(program.engine->statistics().settled_at, 0u);
+    program.iterate(10, program.block());
+    EXPECT_EQ(program.faults, 0u) << "it still tries";
 }
 
 /// Three regions and three windows' worth of granules: a turn common to all regions would show each region
