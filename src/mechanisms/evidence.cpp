@@ -36,20 +36,20 @@ bool is_stray(const policy::Ownership& ownership, std::size_t run, std::uint64_t
 
 double granules_of_sample(const WatchedArea& area, std::size_t i, const policy::Run& run) {
     if (run.pattern == policy::Pattern::unknown) return 1;
-    const policy::Samples& samples = area.samples;
+    const policy::Samples& samples = area.telling;
     const std::uint64_t before = i > 0 ? samples.page(i - 1) : 0;
     const std::uint64_t after = i + 1 < samples.size() ? samples.page(i + 1) : area.granules;
     return std::max(1.0, static_cast<double>(area.there().count({before, after})) / 2);
 }
 
 Evidence::Evidence(const WatchedArea& area, std::span<const int> homes)
-    : nodes_(static_cast<std::size_t>(area.samples.nodes())), counts_(area.ownership.runs().size() * nodes_),
-      stray_(area.samples.size(), false) {
+    : nodes_(static_cast<std::size_t>(area.telling.nodes())), counts_(area.ownership.runs().size() * nodes_),
+      stray_(area.telling.size(), false) {
     const auto& runs = area.ownership.runs();
-    std::vector<std::size_t> run_of(area.samples.size(), 0);
+    std::vector<std::size_t> run_of(area.telling.size(), 0);
     std::size_t run = 0;
-    for (std::size_t i = 0; i < area.samples.size() && !runs.empty(); ++i) {
-        const std::uint64_t page = area.samples.page(i);
+    for (std::size_t i = 0; i < area.telling.size() && !runs.empty(); ++i) {
+        const std::uint64_t page = area.telling.page(i);
         while (run + 1 < runs.size() && runs[run].end <= page)
             ++run;
         run_of[i] = run;
@@ -58,7 +58,7 @@ Evidence::Evidence(const WatchedArea& area, std::span<const int> homes)
             continue;
         const policy::Node owner = area.ownership.owner(page);
         if (owner < 0 || owner == homes[i] || area.refused.left(page)) continue;
-        const auto uses = area.samples.counts(i);
+        const auto uses = area.telling.counts(i);
         const std::uint32_t by_owner = uses[static_cast<std::size_t>(owner)];
         const std::uint32_t from_home = uses[static_cast<std::size_t>(homes[i])];
         Count& count = at(run, homes[i]);
@@ -69,12 +69,14 @@ Evidence::Evidence(const WatchedArea& area, std::span<const int> homes)
             count.squares += weight * weight;
         }
         count.inside_opposing += inside && from_home > 0;
-        stray_[i] = homing::is_stray(area.ownership, run, page, uses, static_cast<policy::Node>(homes[i]));
+        // What a twin shows tells of owners, not of single pages.
+        stray_[i] = area.samples.find(page) < area.samples.size() &&
+                    homing::is_stray(area.ownership, run, page, uses, static_cast<policy::Node>(homes[i]));
         count.inside += stray_[i];
     }
     for (std::size_t i = 0; i < stray_.size(); ++i)
         if (stray_[i] && !policy::contains(certain(run_of[i]), static_cast<policy::Node>(homes[i])))
-            doubtful_.push_back(area.samples.page(i));
+            doubtful_.push_back(area.telling.page(i));
 }
 
 template <class Accepts> policy::NodeSet Evidence::homes_that(std::size_t run, Accepts&& accepts) const {

@@ -16,7 +16,7 @@ namespace homing {
 
 class Evidence {
   public:
-    /// homes: of the area's samples, in their order: position of the node, or -1.
+    /// homes: of the area's telling samples, in their order: position of the node, or -1.
     Evidence(const WatchedArea& area, std::span<const int> homes);
 
     /// The homes from which pages of a run should go where its pattern says: what speaks for it outweighs

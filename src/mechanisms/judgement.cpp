@@ -22,10 +22,10 @@ constexpr std::uint64_t least_granules = 4096;
 /// The run of each sample.
 std::vector<std::size_t> runs_of_samples(const WatchedArea& area) {
     const auto& runs = area.ownership.runs();
-    std::vector<std::size_t> found(area.samples.size(), 0);
+    std::vector<std::size_t> found(area.telling.size(), 0);
     std::size_t run = 0;
     for (std::size_t i = 0; i < found.size(); ++i) {
-        while (run + 1 < runs.size() && runs[run].end <= area.samples.page(i))
+        while (run + 1 < runs.size() && runs[run].end <= area.telling.page(i))
             ++run;
         found[i] = run;
     }
@@ -120,7 +120,7 @@ void Scales::weigh(Judgement& judgement, bool clear) const {
     std::vector<double> now(nodes_, 0);
     std::vector<double> then(nodes_, 0);
     for (std::size_t i = 0; i < homes_.size(); ++i) {
-        const std::uint64_t page = area_.samples.page(i);
+        const std::uint64_t page = area_.telling.page(i);
         const std::size_t r = run_of_[i];
         policy::Node owner = area_.ownership.owner(page);
         if (homes_[i] < 0 || owner == policy::unknown_node) continue;
@@ -131,13 +131,13 @@ void Scales::weigh(Judgement& judgement, bool clear) const {
         now[static_cast<std::size_t>(home)] += weight;
         bool moves = false;
         if (runs[r].pattern == policy::Pattern::unknown) {
-            const auto candidate = policy::competitive(page, home, area_.samples.counts(i), options_);
+            const auto candidate = policy::competitive(page, home, area_.telling.counts(i), options_);
             moves = clear && candidate && !stays(area_, page);
             if (moves) judgement.single.push_back(*candidate);
         } else if (home != owner && !stays(area_, page)) {
             moves = policy::contains(judgement.from[r], home);
             if (!moves && evidence_.is_stray(i)) {
-                judgement.single.push_back({page, home, owner, 0, area_.samples.touches(i)});
+                judgement.single.push_back({page, home, owner, 0, area_.telling.touches(i)});
                 moves = true;
                 now[static_cast<std::size_t>(home)] -= weight - 1;
                 weight = 1; // it speaks for itself alone
@@ -158,7 +158,7 @@ Judgement judge(Engine& engine, WatchedArea& area, double threshold) {
     judgement.area = &area;
     const auto& runs = area.ownership.runs();
     if (runs.empty()) return judgement;
-    const Scales scales(area, homes_of(engine, area, area.samples), nodes, threshold);
+    const Scales scales(area, homes_of(engine, area, area.telling), nodes, threshold);
     scales.weigh(judgement, true);
     if (!area.sent_home && !scales.clearly_misplaced(judgement)) scales.weigh(judgement, false);
     const std::vector<std::uint64_t>& doubtful = scales.evidence().doubtful();

@@ -118,16 +118,21 @@ Learnt Learner::learn(WatchedArea& area, bool check) const {
 }
 
 void Learner::refine(WatchedArea& area) const {
+    area.telling = area.samples;
     if (area.drifts || area.samples.empty()) return;
     const WatchedArea* sibling = written_sibling(area);
     policy::Samples sure = sibling ? policy::with_borders_of(sibling->ownership, area.ownership, area.samples)
                                    : sure_samples(area);
-    if (owners_write(area) || sibling) area.ownership = policy::infer_ownership(area.granules, sure);
+    if (owners_write(area) || sibling) {
+        area.ownership = policy::infer_ownership(area.granules, sure);
+        area.telling = sure;
+    }
     if (WatchedArea* const twin = twin_of(area, sure)) {
         // What the one shows, the other need not be sampled for.
         sure.merge(owners_write(*twin) ? sure_samples(*twin)
                                        : policy::without_upper_reads(area.ownership, twin->samples));
         area.ownership = policy::infer_ownership(area.granules, sure);
+        area.telling = std::move(sure);
     }
 }
 

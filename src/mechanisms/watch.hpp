@@ -56,6 +56,7 @@ struct WatchedArea {
     ReferenceCounters counters;
     ReferenceCounters writes;   ///< of these, first touches that wrote: they tell shared pages' owners apart
     policy::Samples samples{1}; ///< all that is believed to hold still; counters hold only what came since
+    policy::Samples telling{1}; ///< of these what tells owners: not a neighbour's reads, but what twins show
     policy::Ownership ownership;
     std::unique_ptr<policy::Freezer> freezer; ///< made at the first move
     SeenHomes seen_homes;                     ///< of granules that are base pages
