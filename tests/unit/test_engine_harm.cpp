@@ -94,6 +94,34 @@ TEST_F(EngineTest, APartThatIsMisplacedComesHome) {
         }
 }
 
+/// A stencil over two arrays that change places: in every other iteration this one is read, each thread's sweep
+/// beginning with the last plane of the one before it and ending with the first of the next; in the others its
+/// owners write it.
+TEST_F(EngineTest, PlanesThatANeighbourReadsFirstComeHome) {
+    constexpr std::size_t plane = 18;
+    for (const char* seed : {"1", "2", "3", "4", "5", "6", "7", "8"}) {
+        SCOPED_TRACE(std::string("seed ") + seed);
+        const Variable variable("HOMING_SEED", seed);
+        Program program(96 * plane);
+        const std::size_t part = program.pages() / nodes;
+        program.simulated.touch_all(program.range, 2);
+        ASSERT_TRUE(program.start());
+        for (int iteration = 0; iteration < 150; ++iteration) {
+            const bool read = iteration % 2 == 0;
+            program.engine->region_begin(0x1000);
+            for (std::size_t step = 0; step < part + 2 * plane; ++step)
+                for (std::size_t thread = 0; thread < nodes; ++thread) {
+                    const std::size_t page = thread * part + step - plane; // beyond all pages below the first
+                    const bool own = step >= plane && step < part + plane;
+                    if (page < program.pages() && (own || read))
+                        program.touch(page, static_cast<int>(thread), !read);
+                }
+            program.engine->region_end();
+        }
+        EXPECT_GE(program.right(program.block()), program.pages() - plane / 2);
+    }
+}
+
 TEST_F(EngineTest, APartThatSomebodyElseMovesAtRestComesHome) {
     Program program(8192);
     program.initialise(program.block());
@@ -147,6 +175,28 @@ TEST_F(EngineTest, PagesOnNodesThatAreNoTargetsStayThere) {
     program.iterate(80, owner);
     EXPECT_EQ(program.simulated.pages_on(program.range, 4), 1024u);
     EXPECT_GE(program.right(owner), 3072u * 99 / 100);
+}
+
+TEST_F(EngineTest, WhatTheProgramBoundToANodeStaysThere) {
+    Program program(4096);
+    program.simulated.bind(program.range, {MPOL_BIND, NodeSet{1}});
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.iterate(40, program.block());
+    EXPECT_EQ(program.simulated.pages_on(program.range, 0), program.pages());
+    EXPECT_EQ(program.simulated.calls(KernelCall::move), 0u);
+}
+
+/// numactl --membind, which a library repeats for its memory: the whole process is bound, not this array.
+TEST_F(EngineTest, WhatIsBoundAsTheWholeProcessIsComesHome) {
+    Program program(4096);
+    constexpr MemoryPolicy everywhere{MPOL_BIND, NodeSet{0b1111}};
+    program.simulated.set_task_policy(everywhere);
+    program.simulated.bind(program.range, everywhere);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.iterate(40, program.block());
+    EXPECT_GE(program.right(program.block()), program.pages() * 99 / 100);
 }
 
 /// Of a machine that needs so long for each question about pages, and so for each decision.
