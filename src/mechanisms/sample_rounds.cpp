@@ -122,7 +122,7 @@ void Engine::plan_samples(bool check) {
         } else if (area->samples.empty()) {
             area->pending = area->plan.first(each);
         } else {
-            area->pending = area->plan.next(area->ownership, area->samples,
+            area->pending = area->plan.next(area->ownership, area->samples, area->telling,
                                             only_borders(area->ownership) ? for_borders : each);
             const auto thin = area->plan.check(std::min(each, drawn(4)));
             area->pending.insert(area->pending.end(), thin.begin(), thin.end());

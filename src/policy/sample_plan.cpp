@@ -111,11 +111,12 @@ std::vector<std::uint64_t> SamplePlan::first(std::size_t most) {
 // Divides the budget by what each kind of doubt needs: borders by the logarithm of their gaps (that is what
 // pinning them down takes), disorder and imprecise periods by their pages.
 std::vector<std::uint64_t> SamplePlan::next(const Ownership& ownership, const Samples& seen,
-                                            std::size_t most) {
+                                            const Samples& telling, std::size_t most) {
     std::vector<std::uint64_t> out, again;
     if (most == 0) return out;
     out.reserve(most + 16);
-    second_looks(ownership, seen, most / 2, again);
+    second_looks(ownership, telling, most / 2, again);
+    looks_at_islets(ownership, seen, most / 2, again);
     most -= again.size();
     const bool searching = clusters_ < patience;
     std::uint64_t border_bits = 0, wide_pages = 0;
@@ -222,7 +223,6 @@ void SamplePlan::second_looks(const Ownership& ownership, const Samples& seen, s
             ++doubt_of(seen, i).rounds;
             out.push_back(seen.page(i));
         }
-    looks_at_islets(ownership, seen, most, out);
 }
 
 // Where no page is left unseen, nothing but another look tells wrong samples that chance gathered from other

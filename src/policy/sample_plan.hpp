@@ -31,8 +31,13 @@ class SamplePlan {
     // touch (a thread that was not bound, a neighbour's read) will not come again, another owner will; and to
     // as many that agree, or pages that were seen often would all look shared; and to a few amid blocks that
     // nobody explains. Empty: nothing is in doubt, or no further sample would help (the same disorder after
-    // `patience` clusters).
-    std::vector<std::uint64_t> next(const Ownership& ownership, const Samples& seen, std::size_t most);
+    // `patience` clusters). `telling`: of what was seen, what tells owners; what it leaves out (a neighbour's
+    // reads, see without_halo_reads) contradicts nothing.
+    std::vector<std::uint64_t> next(const Ownership& ownership, const Samples& seen, const Samples& telling,
+                                    std::size_t most);
+    std::vector<std::uint64_t> next(const Ownership& ownership, const Samples& seen, std::size_t most) {
+        return next(ownership, seen, seen, most);
+    }
 
     // A thin check of the whole area for changed(): stratified at random, other pages at each call.
     std::vector<std::uint64_t> check(std::size_t most);
