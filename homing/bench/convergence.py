@@ -431,7 +431,8 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
             "Serial initialisation unless the row says parallel_init; the oracle puts every page on its "
             "majority node of the whole run (its last_half: of the last half), from the counts of `none`. "
             "homing, parallel_init and parallel_init_homing are each the middle one of three runs in turn, "
-            f"the last two of {_REPEATED['parallel_init']} where the plain ones of three differ by more than 1 %.",
+            f"the last two of {_REPEATED['parallel_init']} where the plain ones of three differ by more than "
+            "1 %.",
             "Sizes: long enough that what a run costs once (start, first windows: some 10,000 misses) is "
             "less than 1 % of what parallel initialisation leaves; drift slow enough to be followed by 3 % "
             "of the run time (0.4 % of a block an iteration).",
