@@ -123,11 +123,13 @@ def balancing_settings(footprints: float, iteration_seconds: float, footprint_by
     """The kernel's knobs for so many footprints scanned in an iteration.
 
     The kernel spreads one scan of a process's resident memory over scan_period_min_ms of a thread's run time,
-    in pieces of scan_size_mb; minimum and maximum are the same so that it does not adapt.
+    in pieces of scan_size_mb; minimum and maximum are the same so that it does not adapt. A piece is no more
+    than what is to be scanned in an iteration, however short the period: all at once, and then nothing for
+    many iterations, is another rate.
     """
-    scan_ms = max(_LEAST_MS, round(1000 * iteration_seconds / footprints))
-    wanted = max(_SCAN_PIECES, math.ceil(1 / footprints))
-    pieces = min(wanted, max(1, scan_ms // _LEAST_MS))
+    least = math.ceil(1 / footprints)
+    scan_ms = max(least * _LEAST_MS, round(1000 * iteration_seconds / footprints))
+    pieces = min(max(_SCAN_PIECES, least), scan_ms // _LEAST_MS)
     size = max(1, math.ceil(footprint_bytes / pieces / 2**20))
     pieces = max(1, math.ceil(footprint_bytes / size / 2**20))
     return {

@@ -290,7 +290,8 @@ def test_balancing_scans_what_is_asked_for(footprints: float, seconds: float) ->
     assert knobs["numa_balancing"] == 1
     assert knobs["scan_period_min_ms"] == knobs["scan_period_max_ms"]
     wanted_ms = 1000 * seconds / footprints
-    assert knobs["scan_period_min_ms"] == pytest.approx(max(wanted_ms, 8), abs=1)
+    assert knobs["scan_period_min_ms"] == pytest.approx(max(wanted_ms, 8 * math.ceil(1 / footprints)), abs=1)
+    assert knobs["scan_size_mb"] <= math.ceil(min(footprints, 1) * size / 2**20)
     pieces = math.ceil(size / (knobs["scan_size_mb"] << 20))
     assert knobs["scan_period_min_ms"] / pieces >= 4  # a timer tick
     if footprints < 1 and seconds >= 0.5:  # a piece an iteration
