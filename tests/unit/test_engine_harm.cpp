@@ -94,9 +94,9 @@ TEST_F(EngineTest, APartThatIsMisplacedComesHome) {
         }
 }
 
-/// A stencil over two arrays that change places: in every other iteration this one is read, each thread's sweep
-/// beginning with the last plane of the one before it and ending with the first of the next; in the others its
-/// owners write it.
+/// A stencil over two arrays that change places: in every other iteration this one is read, each thread's
+/// sweep beginning with the last plane of the one before it and ending with the first of the next; in the
+/// others its owners write it.
 TEST_F(EngineTest, PlanesThatANeighbourReadsFirstComeHome) {
     constexpr std::size_t plane = 18;
     for (const char* seed : {"1", "2", "3", "4", "5", "6", "7", "8"}) {

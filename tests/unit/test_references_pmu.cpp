@@ -115,7 +115,8 @@ TEST(PmuEvents, NeoverseN1) {
 }
 
 TEST(PmuEvents, NoPmuIsSaidInWords) {
-    EXPECT_EQ(RecordedTree("virtual_machine").describe().why_not, "no PMU in this machine (virtual machine?)");
+    EXPECT_EQ(RecordedTree("virtual_machine").describe().why_not,
+              "no PMU in this machine (virtual machine?)");
     EXPECT_EQ(describe_pmu("/nowhere").why_not, "no PMU in this machine (virtual machine?)");
     RecordedTree without_pebs("intel_ice_lake_server"); // what some hypervisors show
     without_pebs.write(std::string(devices) + "cpu/caps/max_precise", "0");
