@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from homing import cli, demo
-from homing.bench import convergence, overhead, sampling
+from homing.bench import overhead, sampling
 from homing.bench import results as results_module
 from homing.bench.guest_runs import LAST_HALF, Outcome, describe, outcome
-from homing.bench.programs import Output, find_bench_program, find_program, parse_output
+from homing.bench.programs import find_bench_program, find_program, parse_output
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Parts, Results, Row, write
 from homing.errors import UserError
@@ -38,21 +38,6 @@ time total: 2.250000 s
 result zeta: 10.362595087045165
 verification: successful
 """
-
-
-def made(name: str, remote: dict[int, int], oracle: int = 100, last: float = 0.02, **more: Any) -> Outcome:
-    """An outcome with 10,000 misses in each phase."""
-    return Outcome(
-        name,
-        [name],
-        {1: 10_000, 2: 10_000, 3: 10_000},
-        remote,
-        oracle,
-        last,
-        parse_output(OUTPUT),
-        9.0,
-        **more,
-    )
 
 
 # What programs print
@@ -279,85 +264,6 @@ def test_a_run_that_fails_ends_the_pair(tmp_path: Path) -> None:
         overhead.measure_pair(command, find_library(), {"HOMING": "off"}, str(tmp_path), 1)
 
 
-# Convergence
-
-
-@pytest.mark.parametrize("footprints", [0.1, 1.0, 10.0])
-@pytest.mark.parametrize("seconds", [0.05, 0.5, 5.0])
-def test_balancing_scans_what_is_asked_for(footprints: float, seconds: float) -> None:
-    size = 64 << 20
-    knobs = convergence.balancing_settings(footprints, seconds, size)
-    assert knobs["numa_balancing"] == 1
-    assert knobs["scan_period_min_ms"] == knobs["scan_period_max_ms"]
-    wanted_ms = 1000 * seconds / footprints
-    assert knobs["scan_period_min_ms"] == pytest.approx(max(wanted_ms, 8 * math.ceil(1 / footprints)), abs=1)
-    assert knobs["scan_size_mb"] <= math.ceil(min(footprints, 1) * size / 2**20)
-    pieces = math.ceil(size / (knobs["scan_size_mb"] << 20))
-    assert knobs["scan_period_min_ms"] / pieces >= 4  # a timer tick
-    if footprints < 1 and seconds >= 0.5:  # a piece an iteration
-        assert pieces == pytest.approx(1 / footprints, rel=0.15)
-    assert knobs["scan_delay_ms"] >= 1
-
-
-def program(**changed: Outcome) -> convergence.ProgramRuns:
-    runs = {name: made(name, {1: 0, 2: 7500, 3: 7500}) for name in convergence.VARIANTS}
-    facts = {"settled_after": 1, "moved": 900}
-    runs["homing"] = made("homing", {1: 0, 2: 900, 3: 300}, homing=facts)
-    runs["parallel_init"] = made("parallel_init", {1: 0, 2: 200, 3: 200})
-    runs["parallel_init_homing"] = made("parallel_init_homing", {1: 2, 2: 201, 3: 201})
-    runs["homing_hint_faults"] = made("homing_hint_faults", {1: 0, 2: 900, 3: 300}, homing=facts)
-    for name in ("balancing_0.1", "balancing_1", "balancing_10", "homing_hint_faults"):
-        runs[name].settings = {
-            "scan_size_mb": 1,
-            "scan_period_min_ms": 100,
-            "scanned_footprints_an_iteration": 0.1,
-            "scanned_footprints_an_iteration_at_first": 0.12,
-            "first_iterations": 20,
-        }
-    runs.update(changed)
-    return convergence.ProgramRuns("cg", ["cg"], runs)
-
-
-def failed(runs: convergence.ProgramRuns) -> list[str]:
-    return [one.name for one in convergence.checks_of(runs) if not one.passed]
-
-
-def test_convergence_has_the_rows_that_were_promised() -> None:
-    names = {row.name for row in convergence.rows_of(program())}
-    runs = [*convergence.VARIANTS, "oracle"]
-    halves = [f"{name}.last_half" for name in ("homing", "parallel_init", "oracle")]
-    assert names >= {f"cg.{name}" for name in runs + halves}
-    assert len(runs) == 11
-    assert failed(program()) == []
-
-
-def test_harm_is_measured_more_often_where_plain_runs_differ() -> None:
-    def turns(*counts: int) -> dict[tuple[str, int], Outcome]:
-        plain = {("parallel_init", at): made("parallel_init", {2: n}) for at, n in enumerate(counts)}
-        return {**plain, ("parallel_init_homing", 0): made("parallel_init_homing", {2: 10 * counts[0]})}
-
-    assert not convergence._alike({})
-    assert not convergence._alike(turns(1000, 1001)), "too few to say"
-    assert convergence._alike(turns(1000, 1009, 1001))
-    assert not convergence._alike(turns(1000, 1011, 1001))
-
-
-def test_convergence_sees_what_is_not_met() -> None:
-    facts = {"settled_after": 3, "moved": 900}
-    slow = made("homing", {1: 0, 2: 900, 3: 300}, homing=facts)
-    assert [name for name in failed(program(homing=slow)) if "settles" in name]
-    slow = made("homing_hint_faults", {1: 0, 2: 900, 3: 300}, homing=facts)
-    slow.settings = {"scanned_footprints_an_iteration": 0.9}
-    assert failed(program(homing_hint_faults=slow)) == ["cg: settles within 2 scans with hint-faults"]
-    far = made("homing", {1: 0, 2: 300, 3: 501}, homing={"settled_after": 0, "moved": 9})
-    assert failed(program(homing=far)) == ["cg: last half within 3 points of the oracle"]
-    dear = made("homing", {1: 0, 2: 1400, 3: 300}, homing={"settled_after": 0, "moved": 9})
-    assert [name for name in failed(program(homing=dear)) if "tenth" in name]
-    harm = made("parallel_init_homing", {1: 0, 2: 203, 3: 202})
-    assert [name for name in failed(program(parallel_init_homing=harm)) if "no harm" in name]
-    other = made("interleave", {1: 0, 2: 7500, 3: 7500})
-    other.output = Output({**other.output.fields, "result zeta": "10.4"})
-    assert failed(program(interleave=other)) == ["cg: same results in all runs"]
 
 
 # Overhead and sampling
@@ -578,19 +484,6 @@ def test_pairs_are_taken_until_the_median_is_known() -> None:
 def test_who_begins_does_not_count() -> None:
     pairs = [{"wall": [2.0, 2.0 * 1.02 * bias]} for bias in (1.01, 1 / 1.01, 1.01, 1 / 1.01, 1.01)]
     assert overhead.paired_ratios(pairs, "wall") == pytest.approx([1.02, 1.02])
-
-
-def test_a_scan_period_is_searched_for() -> None:
-    def scanned(correction: float) -> float:  # a kernel that follows the knob unevenly
-        return 0.2 if correction > 0.5 else 3.0 if correction < 0.1 else 0.9
-
-    search = convergence.PeriodSearch()
-    for _ in range(6):
-        ratio = scanned(search.correction)
-        if 0.67 <= ratio <= 1.5:
-            break
-        assert search.next(ratio)
-    assert scanned(search.correction) == 0.9
 
 
 def test_outside_of_the_tree(
