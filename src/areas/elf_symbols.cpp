@@ -3,6 +3,7 @@
 #include "areas/elf_object.hpp"
 
 #include "areas/symbol_names.hpp"
+#include "base/loaded_object.hpp"
 #include "base/raw_calls.hpp"
 
 #include <algorithm>
@@ -274,15 +275,6 @@ struct Collected {
     bool main_seen = false;
 };
 
-/// This library, whatever its file is called: its memory is never watched.
-bool is_ours(const dl_phdr_info& info) noexcept {
-    static const char here = 0;
-    const Address address = reinterpret_cast<Address>(&here) - info.dlpi_addr;
-    return std::any_of(info.dlpi_phdr, info.dlpi_phdr + info.dlpi_phnum, [address](const auto& header) {
-        return header.p_type == PT_LOAD && address - header.p_vaddr < header.p_memsz;
-    });
-}
-
 // Runs with the loader's lock held: copies, and nothing else.
 int collect(dl_phdr_info* info, std::size_t, void* data) {
     auto& collected = *static_cast<Collected*>(data);
@@ -290,7 +282,7 @@ int collect(dl_phdr_info* info, std::size_t, void* data) {
     const bool main_program = !collected.main_seen;
     collected.main_seen = true;
     const char* name = info->dlpi_name ? info->dlpi_name : "";
-    if (!main_program && (!*name || is_runtime_object(name) || is_ours(*info))) return 0;
+    if (!main_program && (!*name || is_runtime_object(name) || is_this_library(*info))) return 0;
     object.file = main_program ? "/proc/self/exe" : name;
     object.path = name;
     object.bias = info->dlpi_addr;

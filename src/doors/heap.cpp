@@ -10,6 +10,7 @@
 #include "areas/areas.hpp"
 #include "areas/named.hpp"
 #include "base/inside.hpp"
+#include "base/loaded_object.hpp"
 #include "doors/export.hpp"
 #include "doors/own_memory.hpp"
 #include "mechanisms/simulation.hpp"
@@ -106,14 +107,10 @@ constinit Range c_library;
 
 int find_code(dl_phdr_info* object, std::size_t, void* code) noexcept {
     auto& found = *static_cast<Range*>(code);
-    for (int i = 0; i < object->dlpi_phnum; ++i) {
-        const auto& part = object->dlpi_phdr[i];
-        const Address begin = object->dlpi_addr + part.p_vaddr;
-        if (part.p_type != PT_LOAD || !Range{begin, begin + part.p_memsz}.contains(found.begin)) continue;
-        found = {begin, begin + part.p_memsz};
-        return 1;
-    }
-    return 0;
+    const Range segment = segment_of(*object, found.begin);
+    if (segment.empty()) return 0;
+    found = segment;
+    return 1;
 }
 
 /// A block begins to live: note it with the place it came from, which is `from` and what called that. The

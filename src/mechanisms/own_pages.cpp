@@ -1,6 +1,7 @@
 #include "mechanisms/own_pages.hpp"
 
 #include "base/arena.hpp"
+#include "base/loaded_object.hpp"
 #include "mechanisms/placement.hpp"
 
 #include <algorithm>
@@ -17,8 +18,6 @@ constexpr std::size_t batch = 1024;
 /// team), and how deep hooks go below it.
 constexpr std::size_t stack_above = std::size_t{128} << 10;
 constexpr std::size_t stack_below = std::size_t{32} << 10;
-/// Something in this library, by which the loader's list of objects tells it from others.
-constinit char landmark = 0;
 
 /// Empty where it cannot be told.
 Range stack_of_this_thread() {
@@ -39,22 +38,18 @@ struct Library {
 };
 
 int find_library(dl_phdr_info* info, std::size_t, void* data) {
-    Library found;
-    bool ours = false;
+    if (!is_this_library(*info)) return 0;
+    auto& found = *static_cast<Library*>(data);
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const ElfW(Phdr)& header = info->dlpi_phdr[i];
         if (header.p_type == PT_TLS && info->dlpi_tls_data) {
             const auto begin = reinterpret_cast<Address>(info->dlpi_tls_data);
             found.variables = {begin, begin + header.p_memsz};
         }
-        if (header.p_type != PT_LOAD) continue;
         const Address begin = info->dlpi_addr + header.p_vaddr;
-        const Range segment{begin, begin + header.p_memsz};
-        ours |= segment.contains(reinterpret_cast<Address>(&landmark));
-        if (!(header.p_flags & PF_X)) found.data.push_back(pages_of(segment));
+        if (header.p_type == PT_LOAD && !(header.p_flags & PF_X))
+            found.data.push_back(pages_of({begin, begin + header.p_memsz}));
     }
-    if (!ours) return 0;
-    *static_cast<Library*>(data) = std::move(found);
     return 1;
 }
 
