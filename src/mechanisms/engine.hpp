@@ -141,6 +141,10 @@ class Engine final : public phases::Listener {
     bool samples_itself() const noexcept { return source_ && !source_->needs_plan(); }
     /// Granules of areas that the source has not come to yet: nothing is known of them, and nothing can rest.
     std::uint64_t granules_to_come() const noexcept { return to_come_; }
+    /// Windows may have seen nothing because areas were used before it was time to look for them.
+    bool awaits_look() const {
+        return source_ && source_->needs_plan() && survey_.may_have_missed(watch_, iteration_begin_);
+    }
     /// References are all misses there are (ReferenceSource::counts_misses).
     bool counts_misses() const noexcept { return source_ && source_->counts_misses(); }
     /// Seconds that regions took since the last decision.

@@ -291,7 +291,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     if (any_fresh && considered > 0) { // where nothing is known of any page, nothing is stable
         idle_ = 0;
         engine.stability().observed(std::max(wanted, unseen), considered);
-    } else if (++idle_ >= idle_limit) {
+    } else if (!engine.awaits_look() && ++idle_ >= idle_limit) {
         engine.stability().observed(0, 0); // nothing large is touched here: rest
     }
 }

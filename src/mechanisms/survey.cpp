@@ -14,6 +14,9 @@ namespace {
 constexpr double share_in_vain = 1.0 / 400;
 constexpr double share_of_time = 1.0 / 10;
 constexpr double least_wait = 0.5e-3;
+/// What looking in vain may take before its share of the time counts (seconds): a few looks. The first ones
+/// come just before the program begins to use what it has.
+constexpr double vain_allowance = 0.25e-3;
 /// Areas of which nothing was seen yet that are looked at in one go, and probes of each where the kernel
 /// tells of single pages only.
 constexpr std::size_t most_unseen = 512;
@@ -72,9 +75,17 @@ bool Survey::look(WatchList& watch) {
     bool more = look_at_unseen(watch, most_unseen);
     more |= look_at_part(watch);
     const double spent = thread_seconds() - begin;
-    next_ =
-        record::now() + std::max({least_wait, (spent - learning_) / share_in_vain, spent / share_of_time});
+    const double in_vain = std::max(0.0, spent - learning_);
+    in_vain_ += in_vain;
+    looked_ = record::now();
+    next_ = looked_ + std::max({least_wait, spent / share_of_time,
+                                std::clamp(in_vain_ - vain_allowance, 0.0, in_vain) / share_in_vain});
     return more;
+}
+
+bool Survey::may_have_missed(const WatchList& watch, double since) const {
+    return looked_ < since &&
+           std::ranges::any_of(watch.areas(), [](const auto& area) { return !area->seen; });
 }
 
 void Survey::look_at_all(WatchList& watch) { look_at_unseen(watch, watch.areas().size()); }

@@ -28,6 +28,8 @@ class Survey {
     bool look(WatchList& watch);
     /// Looks at all areas of which nothing was seen yet, whether it is time or not.
     void look_at_all(WatchList& watch);
+    /// Are there areas of which nothing was seen yet, and was it not time for a look since then?
+    bool may_have_missed(const WatchList& watch, double since) const;
     /// References say that this area exists, of which nothing was seen yet.
     void look_at(WatchList& watch, WatchedArea& area);
 
@@ -46,7 +48,9 @@ class Survey {
     Kernel& kernel_;
     std::uint64_t random_;
     double next_ = 0;     ///< when it is time again
+    double looked_ = 0;   ///< when that was last
     double learning_ = 0; ///< seconds of the newest look that were not in vain
+    double in_vain_ = 0;  ///< seconds of all looks that were
     std::size_t unseen_turn_ = 0;
     std::size_t part_turn_ = 0;
     std::vector<void*> pages_;

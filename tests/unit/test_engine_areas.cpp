@@ -135,6 +135,37 @@ TEST_F(EngineTest, APoolThatIsUsedMoreAndMoreComesHome) {
     EXPECT_GE(right, std::size_t{4 * 8192 * 9 / 10});
 }
 
+/// A program that first uses its array in its first region: a look for what it uses takes so long, and the
+/// one before the first region is in vain.
+struct SlowLooks : Program {
+    SlowLooks(std::size_t pages, double look_seconds) : Program(pages) {
+        simulated.tell_populated();
+        simulated.set_absent_error(EFAULT);
+        kernel.before([look_seconds](KernelCall call) {
+            if (call == KernelCall::populated) simulated_seconds += look_seconds;
+        });
+    }
+};
+
+TEST_F(EngineTest, RestsNotBeforeItHasLookedForWhatIsUsed) {
+    SlowLooks program(2048, 10e-3); // the next one after 130 iterations
+    ASSERT_TRUE(program.start());
+    program.iterate(1, [](std::size_t) { return 0; });
+    program.iterate(60, program.block());
+    EXPECT_EQ(program.engine->statistics().references, 0u);
+    EXPECT_EQ(program.engine->statistics().settled_at, 0u);
+    program.iterate(140, program.block());
+    EXPECT_GE(program.right(program.block()), program.pages() * 98 / 100);
+    EXPECT_GT(program.engine->statistics().settled_at, 0u);
+}
+
+TEST_F(EngineTest, ALookInVainIsSoonFollowedByAnother) {
+    SlowLooks program(256, 0.2e-3); // by its share of the time after 20 iterations
+    ASSERT_TRUE(program.start());
+    program.iterate(4, program.block());
+    EXPECT_GT(program.engine->statistics().references, 0u);
+}
+
 TEST_F(EngineTest, MemoryThatIsNotUsedIsNotAskedAboutAtEachDecision) {
     Program program(2048);
     program.simulated.set_absent_error(EFAULT);
