@@ -255,7 +255,7 @@ TEST(SamplePlan, LetsAlmostAllSmallAreasBeToldDespiteNoise) {
 RC_GTEST_PROP(OwnershipOfMixedPagesProperty, ConfidenceIsHonest, ()) {
     const int nodes = *rc::gen::inRange(2, 33);
     Random random(*rc::gen::arbitrary<std::uint32_t>());
-    const std::uint64_t pages = 20'000 + random.below(10'000'000);
+    const std::uint64_t pages = 20'000 + random.below(2'000'000);
     const double share = 0.4 + 0.6 * random.uniform();
     const int strangers = 1 + static_cast<int>(random.below(static_cast<std::uint64_t>(nodes) - 1));
     const double noise = random.uniform() * 0.05;

@@ -192,7 +192,7 @@ TEST(PoliciesAcrossForks, ChildrenHaveNoneOfOursWhateverAnotherThreadIsDoing) {
         }
     });
     int wrong = 0;
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < 50; ++i) {
         keeper.before_fork();
         const pid_t child = ::fork();
         if (child == 0) {
