@@ -8,9 +8,10 @@ namespace {
 
 /// Support must be so many times what opposes it: the gain has to be worth the move.
 constexpr double outweighs = 1.5;
-/// Of a kind that so many samples over n do not show, no more than so many times a part in n exists, 95 times
-/// of 100 (the rule of three: Hanley and Lippman-Hand, JAMA 249, 1983).
-constexpr double rule_of_three = 3;
+/// A run is scattered when so many samples, and this share of it, lie elsewhere than where they are used: a
+/// part of which nothing is known is no more right than the others then.
+constexpr std::uint32_t scattered_samples = 3;
+constexpr double scattered_share = 1.0 / 3;
 /// Pages that leave no doubt, if they lie away from borders and nothing speaks against them.
 constexpr std::uint32_t beyond_doubt = 4;
 /// How far the halo of a neighbour may reach into a run, in parts of it (as in policy/ownership.cpp).
@@ -47,7 +48,7 @@ double granules_of_sample(const WatchedArea& area, std::size_t i, const policy::
 
 Evidence::Evidence(const WatchedArea& area, std::span<const int> homes)
     : nodes_(static_cast<std::size_t>(area.telling.nodes())), counts_(area.ownership.runs().size() * nodes_),
-      wholes_(area.ownership.runs().size()), stray_(area.telling.size(), false) {
+      weights_(area.ownership.runs().size()), stray_(area.telling.size(), false) {
     const auto& runs = area.ownership.runs();
     std::vector<std::size_t> run_of(area.telling.size(), 0);
     std::size_t run = 0;
@@ -62,20 +63,20 @@ Evidence::Evidence(const WatchedArea& area, std::span<const int> homes)
         const policy::Node owner = area.ownership.owner(page);
         if (owner < 0 || area.refused.left(page)) continue;
         const double weight = granules_of_sample(area, i, runs[run]);
-        wholes_[run].weight += weight;
-        wholes_[run].squares += weight * weight;
+        weights_[run] += weight;
         if (owner == homes[i]) continue;
         const auto uses = area.telling.counts(i);
         const std::uint32_t by_owner = uses[static_cast<std::size_t>(owner)];
         const std::uint32_t from_home = uses[static_cast<std::size_t>(homes[i])];
         Count& count = at(run, homes[i]);
         const bool inside = is_inside(runs, run, page);
-        count.sampled = true;
         if (from_home != by_owner) {
             (from_home > by_owner ? count.oppose : count.support) += weight;
             count.squares += weight * weight;
+            count.supporting += by_owner > from_home;
         }
         count.inside_opposing += inside && from_home > 0;
+        count.against += from_home > by_owner && (inside || pattern == policy::Pattern::cyclic);
         // What a twin shows tells of owners, not of single pages.
         stray_[i] = area.samples.find(page) < area.samples.size() &&
                     homing::is_stray(area.ownership, run, page, uses, static_cast<policy::Node>(homes[i]));
@@ -94,9 +95,8 @@ template <class Accepts> policy::NodeSet Evidence::homes_that(std::size_t run, A
     return set;
 }
 
-/// unseen: what else may oppose, in granules.
-bool Evidence::outweighs_opposition(const Count& count, double unseen) {
-    if (count.support <= 0 || count.support <= outweighs * (count.oppose + unseen)) return false;
+bool Evidence::outweighs_opposition(const Count& count) {
+    if (count.support <= 0 || count.support <= outweighs * count.oppose) return false;
     if (count.oppose <= 0) return true;
     // Two standard deviations of so many equal samples that are for or against it by chance.
     const double sum = count.support + count.oppose;
@@ -104,19 +104,24 @@ bool Evidence::outweighs_opposition(const Count& count, double unseen) {
     return count.support - count.oppose > 2 * sum / std::sqrt(samples);
 }
 
-policy::NodeSet Evidence::likely(std::size_t run) const {
+bool Evidence::is_scattered(std::size_t run) const {
     Count together;
     for (std::size_t home = 0; home < nodes_; ++home) {
         const Count& count = at(run, static_cast<int>(home));
         together.support += count.support;
         together.oppose += count.oppose;
         together.squares += count.squares;
+        together.supporting += count.supporting;
     }
-    const Whole& whole = wholes_[run];
-    const double unseen = whole.weight > 0 ? rule_of_three * whole.squares / whole.weight : 0;
-    const bool unseen_too = outweighs_opposition(together, unseen);
-    return homes_that(
-        run, [&](const Count& count) { return count.sampled ? outweighs_opposition(count, 0) : unseen_too; });
+    return together.supporting >= scattered_samples && together.support > scattered_share * weights_[run] &&
+           outweighs_opposition(together);
+}
+
+policy::NodeSet Evidence::likely(std::size_t run) const {
+    const bool scattered = is_scattered(run);
+    return homes_that(run, [&](const Count& count) {
+        return outweighs_opposition(count) || (scattered && count.against == 0);
+    });
 }
 
 policy::NodeSet Evidence::certain(std::size_t run) const {

@@ -20,8 +20,8 @@ class Evidence {
     Evidence(const WatchedArea& area, std::span<const int> homes);
 
     /// The homes from which pages of a run should go where its pattern says: what speaks for it outweighs
-    /// what speaks against it. Homes that no sample of the run lies on are among them where the others'
-    /// samples outweigh all that may lie there unseen.
+    /// what speaks against it. Where a good part of the run lies elsewhere, homes against which
+    /// nothing speaks are among them.
     policy::NodeSet likely(std::size_t run) const;
     /// Those for which it is beyond doubt, however few pages they are: away from the run's borders, where a
     /// neighbour's halo could be the reason, several pages were used by the owner alone.
@@ -37,14 +37,10 @@ class Evidence {
         double support = 0;                ///< granules for which samples stand that were used by the owner
         double oppose = 0;                 ///< and by the node that they lie on
         double squares = 0;                ///< of these samples' weights
-        bool sampled = false;              ///< there are samples, whatever they say
+        std::uint32_t supporting = 0;      ///< samples
+        std::uint32_t against = 0;         ///< opposing samples that no border of a block explains
         std::uint32_t inside = 0;          ///< supporting samples away from the run's borders
         std::uint32_t inside_opposing = 0; ///< samples there that were used from where they lie, too
-    };
-    /// Of all samples of a run whose homes and owners are known.
-    struct Whole {
-        double weight = 0;
-        double squares = 0;
     };
     Count& at(std::size_t run, int home) { return counts_[run * nodes_ + static_cast<std::size_t>(home)]; }
     const Count& at(std::size_t run, int home) const {
@@ -53,10 +49,12 @@ class Evidence {
     template <class Accepts> policy::NodeSet homes_that(std::size_t run, Accepts&& accepts) const;
 
     std::size_t nodes_;
-    static bool outweighs_opposition(const Count& count, double unseen);
-    std::vector<Count> counts_; ///< by run and home
-    std::vector<Whole> wholes_; ///< by run
-    std::vector<bool> stray_;   ///< by sample
+    static bool outweighs_opposition(const Count& count);
+    /// A good part of the run lies on nodes that it is not used from.
+    bool is_scattered(std::size_t run) const;
+    std::vector<Count> counts_;   ///< by run and home
+    std::vector<double> weights_; ///< by run: granules for which samples stand
+    std::vector<bool> stray_;     ///< by sample
     std::vector<std::uint64_t> doubtful_;
 };
 

@@ -32,6 +32,8 @@ constexpr int still_enough = 8;
 /// progress after which they are left.
 constexpr std::uint64_t narrow_enough = 512;
 constexpr int patient_rounds = 4;
+/// Rounds in which some of what a move left where it is are looked at.
+constexpr int left_behind_rounds = 4;
 /// Decisions for which the surroundings of what seems misplaced are looked at.
 constexpr int most_doubtful_rounds = 4;
 /// Asking where a page is costs this part of moving it; what a move has to ask for beyond the pages it moves
@@ -107,6 +109,8 @@ void Iterative::move(Engine& engine, const Decision& decision, double deadline) 
     dispatch.finish();
     area.sent_home |= result.moved > 0;
     area.waiting = !result.complete;
+    area.left_behind = result.left_behind.granules();
+    area.left_behind_rounds = left_behind_rounds;
     engine.statistics().moved += result.moved;
     engine.statistics().refused += result.refused;
     engine.statistics().moving += result.seconds;

@@ -90,7 +90,10 @@ std::size_t Mover::keep_misplaced(WatchedArea& area, int position, policy::NodeS
             continue;
         }
         const int home = status_[i] < 0 ? -1 : nodes_.position(status_[i]);
-        if (!policy::contains(from, static_cast<policy::Node>(home))) continue;
+        if (!policy::contains(from, static_cast<policy::Node>(home))) {
+            if (home >= 0) result.left_behind.add(granules_[i]);
+            continue;
+        }
         from_.push_back(home);
         pages_[wanted] = pages_[i];
         granules_[wanted++] = granules_[i];

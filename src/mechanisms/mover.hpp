@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernel/kernel.hpp"
+#include "mechanisms/left_behind.hpp"
 #include "mechanisms/watch.hpp"
 
 #include <array>
@@ -19,7 +20,8 @@ struct MoveResult {
     std::uint32_t calls = 0;
     double seconds = 0;
     double longest_call = 0;
-    bool complete = true; ///< false: the pause limit ended it; the rest is left for the next time
+    LeftBehind left_behind; ///< of targets' granules that lie elsewhere than on `from`
+    bool complete = true;   ///< false: the pause limit ended it; the rest is left for the next time
     std::map<int, std::uint64_t> errors; ///< refused pages by errno
 };
 

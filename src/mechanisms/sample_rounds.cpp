@@ -41,6 +41,15 @@ void add_neighbours_of_suspects(WatchedArea& area) {
     }
 }
 
+/// Which of those that a move left where they are would belong elsewhere?
+void add_left_behind(WatchedArea& area) {
+    if (area.left_behind_rounds-- <= 0) area.left_behind.clear();
+    std::erase_if(area.left_behind,
+                  [&](std::uint64_t granule) { return area.samples.find(granule) < area.samples.size(); });
+    area.pending.insert(area.pending.end(), area.left_behind.begin(), area.left_behind.end());
+    area.thinly_sampled |= !area.left_behind.empty();
+}
+
 bool only_borders(const policy::Ownership& ownership) {
     return std::ranges::all_of(ownership.doubtful(), [](const policy::DoubtfulRange& doubt) {
         return doubt.doubt == policy::Doubt::border;
@@ -141,7 +150,10 @@ void Engine::plan_samples(bool check) {
             }
         }
         if (check || area->drifts) add_border_samples(*area);
-        if (!check) add_neighbours_of_suspects(*area);
+        if (!check) {
+            add_neighbours_of_suspects(*area);
+            add_left_behind(*area);
+        }
         std::sort(area->pending.begin(), area->pending.end());
         area->pending.erase(std::unique(area->pending.begin(), area->pending.end()), area->pending.end());
         survey_.keep_existing(*area, area->pending);

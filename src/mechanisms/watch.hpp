@@ -62,7 +62,9 @@ struct WatchedArea {
     SeenHomes seen_homes;                     ///< of granules that are base pages
     RefusedPages refused;                     ///< granules that the kernel would not move
     std::vector<std::uint64_t> pending;       ///< granules to be sampled in this round
-    std::vector<std::uint64_t> suspects; ///< granules that seem misplaced: their neighbours are looked at
+    std::vector<std::uint64_t> suspects;    ///< granules that seem misplaced: their neighbours are looked at
+    std::vector<std::uint64_t> left_behind; ///< by the last move: some of them are looked at next
+    int left_behind_rounds = 0;             ///< for so many rounds yet
     std::vector<Range>
         armable; ///< parts that may be protected (private, read-write, and of its blocks alone)
     std::uint64_t fresh_references = 0; ///< since the last decision

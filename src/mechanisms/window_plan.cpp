@@ -82,7 +82,8 @@ void WindowPlan::gather(WatchList& watch) {
                 const std::uint32_t piece = piece_of(*area, granule);
                 const Need need = need_of(part_of(piece), area->there().size() / parts);
                 lacking_ |= need != Need::covered;
-                entries_.push_back({area->id, piece, need, area->granule_range(granule)});
+                const bool left = std::ranges::find(area->left_behind, granule) != area->left_behind.end();
+                entries_.push_back({area->id, piece, need, area->granule_range(granule), left});
             }
         if (entries_.size() == before) continue;
         ++areas_;
@@ -90,6 +91,8 @@ void WindowPlan::gather(WatchList& watch) {
     }
     for (std::size_t i = entries_.size(); i > 1; --i)
         std::swap(entries_[i - 1], entries_[random() % i]);
+    // A few samples of them may send home as many pages as have come home so far.
+    std::ranges::stable_partition(entries_, &Entry::left_behind);
 }
 
 const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double elapsed) {

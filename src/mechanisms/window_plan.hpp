@@ -84,6 +84,7 @@ class WindowPlan {
         std::uint32_t piece;
         Need need;
         Range granule;
+        bool left_behind;
     };
     struct Touches {
         std::uint32_t armed = 0;
