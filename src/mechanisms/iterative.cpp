@@ -103,6 +103,7 @@ void Iterative::move(Engine& engine, const Decision& decision, double deadline) 
     decision.for_each_move([&](policy::PageRange granules, policy::Node node, policy::NodeSet from) {
         dispatch.add(granules, node, from);
     });
+    dispatch.finish(); // what waits below may be among these
     area.refused.for_each_waiting([&](std::uint64_t granule) {
         dispatch.add({granule, granule + 1}, area.ownership.owner(granule), all_nodes);
     });

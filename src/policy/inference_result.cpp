@@ -3,6 +3,12 @@
 #include "policy/ownership_builder.hpp"
 
 namespace homing::policy {
+namespace {
+
+// Borders of an even division are no further than this part of a block from where they should be.
+constexpr std::uint64_t uneven_part = 8;
+
+} // namespace
 
 void OwnershipBuilder::describe(const Draft& draft, Run& run) {
     run.pattern = draft.pattern;
@@ -54,18 +60,42 @@ Node OwnershipBuilder::owner_in(const Draft& draft, std::size_t i) const {
     return unknown_node;
 }
 
+// The first page of draft k, where the samples leave a gap: where an even division of the area has it
+// (schedule(static), OpenMP 5.2 section 11.5.3), if that may be; or its middle.
+std::uint64_t OwnershipBuilder::border_before(std::size_t k, bool even) const {
+    const std::uint64_t low = end_page(drafts_[k - 1]), high = first_page(drafts_[k]);
+    if (even && low <= even_border(k) && even_border(k) <= high) return even_border(k);
+    return low + (high - low) / 2;
+}
+
+std::uint64_t OwnershipBuilder::even_border(std::size_t k) const {
+    return static_cast<std::uint64_t>(static_cast<double>(result_.pages_) * static_cast<double>(k) /
+                                          static_cast<double>(drafts_.size()) +
+                                      0.5);
+}
+
+// Blocks whose borders may all lie where an even division has them, or near there: elements of one size are
+// divided evenly, rows of about one size nearly so.
+bool OwnershipBuilder::is_even() const {
+    if (drafts_.empty()) return false;
+    const std::uint64_t near = result_.pages_ / drafts_.size() / uneven_part;
+    for (std::size_t k = 1; k < drafts_.size(); ++k)
+        if (even_border(k) + near < end_page(drafts_[k - 1]) ||
+            even_border(k) > first_page(drafts_[k]) + near)
+            return false;
+    return std::ranges::all_of(drafts_, [](const Draft& draft) { return draft.pattern == Pattern::owned; });
+}
+
 void OwnershipBuilder::emit_runs() {
+    const bool even = is_even();
     result_.runs_.clear();
     for (std::size_t k = 0; k < drafts_.size(); ++k) {
         Run run;
         describe(drafts_[k], run);
         run.end = result_.pages_;
         if (k > 0) {
-            // The border lies between the last sample of one run and the first of the next; its middle until
-            // more is known.
-            const std::uint64_t low = end_page(drafts_[k - 1]), high = first_page(drafts_[k]);
-            run.border = {low, high};
-            run.first = low + (high - low) / 2;
+            run.border = {end_page(drafts_[k - 1]), first_page(drafts_[k])};
+            run.first = border_before(k, even);
             result_.runs_.back().end = run.first;
         }
         result_.runs_.push_back(run);

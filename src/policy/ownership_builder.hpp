@@ -61,6 +61,9 @@ class OwnershipBuilder {
     Agreement agreement(const Draft& draft) const;
     Node owner_in(const Draft& draft, std::size_t i) const;
     void drop_mixes();
+    std::uint64_t border_before(std::size_t k, bool even) const;
+    std::uint64_t even_border(std::size_t k) const;
+    bool is_even() const;
     void emit_runs();
     void estimate_noise();
     void estimate_confidence();

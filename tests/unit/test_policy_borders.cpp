@@ -43,6 +43,49 @@ std::uint64_t wrong_pages(const Ownership& ownership) {
     return count;
 }
 
+// Blocks that begin at these pages, every `distance`th page sampled from `first` on.
+Ownership sampled_blocks(const std::vector<std::uint64_t>& begins, std::uint64_t pages, std::uint64_t first,
+                         std::uint64_t distance) {
+    Samples samples(static_cast<int>(begins.size()));
+    for (std::uint64_t page = first; page < pages; page += distance) {
+        const auto above = std::ranges::upper_bound(begins, page);
+        samples.add(page, static_cast<Node>(above - begins.begin() - 1));
+    }
+    samples.settle();
+    return infer_ownership(pages, samples);
+}
+
+std::vector<std::uint64_t> begins_of(const Ownership& ownership) {
+    std::vector<std::uint64_t> begins;
+    for (const auto& run : ownership.runs())
+        begins.push_back(run.first);
+    return begins;
+}
+
+TEST(Ownership, AnEvenDivisionHasItsBordersWhereItShould) {
+    const std::vector<std::uint64_t> begins{0, 250, 500, 750};
+    for (const std::uint64_t first : {3, 11, 17, 25}) {
+        const Ownership ownership = sampled_blocks(begins, 1000, first, 29);
+        EXPECT_EQ(begins_of(ownership), begins) << first;
+        EXPECT_EQ(ownership.doubtful().size(), 3u) << "until more is known";
+    }
+}
+
+TEST(Ownership, OneThatIsNearlyEvenHasThemThereWhereThatMayBe) {
+    // Rows of about one length: the second border is known better than to lie where an even division has it.
+    const Ownership ownership = sampled_blocks({0, 251, 518, 752}, 1000, 11, 29);
+    EXPECT_EQ(begins_of(ownership), (std::vector<std::uint64_t>{0, 250, 519, 750}));
+}
+
+TEST(Ownership, AnyOtherHasThemInTheMiddleOfWhatIsNotKnown) {
+    const Ownership ownership = sampled_blocks({0, 100, 500, 750}, 1000, 11, 29);
+    ASSERT_EQ(ownership.runs().size(), 4u);
+    for (std::size_t k = 1; k < 4; ++k) {
+        const PageRange border = ownership.runs()[k].border;
+        EXPECT_EQ(ownership.runs()[k].first, border.first + border.size() / 2);
+    }
+}
+
 TEST(Ownership, WritesTellTheBorderWhereNeighboursReadAgainAndAgain) {
     Samples writes(4);
     const Samples samples = with_halos(true, writes);
