@@ -283,7 +283,7 @@ double Engine::observation_cost() const {
 /// Decisions need enough references. Windows give them in an iteration or a few; the kernel scans for hint
 /// faults at its own pace, over many short iterations.
 bool Engine::round_is_over(double now) {
-    if (mechanism_->needs_windows()) return true;
+    if (mechanism_->needs_windows() || moves_wait_) return true;
     if (statistics_.inferring > first_inferring + inferring_share * running_.seconds(now)) return false;
     if (source_ && source_->needs_plan())
         return round_references_ >= enough_for_windows || round_iterations_ >= most_round_iterations;

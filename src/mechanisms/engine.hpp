@@ -141,6 +141,8 @@ class Engine final : public phases::Listener {
     bool samples_itself() const noexcept { return source_ && !source_->needs_plan(); }
     /// Granules of areas that the source has not come to yet: nothing is known of them, and nothing can rest.
     std::uint64_t granules_to_come() const noexcept { return to_come_; }
+    /// Is there something left to be moved that a pause had no time for? It has the next iteration's end.
+    void let_moves_wait(bool wait) noexcept { moves_wait_ = wait; }
     /// Windows may have seen nothing because areas were used before it was time to look for them.
     bool awaits_look() const {
         return source_ && source_->needs_plan() && survey_.may_have_missed(watch_, iteration_begin_);
@@ -268,6 +270,7 @@ class Engine final : public phases::Listener {
     std::uint64_t round_references_ = 0;
     ScanRounds scan_rounds_;
     std::uint64_t to_come_ = 0;
+    bool moves_wait_ = false;
     std::uint32_t round_iterations_ = 0;
     double round_begin_ = 0;
     double round_cost_begin_ = 0; ///< observation_cost() then

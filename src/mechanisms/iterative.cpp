@@ -235,9 +235,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     for (const auto& area : engine.watch().areas())
         if (area->fresh_references || !area->samples.empty())
             footprint += static_cast<double>(area->used_bytes());
-    const double begin = record::now();
-    const double iteration_seconds = begin - engine.iteration_begin();
-    const double deadline = begin + std::clamp(pause_share * iteration_seconds, least_pause, most_pause);
+    const double iteration_seconds = record::now() - engine.iteration_begin();
 
     std::vector<WatchedArea*> areas;
     for (const auto& area : engine.watch().areas())
@@ -287,8 +285,16 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         return engine.guard().accumulated_ns(decision.area->id);
     });
     engine.statistics().inferring += thread_seconds() - inferring;
-    for (const Decision& decision : decisions)
-        if (decision.moves_now && record::now() < deadline) move(engine, decision, deadline);
+    // What inferring took is limited for itself (Engine::round_is_over), and takes nothing from moving.
+    const double deadline =
+        record::now() + std::clamp(pause_share * iteration_seconds, least_pause, most_pause);
+    bool rest_waits = false;
+    for (const Decision& decision : decisions) {
+        if (!decision.moves_now) continue;
+        if (record::now() < deadline) move(engine, decision, deadline);
+        rest_waits |= decision.area->waiting && !decision.area->left_alone;
+    }
+    engine.let_moves_wait(rest_waits);
     if (check) {
         engine.stability().checked(any_changed);
         return;

@@ -134,6 +134,17 @@ TEST_F(EngineTest, APartThatSomebodyElseMovesAtRestComesHome) {
     EXPECT_GE(program.right(program.block()), program.pages() * 99 / 100);
 }
 
+TEST_F(EngineTest, WhatIsDecidedSlowlyIsMovedAllTheSame) {
+    Program program(4096);
+    program.simulated.touch_all(program.range, 0);
+    program.kernel.before([](KernelCall call) {
+        if (call == KernelCall::query) simulated_seconds += 2.5; // more than a pause for moving may take
+    });
+    ASSERT_TRUE(program.start());
+    program.iterate(60, program.block());
+    EXPECT_GE(program.right(program.block()), program.pages() * 99 / 100);
+}
+
 TEST_F(EngineTest, PagesThatAreRefusedAreTriedOnceMoreAndLeft) {
     for (const bool shared : {false, true}) {
         SCOPED_TRACE(shared ? "shared with a child" : "pinned");
