@@ -8,8 +8,7 @@
 namespace homing {
 
 SimulatedKernel::SimulatedKernel(std::vector<std::size_t> node_pages)
-    : capacity_(std::move(node_pages)), used_(capacity_.size(), 0), sampler_error_(ENOENT),
-      absent_error_(ENOENT) {
+    : capacity_(std::move(node_pages)), used_(capacity_.size(), 0), absent_error_(ENOENT) {
     for (std::size_t node = 0; node < capacity_.size(); ++node) {
         if (capacity_[node] > 0) with_memory_.add(static_cast<int>(node));
         cpu_nodes_.push_back(static_cast<int>(node));
@@ -422,7 +421,7 @@ std::uint64_t SimulatedKernel::free_bytes(int node) noexcept {
 int SimulatedKernel::open_sampler(const SamplerEvent&, int, std::size_t, SamplerRing& ring) noexcept {
     ++counts_[static_cast<std::size_t>(KernelCall::open_sampler)];
     ring = {};
-    return sampler_error_;
+    return ENOENT; // there is no sampler here
 }
 
 void SimulatedKernel::close_sampler(SamplerRing& ring) noexcept {

@@ -75,8 +75,6 @@ class SimulatedKernel final : public Kernel {
     void set_absent_error(int error) { absent_error_ = error; }
     /// populated() answers, as Linux 6.7 and later do.
     void tell_populated() { tells_populated_ = true; }
-    /// What open_sampler answers (there is no sampler here).
-    void set_sampler_error(int error) { sampler_error_ = error; }
     /// vm.max_map_count.
     void set_most_mappings(std::size_t count) { most_mappings_ = count; }
 
@@ -169,7 +167,6 @@ class SimulatedKernel final : public Kernel {
     std::vector<int> cpu_nodes_;
     MemoryPolicy task_policy_{};
     int current_node_ = 0;
-    int sampler_error_;
     int absent_error_;
     bool tells_populated_ = false;
     std::size_t most_mappings_ = 65530;
