@@ -64,12 +64,12 @@ struct WatchedArea {
     std::vector<std::uint64_t> pending;       ///< granules to be sampled in this round
     std::vector<std::uint64_t> suspects;    ///< granules that seem misplaced: their neighbours are looked at
     std::vector<std::uint64_t> left_behind; ///< by the last move: some of them are looked at next
-    int left_behind_rounds = 0;             ///< for so many rounds yet
     std::vector<Range>
         armable; ///< parts that may be protected (private, read-write, and of its blocks alone)
     std::uint64_t fresh_references = 0; ///< since the last decision
     double remote_fraction = -1;        ///< of the newest references; -1: not known
     bool found_recorded = false;
+    int left_behind_rounds = 0;        ///< for so many rounds what the last move left behind is looked at
     int initial_looks = 0;             ///< at what of it was to be placed initially (InitialPlacement)
     std::uint32_t initial_next = 0;    ///< iteration of the next one
     std::vector<bool> initially_dealt; ///< granules that were placed at random
