@@ -48,10 +48,11 @@ class Evidence {
     }
     template <class Accepts> policy::NodeSet homes_that(std::size_t run, Accepts&& accepts) const;
 
-    std::size_t nodes_;
     static bool outweighs_opposition(const Count& count);
     /// A good part of the run lies on nodes that it is not used from.
     bool is_scattered(std::size_t run) const;
+
+    std::size_t nodes_;
     std::vector<Count> counts_;   ///< by run and home
     std::vector<double> weights_; ///< by run: granules for which samples stand
     std::vector<bool> stray_;     ///< by sample

@@ -32,8 +32,6 @@ constexpr int still_enough = 8;
 /// progress after which they are left.
 constexpr std::uint64_t narrow_enough = 512;
 constexpr int patient_rounds = 4;
-/// Rounds in which some of what a move left where it is are looked at.
-constexpr int left_behind_rounds = 4;
 /// Decisions for which the surroundings of what seems misplaced are looked at.
 constexpr int most_doubtful_rounds = 4;
 /// Asking where a page is costs this part of moving it; what a move has to ask for beyond the pages it moves
@@ -98,6 +96,7 @@ void Iterative::move(Engine& engine, const Decision& decision, double deadline) 
     if (!area.freezer) area.freezer = std::make_unique<policy::Freezer>();
     area.seen_homes.begin_round(engine.iteration(), engine.placements(), area.granules);
     const policy::NodeSet all_nodes = policy::all_nodes(engine.nodes().count());
+    area.left_behind = {};
     MoveResult result;
     Dispatch dispatch(engine.mover(), area, engine.nodes().count(), engine.iteration(), deadline, result);
     decision.for_each_move([&](policy::PageRange granules, policy::Node node, policy::NodeSet from) {
@@ -110,8 +109,6 @@ void Iterative::move(Engine& engine, const Decision& decision, double deadline) 
     dispatch.finish();
     area.sent_home |= result.moved > 0;
     area.waiting = !result.complete;
-    area.left_behind = result.left_behind.granules();
-    area.left_behind_rounds = left_behind_rounds;
     engine.statistics().moved += result.moved;
     engine.statistics().refused += result.refused;
     engine.statistics().moving += result.seconds;
@@ -292,7 +289,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     for (const Decision& decision : decisions) {
         if (!decision.moves_now) continue;
         if (record::now() < deadline) move(engine, decision, deadline);
-        rest_waits |= decision.area->waiting && !decision.area->left_alone;
+        rest_waits |= decision.area->waiting;
     }
     engine.let_moves_wait(rest_waits);
     if (check) {

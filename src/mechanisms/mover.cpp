@@ -91,7 +91,7 @@ std::size_t Mover::keep_misplaced(WatchedArea& area, int position, policy::NodeS
         }
         const int home = status_[i] < 0 ? -1 : nodes_.position(status_[i]);
         if (!policy::contains(from, static_cast<policy::Node>(home))) {
-            if (home >= 0) result.left_behind.add(granules_[i]);
+            if (home >= 0) area.left_behind.add(granules_[i]);
             continue;
         }
         from_.push_back(home);

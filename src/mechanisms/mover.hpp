@@ -2,7 +2,6 @@
 #pragma once
 
 #include "kernel/kernel.hpp"
-#include "mechanisms/left_behind.hpp"
 #include "mechanisms/watch.hpp"
 
 #include <array>
@@ -20,8 +19,7 @@ struct MoveResult {
     std::uint32_t calls = 0;
     double seconds = 0;
     double longest_call = 0;
-    LeftBehind left_behind; ///< of targets' granules that lie elsewhere than on `from`
-    bool complete = true;   ///< false: the pause limit ended it; the rest is left for the next time
+    bool complete = true; ///< false: the pause limit ended it; the rest is left for the next time
     std::map<int, std::uint64_t> errors; ///< refused pages by errno
 };
 
@@ -32,7 +30,8 @@ class Mover {
     /// Send granules of an area to the node at `position`: those that lie on one of the nodes `from`
     /// (positions). Pages on nodes that are no targets (without CPUs, outside the cpuset) stay there. Adds to
     /// `result`. Stops where `deadline` (seconds of record::now()) has passed, and says so in
-    /// result.complete. What was refused is remembered (WatchedArea::refused).
+    /// result.complete. What was refused is remembered (WatchedArea::refused), and some of what lies on other
+    /// nodes (WatchedArea::left_behind).
     void send(WatchedArea& area, std::span<const std::uint64_t> granules, int position, policy::NodeSet from,
               std::uint32_t round, double deadline, MoveResult& result);
 

@@ -43,11 +43,10 @@ void add_neighbours_of_suspects(WatchedArea& area) {
 
 /// Which of those that a move left where they are would belong elsewhere?
 void add_left_behind(WatchedArea& area) {
-    if (area.left_behind_rounds-- <= 0) area.left_behind.clear();
-    std::erase_if(area.left_behind,
-                  [&](std::uint64_t granule) { return area.samples.find(granule) < area.samples.size(); });
-    area.pending.insert(area.pending.end(), area.left_behind.begin(), area.left_behind.end());
-    area.thinly_sampled |= !area.left_behind.empty();
+    const std::vector<std::uint64_t>& unseen = area.left_behind.begin_round(
+        [&](std::uint64_t granule) { return area.samples.find(granule) < area.samples.size(); });
+    area.pending.insert(area.pending.end(), unseen.begin(), unseen.end());
+    area.thinly_sampled |= !unseen.empty();
 }
 
 bool only_borders(const policy::Ownership& ownership) {

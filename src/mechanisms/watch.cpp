@@ -239,7 +239,7 @@ void WatchList::lay_out(WatchedArea& area, std::size_t granule) const {
     area.seen_homes.forget();
     area.refused = {};
     area.suspects.clear();
-    area.left_behind.clear();
+    area.left_behind = {};
     area.initially_dealt.clear();
     area.pending.clear();
 }

@@ -5,6 +5,7 @@
 #include "areas/areas.hpp"
 #include "machine/machine.hpp"
 #include "mechanisms/block_groups.hpp"
+#include "mechanisms/left_behind.hpp"
 #include "mechanisms/refused_pages.hpp"
 #include "mechanisms/seen_homes.hpp"
 #include "policy/freezing.hpp"
@@ -62,14 +63,13 @@ struct WatchedArea {
     SeenHomes seen_homes;                     ///< of granules that are base pages
     RefusedPages refused;                     ///< granules that the kernel would not move
     std::vector<std::uint64_t> pending;       ///< granules to be sampled in this round
-    std::vector<std::uint64_t> suspects;    ///< granules that seem misplaced: their neighbours are looked at
-    std::vector<std::uint64_t> left_behind; ///< by the last move: some of them are looked at next
+    std::vector<std::uint64_t> suspects; ///< granules that seem misplaced: their neighbours are looked at
+    LeftBehind left_behind;              ///< by the last move
     std::vector<Range>
         armable; ///< parts that may be protected (private, read-write, and of its blocks alone)
     std::uint64_t fresh_references = 0; ///< since the last decision
     double remote_fraction = -1;        ///< of the newest references; -1: not known
     bool found_recorded = false;
-    int left_behind_rounds = 0;        ///< for so many rounds what the last move left behind is looked at
     int initial_looks = 0;             ///< at what of it was to be placed initially (InitialPlacement)
     std::uint32_t initial_next = 0;    ///< iteration of the next one
     std::vector<bool> initially_dealt; ///< granules that were placed at random

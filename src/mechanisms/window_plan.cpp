@@ -82,8 +82,8 @@ void WindowPlan::gather(WatchList& watch) {
                 const std::uint32_t piece = piece_of(*area, granule);
                 const Need need = need_of(part_of(piece), area->there().size() / parts);
                 lacking_ |= need != Need::covered;
-                const bool left = std::ranges::find(area->left_behind, granule) != area->left_behind.end();
-                entries_.push_back({area->id, piece, need, area->granule_range(granule), left});
+                entries_.push_back({area->id, piece, need, area->granule_range(granule),
+                                    area->left_behind.contains(granule)});
             }
         if (entries_.size() == before) continue;
         ++areas_;

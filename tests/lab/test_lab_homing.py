@@ -39,6 +39,8 @@ BALANCING: dict[str, Any] = {
 SOURCES: dict[str, dict[str, Any]] = {"windows": {"numa_balancing": 0}, "hint-faults": BALANCING}
 #: Of `placed`: enough for each source to have seen its pages.
 ITERATIONS = {"windows": "60", "hint-faults": "300"}
+#: Enough for it to have seen some of them.
+FEW_ITERATIONS = {"windows": "30", "hint-faults": "120"}
 #: Of linux/mempolicy.h: MPOL_F_NUMA_BALANCING, and modes.
 NUMA_BALANCING_FLAG = 1 << 13
 MPOL_BIND, MPOL_PREFERRED_MANY = 2, 5
@@ -213,7 +215,7 @@ def test_a_full_node_gets_no_pages(runs: GuestRuns, placed: str, source: str) ->
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_memory_limit_holds_and_the_program_finishes(runs: GuestRuns, placed: str, source: str) -> None:
-    words, settings = [placed, "16", {"windows": "30", "hint-faults": "120"}[source]], SOURCES[source]
+    words, settings = [placed, "16", FEW_ITERATIONS[source]], SOURCES[source]
     limited = (
         "set -e; mkdir -p /tmp/cg; mountpoint -q /tmp/cg || mount -t cgroup2 none /tmp/cg; "
         "echo +memory > /tmp/cg/cgroup.subtree_control; mkdir -p /tmp/cg/limited; "
