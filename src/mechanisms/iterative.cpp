@@ -211,7 +211,7 @@ Iterative::Decision Iterative::decide(Engine& engine, WatchedArea& area, double 
     // move there and back, fewer have to do.
     const bool urgent = engine.guard().permits(area.id, 2 * pages, 2 * calls);
     const bool enough =
-        area.samples.size() >=
+        area.telling.size() >=
         std::min<std::uint64_t>(urgent ? urgent_samples : enough_samples, (area.there().size() + 1) / 2);
     area.waiting = moves_ && decision.wanted > 0 && (!permitted || enough); // until it has moved
     decision.moves_now =

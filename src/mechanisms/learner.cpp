@@ -12,6 +12,10 @@ constexpr std::size_t most_samples = 16384;
 constexpr double written_share = 0.25;
 /// Programs have hundreds of arrays of one size.
 constexpr int most_twins_looked_at = 8;
+/// Arrays of as many elements, of 1 to 16 bytes each, differ by so many doublings at the most; with few pages
+/// in the smaller one too many arrays would seem to.
+constexpr int most_doublings = 4;
+constexpr std::uint64_t least_scaled = 64;
 
 /// Samples that came since the last decision, taken out of the counters.
 policy::Samples take_samples(ReferenceCounters& counters) {
@@ -61,6 +65,18 @@ std::span<WatchedArea* const> Learner::of_size(const WatchedArea& area) const {
     return std::ranges::equal_range(known_, size_of(&area), {}, size_of);
 }
 
+/// Those of the same granule that may have as many elements, of 2^doublings times the bytes.
+std::span<WatchedArea* const> Learner::of_scaled_size(const WatchedArea& area, int doublings) const {
+    const std::uint64_t ratio = std::uint64_t{1} << std::abs(doublings);
+    // Arrays begin and end amid a page: each may have one more or less than its bytes need.
+    const std::uint64_t fewest =
+        doublings > 0 ? (area.granules - 1) * ratio : (area.granules - 1) / ratio - 1;
+    const std::uint64_t most = doublings > 0 ? (area.granules + 1) * ratio : (area.granules + 1) / ratio + 1;
+    if (std::min(area.granules, fewest) < least_scaled) return {};
+    return {std::ranges::lower_bound(known_, std::tuple(fewest, std::size_t{0}), {}, size_of),
+            std::ranges::upper_bound(known_, std::tuple(most, ~std::size_t{0}), {}, size_of)};
+}
+
 /// For an area that is read before it is written: an array of the same size whose owners are told by their
 /// writes.
 const WatchedArea* Learner::written_sibling(const WatchedArea& area) const {
@@ -72,15 +88,33 @@ const WatchedArea* Learner::written_sibling(const WatchedArea& area) const {
     return nullptr;
 }
 
-/// An array of the same size that is used in the same way, as far as the samples of this one show.
-WatchedArea* Learner::twin_of(const WatchedArea& area, const policy::Samples& samples) const {
+/// Samples of an array that is used in the same way, as far as the samples of this one show: of one of the
+/// same size, or of as many elements of another size. Empty where there is none.
+policy::Samples Learner::shown_by_twin(const WatchedArea& area, const policy::Samples& samples) const {
     int looked = 0;
-    for (WatchedArea* other : of_size(area)) {
-        if (other == &area) continue;
-        if (!other->drifts && policy::alike(other->ownership, samples)) return other;
-        if (++looked == most_twins_looked_at) break;
-    }
-    return nullptr;
+    const auto find = [&](std::span<WatchedArea* const> others) -> WatchedArea* {
+        for (WatchedArea* other : others) {
+            if (other == &area || other->granule != area.granule) continue;
+            if (looked == most_twins_looked_at) break;
+            ++looked;
+            if (!other->drifts &&
+                policy::alike(other->ownership, policy::scaled(samples, area.granules, other->granules)))
+                return other;
+        }
+        return nullptr;
+    };
+    WatchedArea* twin = find(of_size(area));
+    for (int doublings = 1; !twin && doublings <= most_doublings; ++doublings)
+        for (const int either : {doublings, -doublings})
+            if (!twin) twin = find(of_scaled_size(area, either));
+    if (!twin) return policy::Samples(samples.nodes());
+    const auto here = [&](const policy::Samples& shown) {
+        return policy::scaled(shown, twin->granules, area.granules);
+    };
+    if (owners_write(*twin)) return here(sure_samples(*twin));
+    const bool read_first = written_sibling(*twin) != nullptr;
+    return read_first ? policy::without_upper_reads(area.ownership, here(twin->samples))
+                      : here(twin->samples);
 }
 
 Learnt Learner::learn(WatchedArea& area, bool check) const {
@@ -127,13 +161,12 @@ void Learner::refine(WatchedArea& area) const {
         area.ownership = policy::infer_ownership(area.granules, sure);
         area.telling = sure;
     }
-    if (WatchedArea* const twin = twin_of(area, sure)) {
-        // What the one shows, the other need not be sampled for.
-        sure.merge(owners_write(*twin) ? sure_samples(*twin)
-                                       : policy::without_upper_reads(area.ownership, twin->samples));
-        area.ownership = policy::infer_ownership(area.granules, sure);
-        area.telling = std::move(sure);
-    }
+    // What a twin shows, this one need not be sampled for.
+    const policy::Samples shown = shown_by_twin(area, sure);
+    if (shown.empty()) return;
+    sure.merge(shown);
+    area.ownership = policy::infer_ownership(area.granules, sure);
+    area.telling = std::move(sure);
 }
 
 } // namespace homing

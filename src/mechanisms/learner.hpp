@@ -30,13 +30,15 @@ class Learner {
     /// Takes the new samples of an area in. With `check` nothing is learnt unless they contradict the belief.
     Learnt learn(WatchedArea& area, bool check) const;
     /// Once all have learnt: near borders a neighbour's reads are told from the owner's touches, by writes or
-    /// by another array of the size, and arrays that are used alike share their samples.
+    /// by another array of the size, and arrays that are used alike share their samples: those of one size,
+    /// and those of as many elements of another size (a sparse matrix' values and column indices).
     void refine(WatchedArea& area) const;
 
   private:
     std::span<WatchedArea* const> of_size(const WatchedArea& area) const;
     const WatchedArea* written_sibling(const WatchedArea& area) const;
-    WatchedArea* twin_of(const WatchedArea& area, const policy::Samples& samples) const;
+    std::span<WatchedArea* const> of_scaled_size(const WatchedArea& area, int doublings) const;
+    policy::Samples shown_by_twin(const WatchedArea& area, const policy::Samples& samples) const;
 
     std::vector<WatchedArea*> known_; ///< by size
 };

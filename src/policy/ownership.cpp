@@ -316,6 +316,18 @@ Samples without_upper_reads(const Ownership& believed, const Samples& samples) {
     return kept;
 }
 
+Samples scaled(const Samples& samples, std::uint64_t pages, std::uint64_t other) {
+    Samples result(samples.nodes());
+    result.reserve(samples.size());
+    const double ratio = static_cast<double>(other) / static_cast<double>(std::max<std::uint64_t>(pages, 1));
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        const auto page = static_cast<std::uint64_t>((static_cast<double>(samples.page(i)) + 0.5) * ratio);
+        if (page < other) result.add(page, samples.counts(i));
+    }
+    result.settle();
+    return result;
+}
+
 bool alike(const Ownership& believed, const Samples& samples) {
     constexpr std::size_t enough = 20;
     constexpr std::size_t enough_at_borders = 4;

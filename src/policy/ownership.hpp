@@ -195,6 +195,10 @@ Samples with_borders_of(const Ownership& sibling, const Ownership& believed, con
 // next run's owner. They are no sign that owners changed.
 Samples without_upper_reads(const Ownership& believed, const Samples& samples);
 
+// The samples of an array of so many pages as if they were of one of other size with as many elements: each
+// counts for the page with the element in the middle of its own.
+Samples scaled(const Samples& samples, std::uint64_t pages, std::uint64_t other);
+
 // Are an array whose owners are believed and one of the same size with these samples used in the same way: do
 // the samples agree with the owners everywhere, and near the borders, too? Too few samples tell nothing.
 bool alike(const Ownership& believed, const Samples& samples);
