@@ -77,11 +77,12 @@ _ORDER = [
 
 #: Harm is to be seen at 1 %, which is what equal runs may differ by: where two threads share a page of a
 #: small array, the one that happens to be first decides its node, and in CG one such page is worth 1 % of a
-#: run. So runs in turn, the middle one counts. At least so many, and up to so many where the plain ones
-#: differ by more than 1 %: medians of 15 still differed by 0.4 % for no reason (standard deviation), those
-#: of 31 do by 0.25 %. What homing samples depends on time, so its runs scatter, too.
+#: run. So runs in turn, the middle one counts. Three of a kind fall to one side by chance too often. At least
+#: so many, therefore, and up to so many where the plain ones differ by more than 1 %: medians of 15 still
+#: differed by 0.4 % for no reason (standard deviation), those of 31 do by 0.25 %. What homing samples
+#: depends on time, so its runs scatter, too.
 _REPEATED = {"parallel_init": 31, "parallel_init_homing": 31, "homing": 3}
-_LEAST_REPEATED = 3
+_LEAST_REPEATED = 7
 _ALIKE = 0.01
 
 #: Arguments by size, such that the guest, which is 5 to 40 times slower than the host, needs about half a
@@ -432,9 +433,9 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
             "1 MiB 16-way cache, private to each CPU. Times mean nothing there, so nothing here is a time. "
             "Serial initialisation unless the row says parallel_init; the oracle puts every page on its "
             "majority node of the whole run (its last_half: of the last half), from the counts of `none`. "
-            "homing, parallel_init and parallel_init_homing are each the middle one of three runs in turn, "
-            f"the last two of {_REPEATED['parallel_init']} where the plain ones of three differ by more than "
-            "1 %.",
+            f"homing is the middle one of {_REPEATED['homing']} runs, parallel_init and parallel_init_homing "
+            f"each of {_LEAST_REPEATED} in turn, of {_REPEATED['parallel_init']} where the plain ones of "
+            f"{_LEAST_REPEATED} differ by more than 1 %.",
             "Sizes: long enough that what a run costs once (start, first windows: some 10,000 misses) is "
             "less than 1 % of what parallel initialisation leaves; drift slow enough to be followed by 3 % "
             "of the run time (0.4 % of a block an iteration).",
