@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -77,16 +78,24 @@ def test_convergence_has_the_rows_that_were_promised() -> None:
     assert failed(program()) == []
 
 
-def test_harm_is_measured_more_often_where_plain_runs_differ() -> None:
-    def turns(*counts: int) -> dict[tuple[str, int], Outcome]:
-        plain = {("parallel_init", at): made("parallel_init", {2: n}) for at, n in enumerate(counts)}
-        return {**plain, ("parallel_init_homing", 0): made("parallel_init_homing", {2: 10 * counts[0]})}
+def test_harm_is_measured_more_often_where_it_is_less_clear() -> None:
+    def pairs(plain: Sequence[int], homing: Sequence[int]) -> dict[tuple[str, int], Outcome]:
+        runs = {"parallel_init": plain, "parallel_init_homing": homing}
+        return {(name, at): made(name, {2: n}) for name in runs for at, n in enumerate(runs[name])}
 
-    assert not convergence._alike({})
-    assert not convergence._alike(turns(1000, 1001)), "too few to say"
-    few = (1000, 1001, 1003, 1002, 1001, 1004)
-    assert convergence._alike(turns(*few, 1009))
-    assert not convergence._alike(turns(*few, 1011))
+    def next_turn(plain: Sequence[int], homing: Sequence[int]) -> int | None:
+        others = {step: made(step[0], {2: 1}) for step in convergence._STEPS if "parallel" not in step[0]}
+        step = convergence._next_step({**others, **pairs(plain, homing)})
+        return None if step is None else step[1]
+
+    assert next_turn([], []) == 0
+    assert next_turn([1000, 1001], [1000, 1001]) == 2
+    assert next_turn([1000, 1009, 1001], [1000, 1030, 1004]) is None
+    assert next_turn([1000, 1009, 1001], [1000, 1030, 1008]) == 3, "perhaps it is harm"
+    assert next_turn([1000, 1011, 1001], [1000, 1000, 1000]) == 3, "plain runs differ"
+    assert next_turn([1000] * 7, [1008] * 7) is None
+    assert next_turn([1000] * 6 + [1011], [1008] * 7) == 7
+    assert next_turn([1000, 1011] * 15 + [1000], [1000] * 31) is None
 
 
 def test_convergence_sees_what_is_not_met() -> None:
