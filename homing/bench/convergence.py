@@ -243,8 +243,8 @@ def _scanned(
 
 
 def _is_enough(found: Mapping[tuple[str, int], Outcome], turns: int) -> bool:
-    """Do the plain runs of so many turns of parallel initialisation differ by little, and, where these are
-    few, the middle ones with homing clearly by no more than that?"""
+    """Of parallel initialisation in so many turns: do the plain runs differ by little? And is the middle one
+    with homing, where the turns are few, clearly no worse than the plain one?"""
 
     def misses(variant: str) -> list[int]:
         steps = [(variant, turn) for turn in range(turns)]
@@ -443,7 +443,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
             "Serial initialisation unless the row says parallel_init; the oracle puts every page on its "
             "majority node of the whole run (its last_half: of the last half), from the counts of `none`. "
             f"homing is the middle one of {_REPEATED['homing']} runs, parallel_init and parallel_init_homing "
-            f"each of {_FEW} in turn, of {_MORE} where the middle ones of {_FEW} differ by more than 0.5 %, "
+            f"each of {_FEW} in turn, of {_MORE} where homing's of {_FEW} is more than 0.5 % worse, "
             f"and of {_MOST} where the plain ones differ by more than 1 %.",
             "Sizes: long enough that what a run costs once (start, first windows: some 10,000 misses) is "
             "less than 1 % of what parallel initialisation leaves; drift slow enough to be followed by 3 % "
