@@ -14,7 +14,11 @@ namespace homing {
 
 enum class AreaKind : std::uint8_t { static_array = 1, heap_block = 2, named = 3, segment = 4 };
 
-inline constexpr int max_origin_frames = 4;
+/// What an allocation is called by: a container of C++ that is not optimised takes eight frames itself, and
+/// what tells two blocks of one allocator apart lies behind it.
+inline constexpr int max_origin_frames = 16;
+/// Blocks of the same first frames are of one kind, whoever called.
+inline constexpr int kind_frames = 4;
 
 /// One area as the registry gives it out.
 struct AreaEntry {

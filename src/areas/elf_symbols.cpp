@@ -164,7 +164,7 @@ std::vector<Symbol> read_symbols(const File& file, const SymbolTable& table, con
 }
 
 std::string read_name(const File& file, const ElfW(Shdr) & strings, std::uint32_t offset) {
-    char text[512];
+    char text[4096]; // templates make long ones
     if (offset >= strings.sh_size) return {};
     const auto at = sum(strings.sh_offset, offset);
     const std::size_t most = std::min<std::uint64_t>(sizeof text, strings.sh_size - offset);
@@ -259,11 +259,33 @@ void object_areas(const LoadedObject& object, std::size_t minimum, std::vector<A
 
 bool is_runtime_object(std::string_view path) noexcept {
     const std::string_view name = file_name(path);
-    static constexpr std::string_view prefixes[] = {
-        "libhoming",    "ld-linux",   "ld-musl",     "ld.so",       "ld64.so",    "linux-vdso",
-        "linux-gate",   "libc.so",    "libc-",       "libm.so",     "libmvec.so", "libdl.so",
-        "librt.so",     "libpthread", "libgomp",     "libomp",      "libiomp5",   "libgcc_s.so",
-        "libstdc++.so", "libc++",     "libgfortran", "libquadmath", "libhwloc",   "libnuma.so"};
+    static constexpr std::string_view prefixes[] = {"libhoming",
+                                                    "ld-linux",
+                                                    "ld-musl",
+                                                    "ld.so",
+                                                    "ld64.so",
+                                                    "linux-vdso",
+                                                    "linux-gate",
+                                                    "libc.so",
+                                                    "libc-",
+                                                    "libm.so",
+                                                    "libmvec.so",
+                                                    "libdl.so",
+                                                    "librt.so",
+                                                    "libpthread",
+                                                    "libgomp",
+                                                    "libomp",
+                                                    "libiomp5",
+                                                    "libgcc_s.so",
+                                                    "libstdc++.so",
+                                                    "libc++",
+                                                    "libgfortran",
+                                                    "libquadmath",
+                                                    "libhwloc",
+                                                    "libnuma.so",
+                                                    "libFortranRuntime",
+                                                    "libFortranDecimal",
+                                                    "libflang_rt"};
     return std::any_of(std::begin(prefixes), std::end(prefixes),
                        [name](std::string_view prefix) { return name.starts_with(prefix); });
 }

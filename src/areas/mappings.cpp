@@ -129,7 +129,9 @@ bool parse_mapping(std::string_view line, Mapping& mapping) noexcept {
     line.remove_prefix(4);
     if (!take(line, ' ') || !take_number(line, 16) || !take(line, ' ')) return false;       // offset
     if (!take_number(line, 16) || !take(line, ':') || !take_number(line, 16)) return false; // device
-    if (!take(line, ' ') || !take_number(line, 10)) return false;                           // inode
+    const auto inode = take(line, ' ') ? take_number(line, 10) : std::nullopt;
+    if (!inode) return false;
+    mapping.inode = *inode;
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
     mapping.name = line;
     return true;

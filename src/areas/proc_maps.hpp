@@ -16,7 +16,8 @@ struct Mapping {
     bool readable = false;
     bool writable = false;
     bool shared = false;
-    std::string_view name; ///< a path, "[heap]", or nothing; into the line
+    std::uint64_t inode = 0; ///< 0: of no file
+    std::string_view name;   ///< a path, "[heap]", or nothing; into the line
 };
 bool parse_mapping(std::string_view line, Mapping& mapping) noexcept;
 

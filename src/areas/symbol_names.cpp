@@ -1,6 +1,8 @@
 #include "areas/symbol_names.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cxxabi.h>
 
 namespace homing {
 namespace {
@@ -41,10 +43,33 @@ std::string flang_name(std::string_view symbol) {
     return {};
 }
 
+/// A symbol of C++ as it was written; as it is where the toolchain's demangler cannot read it.
+std::string cxx_name(std::string symbol) {
+    char* const text = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, nullptr);
+    if (text) symbol = text;
+    std::free(text);
+    return symbol;
+}
+
+/// Without numbers that a compiler adds, also several (x.3.lto_priv.0).
+std::string_view without_numbers(std::string_view symbol) noexcept {
+    std::string_view name = symbol;
+    for (;;) {
+        std::size_t digits = name.size();
+        while (digits > 0 && is_digit(name[digits - 1]))
+            --digits;
+        if (digits == name.size() || digits < 2 || name[digits - 1] != '.') break;
+        name = name.substr(0, digits - 1);
+        constexpr std::string_view link_time = ".lto_priv";
+        if (name.ends_with(link_time)) name.remove_suffix(link_time.size());
+    }
+    return name.empty() ? symbol : name;
+}
+
 } // namespace
 
 std::string readable_symbol(std::string_view symbol) {
-    if (symbol.starts_with("_Z")) return std::string(symbol);
+    if (symbol.starts_with("_Z")) return cxx_name(std::string(without_numbers(symbol)));
     if (symbol.starts_with("_Q")) {
         std::string name = flang_name(symbol);
         return name.empty() ? std::string(symbol) : name;
@@ -60,18 +85,7 @@ std::string readable_symbol(std::string_view symbol) {
         const std::string_view block = symbol.substr(0, symbol.size() - 1);
         if (is_fortran_name(block)) return std::string("/").append(block).append("/");
     }
-    // Numbers that a compiler adds, also several (x.3.lto_priv.0).
-    std::string_view name = symbol;
-    for (;;) {
-        std::size_t digits = name.size();
-        while (digits > 0 && is_digit(name[digits - 1]))
-            --digits;
-        if (digits == name.size() || digits < 2 || name[digits - 1] != '.') break;
-        name = name.substr(0, digits - 1);
-        constexpr std::string_view link_time = ".lto_priv";
-        if (name.ends_with(link_time)) name.remove_suffix(link_time.size());
-    }
-    return std::string(name.empty() ? symbol : name);
+    return std::string(without_numbers(symbol));
 }
 
 } // namespace homing

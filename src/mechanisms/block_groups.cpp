@@ -23,7 +23,7 @@ bool continues(const AreaEntry& first, const AreaEntry& last, const AreaEntry& n
     const std::size_t b = next.range.bytes();
     return joins(next) && (a < b ? b - a : a - b) < page_bytes() && next.range.begin >= last.range.end &&
            next.range.begin - last.range.end <= widest_gap_pages * page_bytes() &&
-           std::equal(std::begin(first.origin), std::end(first.origin), std::begin(next.origin));
+           std::equal(first.origin, first.origin + kind_frames, next.origin);
 }
 
 BlockGroup join(const AreaEntry* first, const AreaEntry* end) {
@@ -32,6 +32,10 @@ BlockGroup join(const AreaEntry* first, const AreaEntry* end) {
         group.blocks.push_back(entry->range);
         group.entry.range.end = entry->range.end;
         group.entry.generation = std::max(group.entry.generation, entry->generation);
+        // The group comes from where all of its blocks come from.
+        const auto* differs =
+            std::mismatch(std::begin(group.entry.origin), std::end(group.entry.origin), entry->origin).first;
+        std::fill(group.entry.origin + (differs - group.entry.origin), std::end(group.entry.origin), 0);
     }
     return group;
 }

@@ -10,7 +10,6 @@
 #include "record/record.hpp"
 
 #include <algorithm>
-#include <dlfcn.h>
 #include <map>
 
 namespace homing {
@@ -189,8 +188,14 @@ void Engine::record_unwatched() {
         row.bytes = one.range.bytes();
         record::append(row);
     }
-    for (const std::string& rule : watch_.unmatched_rules())
-        record::message(record::Level::warning, "--areas " + rule + ": no area has such a name");
+    for (const AreaFilter::Rule& rule : watch_.rules()) {
+        record::rule_row row;
+        row.text = record::text(rule.text());
+        row.areas = rule.areas;
+        record::append(row);
+        if (!rule.matched)
+            record::message(record::Level::warning, "--areas " + rule.text() + ": no area has such a name");
+    }
 }
 
 void Engine::record_end(double now) {
@@ -199,11 +204,10 @@ void Engine::record_end(double now) {
         record::region_row row;
         row.id = i;
         row.offset = info.function;
-        Dl_info found{};
-        if (::dladdr(reinterpret_cast<void*>(info.function), &found)) {
-            row.object = record::text(found.dli_fname ? found.dli_fname : "");
-            row.offset = info.function - reinterpret_cast<Address>(found.dli_fbase);
-            row.symbol = record::text(found.dli_sname ? found.dli_sname : "");
+        if (const ObjectPlace place = watch_.recorded_place(info.function); place.file) {
+            row.object = record::text(place.file->path);
+            row.offset = place.offset;
+            row.symbol = record::text(watch_.symbol(info.function));
         }
         row.count = info.count;
         row.seconds = info.seconds;

@@ -1,5 +1,6 @@
 #include "mechanisms/watch.hpp"
 
+#include "areas/elf_object.hpp"
 #include "areas/named.hpp"
 #include "areas/protection.hpp"
 #include "base/options.hpp"
@@ -7,10 +8,12 @@
 #include "record/record.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <link.h>
 #include <map>
+#include <type_traits>
 
 namespace homing {
 namespace {
@@ -22,48 +25,6 @@ const char* base_name(const char* path) noexcept {
     const char* slash = path ? std::strrchr(path, '/') : nullptr;
     return slash ? slash + 1 : (path ? path : "");
 }
-
-/// Where a code address lies: its object and offset; the main program has an empty name in its link map.
-struct CodePlace {
-    std::string object;
-    std::uint64_t offset = 0;
-    std::string symbol;
-};
-
-CodePlace code_place(Address address) {
-    CodePlace place;
-    Dl_info info{};
-    if (address && ::dladdr(reinterpret_cast<void*>(address), &info)) {
-        place.object = info.dli_fname ? info.dli_fname : "";
-        place.offset = address - reinterpret_cast<Address>(info.dli_fbase);
-        if (info.dli_sname) place.symbol = info.dli_sname;
-    }
-    return place;
-}
-
-std::string heap_name(const AreaEntry& entry) {
-    // The first frame outside the language's runtime names the block best; reports resolve it to a source
-    // line.
-    for (const Address frame : entry.origin) {
-        if (!frame) break;
-        const CodePlace place = code_place(frame);
-        const char* object = base_name(place.object.c_str());
-        if (std::strncmp(object, "libstdc++", 9) == 0 || std::strncmp(object, "libgfortran", 11) == 0 ||
-            std::strncmp(object, "libc.so", 7) == 0 || std::strncmp(object, "libFortranRuntime", 17) == 0)
-            continue;
-        char text[256];
-        if (place.symbol.empty())
-            std::snprintf(text, sizeof text, "heap@%s+0x%llx", object,
-                          static_cast<unsigned long long>(place.offset));
-        else
-            std::snprintf(text, sizeof text, "heap@%s:%s+0x%llx", object, place.symbol.c_str(),
-                          static_cast<unsigned long long>(place.offset));
-        return text;
-    }
-    return "heap@unknown";
-}
-
-std::string name_of(const AreaEntry& entry) { return entry.name ? entry.name : heap_name(entry); }
 
 int count_objects(dl_phdr_info* info, std::size_t, void* count) noexcept {
     *static_cast<std::uint64_t*>(count) = info->dlpi_adds + info->dlpi_subs;
@@ -117,6 +78,12 @@ std::vector<Range> within_blocks(const std::vector<Range>& parts, const std::vec
     return out;
 }
 
+/// What the launcher looked up for --areas.
+std::string_view area_code() noexcept {
+    const char* code = std::getenv("HOMING_AREA_CODE");
+    return code ? code : "";
+}
+
 std::uint64_t loaded_objects_version() noexcept {
     std::uint64_t version = 0;
     ::dl_iterate_phdr(count_objects, &version);
@@ -147,46 +114,78 @@ bool WatchedArea::is_armable(std::uint64_t index) const noexcept {
     return at != armable.begin() && wanted.end <= (at - 1)->end;
 }
 
-AreaFilter::AreaFilter(const char* text) {
-    std::string rest = text;
-    while (!rest.empty()) {
-        const std::size_t comma = rest.find(',');
-        const std::string piece = rest.substr(0, comma);
-        rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
-        const std::size_t equals = piece.find('=');
-        const std::string key = piece.substr(0, equals);
-        if (equals == std::string::npos || (key != "include" && key != "exclude")) {
-            error_ = "HOMING_AREAS: \"" + piece + "\" is neither include=GLOB nor exclude=GLOB: ignored";
-            continue;
-        }
-        rules_.push_back({key == "include", piece.substr(equals + 1)});
-    }
-}
-
-bool AreaFilter::accepts(const std::string& name) {
-    bool accepted = rules_.empty() || !rules_.front().include;
-    for (Rule& rule : rules_)
-        if (glob_match(rule.pattern.c_str(), name.c_str())) {
-            accepted = rule.include;
-            rule.matched = true;
-        }
-    return accepted;
-}
-
-std::vector<std::string> AreaFilter::unmatched() const {
-    std::vector<std::string> found;
-    for (const Rule& rule : rules_)
-        if (!rule.matched) found.push_back((rule.include ? "include=" : "exclude=") + rule.pattern);
-    return found;
-}
-
 WatchList::WatchList(const NodeMap& nodes, std::uint64_t seed)
-    : nodes_(nodes), seed_(seed), filter_(option_text(Option::areas)),
+    : nodes_(nodes), seed_(seed), filter_(option_text(Option::areas), area_code()),
       minimum_(option_size(Option::area_minimum)) {
     if (!filter_.error().empty()) record::message(record::Level::warning, filter_.error());
 }
 
-void WatchList::record(const WatchedArea& area, double now) const {
+ObjectPlace WatchList::recorded_place(Address address) {
+    const ObjectPlace place = places_.at(address);
+    if (place.file && recorded_files_.insert(place.file).second) {
+        record::object_row row;
+        row.path = record::text(place.file->path);
+        row.identity = record::text(place.file->identity);
+        record::append(row);
+    }
+    return place;
+}
+
+std::string WatchList::heap_name(const AreaEntry& entry) {
+    // The first frame outside the language's runtime names the block best; reports resolve it to a source
+    // line.
+    for (const Address frame : entry.origin) {
+        if (!frame) break;
+        const ObjectPlace place = places_.at(frame);
+        if (place.file && is_runtime_object(place.file->path)) continue;
+        const char* object = place.file ? base_name(place.file->path.c_str()) : "";
+        const std::string& symbol = places_.symbol(frame);
+        char text[256];
+        if (symbol.empty())
+            std::snprintf(text, sizeof text, "heap@%s+0x%llx", object,
+                          static_cast<unsigned long long>(place.offset));
+        else
+            std::snprintf(text, sizeof text, "heap@%s:%s+0x%llx", object, symbol.c_str(),
+                          static_cast<unsigned long long>(place.offset));
+        return text;
+    }
+    return "heap@unknown";
+}
+
+std::string WatchList::name_of(const AreaEntry& entry) { return entry.name ? entry.name : heap_name(entry); }
+
+/// What rules by lines of source go by: nothing where there are none.
+std::vector<AreaPlace> WatchList::places_of(const AreaEntry& entry) {
+    std::vector<AreaPlace> places;
+    const auto add = [&](Address address, std::uint64_t back) {
+        const ObjectPlace place = places_.at(address);
+        if (place.file) places.push_back({place.file->path, place.file->identity, place.offset - back});
+    };
+    for (const Address frame : entry.origin)
+        if (frame) add(frame, 1); // a return address is the instruction after the call
+    if (entry.object) add(entry.range.begin, 0);
+    return places;
+}
+
+/// The return addresses that the area's own row has no room for.
+void WatchList::record_frames(const WatchedArea& area) {
+    const Address* origin = area.group.entry.origin;
+    constexpr int in_row = std::extent_v<decltype(record::area_row::origin)>;
+    constexpr int in_more = std::extent_v<decltype(record::frames_row::origin)>;
+    for (int first = in_row; first < max_origin_frames && origin[first]; first += in_more) {
+        record::frames_row row;
+        row.area = area.id;
+        row.first = static_cast<record::u32>(first);
+        for (int i = 0; i < in_more && first + i < max_origin_frames && origin[first + i]; ++i) {
+            const ObjectPlace place = recorded_place(origin[first + i]);
+            row.origin[i] = place.offset;
+            row.origin_object[i] = record::text(place.file ? place.file->path : "");
+        }
+        record::append(row);
+    }
+}
+
+void WatchList::record(const WatchedArea& area, double now) {
     record::area_row row;
     row.id = area.id;
     const AreaEntry& entry = area.group.entry;
@@ -198,10 +197,12 @@ void WatchList::record(const WatchedArea& area, double now) const {
     row.time = now;
     row.name = record::text(area.name);
     row.object = record::text(entry.object ? entry.object : "");
-    for (int i = 0; i < max_origin_frames && entry.origin[i]; ++i) {
-        const CodePlace place = code_place(entry.origin[i]);
+    if (entry.object) row.offset = recorded_place(entry.range.begin).offset;
+    if (entry.kind == AreaKind::heap_block) row.order = entry.generation;
+    for (std::size_t i = 0; i < std::size(row.origin) && entry.origin[i]; ++i) {
+        const ObjectPlace place = recorded_place(entry.origin[i]);
         row.origin[i] = place.offset;
-        row.origin_object[i] = record::text(place.object);
+        row.origin_object[i] = record::text(place.file ? place.file->path : "");
     }
     record::append(row);
 }
@@ -213,10 +214,11 @@ void WatchList::adopt(BlockGroup group, double now) {
     area->range = whole_pages(entry.range);
     if (area->range.empty()) return;
     area->name = name_of(entry);
-    if (!filter_.accepts(area->name)) return;
+    if (!filter_.adopts(area->name, places_of(entry))) return;
     area->id = next_id_++;
     lay_out(*area, page_bytes());
     record(*area, now);
+    record_frames(*area);
     if (Simulation* simulated = simulation())
         simulated->area_begins(area->id, area->range, area->name.c_str());
     areas_.push_back(std::move(area));
@@ -302,7 +304,7 @@ std::vector<LeftOut> WatchList::left_out() {
         const std::string name = name_of(entry);
         if (entry.range.bytes() < minimum_ && entry.kind != AreaKind::named)
             by_reason["below --area-minimum: " + name].push_back(entry.range);
-        else if (!filter_.accepts(name))
+        else if (!filter_.accepts(name, places_of(entry)))
             by_reason["left out by --areas: " + name].push_back(entry.range);
     }
     std::vector<LeftOut> found;
@@ -334,6 +336,7 @@ bool WatchList::synchronise(double now) {
     if (objects != seen_objects_) {
         // An object may have gone: its static arrays go with it. Start over, keep what is still there.
         seen_objects_ = objects;
+        places_.forget();
         statics_.clear();
         known_objects_.clear();
         static_areas(std::min(minimum_, unwatched_minimum), statics_, known_objects_);

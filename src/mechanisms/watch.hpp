@@ -3,7 +3,9 @@
 #pragma once
 
 #include "areas/areas.hpp"
+#include "areas/code_places.hpp"
 #include "machine/machine.hpp"
+#include "mechanisms/area_filter.hpp"
 #include "mechanisms/block_groups.hpp"
 #include "mechanisms/left_behind.hpp"
 #include "mechanisms/refused_pages.hpp"
@@ -16,6 +18,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -103,26 +106,6 @@ struct WatchedArea {
     bool is_armable(std::uint64_t index) const noexcept;
 };
 
-/// Reads HOMING_AREAS ("include=GLOB,exclude=GLOB"); the last match decides, an include first means nothing
-/// else.
-class AreaFilter {
-  public:
-    explicit AreaFilter(const char* text);
-    bool accepts(const std::string& name);
-    const std::string& error() const noexcept { return error_; }
-    /// The rules ("include=GLOB") that matched no name so far.
-    std::vector<std::string> unmatched() const;
-
-  private:
-    struct Rule {
-        bool include;
-        std::string pattern;
-        bool matched = false;
-    };
-    std::vector<Rule> rules_;
-    std::string error_;
-};
-
 /// Memory of the program that is not watched because the user said so.
 struct LeftOut {
     Range range;
@@ -145,8 +128,11 @@ class WatchList {
 
     /// What there is now of what the user left out, of unwatched_minimum bytes or more in all of one name.
     std::vector<LeftOut> left_out();
-    /// Rules of --areas that matched no area so far.
-    std::vector<std::string> unmatched_rules() const { return filter_.unmatched(); }
+    /// The rules of --areas, and what they met so far.
+    const std::vector<AreaFilter::Rule>& rules() const noexcept { return filter_.rules(); }
+    /// Where an address of code lies, as rows have it; its object gets a row of its own at the first time.
+    ObjectPlace recorded_place(Address address);
+    const std::string& symbol(Address address) { return places_.symbol(address); }
 
     std::vector<std::unique_ptr<WatchedArea>>& areas() noexcept { return areas_; }
     const std::vector<std::unique_ptr<WatchedArea>>& areas() const noexcept { return areas_; }
@@ -158,11 +144,17 @@ class WatchList {
     void end_area(const WatchedArea& area, double now) const;
     void lay_out(WatchedArea& area, std::size_t granule) const;
     void refresh_armable();
-    void record(const WatchedArea& area, double now) const;
+    void record(const WatchedArea& area, double now);
+    void record_frames(const WatchedArea& area);
+    std::string name_of(const AreaEntry& entry);
+    std::string heap_name(const AreaEntry& entry);
+    std::vector<AreaPlace> places_of(const AreaEntry& entry);
 
     const NodeMap& nodes_;
     std::uint64_t seed_;
     AreaFilter filter_;
+    CodePlaces places_;
+    std::set<const LoadedFile*> recorded_files_;
     std::size_t minimum_;
     std::uint64_t seen_changes_ = ~std::uint64_t{0};
     std::uint64_t seen_objects_ = 0;

@@ -29,13 +29,14 @@ inline constexpr std::size_t row_bytes = 128;
     ROW(5, distance, FIELD(i32, from) FIELD(i32, first) FIELD(i32, count) ARRAY(f32, to, 8))                 \
     /* a memory area: kind 1 static, 2 heap, 3 named, 4 segment; name, object, origin objects are text ids;  \
      */                                                                                                      \
+    /* order: of allocation; offset: of a static area from its object's first mapped page; */                \
     /* origin[i] is a code offset in object origin_object[i] (return address); blocks: of one origin and     \
      */                                                                                                      \
     /* size, side by side, that are one area */                                                              \
     ROW(6, area,                                                                                             \
         FIELD(u32, id) FIELD(u64, begin) FIELD(u64, bytes) FIELD(u32, kind) FIELD(u32, name)                 \
             FIELD(u32, object) FIELD(u32, granule) FIELD(f64, time) ARRAY(u64, origin, 4)                    \
-                ARRAY(u32, origin_object, 4) FIELD(u32, blocks))                                             \
+                ARRAY(u32, origin_object, 4) FIELD(u32, blocks) FIELD(u64, order) FIELD(u64, offset))        \
     ROW(7, area_end, FIELD(u32, id) FIELD(f64, time))                                                        \
     /* pages of an area on each node, nodes first..first+7 by position; when: 1 found, 2 now, 3 at the end;  \
      */                                                                                                      \
@@ -105,7 +106,20 @@ inline constexpr std::size_t row_bytes = 128;
     ROW(24, tasks,                                                                                           \
         FIELD(f64, time) FIELD(u64, given) FIELD(u64, honoured) FIELD(u64, at_home) FIELD(u64, elsewhere))   \
     /* hints that were left to the runtime, by reason (text) */                                              \
-    ROW(25, task_left, FIELD(u32, reason) FIELD(u64, count))
+    ROW(25, task_left, FIELD(u32, reason) FIELD(u64, count))                                                 \
+    /* a loaded object that other rows refer to by its path: what tells one build of it from another, as     \
+     */                                                                                                      \
+    /* text: "build-id HEX", "file BYTES NANOSECONDS", or nothing where that is not known */                 \
+    ROW(30, object, FIELD(u32, path) FIELD(u32, identity))                                                   \
+    /* more of an area's return addresses: those from number `first` on, as in the row of the area */        \
+    ROW(31, frames, FIELD(u32, area) FIELD(u32, first) ARRAY(u64, origin, 8) ARRAY(u32, origin_object, 8))   \
+    /* by the launcher, after the end: where an instruction at an offset of an object comes from (what 1),   \
+     * or                                                                                                    \
+     */                                                                                                      \
+    /* what is declared there (what 2); text: JSON (docs/record.md) */                                       \
+    ROW(32, source, FIELD(u32, object) FIELD(u32, what) FIELD(u64, offset) FIELD(u32, text))                 \
+    /* a rule of --areas, and how many areas (blocks) it has met */                                          \
+    ROW(33, rule, FIELD(u32, text) FIELD(u64, areas))
 
 using u32 = std::uint32_t;
 using i32 = std::int32_t;

@@ -126,5 +126,20 @@ TEST(BlockGroups, NothingIsLostAndNothingOverlaps) {
     }));
 }
 
+TEST(BlockGroups, RowsOfSeveralCallersAreOneAreaThatComesFromWhatTheyShare) {
+    Blocks blocks;
+    blocks.add(80);
+    for (std::size_t i = 0; i < blocks.entries.size(); ++i) {
+        Address* origin = blocks.entries[i].origin;
+        for (int frame = 0; frame < max_origin_frames; ++frame)
+            origin[frame] =
+                frame < kind_frames + 2 || i % 2 == 0 ? 0x100u + static_cast<Address>(frame) : 0x900u;
+    }
+    const std::vector<BlockGroup> groups = blocks.groups();
+    ASSERT_EQ(groups.size(), 1u);
+    EXPECT_EQ(groups[0].entry.origin[kind_frames + 1], 0x100u + kind_frames + 1);
+    EXPECT_EQ(groups[0].entry.origin[kind_frames + 2], 0u) << "not every row comes from there";
+}
+
 } // namespace
 } // namespace homing
