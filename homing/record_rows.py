@@ -227,7 +227,9 @@ class End:
 @dataclass(frozen=True)
 class Area:
     """A memory area. origin: (object, code offset of a return address), from the allocation outwards. blocks:
-    heap blocks of one origin and size that lie side by side are one area."""
+    heap blocks of one origin and size that lie side by side are one area. order: heap blocks by it are in the
+    order of their allocation (0: not known). offset: of a static area from its object's first mapped page (0:
+    not known)."""
 
     id: int
     begin: int
@@ -239,6 +241,16 @@ class Area:
     time: float
     origin: tuple[tuple[str, int], ...]
     blocks: int = 1
+    order: int = 0
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of --areas (include=GLOB, exclude=GLOB), and how many areas it has met."""
+
+    text: str
+    areas: int
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ from homing.record_rows import (
     References,
     Refusal,
     Region,
+    Rule,
     TaskHints,
     Thread,
     Unwatched,
@@ -48,6 +49,7 @@ _ARRAYS = {
     "text": {"bytes"},
     "distance": {"to"},
     "area": {"origin", "origin_object"},
+    "frames": {"origin", "origin_object"},
     "placement": {"pages"},
     "references": {"to"},
     "misses": {"to"},
@@ -204,12 +206,9 @@ class Record:
             "origin",
             "origin_object",
         )
+        more = self._more_frames()
         for row in self._dicts("area", *columns):
-            origin = tuple(
-                (self.text(module), offset)
-                for module, offset in zip(row["origin_object"], row["origin"], strict=False)
-                if offset
-            )
+            origin = self._frames(row) + more.get(row["id"], ())
             found[row["id"]] = Area(
                 row["id"],
                 row["begin"],
@@ -221,8 +220,50 @@ class Record:
                 _finite(row["time"]),
                 origin,
                 max(1, row.get("blocks", 1)),
+                row.get("order", 0),
+                row.get("offset", 0),
             )
         return list(found.values())
+
+    def _frames(self, row: dict[str, Any]) -> tuple[tuple[str, int], ...]:
+        return tuple(
+            (self.text(module), offset)
+            for module, offset in zip(row["origin_object"], row["origin"], strict=False)
+            if offset
+        )
+
+    def _more_frames(self) -> dict[int, tuple[tuple[str, int], ...]]:
+        """Return addresses behind those in the areas' own rows."""
+        parts: dict[int, dict[int, tuple[tuple[str, int], ...]]] = {}
+        for row in self._dicts("frames", "area", "first", "origin", "origin_object"):
+            parts.setdefault(row["area"], {})[row["first"]] = self._frames(row)
+        return {
+            area: tuple(frame for first in sorted(pieces) for frame in pieces[first])
+            for area, pieces in parts.items()
+        }
+
+    @cached_property
+    def objects(self) -> dict[str, str]:
+        """What tells one build of an object from another, by its path (docs/record.md); empty where it is not
+        known, or where there were several."""
+        found: dict[str, str] = {}
+        for row in self._dicts("object", "path", "identity"):
+            path, identity = self.text(row["path"]), self.text(row["identity"])
+            found[path] = identity if found.get(path, identity) == identity else ""
+        return found
+
+    @cached_property
+    def sources(self) -> dict[tuple[str, int, int], str]:
+        """What the launcher looked up after the run, by object, what, and offset (docs/record.md)."""
+        return {
+            (self.text(row["object"]), row["what"], row["offset"]): self.text(row["text"])
+            for row in self._dicts("source", "object", "what", "offset", "text")
+        }
+
+    @cached_property
+    def rules(self) -> list[Rule]:
+        """The rules of --areas."""
+        return [Rule(self.text(row["text"]), row["areas"]) for row in self._dicts("rule", "text", "areas")]
 
     @cached_property
     def area_ends(self) -> dict[int, float]:

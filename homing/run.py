@@ -177,10 +177,12 @@ def finish(request: Request, records: Records, ended: Ended) -> None:
     is the answer, whatever becomes of these."""
     with afterwards("the records"):
         kept, lost = records.written()
+        results = None
         with afterwards("the summary"):
             if request.summary != "none" or request.json:
-                report(request, _results(request, kept, lost, ended), ended.process)
-        keep(records, kept)
+                results = _results(request, kept, lost, ended)
+                report(request, results, ended.process)
+        keep(records, kept, results)
 
 
 def _results(request: Request, kept: list[str], lost: str, ended: Ended) -> Results:
@@ -231,8 +233,16 @@ def say_room(request: Request, records: Records) -> None:
         print(f"homing run: no record can be written: {problem}; there will be no summary", file=sys.stderr)
 
 
-def keep(records: Records, kept: list[str]) -> None:
-    """The name that the user gave to the record."""
+def keep(records: Records, kept: list[str], results: Results | None) -> None:
+    """The names of areas go into the records that stay, and a single record gets the name that the user
+    gave it. results: what the summary was made from, if it was made."""
+    if records.name:
+        from homing.report.keep import keep_sources, look_up
+
+        for path in kept:
+            with afterwards("the names of areas"):
+                known = results.sources.get(path) if results is not None else None
+                keep_sources(path, look_up(path) if known is None else known)
     if said := records.keep(kept):
         print(f"homing: {said}", file=sys.stderr)
 

@@ -9,6 +9,7 @@ caller.
 from __future__ import annotations
 
 import bisect
+import itertools
 import os
 import re
 import time
@@ -17,10 +18,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from homing.report.call_sites import rank
+from homing.report.identity import belongs, debug_files, difference
 from homing.report.inlined import Call, InlinedCalls, uleb
-
-#: Where distributions put debug files, by build id.
-_DEBUG_FOLDER = "/usr/lib/debug/.build-id"
+from homing.report.symbols import demangled, without_parameters
 
 _OP_ADDR, _OP_PLUS_UCONST, _OP_ADDRX = 0x03, 0x23, 0xA1
 #: Where variables with a fixed address can be declared.
@@ -31,6 +32,8 @@ _SCOPES = {
     "DW_TAG_namespace",
     "DW_TAG_common_block",
 }
+#: From an instance to what it is one of, from a definition to its declaration.
+_LINKS = ("DW_AT_abstract_origin", "DW_AT_specification")
 #: Deeper nesting is damage.
 _MOST_DEPTH = 32
 
@@ -69,6 +72,8 @@ class _Index:
     """Variables by every name under which an area may know them; None where a name is not unique."""
 
     names: dict[str, Variable | None] = field(default_factory=dict)
+    #: By the address in the file where they begin.
+    addresses: dict[int, Variable] = field(default_factory=dict)
 
     def add(self, key: str, variable: Variable) -> None:
         old = self.names.get(key, variable)
@@ -86,7 +91,8 @@ class _Index:
 
 class ObjectInfo:
     """What is known about one object. `reason`: why source lines are missing, for the user; empty if they are
-    not."""
+    not. `differs`: why the file is another one than that which ran (identity.difference); nothing is told
+    of it. identity, start: as for that."""
 
     def __init__(
         self,
@@ -94,9 +100,18 @@ class ObjectInfo:
         deadline: float | None = None,
         late: bool = False,
         progress: Callable[[str], None] | None = None,
+        identity: str = "",
+        start: float = 0.0,
     ) -> None:
         self.path = path
         self.reason = ""
+        self.differs = ""
+        #: When the file was changed last, in seconds since 1970; 0: not known.
+        self.changed = 0.0
+        #: Was there no time for it?
+        self.late = late
+        self._identity = identity
+        self._start = start
         self._deadline = deadline
         self._progress = progress
         self._elf: Any = None
@@ -120,6 +135,7 @@ class ObjectInfo:
         return self._dwarf is not None
 
     def _give_up(self) -> None:
+        self.late = True
         self.reason = "its debug information was not read, to save time; homing report FILE reads it"
 
     def _late(self) -> bool:
@@ -131,32 +147,33 @@ class ObjectInfo:
     def _open(self) -> None:
         from elftools.elf.elffile import ELFFile
 
-        self._elf = ELFFile(open(self.path, "rb"))  # noqa: SIM115  (kept: sections are read when they are needed)
-        self._debug_elf = self._elf
-        if not self._elf.has_dwarf_info(strict=True):
-            path = self._debug_file()
-            if not path:
+        candidates = [self.path]
+        if self._identity.startswith("build-id "):  # it may have been moved
+            candidates.append(os.path.abspath(os.path.basename(self.path)))
+        for path in candidates:
+            if not os.path.isfile(path):
+                continue
+            elf = ELFFile(open(path, "rb"))  # noqa: SIM115  (kept: sections are read when they are needed)
+            differs = difference(path, elf, self._identity, self._start)
+            if not differs:
+                self._elf = self._debug_elf = elf
+                self.differs = ""
+                self.changed = os.stat(path).st_mtime
+                break
+            self.differs = self.differs or differs
+        if self._elf is not None and self._elf.has_dwarf_info(strict=True):
+            self._dwarf = self._elf.get_dwarf_info()
+            return
+        for path, checksum in debug_files(self.path, self._identity, self._elf):
+            elf = ELFFile(open(path, "rb"))  # noqa: SIM115
+            if elf.has_dwarf_info(strict=True) and belongs(path, elf, self._elf, checksum):
+                self._elf = self._elf or elf
+                self.changed = self.changed or os.stat(path).st_mtime
+                self._debug_elf = elf
+                self._dwarf = elf.get_dwarf_info()
                 return
-            self._debug_elf = ELFFile(open(path, "rb"))  # noqa: SIM115
-            if not self._debug_elf.has_dwarf_info(strict=True):
-                return
-        self._dwarf = self._debug_elf.get_dwarf_info()
-
-    def _debug_file(self) -> str:
-        """The separate debug file: by build id, else by .gnu_debuglink (GDB manual, section 18.3)."""
-        candidates = []
-        note = self._elf.get_section_by_name(".note.gnu.build-id")
-        if note is not None:
-            for entry in note.iter_notes():
-                build = str(entry["n_desc"])
-                candidates.append(os.path.join(_DEBUG_FOLDER, build[:2], build[2:] + ".debug"))
-        link = self._elf.get_section_by_name(".gnu_debuglink")
-        if link is not None:
-            name = os.fsdecode(link.data().split(b"\0")[0])
-            folder = os.path.dirname(os.path.abspath(self.path))
-            candidates += [os.path.join(folder, name), os.path.join(folder, ".debug", name)]
-            candidates.append(os.path.join("/usr/lib/debug", folder.lstrip("/"), name))
-        return next((path for path in candidates if os.path.isfile(path)), "")
+        if self._elf is None and not self.differs:
+            raise FileNotFoundError
 
     # Functions and lines
 
@@ -180,9 +197,14 @@ class ObjectInfo:
         place = self.place_at(offset)
         if place is None:
             return
-        yield place
         try:
             unit, calls = self._calls(self.base + offset)
+            innermost = self._function_name(calls[0].callee) if calls else place.function
+        except Exception:
+            yield place
+            return
+        yield Place(innermost, place.file, place.line)
+        try:
             for call in calls:
                 function = self._function_name(call.caller) if call.caller else place.function
                 yield Place(function, self._file_name(unit, call.file), call.line)
@@ -222,7 +244,7 @@ class ObjectInfo:
         at = bisect.bisect_right(starts, address) - 1
         if at < 0 or address >= starts[at] + max(1, functions[at][0]):
             return ""
-        return readable_symbol(functions[at][1])
+        return without_parameters(readable_symbol(functions[at][1]))
 
     def _line(self, address: int) -> tuple[str, int] | None:
         if self._dwarf is None:
@@ -239,6 +261,28 @@ class ObjectInfo:
         if file == 0 or line == 0:
             return None
         return self._file_name(unit, file - 1), line
+
+    def rank(self, offset: int) -> tuple[int, int] | None:
+        """Which one the call before a return address is of the calls of its function in its line, and of
+        how many (call_sites.rank); None where it is not known."""
+        after = self.base + offset
+        try:
+            starts, functions = self._functions
+            at = bisect.bisect_right(starts, after - 1) - 1
+            unit = self._unit_at(after - 1)
+            if at < 0 or unit is None:
+                return None
+            first, last = starts[at], starts[at] + functions[at][0]
+            rows = self._line_rows(unit)
+            here = rows[bisect.bisect_right(rows, after - 1, key=lambda row: row[0]) - 1][1:]
+            ranges = [
+                (max(first, row[0]), min(last, following[0]))
+                for row, following in itertools.pairwise(rows)
+                if row[1:] == here
+            ]
+            return rank(self._elf, ranges, after)
+        except Exception:
+            return None
 
     def _calls(self, address: int) -> tuple[Any, list[Call]]:
         """The unit of an instruction, and the inlined calls around it."""
@@ -339,6 +383,22 @@ class ObjectInfo:
                 return found
         return None
 
+    def variable_at(self, offset: int, size: int) -> Variable | None:
+        """The declaration of what lies at an offset from the first mapped page. Where several variables lie
+        within `size` bytes (EQUIVALENCE), they are its members."""
+        if self._dwarf is None or self._elf is None:
+            return None
+        addresses = self._index.addresses
+        begin = self.base + offset
+        inside = sorted(address for address in addresses if begin <= address < begin + size)
+        if not inside:
+            return None
+        first = addresses[inside[0]]
+        if first.members or inside == [begin]:
+            return first
+        members = tuple(Member(addresses[at].name, at - begin, 0) for at in inside)
+        return Variable(first.name, first.file, first.line, first.function, members)
+
     @cached_property
     def _index(self) -> _Index:
         index = _Index()
@@ -362,10 +422,16 @@ class ObjectInfo:
                 variable = Variable(name, *self._declared(unit, entry), scope)
                 for key in {name, f"{scope}::{name}", self._attribute(entry, "DW_AT_linkage_name")} - {""}:
                     index.add(key, variable)
+                if parent.tag != "DW_TAG_common_block" and (address := self._address(entry)) is not None:
+                    index.addresses.setdefault(address, variable)
             elif entry.tag == "DW_TAG_common_block":
                 members = tuple(self._members(entry))
                 variable = Variable(f"/{name}/", *self._declared(unit, entry), scope, members)
                 index.add("//" if name in ("", "__BLNK__") else f"/{name}/", variable)
+                address = self._block_address(entry)
+                old = index.addresses.get(address, variable) if address is not None else variable
+                if address is not None and len(old.members) <= len(members):
+                    index.addresses[address] = variable
             if entry.tag in _SCOPES and depth < _MOST_DEPTH:
                 self._index_scope(index, unit, entry, name or scope, depth + 1)
 
@@ -374,9 +440,10 @@ class ObjectInfo:
         for _ in range(4):
             if attribute in entry.attributes:
                 return _text(entry.attributes[attribute].value)
-            if "DW_AT_abstract_origin" not in entry.attributes:
+            link = next((one for one in _LINKS if one in entry.attributes), "")
+            if not link:
                 break
-            entry = entry.get_DIE_from_attribute("DW_AT_abstract_origin")
+            entry = entry.get_DIE_from_attribute(link)
         return ""
 
     def _function_name(self, entry: Any) -> str:
@@ -384,7 +451,7 @@ class ObjectInfo:
         for _ in range(4):
             if "DW_AT_name" in entry.attributes:
                 return _text(entry.attributes["DW_AT_name"].value)
-            for link in ("DW_AT_abstract_origin", "DW_AT_specification"):
+            for link in _LINKS:
                 if link in entry.attributes:
                     entry = entry.get_DIE_from_attribute(link)
                     break
@@ -402,12 +469,21 @@ class ObjectInfo:
             address = self._address(entry)
             if entry.tag in ("DW_TAG_variable", "DW_TAG_member") and address is not None:
                 places.append((address, self._attribute(entry, "DW_AT_name"), _type_bytes(entry)))
-        begin = self._address(block)
-        if begin is None:
-            begin = min((address for address, _, _ in places), default=0)
-        for address, name, size in sorted(places):
+        begin = self._block_address(block) or 0
+        sizes: dict[tuple[int, str], int] = {}  # a member may be told of twice
+        for address, name, size in places:
+            sizes[address, name] = max(size, sizes.get((address, name), 0))
+        for (address, name), size in sorted(sizes.items()):
             if address >= begin:
                 yield Member(name, address - begin, size)
+
+    def _block_address(self, block: Any) -> int | None:
+        """Where a COMMON block begins: compilers say it of the block, or of its members only."""
+        begin = self._address(block)
+        if begin is not None:
+            return begin
+        members = [self._address(entry) for entry in block.iter_children()]
+        return min((address for address in members if address is not None), default=None)
 
     def _address(self, entry: Any) -> int | None:
         location = entry.attributes.get("DW_AT_location")
@@ -463,6 +539,7 @@ def readable_symbol(symbol: str) -> str:
     and arrays, OpenMP's outlined functions."""
     symbol = re.sub(r"(\.(isra|part|constprop|cold|lto_priv)(\.\d+)?)+$", "", symbol)
     symbol = re.sub(r"(\._omp_fn\.\d+|\.omp_outlined(_debug__)?(\.\d+)?|\.\.omp_par(\.\d+)?)+$", "", symbol)
+    symbol = demangled(symbol)
     if symbol in ("MAIN__", "_QQmain"):
         return "main program"
     gfortran = re.fullmatch(r"__(\w+?)_MOD_(\w+)", symbol)

@@ -39,11 +39,13 @@ _ENTRIES_A_LOOK = 1 << 14
 @dataclass(frozen=True)
 class Call:
     """A call that was inlined. file: its index in the unit's line table. caller: the entry of the inlined
-    function that holds the call; None: the function that the instruction lies in."""
+    function that holds the call; None: the function that the instruction lies in. callee: the entry of what
+    was called."""
 
     file: int
     line: int
     caller: Any
+    callee: Any
 
 
 class InlinedCalls:
@@ -70,7 +72,8 @@ class InlinedCalls:
             entry = next((block for begin, end, block in blocks if begin <= address < end), None)
             if entry is not None and entry.tag == "DW_TAG_inlined_subroutine":
                 values = {name: attribute.value for name, attribute in entry.attributes.items()}
-                calls.append(Call(values.get("DW_AT_call_file", 0), values.get("DW_AT_call_line", 0), caller))
+                file, line = values.get("DW_AT_call_file", 0), values.get("DW_AT_call_line", 0)
+                calls.append(Call(file, line, caller, entry))
                 caller = entry
         return calls[::-1]
 

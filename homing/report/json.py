@@ -187,6 +187,11 @@ def _area(result: AreaResult, record: Record) -> dict[str, Any]:
         if name.line
         else None,
         "origin": [{"object": path, "offset": offset} for path, offset in result.area.origin],
+        "variable": name.variable or None,
+        "callers": [
+            {"function": one.function or None, "file": one.file or None, "line": one.line or None}
+            for one in name.callers
+        ],
         "members": [{"name": one.name, "offset": one.offset, "bytes": one.bytes} for one in name.members],
         "ended": result.ended,
         "before": _placement(result.before),

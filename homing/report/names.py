@@ -1,32 +1,52 @@
-"""Names of areas for people: an array's name, or the source line that allocated a block, and the members of a
-COMMON block. What DWARF knows is used where it is there; otherwise symbol and offset, and a remark how to get
-more."""
+"""Names of areas for people: the variable, where it is allocated or declared, and the callers that tell
+blocks of one allocator apart:
+
+    u (heat.c:12)                                   an array, or a block that one statement allocates
+    pressure: grid (two.c:4) from main (two.c:7)    what an allocator returned to one of several callers
+    /blk/ (flow.f90:6)                              a COMMON block
+
+No two areas of a run have one name. Where debug information is missing, there are functions and offsets,
+and a remark how to get more.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from homing.record_rows import Area
-from homing.report.dwarf import Member, ObjectInfo, Place
+from homing.records import Record
+from homing.report.dwarf import Member, Place
+from homing.report.sources import Frame, Sources
+from homing.report.statements import last_component, variables
+from homing.report.symbols import shortened
 
 #: Frames in these, and in the headers below, are the allocator and the containers: whoever called them is the
 #: place that counts.
 _LIBRARY = re.compile(
-    r"/(libc|libstdc\+\+|libc\+\+|libgfortran|libgomp|libomp|libm|libhoming|ld-linux[^/]*)[.-][^/]*$"
+    r"/(libc|libstdc\+\+|libc\+\+|libgfortran|libFortranRuntime|libflang_rt[^/]*|libgomp|libomp|libm|libhoming"
+    r"|ld-linux[^/]*)[.-][^/]*$"
 )
-#: What the summary's table has room for beside four nodes.
-TITLE = 36
 _HEADERS = re.compile(r"^/usr/(local/)?(include|lib)/|/include/c\+\+/|/lib/gcc/")
+#: The same where a runtime is part of the program, and what is before main.
+_RUNTIME = re.compile(r"^(_FortranA|Fortran::runtime|_start$|__libc_start)")
+#: Blocks of one statement that come from more callers than these are one area: a tree, say, that calls
+#: itself.
+MOST_CALLERS = 8
+#: Callers of allocators that are named although nothing else comes from there.
+_MOST_WRAPPERS = 3
+
+#: What is said where a name has a number.
+NUMBERED = "#1, #2, ... tell areas of one name apart, in the order of allocation (of arrays: of address)"
 
 
 @dataclass(frozen=True)
 class AreaName:
-    """title: what the summary prints. file, line, function: where it is declared or was allocated, if
-    known."""
+    """title: what the summary prints. variable: what the program's author calls it, where it is known. file,
+    line, function, text: where it is declared or was allocated, if known. callers: that tell it from
+    others, and those of allocators, from the inside outwards."""
 
     title: str
     function: str = ""
@@ -34,128 +54,312 @@ class AreaName:
     line: int = 0
     text: str = ""
     members: tuple[Member, ...] = ()
+    variable: str = ""
+    callers: tuple[Frame, ...] = ()
 
-    @property
-    def short(self) -> str:
-        """The title without the text of the source line."""
-        return re.sub(r"^(\S+:\d+)  .*?( \[\d+ of \d+\])?$", r"\1\2", self.title)
 
-    def numbered(self, number: int, count: int) -> AreaName:
-        """The name of one of several blocks that one statement allocates."""
-        which = f" [{number} of {count}]"
-        room = TITLE - len(self.short) - len(which) - 2
-        text = f"  {shortened(self.text, room)}" if room >= 8 else ""
-        return replace(self, title=f"{self.short}{text}{which}" if self.text else f"{self.title}{which}")
+@dataclass
+class _Step:
+    """One of the calls that led to an allocation. key: tells it from all others."""
+
+    key: tuple[str, int, int]
+    frame: Frame
+
+
+@dataclass
+class _Block:
+    """A heap area, and the calls that led to it."""
+
+    area: Area
+    chain: list[_Step]
+
+
+@dataclass
+class _Mark:
+    """A call that tells an area from others of its statement, and the variable that it is for, where that is
+    known."""
+
+    step: _Step
+    depth: int
+    variable: str = ""
+
+
+@dataclass
+class _Group:
+    """Areas of one name."""
+
+    blocks: list[_Block] = field(default_factory=list)
+    marks: list[_Mark] = field(default_factory=list)
+    places: int = 1  # that they come from, where these are too many
+    number: str = ""
 
 
 class Namer:
-    """Names areas; opens each object once. budget: seconds for DWARF in all, None for no limit."""
+    """Names areas. budget: seconds for debug information in all, None for no limit."""
 
     def __init__(self, budget: float | None = None, progress: Callable[[str], None] | None = None) -> None:
-        #: The program of the record that is being named: the dynamic loader knows it by argv[0] only.
-        self.program = ""
-        self._objects: dict[str, ObjectInfo] = {}
-        self._deadline = None if budget is None else time.monotonic() + budget
-        self._progress = progress
-        self._without: dict[str, str] = {}
+        self.sources = Sources(budget, progress)
+        self._numbered = False
+
+    @property
+    def program(self) -> str:
+        """The program of the record that is being named."""
+        return self.sources.program
+
+    @program.setter
+    def program(self, path: str) -> None:
+        self.sources.program = path
+
+    def begin(self, record: Record) -> None:
+        """Name what this record tells of from here on."""
+        self.sources.begin(record)
 
     def remarks(self) -> list[str]:
-        """How to get the names that are missing."""
-        return list(dict.fromkeys(f"{os.path.basename(path)}: {why}" for path, why in self._without.items()))
+        """How to get the names that are missing, and what numbers in names mean."""
+        return [*self.sources.remarks(), *([NUMBERED] if self._numbered else [])]
 
     def name(self, area: Area) -> AreaName:
-        """The name of an area."""
-        if area.kind == "static" and area.name:
-            return self._declared(area)
-        if area.kind == "heap" and area.origin:
-            return self._allocated(area)
-        what = area.name or ("data" if area.kind == "segment" else f"{area.kind} area at {area.begin:#x}")
-        inside = area.kind == "segment" and area.object
-        return AreaName(f"{what} of {os.path.basename(area.object)}" if inside else what)
+        """The name of a single area."""
+        return self.names([area])[area.id][1]
+
+    def names(self, areas: Sequence[Area]) -> dict[int, tuple[int, AreaName]]:
+        """The names of all areas of a run, by id: the least id of those that have the name, and the name.
+        Only heap blocks share names, those that one place in the program allocated."""
+        found: dict[int, tuple[int, AreaName]] = {}
+        blocks: list[Area] = []
+        for area in areas:
+            if area.kind == "heap" and area.origin:
+                blocks.append(area)
+            else:
+                found[area.id] = (area.id, self._declared(area))
+        for group in self._groups(blocks):
+            name = _named(group)
+            if not name.line:
+                origin = group.blocks[0].area.origin
+                site = next((path for path, _ in origin if not _LIBRARY.search(path)), "")
+                if site:
+                    self.sources.note_missing(site)
+            first = min(block.area.id for block in group.blocks)
+            for block in group.blocks:
+                found[block.area.id] = (first, name)
+        self._tell_apart(found, {area.id: area for area in areas})
+        return found
 
     def place(self, path: str, offset: int) -> Place | None:
         """Where the call before a return address comes from: the user's line that stands for it, if any."""
-        return self._own_place(self._object(path), offset) if path else None
+        frames = self.sources.frames(path, offset) if path else ()
+        own = next((one for one in frames if one.line and not _HEADERS.search(one.file)), None)
+        one = own or next(iter(frames), None)
+        return Place(one.function, one.file, one.line) if one is not None else None
 
-    def _own_place(self, info: ObjectInfo, offset: int) -> Place | None:
-        """The innermost place of the call before a return address that is not the containers'; where there is
-        none, the function that the call lies in."""
-        offset -= 1  # a return address is the instruction after the call
-        lines = (place for place in info.places_at(offset) if place.line)
-        own = next((place for place in lines if not _HEADERS.search(place.file)), None)
-        return own or info.place_at(offset)
-
-    def _object(self, path: str) -> ObjectInfo:
-        if (
-            self.program
-            and not os.path.isabs(path)
-            and os.path.basename(path) == os.path.basename(self.program)
-        ):
-            path = self.program
-        if path not in self._objects:
-            late = self._deadline is not None and time.monotonic() > self._deadline
-            self._objects[path] = ObjectInfo(path, None if late else self._deadline, late, self._progress)
-        info = self._objects[path]
-        if info.reason:
-            self._without.setdefault(info.path, info.reason)
-        return info
+    # Arrays
 
     def _declared(self, area: Area) -> AreaName:
+        what = area.name or ("data" if area.kind == "segment" else f"{area.kind} area at {area.begin:#x}")
+        if area.kind == "segment" and area.object:
+            file = os.path.basename(area.object)
+            return AreaName(what if file in what else f"{what} of {file}")
+        if area.kind != "static" or not area.name:
+            return AreaName(what)
         if not area.object:
-            return AreaName(area.name)
-        info = self._object(area.object)
-        found = info.variable(area.name)
+            return AreaName(area.name, variable=area.name)
+        found = self.sources.declared(area)
         if found is None:
-            self._note(info)
-            return AreaName(area.name)
-        return AreaName(
-            area.name,
-            found.function,
-            found.file,
-            found.line,
-            source_line(found.file, found.line),
-            found.members,
-        )
+            self.sources.note_missing(area.object)
+            return AreaName(shortened(area.name), variable=area.name)
+        one = found.variable
+        # Compilers give symbols of their own to variables that share memory (EQUIVALENCE): the author's name.
+        renamed = not area.name.startswith("/") and last_component(area.name) != last_component(one.name)
+        variable = one.name if renamed else area.name
+        where = f" ({os.path.basename(one.file)}:{one.line})" if one.line else ""
+        title = shortened(variable) + where
+        return AreaName(title, one.function, one.file, one.line, found.text, one.members, variable)
 
-    def _allocated(self, area: Area) -> AreaName:
-        places: list[tuple[str, int, Place | None]] = []
+    # Blocks
+
+    def _chain(self, area: Area) -> list[_Step]:
+        """The calls that led to an allocation, from the statement of the user outwards."""
+        steps = []
         for path, offset in area.origin:
-            place = None if _LIBRARY.search(path) else self._own_place(self._object(path), offset)
-            places.append((path, offset, place))
-            if place is not None and place.line and not _HEADERS.search(place.file):
-                text = source_line(place.file, place.line)
-                where = f"{os.path.basename(place.file)}:{place.line}"
-                function = f" in {place.function}" if place.function and not text else ""
-                title = f"{where}  {shortened(text)}" if text else f"{where}{function}"
-                return AreaName(title, place.function, place.file, place.line, text)
-        own = [entry for entry in places if not _LIBRARY.search(entry[0])] or places
-        path, offset, place = next((entry for entry in own if entry[2] is not None), own[0])
-        if not _LIBRARY.search(path):
-            self._note(self._object(path))
-        function = place.function if place is not None else ""
-        # The library's own name of the block, the one that --areas knows.
-        title = area.name or f"heap@{os.path.basename(path)}+{offset:#x}"
-        return AreaName(f"{title} in {function}" if function and function not in title else title, function)
+            if _LIBRARY.search(path):
+                continue
+            frames = self.sources.frames(path, offset) or (Frame(""),)
+            for depth, frame in enumerate(frames):
+                if _HEADERS.search(frame.file) or (not frame.line and _RUNTIME.search(frame.function)):
+                    continue
+                label = frame.function or f"{os.path.basename(path)}+{offset:#x}"
+                steps.append(_Step((self.sources.path(path), offset, depth), replace(frame, function=label)))
+        # An allocator without source lines is not what the user looks for.
+        first = next((at for at, step in enumerate(steps) if step.frame.line), 0)
+        return steps[first:]
 
-    def _note(self, info: ObjectInfo) -> None:
-        if not info.has_lines:
-            missing = "no source lines in it; compile with -g to see names of blocks and members"
-            self._without.setdefault(info.path, missing)
+    def _groups(self, areas: Iterable[Area]) -> list[_Group]:
+        """Areas of one name together."""
+        sites: dict[tuple[str, int, str], list[_Block]] = {}
+        for area in areas:
+            block = _Block(area, self._chain(area))
+            frame = block.chain[0].frame if block.chain else Frame("")
+            # Without a line the instruction is the place.
+            sites.setdefault((frame.file, frame.line, "" if frame.line else _instruction(block)), []).append(
+                block
+            )
+        return [group for blocks in sites.values() for group in _split(blocks, 0, [])]
+
+    def _tell_apart(self, found: dict[int, tuple[int, AreaName]], areas: dict[int, Area]) -> None:
+        """Number the names that several areas have all the same."""
+        groups: dict[str, dict[int, list[int]]] = {}
+        for number, (first, name) in found.items():
+            groups.setdefault(name.title, {}).setdefault(first, []).append(number)
+        for same in groups.values():
+            if len(same) < 2:
+                continue
+            self._numbered = True
+            order = sorted(
+                same, key=lambda first: min((areas[one].order, areas[one].begin) for one in same[first])
+            )
+            for at, first in enumerate(order, start=1):
+                for one in same[first]:
+                    name = found[one][1]
+                    found[one] = (first, replace(name, title=f"{name.title} #{at}"))
 
 
-def shortened(text: str, most: int = 32) -> str:
-    """The beginning of a text that is too long for a table."""
-    return text if len(text) <= most else text[: most - 3].rstrip() + "..."
+def _instruction(block: _Block) -> str:
+    if block.chain:
+        path, offset, _ = block.chain[0].key
+        return f"{path}+{offset}"
+    return repr(block.area.origin)
 
 
-def source_line(file: str, line: int) -> str:
-    """The text of a source line without its comment; empty where the source is not there."""
-    try:
-        with open(file, encoding="utf-8", errors="replace") as source:
-            for number, text in enumerate(source, start=1):
-                if number == line:
-                    short = " ".join(text.split("//")[0].split())
-                    return "".join(c if c.isprintable() else "?" for c in short[:200])
-    except OSError:
-        pass
-    return ""
+def _split(blocks: list[_Block], depth: int, marks: list[_Mark]) -> list[_Group]:
+    """Blocks of one statement by the lines that called it: from `depth` on outwards, what came before being
+    equal."""
+    while True:
+        parts: dict[tuple[str, int, str] | None, list[_Block]] = {}
+        for block in blocks:
+            parts.setdefault(_line(block, depth), []).append(block)
+        if len(parts) > 1 or None in parts:
+            break
+        depth += 1
+    if len(parts) == 1:
+        return _of_one_line(blocks, marks)
+    ended = parts.pop(None, None)
+    if len(parts) > MOST_CALLERS:
+        return [_Group(blocks, marks, len(parts))]
+    groups = _of_one_line(ended, marks) if ended else []
+    for part in parts.values():
+        groups += _split(part, depth + 1, [*marks, _mark(part[0].chain, depth)])
+    return groups
+
+
+def _line(block: _Block, depth: int) -> tuple[str, int, str] | None:
+    """The line of the call at `depth`, where it is not known the instruction; None behind the last one."""
+    if depth >= len(block.chain):
+        return None
+    step = block.chain[depth]
+    path, offset, _ = step.key
+    return (step.frame.file, step.frame.line, step.frame.function) if step.frame.line else (path, offset, "")
+
+
+def _of_one_line(blocks: list[_Block], marks: list[_Mark]) -> list[_Group]:
+    """Blocks that the same lines led to: by the calls in these, where a line has calls for several
+    variables."""
+    paths: dict[tuple[tuple[str, int, int], ...], list[_Block]] = {}
+    for block in blocks:
+        paths.setdefault(tuple(step.key for step in block.chain), []).append(block)
+    parts = sorted(
+        paths.values(), key=lambda part: (min(one.area.order for one in part), part[0].area.origin)
+    )
+    chain = parts[0][0].chain
+    for depth in range(len(chain)):
+        names = _names(chain, depth)
+        calls = {part[0].chain[depth].key for part in parts}
+        if len(names) < 2 or (len(calls) == 1 and len(parts) > 1):
+            continue
+        if len(names) == len(parts) == len(calls):
+            return [
+                _Group(part, [*marks, _Mark(part[0].chain[depth], depth, name)])
+                for part, name in zip(parts, names, strict=True)
+            ]
+        ranked: dict[str, list[_Block]] = {}
+        for part in parts:
+            rank = part[0].chain[depth].frame.rank
+            if rank is None or rank[1] != len(names):
+                break
+            ranked.setdefault(names[rank[0]], []).extend(part)
+        else:
+            return [
+                _Group(part, [*marks, _Mark(part[0].chain[depth], depth, name)])
+                for name, part in ranked.items()
+            ]
+    # A compiler may make several calls of one (a loop that it unrolls); without a name they may be anything.
+    differ = [depth for depth in range(len(chain)) if len({part[0].chain[depth].key for part in parts}) > 1]
+    if any(len(_names(chain, depth)) == 1 for depth in differ) or len(parts) == 1:
+        return [_Group(blocks, marks)]
+    if len(parts) > MOST_CALLERS:
+        return [_Group(blocks, marks, len(parts))]
+    count = len(parts)
+    return [_Group(part, marks, number=f" #{at} of {count}") for at, part in enumerate(parts, start=1)]
+
+
+def _names(chain: list[_Step], depth: int) -> list[str]:
+    """The variables of the statement at `depth`."""
+    return variables(chain[depth].frame.text, chain[depth - 1].frame.function if depth else "")
+
+
+def _mark(chain: list[_Step], depth: int) -> _Mark:
+    """The call at `depth`, with its variable where there is one only."""
+    names = _names(chain, depth)
+    return _Mark(chain[depth], depth, names[0] if len(names) == 1 else "")
+
+
+def _where(frame: Frame) -> str:
+    return f" ({os.path.basename(frame.file)}:{frame.line})" if frame.line else ""
+
+
+def _named(group: _Group) -> AreaName:
+    """The name of areas of one place."""
+    chain = group.blocks[0].chain
+    area = group.blocks[0].area
+    if not chain:
+        return AreaName(area.name or f"heap block at {area.begin:#x}")
+    marks = list(group.marks)
+    # Whom an allocator works for, also where it works for one only.
+    depth = 0
+    while (
+        depth < _MOST_WRAPPERS
+        and all(mark.depth <= depth for mark in marks)
+        and depth + 1 < len(chain)
+        and chain[depth].frame.returned
+        and chain[depth + 1].frame.line
+        and group.places == 1
+    ):
+        depth += 1
+        marks.append(_mark(chain, depth))
+    site = chain[0].frame
+    callers = list({mark.depth: mark for mark in marks if mark.depth > 0}.values())
+    # What the statement itself gives a name to, unless callers do: an allocator has one name for all blocks.
+    named = [mark for mark in marks if mark.variable]
+    own = next((mark.variable for mark in named if mark.depth == 0), _mark(chain, 0).variable)
+    variable = next((mark.variable for mark in callers if mark.variable), "")
+    if not variable and not (callers and site.returned):
+        variable = own
+    function = shortened(site.function)
+    if not site.line:
+        title = area.name or f"heap@{function}"
+        title += f" in {function}" if function and function not in title and "+" not in function else ""
+    elif callers or group.places > 1:
+        title = f"{variable}: {function}{_where(site)}" if variable else f"{function}{_where(site)}"
+    else:
+        title = (variable or function) + _where(site)
+    for frame in (mark.step.frame for mark in callers):
+        title += f" from {shortened(frame.function)}{_where(frame)}"
+    title += group.number + (f" from {group.places} places" if group.places > 1 else "")
+    return AreaName(
+        title,
+        site.function if site.line or "+" not in site.function else "",
+        site.file,
+        site.line,
+        site.text,
+        variable=variable,
+        callers=tuple(mark.step.frame for mark in callers),
+    )

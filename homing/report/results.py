@@ -24,6 +24,7 @@ from homing.records import Record, read_record
 from homing.report.left import Account, Left, account_of, refused_pages, why_left
 
 if TYPE_CHECKING:
+    from homing.report.keep import Found
     from homing.report.names import AreaName, Namer
 
 
@@ -129,6 +130,9 @@ class Results:
     aside: str = ""
     #: Does the summary tell the names by which `--areas` knows the areas?
     names: bool = False
+    #: What the records do not have yet of where their code and arrays come from, by the record's path;
+    #: those are left out for which there was no time.
+    sources: dict[str, Found] = field(default_factory=dict)
     #: The counter of the lab (homing/lab/counts.py), if it counted.
     counts: dict[str, Any] | None = None
 
@@ -157,11 +161,13 @@ def read_results(
                 raise
             results.unreadable.append(error.message)
             continue
-        namer.program = record.program
+        namer.begin(record)
         # A process that stepped aside has no areas to be named.
         process = ProcessResult(record, [] if record.stepped_aside else area_results(record, namer))
         process.counts = simulated_counts(process, namer)
         results.processes.append(process)
+        if not namer.sources.late():
+            results.sources[path] = namer.sources.found
     results.processes.sort(
         key=lambda process: (process.record.rank, process.record.start, process.record.pid)
     )
@@ -190,11 +196,12 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
         if entry.total > 0:
             references.setdefault(entry.area, []).append(entry)
 
-    groups: dict[tuple[Any, ...], AreaResult] = {}
+    named = namer.names(record.areas)
+    groups: dict[int, AreaResult] = {}
     for area in record.areas:
         result = AreaResult(
             area,
-            namer.name(area),
+            named[area.id][1],
             area.blocks,
             area.bytes,
             before=first.get(area.id),
@@ -218,28 +225,12 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
         result.left = why_left(
             record, area, pages, moves.get(area.id, []), refusals.get(area.id, []), result.remote_after
         )
-        key = (area.kind, area.object, area.origin) if area.kind == "heap" else (area.id,)
+        key = named[area.id][0]
         if key in groups:
             _join(groups[key], result)
         else:
             groups[key] = result
-    results = sorted(groups.values(), key=lambda result: -result.bytes)
-    _number_statements(results)
-    return results
-
-
-def _number_statements(results: list[AreaResult]) -> None:
-    """One statement may allocate several blocks (Fortran's allocate): number them in the order of their
-    code."""
-    statements: dict[tuple[str, int], list[AreaResult]] = {}
-    for result in results:
-        if result.area.kind == "heap" and result.name.line:
-            statements.setdefault((result.name.file, result.name.line), []).append(result)
-    for blocks in statements.values():
-        if len(blocks) > 1:
-            blocks.sort(key=lambda result: result.area.origin)
-            for number, block in enumerate(blocks, start=1):
-                block.name = block.name.numbered(number, len(blocks))
+    return sorted(groups.values(), key=lambda result: -result.bytes)
 
 
 def _join(into: AreaResult, other: AreaResult) -> None:

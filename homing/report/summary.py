@@ -234,7 +234,7 @@ def _left(areas: list[AreaResult], record: Record) -> Iterable[Text]:
         if area.left is not None:
             reason, known = area.left.reason, reasons.get(area.left.reason)
             reasons[reason] = known + area.left if known else area.left
-            names.setdefault(reason, []).append(area.name.short)
+            names.setdefault(reason, []).append(area.name.title)
     for reason, left in sorted(reasons.items(), key=lambda one: -one[1].pages):
         pages = f"{number(left.pages)} pages of " if left.pages else ""
         yield _head("not moved", f"{pages}{some(names[reason])}: {why(left, record)}")
@@ -255,8 +255,6 @@ def _area_table(areas: list[AreaResult], record: Record, names: bool) -> Table:
     table.add_column("remote", no_wrap=True)
     for area in areas[:MOST_AREAS]:
         name = Text(area.name.title + _blocks(area))
-        if area.area.kind == "static" and area.name.line:
-            name.append(f"  {os.path.basename(area.name.file)}:{area.name.line}", "dim")
         if names and area.area.name not in area.name.title:
             name.append(f"\n  {area.area.name}", "dim")
         if area.name.members:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from homing.record_rows import Counted
+from homing.report.statements import last_component
 from homing.simulate.time_model import estimate
 
 if TYPE_CHECKING:
@@ -108,51 +108,7 @@ def _function(namer: Namer, one: Counted) -> str | None:
 def variable(area: AreaResult) -> str:
     """The name that the program's author would use: the array's own, or the one that an allocation was
     given to."""
-    name = area.area.name if area.area.kind == "static" else ""
-    if name:
-        return name.strip("/").split("::")[-1]
-    names = allocated_names(area.name.text)
-    # One statement may allocate several: the title numbers them in the order of the code.
-    numbered = re.search(r" \[(\d+) of (\d+)\]$", area.name.title)
-    if numbered and int(numbered[2]) == len(names):
-        return names[int(numbered[1]) - 1]
-    return names[0] if len(names) == 1 or (names and not numbered) else ""
-
-
-#: C: u = malloc(...), (*u)[N] = malloc(...), s->u[i] = ...; and what stands behind the sign.
-_ASSIGNED = re.compile(r"(?:\(\s*\*+\s*(\w+)\s*\)|([A-Za-z_]\w*))\s*(?:\[[^]]*\]\s*)*=(?!=)([^,;]*)")
-_ALLOCATOR = re.compile(r"alloc|\bnew\b|\bmmap\b")
-_MEMALIGN = re.compile(r"posix_memalign\s*\(\s*(?:\([^)]*\)\s*)?&\s*(?:\w+(?:\.|->))*(\w+)")
-#: C++: std::vector<double> u(n), v(n).
-_CONTAINER = re.compile(r"\bvector\s*<[^;=]*>\s*(\w+\s*[({][^;]*)")
-_CONSTRUCTED = re.compile(r"(?:^|[)}]\s*,\s*)(\w+)\s*[({]")
-
-
-def allocated_names(text: str) -> list[str]:
-    """The variables that a statement allocates: of Fortran's allocate, of C's u = malloc(...), of C++'s
-    vectors. Where several are given a value, those that an allocator gives it, if there are any."""
-    found = re.search(r"\ballocate\s*\(", text, re.IGNORECASE)
-    if not found:
-        return _allocated_in_c(text)
-    names, depth, word = [], 0, ""
-    for letter in text[found.end() :]:
-        if depth == 0 and letter == "(":
-            names.append(word.strip().split("%")[-1])
-        depth += (letter == "(") - (letter == ")")
-        word = "" if letter == "," and depth == 0 else word + letter
-        if depth < 0:
-            break
-    return [name for name in names if re.fullmatch(r"[A-Za-z_]\w*", name)]
-
-
-def _allocated_in_c(text: str) -> list[str]:
-    if aligned := _MEMALIGN.findall(text):
-        return list(aligned)
-    if assigned := [(pointer or name, value) for pointer, name, value in _ASSIGNED.findall(text)]:
-        allocated = [name for name, value in assigned if _ALLOCATOR.search(value)]
-        return allocated or [name for name, _ in assigned]
-    container = _CONTAINER.search(text)
-    return _CONSTRUCTED.findall(container[1]) if container else []
+    return last_component(area.name.variable)
 
 
 def _areas(areas: list[AreaResult], counted: list[Counted], total: int) -> list[dict[str, Any]]:

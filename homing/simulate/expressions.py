@@ -216,10 +216,9 @@ def _is_called(area: dict[str, Any], wanted: str) -> bool:
 
 
 def _label(area: dict[str, Any]) -> str:
+    variable, title = area["variable"], area["title"]
     return (
-        f"{area['variable']} ({area['title']})"
-        if area["variable"] not in (None, area["title"])
-        else area["title"]
+        title if not variable or re.search(rf"\b{re.escape(variable)}\b", title) else f"{variable} ({title})"
     )
 
 

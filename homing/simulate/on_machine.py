@@ -104,7 +104,7 @@ def run(request: Request, name: str, given: dict[str, Any]) -> int:
                 )
             report(request, done.results, done.child)
         with afterwards("the records"):
-            keep(done.records, done.kept)
+            keep(done.records, done.kept, done.results)
         return done.status if expression is None else _judge(expression, done, path)
 
 

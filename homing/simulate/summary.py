@@ -21,8 +21,15 @@ def simulated(counts: dict[str, Any]) -> Iterable[tuple[str, str]]:
         text = f"{len(shares)} nodes, the busiest is node {busiest} with {percent(shares[busiest])}"
     yield "served by", text
     arrays = sorted(counts["areas"], key=lambda one: -one["remote_misses"])
+    variables = [one["variable"] for one in arrays]
+
+    def name(one: dict[str, Any]) -> str:
+        # A variable that several arrays have is no name of any.
+        alone = one["variable"] and variables.count(one["variable"]) == 1
+        return str(one["variable"] if alone else one["title"])
+
     shown = [
-        f"{one['variable'] or one['title']} {percent(one['remote_fraction'])} of {one['total_misses']:,}"
+        f"{name(one)} {percent(one['remote_fraction'])} of {one['total_misses']:,}"
         for one in arrays[:MOST_SHOWN]
         if one["total_misses"] >= 0.005 * max(1, run["total_misses"])
     ]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from homing.errors import UserError
 from homing.simulate import cc, machines, places
 from homing.simulate.check import relevant
-from homing.simulate.counts import allocated_names, joined_counts
+from homing.simulate.counts import joined_counts
 from homing.simulate.description import Wishes, costs, description, parse_distributions
 from homing.simulate.expressions import Expression
 from homing.simulate.machine_command import draw
@@ -419,31 +419,6 @@ def test_counts_of_several_processes_are_added() -> None:
     assert joined["run"]["remote_fraction"] == 0.5
     assert len(joined["areas"]) == 2 and joined["moved_pages"] == 2
     assert joined_counts([]) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("double* u = malloc(n * sizeof *u);", ["u"]),
-        ("double *u = malloc(8 * n), *v = malloc(8 * n);", ["u", "v"]),
-        ("grid->cells[k] = calloc(n, 8);", ["cells"]),
-        ("allocate (u(total), r(max(n, 2), m), v(n))", ["u", "r", "v"]),
-        ("allocate(level%x(0:n), stat=error)", ["x"]),
-        ("if (a == b) run(n);", []),
-        (
-            "double (*u)[N] = malloc(sizeof(double[N][N])), (*v)[N] = malloc(sizeof(double[N][N]));",
-            ["u", "v"],
-        ),
-        ("enum { N = 512 }; double (*u)[N] = malloc(sizeof *u * N);", ["u"]),
-        ("if (posix_memalign((void**)&grid->cells, 64, bytes)) return 1;", ["cells"]),
-        ("std::vector<double> u(n), v(n, 1.0);", ["u", "v"]),
-        ("std::vector<std::pair<int, double>> pairs{n};", ["pairs"]),
-        ("auto* u = new double[n];", ["u"]),
-        ("field = make_field(n);", ["field"]),
-    ],
-)
-def test_the_variables_that_a_statement_allocates(text: str, names: list[str]) -> None:
-    assert allocated_names(text) == names
 
 
 def test_hwlocs_synthetic_notation() -> None:

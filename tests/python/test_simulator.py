@@ -436,7 +436,7 @@ def test_fail_if(tmp_path: Path, build: Callable[..., Path]) -> None:
     bad = homing(*words, "area.u.remote_fraction > 0.2", "--", program, "8")
     assert bad.returncode == 96
     assert "area.u.remote_fraction > 0.2: true" in bad.stderr
-    assert "u (sweep.c:" in bad.stderr and "remote_fraction = 0.6" in bad.stderr
+    assert "u: fresh (sweep.c:" in bad.stderr and "remote_fraction = 0.6" in bad.stderr
     good = homing(*words, "area.u.remote_fraction > 0.9", "--", program, "8")
     assert (good.returncode, good.stderr) == (0, "")
     failed = homing(*words, "remote_fraction > 0", "--", build("survive.c"), "leave")

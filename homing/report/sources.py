@@ -1,0 +1,229 @@
+"""Where code and arrays of a run come from: what its record keeps (homing/report/keep.py wrote it after the
+run), else what the debug information of the same build says. What is of another build is never used."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from homing.record_rows import Area
+from homing.records import Record
+from homing.report.dwarf import Member, ObjectInfo, Variable
+from homing.report.statements import Statement, statement
+
+#: `what` of a row `source` (src/record/rows.hpp).
+CODE, DECLARATION = 1, 2
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A call, or one that was inlined into it. line 0: only the function is known. text: the statement.
+    returned: the function gives what the statement allocates to its caller. rank: of the calls of one
+    function in the line, the number of this one and how many there are; None where it is not known or
+    needed."""
+
+    function: str
+    file: str = ""
+    line: int = 0
+    text: str = ""
+    returned: bool = False
+    rank: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A variable with a fixed address, and the statement that declares it."""
+
+    variable: Variable
+    text: str = ""
+
+
+class Sources:
+    """Answers for one record after the other (`begin`); opens each object once. budget: seconds for debug
+    information in all, None for no limit."""
+
+    def __init__(self, budget: float | None = None, progress: Callable[[str], None] | None = None) -> None:
+        self._deadline = None if budget is None else time.monotonic() + budget
+        self._progress = progress
+        self._objects: dict[tuple[str, str, float], ObjectInfo] = {}
+        self._remarks: dict[str, str] = {}
+        self._program = self._host = ""
+        self._start = 0.0
+        self._identities: dict[str, str] = {}
+        self._kept: dict[tuple[str, int, int], str] = {}
+        #: What was found in debug information, and is not in the record: JSON by object, what and offset.
+        self.found: dict[tuple[str, int, int], str] = {}
+        self._frames: dict[tuple[str, int], tuple[Frame, ...]] = {}
+        self._used: set[str] = set()
+
+    def begin(self, record: Record) -> None:
+        """Answer for this record from here on."""
+        self.program = record.program
+        self._identities, self._kept = record.objects, record.sources
+        self._start, self._host = record.start, record.host
+        self._frames, self.found, self._used = {}, {}, set()
+
+    @property
+    def program(self) -> str:
+        """The program of the record: older ones, and simulated ones, know it by argv[0] only."""
+        return self._program
+
+    @program.setter
+    def program(self, path: str) -> None:
+        self._program = path
+
+    def late(self) -> bool:
+        """Was the time for debug information too short for some object?"""
+        return any(info.late for info in self._objects.values())
+
+    def remarks(self) -> list[str]:
+        """Why names are missing, and how to get them; what is not of this build."""
+        return list(dict.fromkeys(self._remarks.values()))
+
+    def path(self, path: str) -> str:
+        """The record's path of an object as it is known here."""
+        same = os.path.basename(path) == os.path.basename(self._program)
+        return self._program if self._program and same and not os.path.isabs(path) else path
+
+    def frames(self, path: str, offset: int) -> tuple[Frame, ...]:
+        """The call before a return address and those around it that were inlined, from the inside outwards;
+        empty where nothing is known."""
+        path = self.path(path)
+        if (path, offset) not in self._frames:
+            key = (path, CODE, offset)
+            kept = _read_frames(self._kept.get(key, ""))
+            if kept is None:
+                kept = self._look_up(path, offset)
+            else:
+                self._check_kept(path)
+            self._frames[path, offset] = kept
+        return self._frames[path, offset]
+
+    def _look_up(self, path: str, offset: int) -> tuple[Frame, ...]:
+        info = self._object(path)
+        places = list(info.places_at(offset - 1))  # a return address is the instruction after the call
+        frames = []
+        for depth, place in enumerate(places):
+            source = self._statement(info, place.file, place.line)
+            several = depth == 0 and "," in source.text
+            rank = info.rank(offset) if several else None
+            frames.append(Frame(place.function, place.file, place.line, source.text, source.returned, rank))
+        if not (info.late or info.differs or info.reason):  # also that nothing is known
+            self.found[path, CODE, offset] = json.dumps(
+                [[one.function, one.file, one.line, one.text, one.returned, one.rank] for one in frames]
+            )
+        return tuple(frames)
+
+    def declared(self, area: Area) -> Declared | None:
+        """The declaration of a static array, a module array or a COMMON block; None where it is not known."""
+        path = self.path(area.object)
+        key = (path, DECLARATION, area.offset)
+        kept = _read_declared(self._kept.get(key, "")) if area.offset else None
+        if kept is not None:
+            self._check_kept(path)
+            return kept
+        info = self._object(path)
+        variable = info.variable_at(area.offset, area.bytes) if area.offset else info.variable(area.name)
+        if variable is None:
+            return None
+        found = Declared(variable, self._statement(info, variable.file, variable.line).text)
+        if area.offset:
+            members = [[one.name, one.offset, one.bytes] for one in variable.members]
+            values = [variable.name, variable.file, variable.line, variable.function, members, found.text]
+            self.found[key] = json.dumps(values)
+        return found
+
+    def note_missing(self, path: str) -> None:
+        """Something of this object has no source line: remark why, where it was compiled without."""
+        info = self._object(self.path(path))
+        if not info.has_lines and not info.differs:
+            missing = "no source lines in it; compile with -g to see names of blocks and members"
+            self._remarks.setdefault(info.path, f"{os.path.basename(info.path)}: {missing}")
+
+    def _statement(self, info: ObjectInfo, file: str, line: int) -> Statement:
+        """The text of a line, as long as its file is no newer than the object: else it may be another one."""
+        if not line:
+            return Statement()
+        try:
+            newer = bool(info.changed) and os.stat(file).st_mtime > info.changed
+        except (OSError, ValueError):
+            return Statement()
+        if newer:
+            name, built = os.path.basename(file), os.path.basename(info.path)
+            said = f"{name} was changed after {built} was built: its text is not used"
+            self._remarks.setdefault(file, said)
+            return Statement()
+        return statement(file, line)
+
+    def _object(self, path: str) -> ObjectInfo:
+        identity = self._identities.get(path, "")
+        key = (path, identity, 0.0 if identity else self._start)
+        if key not in self._objects:
+            late = self._deadline is not None and time.monotonic() > self._deadline
+            deadline = None if late else self._deadline
+            self._objects[key] = ObjectInfo(path, deadline, late, self._progress, identity, self._start)
+        info = self._objects[key]
+        if info.differs:
+            self._remarks[path] = f"{self._another(path, info.differs)}: no source lines" + (
+                " but those that the record keeps" if path in self._used else ""
+            )
+        elif info.reason:
+            self._remarks.setdefault(info.path, f"{os.path.basename(info.path)}: {info.reason}")
+        return info
+
+    def _another(self, path: str, why: str) -> str:
+        name = os.path.basename(path)
+        if self._host and self._host != os.uname().nodename:
+            return f"{name} here is not the one that ran on {self._host} ({why})"
+        return f"{name} was rebuilt since this run ({why})"
+
+    def _check_kept(self, path: str) -> None:
+        """Names that the record keeps are used: say so where the file is another one by now."""
+        if path in self._used:
+            return
+        self._used.add(path)
+        differs = _differs_now(path, self._identities.get(path, ""), self._start)
+        if differs:
+            self._remarks.setdefault(
+                path, f"{self._another(path, differs)}: source lines are those that the record keeps"
+            )
+
+
+def _differs_now(path: str, identity: str, start: float) -> str:
+    from elftools.elf.elffile import ELFFile
+
+    from homing.report.identity import difference
+
+    try:
+        with open(path, "rb") as file:
+            return difference(path, ELFFile(file), identity, start)
+    except Exception:  # gone, unreadable or damaged: nothing is taken from it
+        return ""
+
+
+def _read_frames(text: str) -> tuple[Frame, ...] | None:
+    """What a record keeps of a place in the code; None where it keeps nothing sound."""
+    try:
+        return tuple(
+            Frame(str(function), str(file), int(line), str(words), bool(returned), _read_rank(rank))
+            for function, file, line, words, returned, rank in json.loads(text or "null")
+        )
+    except (ValueError, TypeError, RecursionError):
+        return None
+
+
+def _read_rank(value: Any) -> tuple[int, int] | None:
+    return None if value is None else (int(value[0]), int(value[1]))
+
+
+def _read_declared(text: str) -> Declared | None:
+    try:
+        name, file, line, function, members, words = json.loads(text or "null")
+        parts = tuple(Member(str(member), int(offset), int(size)) for member, offset, size in members)
+        return Declared(Variable(str(name), str(file), int(line), str(function), parts), str(words))
+    except (ValueError, TypeError, RecursionError):
+        return None

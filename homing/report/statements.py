@@ -1,0 +1,271 @@
+"""Statements of source code, as far as names of areas need them: the text of the one that a line belongs to,
+and the variables that it allocates.
+
+No parser: a statement that is not understood has no variables, which is said by naming the function instead.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+#: Lines that a statement is followed over, each way.
+_MOST_LINES = 60
+#: Characters of a statement that are kept.
+_MOST_TEXT = 400
+#: Lines behind an allocation in which its function may return what was allocated.
+_RETURN_LINES = 15
+_FIXED = {".f", ".for", ".ftn", ".f77"}
+_FREE = {".f90", ".f95", ".f03", ".f08", ".f18"}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The statement of a line. text: on one line, without comments; empty where the source is not there.
+    returned: its function gives what it allocates to its caller."""
+
+    text: str = ""
+    returned: bool = False
+
+
+@lru_cache(maxsize=64)
+def _lines(file: str) -> list[str]:
+    try:
+        with open(file, encoding="utf-8", errors="replace") as source:
+            return source.read(32 << 20).splitlines()
+    except (OSError, ValueError):
+        return []
+
+
+def statement(file: str, line: int) -> Statement:
+    """The statement that stands on a line (from 1) of a file."""
+    lines = _lines(file)
+    if not 1 <= line <= len(lines):
+        return Statement()
+    suffix = os.path.splitext(file)[1].lower()
+    if suffix in _FIXED:
+        text = _fixed(lines, line - 1)
+    elif suffix in _FREE:
+        text = _free(lines, line - 1)
+    else:
+        text = _c(lines, line - 1)
+        return Statement(_clean(text), _is_returned(lines, line - 1, text))
+    return Statement(_clean(text))
+
+
+def _clean(text: str) -> str:
+    short = " ".join(text.split())[:_MOST_TEXT]
+    return "".join(mark if mark.isprintable() else "?" for mark in short)
+
+
+def _uncommented(text: str, mark: str) -> str:
+    """A line without its comment; marks within quotes begin none."""
+    quote = ""
+    for at, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif text.startswith(mark, at):
+            return text[:at]
+    return text
+
+
+def _free(lines: list[str], at: int) -> str:
+    """Fortran, free form: an ampersand at the end goes on, comments and empty lines lie between."""
+
+    def code(number: int) -> str:
+        return _uncommented(lines[number], "!").strip()
+
+    first = at
+    for number in range(at - 1, max(-1, at - _MOST_LINES), -1):
+        text = code(number)
+        if text and not text.endswith("&"):
+            break
+        if text:
+            first = number
+    parts: list[str] = []
+    for number in range(first, min(len(lines), first + 2 * _MOST_LINES)):
+        text = code(number)
+        if not text:
+            continue
+        parts.append(text.strip("&").strip())
+        if not text.endswith("&"):
+            break
+    return " ".join(parts)
+
+
+def _fixed(lines: list[str], at: int) -> str:
+    """Fortran, fixed form: a mark in column 6 goes on with the line before."""
+
+    def is_comment(text: str) -> bool:
+        return not text.strip() or text[0] in "Cc*!dD" or text.lstrip().startswith("!")
+
+    def goes_on(text: str) -> bool:
+        return len(text) > 5 and not text[:5].strip() and text[5] not in " 0" and "\t" not in text[:5]
+
+    first = at
+    while first > 0 and at - first < _MOST_LINES and (is_comment(lines[first]) or goes_on(lines[first])):
+        first -= 1
+    parts = [_uncommented(lines[first][:72], "!")]
+    for text in lines[first + 1 : first + 2 * _MOST_LINES]:
+        if is_comment(text):
+            continue
+        if not goes_on(text):
+            break
+        parts.append(_uncommented(text[6:72], "!"))
+    return " ".join(parts)
+
+
+def _c(lines: list[str], at: int) -> str:
+    """C and C++: from the end of the statement before to a semicolon or the begin of a block."""
+
+    def code(number: int) -> str:
+        return re.sub(r"/\*.*?\*/", " ", _uncommented(lines[number], "//")).strip()
+
+    first = at
+    for number in range(at - 1, max(-1, at - _MOST_LINES), -1):
+        text = code(number)
+        if not text or text.startswith(("#", "*", "/*")) or text.endswith((";", "{", "}", "*/", ">")):
+            break
+        # A label, or an access specifier; but a list of members' values goes on.
+        if text.endswith(":") and not text.startswith(":"):
+            break
+        first = number
+    parts: list[str] = []
+    for number in range(first, min(len(lines), first + _MOST_LINES)):
+        text = code(number)
+        if text.startswith("#") and parts:
+            break
+        parts.append(text)
+        if number >= at and re.search(r"[;{}]\s*$", text):
+            break
+    return " ".join(parts)
+
+
+def _is_returned(lines: list[str], at: int, text: str) -> bool:
+    """Does the function give back what the statement sets, within the lines that follow?"""
+    if re.search(r"\breturn\b[^;]*\(", text):
+        return True
+    names = [re.split(r"->|\.", name)[-1] for name in _allocated_in_c(text, "")]
+    if not names:
+        return False
+    pattern = re.compile(r"\breturn\s+(\([^()]*\)\s*)?(" + "|".join(map(re.escape, names)) + r")\s*;")
+    for line in lines[at : at + _RETURN_LINES]:
+        if pattern.search(line):
+            return True
+        if line.startswith("}"):
+            break
+    return False
+
+
+# Variables
+
+#: C: u = malloc(...), (*u)[N] = malloc(...), s->u[i] = ...; and what stands behind the sign.
+_ASSIGNED = re.compile(
+    r"(?:\(\s*\*+\s*(\w+)\s*\)|((?:[A-Za-z_]\w*(?:\[[^]]*\])?(?:->|\.))*[A-Za-z_]\w*))"
+    r"\s*(?:\[[^]]*\]\s*)*(?<![=!<>+*/%&|^-])=(?!=)([^,;]*(?:\([^()]*(?:\([^()]*\)[^()]*)*\)[^,;]*)*)"
+)
+_ALLOCATOR = re.compile(r"alloc|\bnew\b|\bmmap\b|make_(unique|shared)|memalign", re.IGNORECASE)
+#: What a function is given to set: posix_memalign(&u, ...), allocate((void **)&s->u, ...).
+_GIVEN = re.compile(r"(\w+)\s*\(\s*(?:\([^()]*\)\s*)?&\s*((?:\w+(?:\[[^]]*\])?(?:\.|->))*\w+)")
+#: C++: std::vector<double> u(n), v(n); Kokkos::View<double*> u("u", n); Field u{n}.
+_DECLARED = re.compile(
+    r"^(?!return\b|new\b|delete\b|throw\b|else\b|case\b|goto\b)(?:(?:static|const|thread_local|auto|typename)\s+)*"
+    r"[A-Za-z_][\w:]*(?:\s*<.*>)?[\s&*]+(\w+\s*[({].*)"
+)
+_CONSTRUCTED = re.compile(r"(?:^|[)}]\s*,\s*)(\w+)\s*[({]")
+#: u.resize(n), s->u.assign(n, 0).
+_GROWN = re.compile(
+    r"((?:[A-Za-z_]\w*(?:\[[^]]*\])?(?:\.|->))*[A-Za-z_]\w*)(?:\[[^]]*\])*\s*(?:\.|->)\s*"
+    r"(?:resize|reserve|assign|push_back|emplace_back|insert|append|reset|setZero|realloc|allocate)\s*\("
+)
+#: A constructor's list: : data(n), more(n).
+_MEMBER = re.compile(r"(?:^|\)\s*):\s*(\w+\s*[({].*)")
+#: Before the name of a function of C, whose statements end with a semicolon besides.
+_CALLED = re.compile(r"([.>=]|::|\breturn)\s*$")
+_DECLARATION = re.compile(
+    r"^(?:real|integer|double\s*precision|complex|logical|character|type\s*\(|class\s*\().*?::(.*)",
+    re.IGNORECASE,
+)
+
+
+def variables(text: str, callee: str = "") -> list[str]:
+    """The variables that a statement allocates, in its order; with their structures (grid%u, s->u). callee:
+    the function that the statement calls for it, if it is not an allocator itself."""
+    found = re.search(r"\ballocate\s*\(", text, re.IGNORECASE)
+    if found and not text.endswith((";", "{", "}")) and not _CALLED.search(text[: found.start()]):
+        return _allocate_objects(text[found.end() :])
+    declared = _DECLARATION.match(text)
+    if declared:
+        names = [re.split(r"[(=]", part)[0].strip() for part in _split(declared[1]) if "(" in part]
+        return [name for name in names if re.fullmatch(r"[A-Za-z_]\w*", name)]
+    return _allocated_in_c(text, callee)
+
+
+def last_component(name: str) -> str:
+    """u of grid%u, of s->u and of blocks(i)%u."""
+    return re.split(r"%|->|\.|::", re.sub(r"[(\[][^)\]]*[)\]]", "", name))[-1].strip("/ ")
+
+
+def _split(text: str) -> list[str]:
+    """The parts between the commas that stand in no bracket, up to the bracket that closes the whole."""
+    parts, depth, word = [], 0, ""
+    for letter in text:
+        depth += (letter in "([") - (letter in ")]")
+        if depth < 0:
+            break
+        if letter == "," and depth == 0:
+            parts.append(word.strip())
+            word = ""
+        else:
+            word += letter
+    return [*parts, word.strip()] if word.strip() else parts
+
+
+def _allocate_objects(text: str) -> list[str]:
+    """The objects of Fortran's allocate statement: without its shapes and options, and a type before them."""
+    names = []
+    for part in _split(text):
+        part = part.rpartition("::")[2].strip()
+        if re.match(r"(stat|errmsg|source|mold)\s*=", part, re.IGNORECASE):
+            continue
+        name = re.sub(r"\[[^]]*\]$", "", part).strip()
+        while name.endswith(")"):  # its shape is the last bracket
+            depth = 0
+            for at in range(len(name) - 1, -1, -1):
+                depth += (name[at] == ")") - (name[at] == "(")
+                if depth == 0:
+                    break
+            name = name[:at].strip()
+        name = re.sub(r"\s+", "", name)
+        if re.fullmatch(r"[A-Za-z_][\w%(),:+\-*]*", name):
+            names.append(name)
+    return names
+
+
+def _allocated_in_c(text: str, callee: str) -> list[str]:
+    plain = last_component(re.sub(r"<.*>", "", callee)) if callee else ""
+    # A lambda, or another object that is called, has the name of a variable.
+    calls = re.compile("" if "operator" in plain else rf"\b{re.escape(plain)}\b") if plain else _ALLOCATOR
+    given = [name for function, name in _GIVEN.findall(text) if calls.search(function)]
+    if given:
+        return given
+    assigned = [(pointer or name, value) for pointer, name, value in _ASSIGNED.findall(text)]
+    chosen = [name for name, value in assigned if calls.search(value)]
+    if chosen:
+        return chosen
+    if grown := _GROWN.findall(text):
+        return list(dict.fromkeys(grown))
+    body = re.sub(r"^[^{};]*\)\s*(?=:)", "", text)
+    if member := _MEMBER.search(body):
+        names = _CONSTRUCTED.findall(member[1])
+        if names:
+            return list(names)
+    declared = None if assigned else _DECLARED.match(text)
+    if declared and declared[1].rstrip().endswith((";", ")", "}")):
+        return list(_CONSTRUCTED.findall(declared[1]))
+    # A Fortran assignment, or an allocator behind a macro.
+    return [name for name, _ in assigned] if not plain and len(assigned) == 1 else []
