@@ -1,0 +1,185 @@
+#include "model/belief_weights.hpp"
+
+#include <cassert>
+#include <numeric>
+
+namespace homing::model {
+namespace {
+
+using tuning::reaches;
+using tuning::strays;
+
+constexpr std::size_t many_strays = 2;
+static_assert(strays[many_strays].uniform > .2);
+
+/// Mean share of local touches on the owner's node, and on the master's besides, of weights by (reach,
+/// stray).
+struct LocalShares {
+    double by_owner = 0, by_master = 0;
+};
+LocalShares local_shares(std::span<const double> weights) {
+    LocalShares shares;
+    for (std::size_t s = 0; s < strays.size(); ++s) {
+        shares.by_owner += weights[s] * (1 - strays[s].uniform - strays[s].master);
+        shares.by_master += weights[s] * strays[s].master;
+    }
+    return shares;
+}
+
+} // namespace
+
+Prior::Prior(const Formulas& formulas) {
+    for (const Formula& formula : formulas.all())
+        formulas_.push_back(formula.prior * tuning::family_prior[static_cast<std::size_t>(formula.family)]);
+    for (const Family family : {Family::ordered, Family::runs, Family::shared, Family::none, Family::home})
+        families_[static_cast<std::size_t>(family)] = tuning::family_prior[static_cast<std::size_t>(family)];
+}
+
+Prior Prior::mixed_with(const Prior& other, double trust) const {
+    assert(formulas_.size() == other.formulas_.size());
+    Prior mixed = *this;
+    for (std::size_t i = 0; i < formulas_.size(); ++i)
+        mixed.formulas_[i] += trust * (other.formulas_[i] - mixed.formulas_[i]);
+    for (std::size_t i = 0; i < families; ++i)
+        mixed.families_[i] += trust * (other.families_[i] - mixed.families_[i]);
+    return mixed;
+}
+
+Belief::Belief(const Formulas& formulas, const Team& team, std::uint64_t pages,
+               std::span<const Touch> touches, const Prior& prior, std::span<const Node> homes)
+    : formulas_(formulas), team_(team), pages_(pages) {
+    assert(formulas.threads() == team.threads() && pages > 0);
+    assert(homes.empty() || homes.size() == touches.size());
+    std::vector<Touch> sorted(touches.begin(), touches.end());
+    std::ranges::stable_sort(sorted, {}, &Touch::page);
+    Joint joint;
+    weigh_urns(sorted, prior, joint);
+    weigh_pages(sorted, prior, joint);
+    weigh_homes(touches, homes, prior, joint);
+    weigh_even(sorted, prior, joint);
+    weigh_formulas(touches, prior, joint, 0, formulas_.simple());
+    weigh_runs(sorted, prior, joint);
+    normalise(joint);
+    if (touches.size() >= tuning::least_for_fine) {
+        // With wide reaches and many strays a plain distribution explains what a finer one explains better.
+        double simple = probability(Family::home);
+        for (const Alive& alive : alive_)
+            if (alive.formula.family != Family::grids) simple += alive.crisp;
+        if (simple < tuning::simple_enough) {
+            weigh_formulas(touches, prior, joint, formulas_.simple(), formulas_.all().size());
+            refine(touches, joint);
+            normalise(joint);
+        }
+    }
+    find_breaks();
+}
+
+void Belief::normalise(Joint& joint) {
+    const double top = joint.best();
+    posterior_ = {};
+    alive_.clear();
+    double sum = 0;
+    const auto share_of = [&](double log, Family family) {
+        const double share = log > no_weight / 2 ? std::exp(log - top) : 0;
+        posterior_[static_cast<std::size_t>(family)] += share;
+        sum += share;
+        return share;
+    };
+    for (const Candidate& candidate : joint.candidates) {
+        Alive alive{candidate.index, candidate.formula, 0, 0, {}, {}, {}};
+        for (std::size_t r = 0; r < reaches.size(); ++r) {
+            std::array<double, strays.size()> weights{};
+            for (std::size_t s = 0; s < strays.size(); ++s)
+                weights[s] = share_of(candidate.log[r * strays.size() + s], candidate.formula.family);
+            const LocalShares local = local_shares(weights);
+            alive.owners[r] = std::accumulate(weights.begin(), weights.end(), 0.0);
+            alive.by_owner[r] = local.by_owner;
+            alive.by_master[r] = local.by_master;
+            alive.share += alive.owners[r];
+            if (r == 0) alive.crisp = alive.owners[0] - weights[many_strays];
+        }
+        alive_.push_back(alive);
+    }
+    for (std::size_t i = 0; i < runs_.size(); ++i)
+        runs_[i].share = share_of(joint.runs[i], runs_[i].family);
+    for (std::size_t i = 0; i < even_.size(); ++i)
+        even_[i].share = share_of(joint.even[i], Family::runs);
+    for (std::size_t i = 0; i < urns_.size(); ++i)
+        urns_[i].share = share_of(joint.urns[i], Family::shared);
+    none_ = share_of(joint.none, Family::none);
+    std::array<double, strays.size()> homes{};
+    for (std::size_t s = 0; s < homes.size(); ++s)
+        homes[s] = share_of(joint.home[s], Family::home);
+
+    assert(sum > 0);
+    log_evidence_ = top + std::log(sum);
+    for (double& probability : posterior_)
+        probability /= sum;
+    known_ = 0;
+    for (Alive& alive : alive_) {
+        alive.share /= sum;
+        alive.crisp /= sum;
+        for (std::size_t r = 0; r < reaches.size(); ++r) {
+            alive.owners[r] /= sum;
+            alive.by_owner[r] /= sum;
+            alive.by_master[r] /= sum;
+            known_ += alive.by_owner[r];
+        }
+    }
+    keep_what_counts();
+    for (Runs& runs : runs_) {
+        runs.share /= sum;
+        known_ += runs.share * runs.by_owner;
+    }
+    for (Even& even : even_) {
+        even.share /= sum;
+        known_ += even.share * even.by_owner;
+    }
+    for (Urn& urn : urns_) {
+        urn.share /= sum;
+        known_ += urn.share * *std::ranges::max_element(urn.shares);
+    }
+    none_ /= sum;
+    known_ += none_ * tuning::own_page_again;
+    home_ = home_by_owner_ = 0;
+    for (std::size_t s = 0; s < homes.size(); ++s) {
+        home_ += homes[s] / sum;
+        home_by_owner_ += homes[s] / sum * (1 - strays[s].uniform - strays[s].master);
+    }
+    known_ += home_by_owner_;
+}
+
+/// Drops formulas of next to no weight; the others take over what they had.
+void Belief::keep_what_counts() {
+    const auto total = [this] {
+        return std::accumulate(alive_.begin(), alive_.end(), 0.0,
+                               [](double sum, const Alive& alive) { return sum + alive.share; });
+    };
+    const double before = total();
+    std::erase_if(alive_, [](const Alive& alive) { return alive.share < tuning::negligible_share; });
+    if (alive_.empty()) return;
+    const double scale = before / total();
+    for (Alive& alive : alive_) {
+        alive.share *= scale;
+        alive.crisp *= scale;
+        for (auto* shares : {&alive.owners, &alive.by_owner, &alive.by_master})
+            for (double& share : *shares)
+                share *= scale;
+    }
+}
+
+Family Belief::likeliest() const noexcept {
+    return static_cast<Family>(std::ranges::max_element(posterior_) - posterior_.begin());
+}
+
+Prior Belief::as_prior() const {
+    Prior prior(formulas_);
+    std::ranges::fill(prior.formulas_, 0.0);
+    for (const Alive& alive : alive_)
+        prior.formulas_[alive.index] += alive.share;
+    for (const Family family : {Family::ordered, Family::runs, Family::shared, Family::none, Family::home})
+        prior.families_[static_cast<std::size_t>(family)] = probability(family);
+    return prior;
+}
+
+} // namespace homing::model

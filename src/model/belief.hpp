@@ -1,0 +1,153 @@
+// What is believed of an area: a posterior over distributions, from a few touches.
+//
+// The hypotheses are the family of the directives over the threads of the team: formulas (formulas.hpp), runs
+// of threads with unknown borders (chains.hpp), SHARED (every node touches all of it: Polya's urn), NONE
+// (each page has an owner of its own), and HOME (every page is used from where it lies). All are weighed by
+// Bayes' rule; what is not known about a family (borders, stray touches, the reach of halos) is summed out.
+// Nothing here waits for a number of touches: four decide BLOCK, because few other distributions explain
+// them.
+//
+// Pure: no kernel, no clock. The result holds no reference to its input. Cost: about 20 ns a formula and
+// touch, and formulas that the touches rule out are dropped on the way (benchmarks/results/sampling.md).
+#pragma once
+
+#include "model/chains.hpp"
+#include "model/formulas.hpp"
+#include "model/team.hpp"
+#include "model/touch.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace homing::model {
+
+/// What is expected of one page.
+struct Prospect {
+    /// Expected share of the page's touches that would be local on each node, 0..1.
+    std::vector<double> local;
+    /// Probability that a node is where the page belongs; and that all nodes use it alike, so that it belongs
+    /// nowhere.
+    std::vector<double> best;
+    double spread = 0;
+    /// What is expected of the share of local touches if all were known: never below the best of local.
+    double known = 0;
+};
+
+/// Relative weights of families and of the formulas in them before anything is seen of an area. Siblings
+/// (areas of one allocation site, size or shape) share one that has learnt from them.
+class Prior {
+  public:
+    explicit Prior(const Formulas& formulas);
+    /// The mixture (1 - trust) this + trust other: what siblings show, at a trust in [0, 1].
+    Prior mixed_with(const Prior& other, double trust) const;
+
+    double formula(std::size_t index) const noexcept { return formulas_[index]; }
+    double other(Family family) const noexcept { return families_[static_cast<std::size_t>(family)]; }
+
+  private:
+    friend class Belief;
+    std::vector<double> formulas_;
+    std::array<double, families> families_{}; ///< of families that are no formulas
+};
+
+class Belief {
+  public:
+    /// Of an area of `pages` pages used by a team. homes: the node of each touched page, where that is known
+    /// (else empty): then HOME is a hypothesis. formulas must be for the team's number of threads and outlive
+    /// the belief.
+    Belief(const Formulas& formulas, const Team& team, std::uint64_t pages, std::span<const Touch> touches,
+           const Prior& prior, std::span<const Node> homes = {});
+
+    /// Posterior probability of a family.
+    double probability(Family family) const noexcept { return posterior_[static_cast<std::size_t>(family)]; }
+    Family likeliest() const noexcept;
+    /// What is expected of a page that lies on `home` (unknown_node: not known).
+    void prospect(std::uint64_t page, Node home, Prospect& out) const;
+    /// One after the last page of the stretch that begins with `page` and whose pages have the same
+    /// prospects, but for what fades at borders. In (page, pages].
+    std::uint64_t stretch_end(std::uint64_t page) const;
+    /// The posterior as a prior for siblings.
+    Prior as_prior() const;
+    /// The best formula, in the words of the directives: "BLOCK over 16 threads", "CYCLIC(3)", ...; empty
+    /// where no formula has the greatest weight.
+    std::string words() const;
+    /// Log of the probability of all touches: of two explanations of the same touches the larger is the
+    /// better.
+    double log_evidence() const noexcept { return log_evidence_; }
+
+  private:
+    struct Alive {
+        std::size_t index; ///< in the table; of a refined formula: where it came from
+        Formula formula;
+        double share; ///< of the posterior
+        double crisp; ///< of it, with the least reach and few strays
+        std::array<double, tuning::reaches.size()> owners, by_owner,
+            by_master; ///< by reach: share; times local share
+    };
+    struct Runs {
+        Chain chain;
+        std::vector<Node> node_of; ///< of the chain's states
+        Family family;
+        double share, by_owner, by_master;
+    };
+    /// Equal blocks of which each has an owner of its own.
+    struct Even {
+        std::size_t blocks;
+        double share;
+        std::vector<double> owners; ///< blocks x nodes
+        double by_owner, by_master;
+    };
+    struct Urn {
+        std::vector<double> shares; ///< of the nodes
+        double share;
+        bool spread;
+    };
+    struct Joint; ///< log weights before they are normalised (belief.cpp)
+
+    struct Candidate; ///< a formula that is being weighed
+    void observe(std::span<const Touch> touches, std::vector<Candidate>& candidates, double best) const;
+    void weigh_formulas(std::span<const Touch> touches, const Prior& prior, Joint& joint, std::size_t first,
+                        std::size_t end) const;
+    void refine(std::span<const Touch> touches, Joint& joint) const;
+    void weigh_runs(std::span<const Touch> touches, const Prior& prior, Joint& joint);
+    void weigh_even(std::span<const Touch> touches, const Prior& prior, Joint& joint);
+    void weigh_urns(std::span<const Touch> touches, const Prior& prior, Joint& joint);
+    void weigh_pages(std::span<const Touch> touches, const Prior& prior, Joint& joint);
+    void weigh_homes(std::span<const Touch> touches, std::span<const Node> homes, const Prior& prior,
+                     Joint& joint);
+    void add_runs(std::span<const Touch> touches, std::span<const double> positions, Family family,
+                  double log_prior, const tuning::Stray& stray, std::vector<Node> node_of, int threads_each,
+                  double rate, Joint& joint);
+    void normalise(Joint& joint);
+    void keep_what_counts();
+    void find_breaks();
+    double touch_of_state(const Touch& touch, const tuning::Stray& stray, bool owns, int owners) const;
+    std::uint64_t first_behind(std::uint64_t page, double border) const;
+    double log_urn(std::span<const double> counts, double prior_count) const;
+    double position(std::uint64_t page) const noexcept {
+        return (static_cast<double>(page) + .5) / static_cast<double>(pages_);
+    }
+
+    const Formulas& formulas_;
+    Team team_;
+    std::uint64_t pages_;
+    std::array<double, families> posterior_{};
+    double log_evidence_ = 0;
+    std::vector<Alive> alive_;
+    std::vector<Runs> runs_;
+    std::vector<Even> even_;
+    std::vector<Urn> urns_;
+    double none_ = 0;
+    std::vector<std::pair<std::uint64_t, Node>>
+        seen_; ///< NONE: the pages that were touched, and by which node last
+    double home_ = 0, home_by_owner_ = 0;
+    double known_ = 0;                  ///< Prospect::known
+    std::vector<std::uint64_t> breaks_; ///< first pages behind which runs or single pages differ, ascending
+};
+
+} // namespace homing::model

@@ -1,0 +1,111 @@
+#include "model/belief_weights.hpp"
+
+#include <cmath>
+
+namespace homing::model {
+namespace {
+
+using tuning::reaches;
+using tuning::strays;
+
+/// Touches between two looks at which formulas are ruled out.
+constexpr std::size_t batch = 8;
+
+/// Logs of the prior weights of the nuisances.
+const std::array<float, tuning::nuisances>& nuisance_logs() {
+    static const auto logs = [] {
+        std::array<float, tuning::nuisances> all{};
+        std::size_t i = 0;
+        for (const tuning::Reach& reach : reaches)
+            for (const tuning::Stray& stray : strays)
+                all[i++] = static_cast<float>(std::log(reach.weight * stray.weight));
+        return all;
+    }();
+    return logs;
+}
+
+} // namespace
+
+/// Adds the touches to the candidates' logs. Those are dropped on the way that are ruled out beside `best`: a
+/// log only falls.
+void Belief::observe(std::span<const Touch> touches, std::vector<Candidate>& candidates, double best) const {
+    for (std::size_t from = 0; from < touches.size(); from += batch) {
+        const auto some = touches.subspan(from, std::min(batch, touches.size() - from));
+        for (Candidate& candidate : candidates)
+            for (const Touch& touch : some) {
+                const Nuisances& log =
+                    formulas_.likelihood(candidate.formula, pages_, position(touch.page), touch);
+                for (std::size_t i = 0; i < log.size(); ++i)
+                    candidate.log[i] += log[i];
+            }
+        std::erase_if(candidates, [&](const Candidate& candidate) {
+            return candidate.best() < best + tuning::negligible_log;
+        });
+    }
+}
+
+/// Adds formulas [first, end) of the table that explain the touches at all.
+void Belief::weigh_formulas(std::span<const Touch> touches, const Prior& prior, Joint& joint,
+                            std::size_t first, std::size_t end) const {
+    std::vector<Candidate> candidates;
+    const bool still =
+        std::ranges::all_of(touches, [&](const Touch& touch) { return touch.age == touches.front().age; });
+    for (std::size_t index = first; index < end; ++index) {
+        const Formula& formula = formulas_.all()[index];
+        if (!formulas_.fits(formula, pages_)) continue;
+        // A thread that was never seen owns nothing alone.
+        if (formula.is_single() && !touches.empty() && std::ranges::none_of(touches, [&](const Touch& touch) {
+                return static_cast<int>(touch.thread) == formula.base;
+            }))
+            continue;
+        if (formula.velocity != 0 && still) continue; // touches of one iteration show no drift
+        Candidate candidate{index, formula, nuisance_logs()};
+        for (float& log : candidate.log)
+            log += static_cast<float>(log_of(prior.formula(index)));
+        candidates.push_back(candidate);
+    }
+    observe(touches, candidates, joint.best());
+    joint.candidates.insert(joint.candidates.end(), candidates.begin(), candidates.end());
+}
+
+/// Cuts, offsets and rows lie between those of the table: around the best of these families smaller and
+/// smaller steps are tried, as long as they explain the touches better. Each has its share of the weight of
+/// the formula that it stands beside.
+void Belief::refine(std::span<const Touch> touches, Joint& joint) const {
+    for (const Family family : {Family::grids, Family::drift, Family::tiles}) {
+        double step = family == Family::tiles ? 1.0 : 1.0 / std::clamp(2 * formulas_.threads(), 64, 256);
+        for (int level = 0; level < tuning::refinements; ++level, step /= tuning::refined_steps) {
+            const auto best = std::ranges::max_element(joint.candidates, {}, [&](const Candidate& candidate) {
+                return candidate.formula.family == family ? candidate.best() : -3e38f;
+            });
+            if (best == joint.candidates.end() || best->formula.family != family ||
+                best->best() < joint.best() + tuning::negligible_log)
+                break;
+            std::vector<Candidate> candidates;
+            for (int i = -tuning::refined_steps + 1; i < tuning::refined_steps; ++i) {
+                if (i == 0) continue;
+                Candidate candidate{best->index, best->formula, nuisance_logs()};
+                const double shift = i * step / tuning::refined_steps;
+                Formula& formula = candidate.formula;
+                if (family == Family::grids) formula.cut += shift;
+                if (family == Family::drift) formula.offset += shift;
+                if (family == Family::tiles) formula.rows += shift;
+                if (formula.cut <= 0 || (family == Family::grids && formula.cut >= 1) || formula.rows < 1)
+                    continue;
+                const double share = formulas_.all()[best->index].prior / (2 * tuning::refined_steps) *
+                                     tuning::family_prior[static_cast<std::size_t>(family)];
+                for (float& log : candidate.log)
+                    log += static_cast<float>(log_of(share));
+                candidates.push_back(candidate);
+            }
+            const float before = best->best();
+            observe(touches, candidates, joint.best());
+            joint.candidates.insert(joint.candidates.end(), candidates.begin(), candidates.end());
+            if (std::ranges::none_of(candidates,
+                                     [&](const Candidate& candidate) { return candidate.best() > before; }))
+                break;
+        }
+    }
+}
+
+} // namespace homing::model

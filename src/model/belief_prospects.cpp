@@ -1,0 +1,161 @@
+#include "model/belief_weights.hpp"
+
+#include <cmath>
+
+namespace homing::model {
+namespace {
+
+using tuning::reaches;
+
+/// What is left out of a stretch's borders: formulas of less weight, and runs.
+constexpr double negligible_border = 1e-3;
+/// A gap between touches on different nodes is cut into so many pieces.
+constexpr int pieces_of_gap = 4;
+
+} // namespace
+
+void Belief::prospect(std::uint64_t page, Node home, Prospect& out) const {
+    const auto nodes = static_cast<std::size_t>(team_.nodes());
+    out.local.assign(nodes, 0);
+    out.best.assign(nodes, 0);
+    out.spread = 0;
+    const double y = position(page);
+    const auto master = static_cast<std::size_t>(team_.node(0));
+    for (const Alive& alive : alive_) {
+        const Formula& formula = alive.formula;
+        const Place here = formulas_.place(formula, pages_, y, 0);
+        for (std::size_t r = 0; r < reaches.size(); ++r) {
+            out.local[master] += alive.by_master[r];
+            if (r == 0 || formula.is_single()) { // the least reach is a halo: the page is its owner's
+                const auto node = static_cast<std::size_t>(team_.node(formulas_.owner(formula, here.block)));
+                out.best[node] += alive.owners[r];
+                out.local[node] += alive.by_owner[r];
+                continue;
+            }
+            // Beyond, borders are known no better than touches reach over them.
+            const int beyond = 1 + static_cast<int>(3 * reaches[r].reads);
+            double sum = 0;
+            for (int j = -beyond; j <= beyond; ++j)
+                sum += Formulas::spill(reaches[r].reads, here.within, j);
+            for (int j = -beyond; j <= beyond; ++j) {
+                const double share = Formulas::spill(reaches[r].reads, here.within, j) / sum;
+                const auto node =
+                    static_cast<std::size_t>(team_.node(formulas_.owner(formula, here.block + j)));
+                out.best[node] += share * alive.owners[r];
+                out.local[node] += share * alive.by_owner[r];
+            }
+        }
+    }
+    std::vector<double> states;
+    for (const Runs& runs : runs_) {
+        if (runs.share < tuning::negligible_share) continue;
+        states.resize(runs.node_of.size());
+        runs.chain.at(y, states);
+        out.local[master] += runs.share * runs.by_master;
+        for (std::size_t s = 0; s < states.size(); ++s) {
+            const auto node = static_cast<std::size_t>(runs.node_of[s]);
+            out.best[node] += runs.share * states[s];
+            out.local[node] += runs.share * runs.by_owner * states[s];
+        }
+    }
+    for (const Even& even : even_) {
+        if (even.share < tuning::negligible_share) continue;
+        const auto block =
+            std::min(even.blocks - 1, static_cast<std::size_t>(y * static_cast<double>(even.blocks)));
+        out.local[master] += even.share * even.by_master;
+        for (std::size_t n = 0; n < nodes; ++n) {
+            out.best[n] += even.share * even.owners[block * nodes + n];
+            out.local[n] += even.share * even.by_owner * even.owners[block * nodes + n];
+        }
+    }
+    for (const Urn& urn : urns_)
+        for (std::size_t n = 0; n < nodes; ++n) {
+            out.local[n] += urn.share * urn.shares[n];
+            if (!urn.spread) out.best[n] += urn.share * urn.shares[n];
+        }
+    for (const Urn& urn : urns_)
+        if (urn.spread) out.spread += urn.share;
+    const auto seen = std::ranges::lower_bound(seen_, page, {}, &std::pair<std::uint64_t, Node>::first);
+    const bool was_seen = seen != seen_.end() && seen->first == page;
+    for (std::size_t n = 0; n < nodes; ++n) {
+        const double here =
+            was_seen ? static_cast<std::size_t>(seen->second) == n : 1.0 / static_cast<double>(nodes);
+        out.best[n] += none_ * here;
+        out.local[n] += none_ * tuning::own_page_again * here;
+    }
+    if (home >= 0 && home < team_.nodes()) {
+        out.best[static_cast<std::size_t>(home)] += home_;
+        out.local[static_cast<std::size_t>(home)] += home_by_owner_;
+    }
+    out.known = std::max(known_, *std::ranges::max_element(out.local));
+}
+
+/// Pages behind which the runs' owner may change, or that are known alone.
+void Belief::find_breaks() {
+    double runs = 0;
+    for (const Runs& one : runs_)
+        runs += one.share;
+    if (none_ > negligible_border)
+        for (const auto& [page, node] : seen_) {
+            breaks_.push_back(page);
+            breaks_.push_back(page + 1);
+        }
+    if (runs > negligible_border)
+        for (std::size_t i = 0; i + 1 < seen_.size(); ++i) {
+            const auto [page, node] = seen_[i];
+            const auto [next, other] = seen_[i + 1];
+            if (node == other) continue;
+            for (int piece = 0; piece < pieces_of_gap; ++piece)
+                breaks_.push_back(page + 1 +
+                                  (next - page - 1) * static_cast<std::uint64_t>(piece) / pieces_of_gap);
+        }
+    std::ranges::sort(breaks_);
+    breaks_.erase(std::unique(breaks_.begin(), breaks_.end()), breaks_.end());
+}
+
+/// The first page behind `page` whose middle does not lie before a border.
+std::uint64_t Belief::first_behind(std::uint64_t page, double border) const {
+    const double first = std::ceil(border * static_cast<double>(pages_) - .5);
+    return std::max(page + 1, static_cast<std::uint64_t>(std::max(first, 0.0)));
+}
+
+std::uint64_t Belief::stretch_end(std::uint64_t page) const {
+    std::uint64_t end = pages_;
+    const auto next = std::ranges::upper_bound(breaks_, page);
+    if (next != breaks_.end()) end = std::min(end, *next);
+    const double y = position(page);
+    for (const Alive& alive : alive_) {
+        if (alive.share < negligible_border) continue;
+        const double border = formulas_.block_end(alive.formula, pages_, y);
+        end = std::min(end, first_behind(page, border));
+    }
+    for (const Even& even : even_) {
+        if (even.share < negligible_border) continue;
+        const auto blocks = static_cast<double>(even.blocks);
+        end = std::min(end, first_behind(page, (std::floor(y * blocks) + 1) / blocks));
+    }
+    return end;
+}
+
+std::string Belief::words() const {
+    const Family family = likeliest();
+    const auto best = std::ranges::max_element(
+        alive_, {}, [&](const Alive& alive) { return alive.formula.family == family ? alive.share : -1; });
+    if (best == alive_.end() || best->formula.family != family) return name(family);
+    const Formula& formula = best->formula;
+    switch (family) {
+    case Family::block:
+        return "BLOCK over " + std::to_string(static_cast<int>(formula.outer)) + " threads";
+    case Family::single:
+        return "SINGLE on thread " + std::to_string(formula.base);
+    case Family::cyclic:
+        return "CYCLIC(" + std::to_string(formula.width) + " pages)";
+    case Family::tiles:
+        return "BLOCK x BLOCK over " + std::to_string(static_cast<int>(formula.outer)) + " x " +
+               std::to_string(static_cast<int>(formula.inner)) + " threads";
+    default:
+        return name(family);
+    }
+}
+
+} // namespace homing::model

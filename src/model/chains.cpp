@@ -1,0 +1,129 @@
+#include "model/chains.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <numeric>
+
+namespace homing::model {
+namespace {
+
+constexpr double least_probability = 1e-12;
+constexpr double negligible = 1e-14; ///< of a state's mass
+
+/// The share of what is left at x0 that lies before x1.
+double passed(double x0, double x1) {
+    return std::clamp((x1 - x0) / std::max(1 - x0, least_probability), least_probability,
+                      1 - least_probability);
+}
+
+void mix(std::span<const double> v, double stay, std::span<double> out) {
+    const double mean = std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
+    for (std::size_t s = 0; s < v.size(); ++s)
+        out[s] = stay * v[s] + (1 - stay) * mean;
+}
+
+double scale_to_one(std::span<double> v) {
+    const double sum = std::accumulate(v.begin(), v.end(), 0.0);
+    for (double& value : v)
+        value /= sum;
+    return sum;
+}
+
+/// Visits (d, P(d of n)) of the binomial distribution, d = 0..n, by its recurrence from the likelier end.
+template <class Visit> void binomial(int n, double p, Visit&& visit) {
+    if (p <= .5) {
+        double mass = std::pow(1 - p, n);
+        for (int d = 0; d <= n; ++d) {
+            visit(d, mass);
+            mass *= static_cast<double>(n - d) / (d + 1) * p / (1 - p);
+        }
+    } else {
+        double mass = std::pow(p, n);
+        for (int d = n; d >= 0; --d) {
+            visit(d, mass);
+            mass *= static_cast<double>(d) / (n - d + 1) * (1 - p) / p;
+        }
+    }
+}
+
+} // namespace
+
+Chain Chain::ordered(const Observations& observations) { return {observations, -1}; }
+Chain Chain::switching(const Observations& observations, double rate) { return {observations, rate}; }
+
+Chain::Chain(const Observations& observations, double rate)
+    : states_(observations.states), rate_(rate),
+      positions_(observations.positions.begin(), observations.positions.end()) {
+    const std::size_t count = positions_.size(), S = states_;
+    assert(observations.likelihood.size() == count * S && std::ranges::is_sorted(positions_));
+    forward_.assign((count + 1) * S, 0);
+    backward_.assign((count + 1) * S, 1);
+    const auto row = [S](std::vector<double>& of, std::size_t i) { return std::span(of).subspan(i * S, S); };
+    if (rate_ < 0)
+        forward_[0] = 1; // the first block begins the area
+    else
+        std::fill_n(forward_.begin(), S, 1.0 / static_cast<double>(S));
+    double at = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto now = row(forward_, i + 1);
+        forward(row(forward_, i), at, positions_[i], now);
+        for (std::size_t s = 0; s < S; ++s)
+            now[s] *= observations.likelihood[i * S + s];
+        log_likelihood_ += std::log(scale_to_one(now));
+        at = positions_[i];
+    }
+    // backward_[i]: what follows observation i - 1, seen from observation i itself (its likelihood included).
+    std::vector<double> w(S, 1.0);
+    for (std::size_t i = count; i-- > 0;) {
+        const auto here = row(backward_, i);
+        for (std::size_t s = 0; s < S; ++s)
+            here[s] = w[s] * observations.likelihood[i * S + s];
+        scale_to_one(here);
+        if (i > 0) backward(here, positions_[i - 1], positions_[i], row(forward_, i), w);
+    }
+}
+
+void Chain::forward(std::span<const double> v, double x0, double x1, std::span<double> out) const {
+    if (rate_ >= 0) {
+        mix(v, std::exp(-rate_ * (x1 - x0)), out);
+        return;
+    }
+    const double p = passed(x0, x1);
+    std::ranges::fill(out, 0.0);
+    for (std::size_t a = 0; a < states_; ++a)
+        if (v[a] > negligible)
+            binomial(static_cast<int>(states_ - 1 - a), p,
+                     [&](int d, double mass) { out[a + static_cast<std::size_t>(d)] += mass * v[a]; });
+}
+
+void Chain::backward(std::span<const double> v, double x0, double x1, std::span<const double> mass,
+                     std::span<double> out) const {
+    if (rate_ >= 0) {
+        mix(v, std::exp(-rate_ * (x1 - x0)), out);
+        return;
+    }
+    const double p = passed(x0, x1);
+    for (std::size_t a = 0; a < states_; ++a) {
+        out[a] = 0;
+        if (mass[a] > negligible)
+            binomial(static_cast<int>(states_ - 1 - a), p,
+                     [&](int d, double of) { out[a] += of * v[a + static_cast<std::size_t>(d)]; });
+    }
+}
+
+void Chain::at(double position, std::span<double> out) const {
+    const auto after = std::ranges::upper_bound(positions_, position);
+    const auto left = static_cast<std::size_t>(after - positions_.begin());
+    const auto row = [this](const std::vector<double>& of, std::size_t i) {
+        return std::span(of).subspan(i * states_, states_);
+    };
+    std::vector<double> back(states_);
+    forward(row(forward_, left), left > 0 ? positions_[left - 1] : 0, position, out);
+    backward(row(backward_, left), position, left < positions_.size() ? positions_[left] : 1, out, back);
+    for (std::size_t s = 0; s < states_; ++s)
+        out[s] *= back[s];
+    scale_to_one(out);
+}
+
+} // namespace homing::model

@@ -1,0 +1,50 @@
+#include "model/team.hpp"
+
+#include <cassert>
+#include <utility>
+
+namespace homing::model {
+
+Team::Team(std::vector<Node> node_of, int nodes) : node_of_(std::move(node_of)), nodes_(nodes) {
+    assert(!node_of_.empty());
+    for (const Node node : node_of_) {
+        assert(node >= 0 && node < nodes);
+        if (runs_.empty() || runs_.back() != node) {
+            runs_.push_back(node);
+            run_length_.push_back(0);
+        }
+        run_of_.push_back(static_cast<int>(runs_.size()) - 1);
+        ++run_length_.back();
+    }
+}
+
+Team Team::packed(int threads, int nodes) {
+    std::vector<Node> node_of;
+    for (int thread = 0; thread < threads; ++thread)
+        node_of.push_back(static_cast<Node>(static_cast<std::int64_t>(thread) * nodes / threads));
+    return {std::move(node_of), nodes};
+}
+
+Team Team::scattered(int threads, int nodes) {
+    std::vector<Node> node_of;
+    for (int thread = 0; thread < threads; ++thread)
+        node_of.push_back(static_cast<Node>(thread % nodes));
+    return {std::move(node_of), nodes};
+}
+
+bool Team::can_group(int size) const noexcept {
+    if (size < 1 || threads() % size != 0) return false;
+    for (int thread = 0; thread < threads(); ++thread)
+        if (node(thread) != node(thread - thread % size)) return false;
+    return true;
+}
+
+Team Team::grouped(int size) const {
+    assert(can_group(size));
+    std::vector<Node> node_of;
+    for (int thread = 0; thread < threads(); thread += size)
+        node_of.push_back(node(thread));
+    return {std::move(node_of), nodes_};
+}
+
+} // namespace homing::model

@@ -1,0 +1,53 @@
+// The threads of a parallel team and the nodes that they run on. A distribution says which thread owns what;
+// only the team says where that is. So what was learnt survives a rebinding.
+#pragma once
+
+#include "policy/nodes.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace homing::model {
+
+using policy::Node;
+using policy::unknown_node;
+
+class Team {
+  public:
+    /// node_of: for each thread a node in [0, nodes). At least one thread.
+    Team(std::vector<Node> node_of, int nodes);
+    /// Consecutive threads share a node, as OMP_PROC_BIND=close binds them. threads is a multiple of nodes.
+    static Team packed(int threads, int nodes);
+    /// Threads go round the nodes, as OMP_PROC_BIND=spread binds fewer threads than a node has, or scatter
+    /// does.
+    static Team scattered(int threads, int nodes);
+
+    int threads() const noexcept { return static_cast<int>(node_of_.size()); }
+    int nodes() const noexcept { return nodes_; }
+    Node node(int thread) const noexcept { return node_of_[static_cast<std::size_t>(thread)]; }
+    std::span<const Node> node_of() const noexcept { return node_of_; }
+    /// The nodes along the thread order, one entry for each run of threads on one node.
+    std::span<const Node> runs() const noexcept { return runs_; }
+    /// Index into runs() of a thread's run.
+    int run_of(int thread) const noexcept { return run_of_[static_cast<std::size_t>(thread)]; }
+    /// Threads of run r.
+    int run_length(int run) const noexcept { return run_length_[static_cast<std::size_t>(run)]; }
+
+    /// May groups of so many consecutive threads stand for their threads: does each lie on one node?
+    bool can_group(int size) const noexcept;
+    /// The team of these groups. can_group(size) must hold.
+    Team grouped(int size) const;
+
+    friend bool operator==(const Team& a, const Team& b) {
+        return a.nodes_ == b.nodes_ && a.node_of_ == b.node_of_;
+    }
+
+  private:
+    std::vector<Node> node_of_;
+    std::vector<Node> runs_;
+    std::vector<int> run_of_, run_length_;
+    int nodes_;
+};
+
+} // namespace homing::model

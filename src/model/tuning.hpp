@@ -1,0 +1,65 @@
+// Every constant of the model, with its unit and the measurement that it comes from.
+//
+// "Spike" means the Python model (belief.py) and its touches of LULESH, HPCCG, miniFE and CoMD, recorded with
+// 4 threads on 4 nodes; "table" means `homing bench sampling` (benchmarks/results/sampling.md), which
+// measures this code on areas whose owners are known.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+namespace homing::model::tuning {
+
+/// Prior of each family of distributions, in the order of model::Family. Spike: a flat prior sent 9 % of the
+/// pages of areas with borders at random to a wrong node; without HOME 11 % of the pages of irregular areas
+/// were moved in vain, with it none.
+inline constexpr std::array<double, 11> family_prior{.34, .12, .06, .06, .05, .02, .10, .08, .12, .02, .03};
+
+/// What a touch may be besides one by the owner of its page: `uniform` of all touches are by any thread,
+/// `master` by the team's first thread, which serial code runs on. Weights are prior probabilities. Spike:
+/// the first three, with weights .5, .35, .15; without the fourth, areas of which the master makes 30 % of
+/// the touches lost up to 21 points.
+struct Stray {
+    double uniform, master, weight;
+};
+inline constexpr std::array<Stray, 4> strays{{{.02, 0, .45}, {.10, 0, .30}, {.40, 0, .13}, {.05, .30, .12}}};
+
+/// How far a neighbour's touches reach over a border, in blocks: the probability falls as exp(-distance /
+/// reach). Spike. Writes reach less far than reads do: halos are read, not written.
+struct Reach {
+    double reads, writes, weight;
+};
+inline constexpr std::array<Reach, 3> reaches{{{.03, .01, .60}, {.30, .10, .25}, {2.0, .30, .15}}};
+inline constexpr std::size_t nuisances = strays.size() * reaches.size();
+
+/// Changes of owner along an area without any order, per node, and the counts of even and uneven sharing
+/// (Polya's urn). Spike.
+inline constexpr std::array<double, 3> switches_per_node{.5, 2, 8};
+inline constexpr std::array<double, 2> urn_counts{1, 30};
+
+/// A page that is touched again is touched by the same node with this probability where each page has its own
+/// owner. Spike.
+inline constexpr double own_page_again = .95;
+
+/// A formula whose posterior is below this share of the best one's is dropped. e^-18 = 1.5e-8: four
+/// contradicting touches more than any rounding.
+inline constexpr double negligible_log = -18;
+/// Formulas that together hold less than this of the posterior are left out of a page's prospects. Spike:
+/// 1e-4.
+inline constexpr double negligible_share = 1e-4;
+
+/// Of the weight of runs in any order: equal blocks in any order. Table (unordered): right after 100 touches
+/// 90 -> 99 %.
+inline constexpr double even_share = .3;
+
+/// Cuts, offsets and rows are refined in so many steps a level, and so many levels. Table (two_grids).
+inline constexpr int refined_steps = 8;
+inline constexpr int refinements = 3;
+
+/// Touches from which on tiles and drifting borders are tried at all (they are most of the formulas, and no
+/// fewer touches decide them: spike, tiles 43 % right after 4, 91 % after 8), and the probability of a
+/// simpler formula that makes them needless.
+inline constexpr std::size_t least_for_fine = 6;
+inline constexpr double simple_enough = .97;
+
+} // namespace homing::model::tuning
