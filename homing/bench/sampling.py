@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from homing.bench import belief
 from homing.bench.programs import execute, find_bench_program, find_program
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Results, Row, check_only
@@ -30,11 +31,14 @@ REQUIRED = {"block": 0.99, "cyclic": 0.99, "tiles": 0.95, "shared": 0.99}
 #: Where there is no pattern: the share of pages that may go to a node that does not own them.
 MOST_WRONG = {"mixed": 0.01}
 WINDOWS = "windows"
+TOUCHES, AREAS = "touches", "areas"
+#: Made-up areas for each pattern and number of touches, and made-up programs.
+_MODEL_SIZES = {"small": ("24", "4"), "full": ("400", "20")}
 
 
 def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
-    """The benchmark. only: names in PATTERNS, or windows."""
-    check_only(only, (*PATTERNS, WINDOWS))
+    """The benchmark. only: names in PATTERNS, or windows, touches, areas."""
+    check_only(only, (*PATTERNS, WINDOWS, TOUCHES, AREAS))
     results = Results(
         "sampling",
         "Sampling: faults that it takes to find the owners of 1 GiB",
@@ -49,26 +53,49 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
             "2 x 2 tiles are 22.6 pages. In mixed, pages of two nodes lie at random: there is no pattern.",
         ],
     )
-    progress = Progress("sampling", [1.0, 2.0])
+    areas, programs = _MODEL_SIZES[size]
+    progress = Progress("sampling", [1.0, 2.0, 8.0, 4.0])
     try:
-        progress.step("patterns")
-        program = find_bench_program("sampling")
-        done = subprocess.run([program, "1024", str(_SEEDS[size])], stdout=subprocess.PIPE, check=False)
-        if done.returncode != 0:
-            raise UserError(f"{program} ended with {done.returncode}", 1)
-        data = json.loads(done.stdout)
-        progress.finished()
-        for pattern in PATTERNS:
-            if not only or pattern in only:
-                _pattern(results, pattern, data)
-        if not only or WINDOWS in only:
-            progress.step("a program over 1 GiB with real windows")
-            _windows(results)
-        progress.finished()
+        parts: tuple[tuple[Sequence[str], str, Callable[[], None]], ...] = (
+            (PATTERNS, "patterns", lambda: _patterns(results, size, only)),
+            ((WINDOWS,), "a program over 1 GiB with real windows", lambda: _windows(results)),
+            (
+                (TOUCHES,),
+                "the belief, touch by touch",
+                lambda: belief.touches(results, _output("belief", areas)),
+            ),
+            (
+                (AREAS,),
+                "200 touches over 60 areas",
+                lambda: belief.areas(results, _output("questions", programs)),
+            ),
+        )
+        for names, what, part in parts:
+            if not only or set(only) & set(names):
+                progress.step(what)
+                part()
+            progress.finished()
     finally:
         progress.close()
-    results.details = data
     return results
+
+
+def _output(program: str, *words: str) -> dict[str, Any]:
+    """The JSON object that a program of benchmarks/ prints."""
+    path = find_bench_program(program)
+    done = subprocess.run([path, *words], stdout=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        raise UserError(f"{path} ended with {done.returncode}", 1)
+    data: dict[str, Any] = json.loads(done.stdout)
+    return data
+
+
+def _patterns(results: Results, size: str, only: Sequence[str]) -> None:
+    data = _output("sampling", "1024", str(_SEEDS[size]))
+    for pattern in PATTERNS:
+        if not only or pattern in only:
+            _pattern(results, pattern, data)
+    results.details = data
 
 
 def _pattern(results: Results, name: str, data: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 #include "base/floating_point.hpp"
 #include "base/inside.hpp"
+#include "base/invariant.hpp"
 #include "base/options.hpp"
 #include "base/uncancelled.hpp"
 #include "mechanisms/simulation.hpp"
@@ -72,6 +73,12 @@ Engine::~Engine() = default;
 
 /// Work at a boundary: timed, never throwing into the program. Running out of memory is a reason to step
 /// aside.
+void Engine::step_aside(const std::string& reason) noexcept {
+    if (windows_) windows_->abandon();
+    record::message(record::Level::not_done, reason + ": it stepped aside");
+    phases::step_aside();
+}
+
 template <class Work> void Engine::guarded(Work&& work) noexcept {
     const Uncancelled uncancelled;
     const OwnFloatingPoint own;
@@ -79,10 +86,10 @@ template <class Work> void Engine::guarded(Work&& work) noexcept {
     if (!finished_.load(std::memory_order_seq_cst)) {
         try {
             work();
+        } catch (const InvariantBroken& broken) {
+            step_aside(std::string("a defect of homing (") + broken.what() + ")");
         } catch (...) {
-            if (windows_) windows_->abandon();
-            record::message(record::Level::not_done, "out of memory inside homing: it stepped aside");
-            phases::step_aside();
+            step_aside("out of memory inside homing");
         }
     }
     busy_.store(false, std::memory_order_seq_cst);

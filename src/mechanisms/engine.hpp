@@ -210,6 +210,8 @@ class Engine final : public phases::Listener {
     void record_unwatched();
     double remote_fraction_now();
     template <class Work> void guarded(Work&& work) noexcept;
+    /// Something went wrong inside homing: the program goes on without it.
+    void step_aside(const std::string& reason) noexcept;
 
     Kernel& kernel_;
     Machine machine_;

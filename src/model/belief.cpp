@@ -1,6 +1,7 @@
 #include "model/belief_weights.hpp"
 
-#include <cassert>
+#include "base/invariant.hpp"
+
 #include <numeric>
 
 namespace homing::model {
@@ -36,7 +37,7 @@ Prior::Prior(const Formulas& formulas) {
 }
 
 Prior Prior::mixed_with(const Prior& other, double trust) const {
-    assert(formulas_.size() == other.formulas_.size());
+    invariant(formulas_.size() == other.formulas_.size(), "priors are of one table");
     Prior mixed = *this;
     for (std::size_t i = 0; i < formulas_.size(); ++i)
         mixed.formulas_[i] += trust * (other.formulas_[i] - mixed.formulas_[i]);
@@ -48,8 +49,12 @@ Prior Prior::mixed_with(const Prior& other, double trust) const {
 Belief::Belief(const Formulas& formulas, const Team& team, std::uint64_t pages,
                std::span<const Touch> touches, const Prior& prior, std::span<const Node> homes)
     : formulas_(formulas), team_(team), pages_(pages) {
-    assert(formulas.threads() == team.threads() && pages > 0);
-    assert(homes.empty() || homes.size() == touches.size());
+    invariant(formulas.threads() == team.threads(), "the formulas are for this team");
+    invariant(pages > 0, "an area has a page");
+    invariant(homes.empty() || homes.size() == touches.size(), "each touch has a home");
+    for (const Touch& touch : touches)
+        invariant(touch.page < pages && touch.thread < static_cast<std::uint32_t>(team.threads()),
+                  "a touch is of a page of the area by a thread of the team");
     std::vector<Touch> sorted(touches.begin(), touches.end());
     std::ranges::stable_sort(sorted, {}, &Touch::page);
     Joint joint;
@@ -111,7 +116,7 @@ void Belief::normalise(Joint& joint) {
     for (std::size_t s = 0; s < homes.size(); ++s)
         homes[s] = share_of(joint.home[s], Family::home);
 
-    assert(sum > 0);
+    invariant(sum > 0, "some hypothesis explains the touches");
     log_evidence_ = top + std::log(sum);
     for (double& probability : posterior_)
         probability /= sum;

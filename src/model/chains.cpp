@@ -1,7 +1,8 @@
 #include "model/chains.hpp"
 
+#include "base/invariant.hpp"
+
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <numeric>
 
@@ -56,7 +57,8 @@ Chain::Chain(const Observations& observations, double rate)
     : states_(observations.states), rate_(rate),
       positions_(observations.positions.begin(), observations.positions.end()) {
     const std::size_t count = positions_.size(), S = states_;
-    assert(observations.likelihood.size() == count * S && std::ranges::is_sorted(positions_));
+    invariant(observations.likelihood.size() == count * S, "every state has a likelihood");
+    invariant(std::ranges::is_sorted(positions_), "observations are in order");
     forward_.assign((count + 1) * S, 0);
     backward_.assign((count + 1) * S, 1);
     const auto row = [S](std::vector<double>& of, std::size_t i) { return std::span(of).subspan(i * S, S); };

@@ -1,7 +1,8 @@
 #include "model/formulas.hpp"
 
+#include "base/invariant.hpp"
+
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 
 namespace homing::model {
@@ -32,7 +33,7 @@ const char* name(Family family) {
 }
 
 Formulas::Formulas(int threads) : threads_(threads) {
-    assert(threads > 0);
+    invariant(threads > 0, "a team has a thread");
     add_blocks();
     add_grids();
     add_cyclic();

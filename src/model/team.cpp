@@ -1,14 +1,15 @@
 #include "model/team.hpp"
 
-#include <cassert>
+#include "base/invariant.hpp"
+
 #include <utility>
 
 namespace homing::model {
 
 Team::Team(std::vector<Node> node_of, int nodes) : node_of_(std::move(node_of)), nodes_(nodes) {
-    assert(!node_of_.empty());
+    invariant(!node_of_.empty(), "a team has a thread");
     for (const Node node : node_of_) {
-        assert(node >= 0 && node < nodes);
+        invariant(node >= 0 && node < nodes, "a thread runs on one of the nodes");
         if (runs_.empty() || runs_.back() != node) {
             runs_.push_back(node);
             run_length_.push_back(0);
@@ -40,7 +41,7 @@ bool Team::can_group(int size) const noexcept {
 }
 
 Team Team::grouped(int size) const {
-    assert(can_group(size));
+    invariant(can_group(size), "a group lies on one node");
     std::vector<Node> node_of;
     for (int thread = 0; thread < threads(); thread += size)
         node_of.push_back(node(thread));

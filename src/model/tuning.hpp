@@ -41,6 +41,25 @@ inline constexpr std::array<double, 2> urn_counts{1, 30};
 /// owner. Spike.
 inline constexpr double own_page_again = .95;
 
+/// A page moves when it is likelier to belong there than here by this, and so much more of its touches would
+/// become local. Table: a lead of .5 sends 3.3 % of the pages of tiles wrong after 8 touches, .65 sends 0.5
+/// %, and .8 leaves 10 % of them where they are.
+inline constexpr double least_lead = .6;
+inline constexpr double least_gain = .1;
+/// Pages that all nodes use alike with this probability belong evenly on all of them. Spike.
+inline constexpr double certainly_spread = .8;
+
+/// One touch in so many goes by traffic, whatever is believed. Table, 60 areas (`homing bench sampling`).
+inline constexpr unsigned check_interval = 10;
+/// The first touches of an area lie evenly, and this share of those behind; the others lie where the least is
+/// known of so many candidates. Table, 60 areas.
+inline constexpr unsigned even_touches = 4;
+inline constexpr double even_share_of_touches = .5;
+inline constexpr unsigned candidates_to_ask = 8;
+
+/// Pages from which it is estimated how much of an area is not known: a standard error of 6 points at most.
+inline constexpr unsigned looks_for_ignorance = 64;
+
 /// A formula whose posterior is below this share of the best one's is dropped. e^-18 = 1.5e-8: four
 /// contradicting touches more than any rounding.
 inline constexpr double negligible_log = -18;

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from homing import cli, demo
-from homing.bench import overhead, sampling
+from homing.bench import belief, overhead, sampling
 from homing.bench import results as results_module
 from homing.bench.guest_runs import LAST_HALF, Outcome, describe, outcome
 from homing.bench.programs import find_bench_program, find_program, parse_output
@@ -307,6 +307,23 @@ def test_overheads_rows_are_those_promised() -> None:
     assert rows["region.searching"] == 150
     passed = {check.name.split(":")[0]: check.passed for check in results.checks}
     assert passed["working.cg"] and passed["region.libgomp"] and not passed["region.libomp"]
+
+
+def test_the_beliefs_checks_tell_a_learner_that_is_behind() -> None:
+    entry = {"touches": 8, "right": 99.5, "wrong": 0.1, "harm": 0.0, "old_right": 20.0, "old_wrong": 0.0}
+    data = {"areas": 10, "patterns": {"block": [{**entry, "old_harm": 0.0}]}}
+    results = Results("sampling", "", "")
+    belief.touches(results, data)
+    assert {row.name: row.value for row in results.rows}["touches.block.8.right"] == pytest.approx(0.995)
+    assert all(check.passed for check in results.checks)
+    assert "99.5/0.1" in results.texts[0]
+    data["patterns"]["block"][0].update(right=90.0, old_right=95.0, harm=0.6)  # type: ignore[index]
+    results = Results("sampling", "", "")
+    belief.touches(results, data)
+    assert not any(check.passed for check in results.checks)
+    ways = {"ways": {"worth": {"200": [0.89, 0.8]}}, "programs": 3}
+    belief.areas(results, ways)
+    assert results.rows[-1].name == "areas.worth.200" and not results.checks[-1].passed
 
 
 def test_samplings_rows_are_those_promised() -> None:

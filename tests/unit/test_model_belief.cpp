@@ -1,5 +1,6 @@
 // The belief over distributions: what few touches decide, and that the answer follows its input (permuted,
 // scaled, reordered).
+#include "base/invariant.hpp"
 #include "model/belief.hpp"
 
 #include <gtest/gtest.h>
@@ -219,6 +220,14 @@ TEST(BeliefTest, WithoutATouchThePriorHolds) {
     const Program program = block(8, 4, 1000);
     const Belief belief = believe(program, {});
     EXPECT_NEAR(belief.probability(Family::block), tuning::family_prior[0] / .97, .05); // HOME needs homes
+}
+
+TEST(BeliefTest, ATouchOutsideTheAreaBreaksARule) {
+    const Team team = Team::packed(4, 4);
+    const Formulas formulas(4);
+    const std::vector<Touch> beyond{{10, 0, 0, false}}, nobody{{3, 4, 0, false}};
+    EXPECT_THROW(Belief(formulas, team, 10, beyond, Prior(formulas)), homing::InvariantBroken);
+    EXPECT_THROW(Belief(formulas, team, 10, nobody, Prior(formulas)), homing::InvariantBroken);
 }
 
 TEST(BeliefTest, OneThreadOwnsAll) {

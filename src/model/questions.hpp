@@ -1,0 +1,40 @@
+// What to look at next: areas and pages by what a touch of them is expected to bring.
+//
+// A touch of an area with n touches so far brings some 1/(n + 1) of what knowing all its owners would bring:
+// its traffic times the share of it that would become local (estimate_ignorance). The best are asked; where
+// none brings more than it costs, there is nothing to ask, and the engine rests. A few touches go to areas
+// that are believed to be known, for a confident error is never asked about again.
+#pragma once
+
+#include "model/belief.hpp"
+#include "model/verdict.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace homing::model {
+
+/// An area, as far as it matters for what to ask.
+struct Subject {
+    std::uint64_t pages = 0;
+    double traffic_ns =
+        0; ///< what an iteration would cost more if all of its touches were remote: elapsed nanoseconds
+    double ignorance =
+        1; ///< share of its touches that knowing the owners would make local (estimate_ignorance)
+    std::uint32_t touches = 0;
+};
+
+/// Expected nanoseconds an iteration that one more touch of the area brings.
+double worth_of_touch(const Subject& subject);
+
+/// How many touches each area should get of `budget`: the most worth first, none where a touch brings less
+/// than least_worth_ns. One in tuning::check_interval goes by traffic, whatever is believed.
+std::vector<std::uint32_t> share_out(std::span<const Subject> subjects, std::uint32_t budget,
+                                     double least_worth_ns, std::uint64_t seed);
+
+/// The page of an area to ask for: the `index`-th of an even sequence at first; then mostly where owners are
+/// least known. belief may be null. Deterministic in (index, seed).
+std::uint64_t page_to_ask(const Belief* belief, std::uint64_t pages, std::uint64_t index, std::uint64_t seed);
+
+} // namespace homing::model

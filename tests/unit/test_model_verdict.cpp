@@ -1,0 +1,173 @@
+// Which pages should move, and what to look at next.
+#include "model/questions.hpp"
+#include "model/verdict.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+using namespace homing::model;
+using homing::policy::PageRange;
+
+namespace {
+
+constexpr std::uint64_t pages = 1000;
+
+const Formulas& formulas() {
+    static const Formulas four(4);
+    return four;
+}
+
+/// Touches of every 25th page by its owner in BLOCK over four threads, or by whom `thread` says.
+template <class Thread> Belief belief_of(Thread&& thread, const std::vector<Node>& homes = {}) {
+    std::vector<Touch> touches;
+    for (std::uint64_t page = 7; page < pages; page += 25)
+        touches.push_back({page, static_cast<std::uint32_t>(thread(page)), 0, false});
+    return {formulas(), Team::packed(4, 4), pages, touches, Prior(formulas()), homes};
+}
+Belief block() {
+    return belief_of([](std::uint64_t page) { return page / 250; });
+}
+
+} // namespace
+
+TEST(VerdictTest, PagesOfABlockOnOneNodeMoveToTheirOwners) {
+    const HomeRun serial{{0, pages}, 0};
+    const Verdict verdict = judge(block(), {&serial, 1});
+    ASSERT_EQ(verdict.moves.size(), 3u);
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(verdict.moves[i].pages, (PageRange{250 * (i + 1), 250 * (i + 2)}));
+        EXPECT_EQ(verdict.moves[i].from, 0);
+        EXPECT_EQ(verdict.moves[i].to, static_cast<Node>(i + 1));
+        EXPECT_GT(verdict.moves[i].gain, .8);
+    }
+    EXPECT_NEAR(verdict.local_now, .25, .05);
+    EXPECT_GT(verdict.local_then, .9);
+    EXPECT_EQ(verdict.pages, pages);
+}
+
+TEST(VerdictTest, PagesThatLieRightStay) {
+    std::vector<HomeRun> homes;
+    for (std::uint64_t i = 0; i < 4; ++i)
+        homes.push_back({{250 * i, 250 * (i + 1)}, static_cast<Node>(i)});
+    const Verdict verdict = judge(block(), homes);
+    EXPECT_TRUE(verdict.moves.empty());
+    EXPECT_DOUBLE_EQ(verdict.local_now, verdict.local_then);
+}
+
+TEST(VerdictTest, PagesThatDoNotExistAreNotJudged) {
+    const HomeRun homes[] = {{{0, 300}, unknown_node}, {{300, 600}, 0}};
+    const Verdict verdict = judge(block(), homes);
+    EXPECT_EQ(verdict.pages, 300u);
+    ASSERT_EQ(verdict.moves.size(), 2u);
+    EXPECT_EQ(verdict.moves[0].pages, (PageRange{300, 500}));
+    EXPECT_EQ(verdict.moves[1].pages, (PageRange{500, 600}));
+}
+
+TEST(VerdictTest, PagesOnANodeOutsideTheTeamStay) {
+    const HomeRun homes[] = {{{0, pages}, 7}};
+    EXPECT_TRUE(judge(block(), homes).moves.empty());
+}
+
+TEST(VerdictTest, WhatAllNodesUseAlikeIsToBeSpread) {
+    std::minstd_rand random(3);
+    const Belief belief = belief_of([&](std::uint64_t) { return random() >> 12 & 3; });
+    ASSERT_EQ(belief.likeliest(), Family::shared);
+    const HomeRun serial{{0, pages}, 0};
+    const Verdict verdict = judge(belief, {&serial, 1});
+    EXPECT_TRUE(verdict.moves.empty());
+    ASSERT_EQ(verdict.spread.size(), 1u);
+    EXPECT_EQ(verdict.spread[0], (PageRange{0, pages}));
+}
+
+TEST(VerdictTest, NothingMovesBeforeATouch) {
+    const Belief belief(formulas(), Team::packed(4, 4), pages, {}, Prior(formulas()));
+    const HomeRun serial{{0, pages}, 0};
+    EXPECT_TRUE(judge(belief, {&serial, 1}).moves.empty());
+}
+
+TEST(VerdictTest, IgnoranceIsSmallWhereOwnersAreKnown) {
+    const HomeRun serial{{0, pages}, 0};
+    const Belief nothing(formulas(), Team::packed(4, 4), pages, {}, Prior(formulas()));
+    EXPECT_LT(estimate_ignorance(block(), {&serial, 1}), .02);
+    EXPECT_GT(estimate_ignorance(nothing, {&serial, 1}), .2);
+    EXPECT_EQ(estimate_ignorance(block(), {}), 0);
+}
+
+RC_GTEST_PROP(VerdictProperty, MovesAreDisjointAscendingAndNeverToTheSameNode, ()) {
+    const auto owner = static_cast<std::uint64_t>(*rc::gen::inRange(1, 200));
+    const Belief belief = belief_of([&](std::uint64_t page) { return page / owner % 4; });
+    std::vector<HomeRun> homes;
+    for (std::uint64_t page = 0; page < pages;) {
+        const std::uint64_t end =
+            std::min(pages, page + static_cast<std::uint64_t>(*rc::gen::inRange(1, 400)));
+        homes.push_back({{page, end}, static_cast<Node>(*rc::gen::inRange(-1, 4))});
+        page = end;
+    }
+    const Verdict verdict = judge(belief, homes);
+    std::uint64_t before = 0;
+    for (const Move& move : verdict.moves) {
+        RC_ASSERT(move.pages.first >= before && move.pages.end > move.pages.first && move.pages.end <= pages);
+        RC_ASSERT(move.from != move.to && move.to >= 0 && move.to < 4);
+        RC_ASSERT(move.gain > tuning::least_gain && move.gain <= 1);
+        before = move.pages.end;
+    }
+    RC_ASSERT(verdict.local_then >= verdict.local_now);
+}
+
+TEST(QuestionsTest, TheMostTrafficOfWhichTheLeastIsKnownIsAskedFirst) {
+    const Subject subjects[] = {
+        {100, 1000, .5, 4}, {100, 1000, .5, 40}, {100, 10, .5, 4}, {100, 1000, .01, 4}};
+    const auto shares = share_out(subjects, 9, 0, 1);
+    EXPECT_EQ(std::accumulate(shares.begin(), shares.end(), 0u), 9u);
+    EXPECT_EQ(shares[0], 9u);
+}
+
+TEST(QuestionsTest, NothingIsAskedThatDoesNotPay) {
+    const Subject subjects[] = {{100, 1000, .001, 40}, {100, 10, .5, 4}};
+    const auto shares = share_out(subjects, 50, 100, 1);
+    EXPECT_EQ(std::accumulate(shares.begin(), shares.end(), 0u), 0u);
+}
+
+TEST(QuestionsTest, WhatIsBelievedToBeKnownIsAskedNowAndThen) {
+    const Subject subjects[] = {{100, 1000, .5, 4}, {100, 3000, .0001, 400}};
+    const auto shares = share_out(subjects, 200, 0, 5);
+    EXPECT_GT(shares[1], 5u);
+    EXPECT_LT(shares[1], 30u);
+}
+
+TEST(QuestionsTest, AnAreaWithoutPagesIsNotAsked) {
+    const Subject subjects[] = {{0, 1e9, 1, 0}, {10, 1, 1, 0}};
+    EXPECT_EQ(share_out(subjects, 5, 0, 1)[0], 0u);
+}
+
+TEST(QuestionsTest, FirstPagesLieEvenly) {
+    std::vector<std::uint64_t> asked;
+    for (std::uint64_t i = 0; i < 4; ++i)
+        asked.push_back(page_to_ask(nullptr, 1000, i, 42));
+    std::ranges::sort(asked);
+    for (std::size_t i = 1; i < asked.size(); ++i)
+        EXPECT_GT(asked[i] - asked[i - 1], 100u);
+}
+
+TEST(QuestionsTest, BordersThatAreNotKnownAreAskedMost) {
+    // Owners change somewhere between pages 400 and 600.
+    std::vector<Touch> touches;
+    for (std::uint64_t page = 10; page < pages; page += 20)
+        if (page < 400 || page >= 600) touches.push_back({page, page < 400 ? 0u : 3u, 0, true});
+    const Belief belief(formulas(), Team::packed(4, 4), pages, touches, Prior(formulas()));
+    int inside = 0;
+    for (std::uint64_t i = 4; i < 204; ++i) {
+        const std::uint64_t page = page_to_ask(&belief, pages, i, 9);
+        inside += page >= 390 && page < 610;
+    }
+    EXPECT_GT(inside, 90); // 44 of 200 by chance
+}
+
+RC_GTEST_PROP(QuestionsProperty, AskedPagesLieInTheArea, (std::uint64_t index, std::uint64_t seed)) {
+    const auto size = static_cast<std::uint64_t>(*rc::gen::inRange(1, 100000));
+    RC_ASSERT(page_to_ask(nullptr, size, index % 100000, seed) < size);
+}
