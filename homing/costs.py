@@ -8,15 +8,16 @@ Without one it estimates from the machine's distance tables, and says so.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 
 from homing.errors import UserError, os_reason
 from homing.installation import find_binary
+from homing.paths import Cache
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -87,22 +88,17 @@ def _read(path: str) -> str:
         return ""
 
 
-def cache_file(environment: Mapping[str, str], root: str = "/") -> str:
-    """Where this machine's costs are kept."""
-    base = environment.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):
-        base = os.path.join(environment.get("HOME") or os.path.expanduser("~"), ".cache")
-    return os.path.join(base, "homing", f"costs-{machine_id(root)}.toml")
-
-
-def costs_file(environment: Mapping[str, str], root: str = "/") -> str:
+def costs_file(root: str = "/", instead: str = "") -> str:
     """The costs of this machine: the cache file, filled now if it is missing; empty where nothing can be
-    measured."""
+    measured. instead: the folder of a file for this run alone, where the cache cannot be used."""
     if nodes_with_cpus(root) < 2:
         return ""
-    path = cache_file(environment, root)
-    if os.path.isfile(path):
-        return path
+    cache = Cache(instead=instead)
+    name = f"costs-{machine_id(root)}.toml"
+    if path := cache.find(name):
+        with contextlib.suppress(UserError):  # a damaged one is measured anew
+            check_costs("the cache", path)
+            return path
     program = find_binary("homing-costs")
     if program is None:
         return ""
@@ -114,18 +110,13 @@ def costs_file(environment: Mapping[str, str], root: str = "/") -> str:
         done = subprocess.run(
             [program], capture_output=True, text=True, timeout=_PATIENCE_SECONDS, check=True
         )
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        # Ranks of one job may measure at once: each writes a file of its own, the last rename wins.
-        partial = f"{path}.{os.getpid()}"
-        with open(partial, "w", encoding="utf-8") as file:
-            file.write(done.stdout)
-        os.replace(partial, path)
-    except (OSError, subprocess.SubprocessError) as error:
+        # Ranks of one job may measure at once: the last one's is kept.
+        return cache.write(name, done.stdout.encode())
+    except (OSError, subprocess.SubprocessError, UserError) as error:
         print(
             f"homing: the costs were not measured ({_why(error)}); the distance tables serve", file=sys.stderr
         )
         return ""
-    return path
 
 
 def _why(error: Exception) -> str:

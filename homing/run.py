@@ -133,7 +133,7 @@ def _run_here(request: Request) -> int:
         variables["HOMING_RECORD"] = records.pattern
         say_room(request, records)
         if not variables.get("HOMING_COSTS"):
-            variables["HOMING_COSTS"] = costs.costs_file(variables)
+            variables["HOMING_COSTS"] = costs.costs_file(instead=folder)
         if verdict.preload:
             environment.preload(variables, library, folder)
         reason = aside(verdict, variables)

@@ -12,7 +12,10 @@ cd "$(dirname "$0")/.." || exit 2
 
 table=tools/packages.tsv
 log=$PWD/.setup/apt.log
-kernels=${HOMING_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/homing}/kernels
+home=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}
+cache=$home/.cache
+case ${XDG_CACHE_HOME:-} in /*) cache=$XDG_CACHE_HOME ;; esac # a relative one is to be ignored (XDG)
+kernels=${HOMING_CACHE:-$cache/homing}/kernels
 python=${PYTHON:-python3}
 lock_seconds=900
 mkdir -p .setup
@@ -52,7 +55,7 @@ present() {
         IFS='|' read -ra part <<<"$what"
         for pattern in "${part[@]}"; do
             kernel_below "" "$pattern" && return 0
-            kernel_below "$kernels" "$pattern" && return 0
+            kernel_below "$kernels" "$pattern" && "$python" -m homing.paths "$kernels" && return 0
         done
         return 1 ;;
     *) die "$table: unknown probe '$1'" ;;
@@ -119,7 +122,7 @@ fetch_kernel() {
     done
     [ -n "$package" ] || return 1
     say "unpacking the guest kernel $package into $kernels"
-    mkdir -p "$kernels" || return 1
+    "$python" -m homing.paths "$kernels" || return 1 # made with mode 0700; never one that others may write to
     folder=$(mktemp -d "$kernels/.unpack.XXXXXX") || return 1
     if ! (cd "$folder" && apt-get -q -o APT::Sandbox::User=root download "$package") >>"$log" 2>&1; then
         update_lists

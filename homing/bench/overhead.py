@@ -144,7 +144,7 @@ def variables(library: str, extra: dict[str, str] | None, folder: str) -> dict[s
     if extra is not None:
         environment.preload(chosen, library, folder)
         chosen["HOMING_RECORD"] = os.path.join(folder, "record")
-        chosen["HOMING_COSTS"] = costs.costs_file(chosen)
+        chosen["HOMING_COSTS"] = costs.costs_file(instead=folder)
         chosen.update(extra)
     return chosen
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import stat
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from homing.paths import Cache
+
 from .errors import LabError
-from .kernel import Kernel, cache_folder, load_order, read_module
+from .kernel import Kernel, load_order, read_module
 
 INIT_SCRIPT = Path(__file__).with_name("guest_init.sh")
 _BUSYBOX = (Path("/usr/lib/initramfs-tools/bin/busybox"), Path("/bin/busybox"), Path("/usr/bin/busybox"))
@@ -98,7 +98,7 @@ def contents(kernel: Kernel, busybox: Path, init_script: Path = INIT_SCRIPT) -> 
     return entries
 
 
-def build(kernel: Kernel, cache: Path | None = None) -> Path:
+def build(kernel: Kernel) -> Path:
     """The archive for this kernel, from the cache if what goes into it is unchanged."""
     busybox = find_busybox()
     key = hashlib.sha256()
@@ -106,16 +106,6 @@ def build(kernel: Kernel, cache: Path | None = None) -> Path:
         key.update(part.encode() + b"\0")
     key.update(INIT_SCRIPT.read_bytes())
     key.update(f"{busybox} {busybox.stat().st_size} {busybox.stat().st_mtime_ns}".encode())
-    folder = cache if cache is not None else cache_folder()
-    path = folder / f"lab-initrd-{kernel.version}-{key.hexdigest()[:16]}.cpio"
-    if path.is_file():
-        return path
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # Written aside and renamed: two labs may start at once.
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=path.name, delete=False) as file:
-            file.write(cpio(contents(kernel, busybox)))
-        os.replace(file.name, path)
-    except OSError as error:
-        raise LabError(f"{folder}: cannot write the guest's first file system: {error.strerror}") from None
-    return path
+    cache = Cache()
+    name = f"lab-initrd-{kernel.version}-{key.hexdigest()[:16]}.cpio"
+    return Path(cache.find(name) or cache.write(name, cpio(contents(kernel, busybox))))

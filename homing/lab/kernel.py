@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import lzma
 import os
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from homing.paths import CacheError, cache_base, distrust
 
 from .errors import LabError
 
@@ -58,15 +62,15 @@ def _series(version: str) -> str:
     return ".".join(version.split(".")[:2]).split("-")[0]
 
 
-def cache_folder() -> Path:
-    """What homing keeps for itself: HOMING_CACHE, or homing/ in the user's cache folder."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(os.environ.get("HOMING_CACHE") or os.path.join(base, "homing"))
-
-
-def unpacked() -> Path:
-    """Where set-up (tools/packages.sh) unpacks kernels that are not installed: boot/ and lib/modules/."""
-    return cache_folder() / "kernels"
+def unpacked() -> Path | None:
+    """Where set-up (tools/packages.sh) unpacks kernels that are not installed: boot/ and lib/modules/. None
+    where there is no such folder, or it cannot be trusted, which is said."""
+    with contextlib.suppress(CacheError):  # without a home folder nothing was unpacked
+        folder = os.path.join(cache_base(), "kernels")
+        if not (problem := distrust(folder)):
+            return Path(folder) if os.path.isdir(folder) else None
+        print(f"homing: the kernels in {folder} are not used: {problem}", file=sys.stderr)
+    return None
 
 
 def installed(*boots: Path) -> list[Path]:
@@ -93,7 +97,8 @@ def find_kernel(
         return _with_modules(image, version, modules_root)
     if wanted is not None and not re.fullmatch(r"\d+\.\d+", wanted):
         raise LabError(f"kernel '{wanted}': give a series such as 6.1 or 6.12, or the path of a vmlinuz")
-    images = installed(boot, unpacked() / "boot")
+    folder = unpacked()
+    images = installed(boot, *([folder / "boot"] if folder else []))
     series = wanted or DEFAULT_SERIES
     chosen = [image for image in images if _series(image.name.removeprefix("vmlinuz-")) == series]
     if not chosen and wanted is None:

@@ -15,6 +15,7 @@ What drops accesses is refused; and the first use of a compiler with some flags 
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -23,9 +24,13 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from homing.errors import UserError, os_reason
 from homing.installation import PACKAGE
+
+if TYPE_CHECKING:
+    from homing.paths import Cache
 
 #: Set while the exam compiles its own programs.
 EXAM = "HOMING_CC_EXAM"
@@ -372,16 +377,12 @@ def _beside(compiler: str, tool: str) -> str:
     raise UserError(f"{os.path.basename(compiler)}: needs {names[0]} of the same LLVM, which is not here")
 
 
-def cache_folder() -> str:
+@functools.cache
+def cache() -> Cache:
     """Where results of the exam and bitcode are kept."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = os.path.join(base, "homing", "cc")
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError:
-        folder = os.path.join(tempfile.gettempdir(), f"homing-cc-{os.getuid()}")
-        os.makedirs(folder, exist_ok=True)
-    return folder
+    from homing.paths import Cache
+
+    return Cache("cc")
 
 
 def stamp(*paths: str) -> str:
@@ -400,14 +401,14 @@ def _inlined(clang: str) -> str:
     folder = callbacks()
     source = os.path.join(folder, "inline.c")
     sources = [os.path.join(folder, name) for name in ("inline.c", "callbacks.h", "context.h")]
-    made = os.path.join(cache_folder(), f"inline-{stamp(clang, *sources)}.bc")
-    if not os.path.isfile(made):
-        fresh = f"{made}.{os.getpid()}"
-        status = run([clang, "-O2", "-fPIC", "-g0", "-emit-llvm", "-c", "-I", folder, source, "-o", fresh])
-        if status != 0:
+    name = f"inline-{stamp(clang, *sources)}.bc"
+
+    def compile_to(made: str) -> None:
+        words = [clang, "-O2", "-fPIC", "-g0", "-emit-llvm", "-c", "-I", folder, source, "-o", made]
+        if run(words) != 0:
             raise UserError(f"{clang}: cannot compile {source}")
-        os.replace(fresh, made)
-    return made
+
+    return cache().find(name) or cache().make(name, compile_to)
 
 
 def main(name: str, arguments: Sequence[str] | None = None) -> int:

@@ -121,18 +121,19 @@ def examine(compiler: str, kind: str, arguments: Sequence[str], job: Job) -> Non
     identity = " ".join(
         [cc.stamp(compiler, library, os.path.join(cc.callbacks(), "libtsan.a")), language, *flags]
     )
-    verdict = os.path.join(cc.cache_folder(), hashlib.sha256(identity.encode()).hexdigest()[:32])
-    try:
-        with open(verdict, encoding="utf-8") as file:
-            text = file.read()
-    except OSError:
+    verdict = hashlib.sha256(identity.encode()).hexdigest()[:32]
+    text = (cc.cache().read(verdict) or b"").decode("utf-8", "replace")
+    if not _lasting(text):
         text = _exam(compiler, language, flags, library)
-        if text == "exact" or text.startswith(MISCOUNTED):  # a missing library may come by tomorrow
-            with open(f"{verdict}.{os.getpid()}", "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(f"{verdict}.{os.getpid()}", verdict)
+        if _lasting(text):
+            cc.cache().write(verdict, text.encode())
     if text != "exact":
         raise UserError(f"{os.path.basename(compiler)} {' '.join(flags)}: {text}")
+
+
+def _lasting(text: str) -> bool:
+    """A verdict that stays; a missing library may come by tomorrow."""
+    return text == "exact" or text.startswith(MISCOUNTED)
 
 
 def _language(compiler: str, job: Job) -> str:

@@ -12,7 +12,8 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
-from homing.errors import MISUSE, UserError, os_reason
+from homing.errors import MISUSE, UserError
+from homing.paths import Cache
 from homing.translate import scanner
 from homing.translate.directives import Form
 from homing.translate.positions import TranslationError
@@ -192,18 +193,16 @@ def _runtime(compiler: str, target: str, fortran: bool) -> str:
                 digest.update(file.read())
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
     digest.update(f"{shutil.which(compiler)}\n{version}\n{target}\n{with_fortran}".encode())
-    cache = os.environ.get("HOMING_CACHE") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "homing"
-    )
-    place = os.path.join(cache, "translate", digest.hexdigest()[:24])
-    if os.path.exists(os.path.join(place, "libhoming_parts.a")):
+    cache = Cache("translate")
+    name = digest.hexdigest()[:24]
+    place = cache.find(name)
+    if place and os.path.exists(os.path.join(place, "libhoming_parts.a")):
         return place
-    try:
-        os.makedirs(os.path.dirname(place), exist_ok=True)
-        building = tempfile.mkdtemp(prefix="build-", dir=os.path.dirname(place))
-        for name in (f"{base}.h", f"{base}.c", f"{base}.f90"):
-            if os.path.exists(os.path.join(_RUNTIME, name)):
-                shutil.copy(os.path.join(_RUNTIME, name), building)
+
+    def build(building: str) -> None:
+        for source in (f"{base}.h", f"{base}.c", f"{base}.f90"):
+            if os.path.exists(os.path.join(_RUNTIME, source)):
+                shutil.copy(os.path.join(_RUNTIME, source), building)
         c_compiler = _companion(compiler)
         c_flags = ["-DHOMING_MPI", *_mpi_flags("compile")] if target == "mpi" else []
         objects = [f"{base}.o"]
@@ -214,15 +213,8 @@ def _runtime(compiler: str, target: str, fortran: bool) -> str:
             )
             objects.append("module.o")
         _run(["ar", "crs", "libhoming_parts.a", *objects], building)
-        try:
-            os.rename(building, place)
-        except OSError:  # somebody else was first
-            shutil.rmtree(building, ignore_errors=True)
-            if not os.path.isdir(place):
-                raise
-    except OSError as error:
-        raise UserError(f"{place}: {os_reason(error)}") from error
-    return place
+
+    return cache.make(f"{name}/", build)
 
 
 def _one_word(default: str, variable: str) -> int:

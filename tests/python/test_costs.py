@@ -81,12 +81,12 @@ def test_costs_that_it_would_not_take(text: str, said: str, tmp_path: Path) -> N
 def test_measured_once_and_kept(
     two_nodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    meter(tmp_path, monkeypatch, "echo 'local_ns = 90'")
-    variables = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    path = costs.costs_file(variables, str(two_nodes))
-    assert Path(path).read_text() == "local_ns = 90\n"
+    meter(tmp_path, monkeypatch, f"echo '{GOOD}'")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = costs.costs_file(str(two_nodes))
+    assert Path(path).read_text() == GOOD + "\n"
     assert "measuring" in capfd.readouterr().err
-    assert costs.costs_file(variables, str(two_nodes)) == path
+    assert costs.costs_file(str(two_nodes)) == path
     assert (tmp_path / "runs").read_text() == "run\n"
     assert [entry.name for entry in Path(path).parent.iterdir()] == [Path(path).name]
 
@@ -99,14 +99,21 @@ def test_another_machine_has_another_file(two_nodes: Path) -> None:
     assert len({first, second, costs.machine_id(str(two_nodes))}) == 3
 
 
-def test_without_a_cache_variable_the_home_folder_serves(two_nodes: Path) -> None:
-    for variables in ({"HOME": "/home/user"}, {"HOME": "/home/user", "XDG_CACHE_HOME": "relative"}):
-        assert costs.cache_file(variables, str(two_nodes)).startswith("/home/user/.cache/homing/costs-")
+def test_a_damaged_file_is_measured_again(
+    two_nodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meter(tmp_path, monkeypatch, f"echo '{GOOD}'")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = Path(costs.costs_file(str(two_nodes)))
+    path.write_text("local_ns = [")
+    assert Path(costs.costs_file(str(two_nodes))).read_text() == GOOD + "\n"
+    assert (tmp_path / "runs").read_text() == "run\nrun\n"
 
 
 def test_one_node_is_never_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     meter(tmp_path, monkeypatch, "echo 'local_ns = 90'")
-    assert costs.costs_file({"XDG_CACHE_HOME": str(tmp_path)}, str(tmp_path / "empty")) == ""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert costs.costs_file(str(tmp_path / "empty")) == ""
     assert not (tmp_path / "runs").exists()
 
 
@@ -119,15 +126,22 @@ def test_a_measurement_that_fails_is_said_and_leaves_nothing(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     meter(tmp_path, monkeypatch, script)
-    assert costs.costs_file({"XDG_CACHE_HOME": str(tmp_path / "cache")}, str(two_nodes)) == ""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert costs.costs_file(str(two_nodes)) == ""
     assert "the distance tables serve" in capfd.readouterr().err
     assert not list(tmp_path.glob("cache/homing/*"))
 
 
-def test_a_cache_that_cannot_be_written(
+def test_where_the_cache_cannot_be_written_this_run_has_its_own(
     two_nodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    meter(tmp_path, monkeypatch, "echo 'local_ns = 90'")
+    meter(tmp_path, monkeypatch, f"echo '{GOOD}'")
     (tmp_path / "file").write_text("")
-    assert costs.costs_file({"XDG_CACHE_HOME": str(tmp_path / "file")}, str(two_nodes)) == ""
-    assert "not measured" in capfd.readouterr().err
+    (tmp_path / "run").mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    path = Path(costs.costs_file(str(two_nodes), instead=str(tmp_path / "run")))
+    assert path.parent == tmp_path / "run"
+    assert path.read_text() == GOOD + "\n"
+    said = capfd.readouterr().err
+    assert said.count("the cache is not used") == 1
+    assert f"{tmp_path}/file is no folder" in said
