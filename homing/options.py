@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from homing.area_rules import are_rules
 from homing.errors import UserError
 
 if sys.version_info >= (3, 11):
@@ -21,7 +22,6 @@ else:
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "options.toml")
 
 _SIZE = re.compile(r"([0-9]{1,18})(?:([KMG])(?:iB|B)?|B)?", re.IGNORECASE | re.ASCII)
-_AREAS = re.compile(r"(include|exclude)=[^,]+(,(include|exclude)=[^,]+)*")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Option:
             raise UserError(f"{where} {value}: must be a number {asked}")
         if self.kind == "size" and parse_size(value) is None:
             raise UserError(f"{where} {value}: must be a size such as 65536, 64KiB or 2MiB")
-        if self.name == "areas" and value and not _AREAS.fullmatch(value):
+        if self.name == "areas" and value and not are_rules(value):
             raise UserError(f"{where} {value}: must be include=GLOB,exclude=GLOB,...")
         if self.kind == "flag" and value not in ("0", "1"):
             raise UserError(f"{where} {value}: must be 0 or 1")

@@ -73,6 +73,7 @@ def _run(**given: Any) -> int:
     if not request.command:
         raise UserError("no command given: homing run [options] -- COMMAND ARGS")
     _check_files(request)
+    _look_up_areas(request)
 
     if place in ("here", "lab") and _given(simulation):
         flags = ", ".join(_given(simulation))
@@ -112,6 +113,16 @@ def _check_files(request: Request) -> None:
         flag = "--costs" if "HOMING_COSTS" in request.options else "HOMING_COSTS"
         costs.check_costs(flag, stated)
         request.options["HOMING_COSTS"] = absolute(flag, stated)
+
+
+def _look_up_areas(request: Request) -> None:
+    """What the rules of --areas say of variables and source lines, for the library."""
+    if rules := request.option("HOMING_AREAS"):
+        from homing.area_rules import area_code
+
+        request.options["HOMING_AREA_CODE"] = area_code(
+            rules, request.command, lambda text: print(f"homing run: {text}", file=sys.stderr)
+        )
 
 
 def _given(flags: dict[str, Any]) -> list[str]:
@@ -186,6 +197,7 @@ def finish(request: Request, records: Records, ended: Ended) -> None:
 
 
 def _results(request: Request, kept: list[str], lost: str, ended: Ended) -> Results:
+    from homing.area_rules import known_variables, rule_notes
     from homing.report.results import read_results
 
     # Source lines are worth two seconds; `homing report` takes its time.
@@ -200,6 +212,7 @@ def _results(request: Request, kept: list[str], lost: str, ended: Ended) -> Resu
     results.aside = ended.aside or ("" if results.processes else unseen(request))
     results.names = bool(request.option("HOMING_AREAS"))
     results.counts = ended.counts or results.counts
+    results.notes += rule_notes(results, lambda: known_variables(request.command))
     return results
 
 

@@ -43,6 +43,7 @@ def command(
     """
     if not files:
         raise UserError("which records? homing report FILE...")
+    from homing.area_rules import rule_notes
     from homing.report.json import write_json
     from homing.report.results import read_results
     from homing.report.summary import END_MISSING, print_summary
@@ -50,6 +51,7 @@ def command(
     with _progress() as tell:
         results = read_results(files, strict=True, progress=tell)
     results.names = True
+    results.notes += rule_notes(results, list)
     if json:
         write_json(results, json)
     if summary != "none":

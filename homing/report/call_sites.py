@@ -7,25 +7,37 @@ from collections.abc import Iterable
 from typing import Any
 
 
+def calls(elf: Any, ranges: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """The calls in address ranges, those of one function together: where each ends, by address."""
+    by_target: dict[tuple[str, int], set[int]] = {}
+    for begin, end in ranges:
+        for after, target in _found(elf, begin, [(begin, end)]):
+            by_target.setdefault(target, set()).add(after)
+    return [sorted(ends) for ends in by_target.values()]
+
+
 def rank(elf: Any, ranges: Iterable[tuple[int, int]], after: int) -> tuple[int, int] | None:
     """(number from 0, how many) of the call that ends at address `after`, among the calls of the same
     function in the address ranges of `elf` (pyelftools); None where it cannot be told."""
-    calls = {"x64": _x86, "AArch64": _arm}.get(elf.get_machine_arch())
-    section = _section_at(elf, after - 1)
-    if calls is None or section is None:
-        return None
-    base, code = section["sh_addr"], section.data()
-    inside = [(max(0, begin - base), min(len(code), end - base)) for begin, end in ranges]
-    found = {
-        end: target
-        for begin, stop in inside
-        if begin < stop
-        for end, target in calls(code, begin, stop, base)
-    }
+    found = dict(_found(elf, after - 1, ranges))
     if after not in found:
         return None
     ends = sorted(end for end, target in found.items() if target == found[after])
     return ends.index(after), len(ends)
+
+
+def _found(
+    elf: Any, address: int, ranges: Iterable[tuple[int, int]]
+) -> Iterable[tuple[int, tuple[str, int]]]:
+    """(where it ends, what it calls) of each call in the ranges, within the section that holds an address."""
+    decode = {"x64": _x86, "AArch64": _arm}.get(elf.get_machine_arch())
+    section = _section_at(elf, address)
+    if decode is None or section is None:
+        return
+    base, code = section["sh_addr"], section.data()
+    for begin, end in ranges:
+        if begin < end:
+            yield from decode(code, max(0, begin - base), min(len(code), end - base), base)
 
 
 def _section_at(elf: Any, address: int) -> Any:

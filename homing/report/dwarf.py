@@ -13,13 +13,13 @@ import itertools
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from homing.report.call_sites import rank
-from homing.report.identity import belongs, debug_files, difference
+from homing.report.call_sites import calls, rank
+from homing.report.identity import belongs, build_id, debug_files, difference
 from homing.report.inlined import Call, InlinedCalls, uleb
 from homing.report.symbols import demangled, without_parameters
 
@@ -45,6 +45,19 @@ class Place:
     function: str
     file: str = ""
     line: int = 0
+
+
+@dataclass(frozen=True)
+class LineRange:
+    """Code of a source line, as offsets from the first mapped page. callee: of a call in it that was
+    inlined, the function, and which one it was inlined into; `entry` tells it from other calls."""
+
+    file: str
+    line: int
+    begin: int
+    end: int
+    callee: tuple[str, int] = ("", 0)
+    entry: int = 0
 
 
 @dataclass(frozen=True)
@@ -262,11 +275,15 @@ class ObjectInfo:
             return None
         return self._file_name(unit, file - 1), line
 
-    def rank(self, offset: int) -> tuple[int, int] | None:
+    def rank(self, offset: int, depth: int) -> tuple[int, int] | None:
         """Which one the call before a return address is of the calls of its function in its line, and of
-        how many (call_sites.rank); None where it is not known."""
+        how many (call_sites.rank); None where it is not known. depth: the same of the calls around it that
+        were inlined, from the inside outwards, from 1 on."""
         after = self.base + offset
         try:
+            if depth > 0:
+                unit, around = self._calls(after - 1)
+                return self._inlined[unit.cu_offset].rank(after - 1, around[depth - 1])
             starts, functions = self._functions
             at = bisect.bisect_right(starts, after - 1) - 1
             unit = self._unit_at(after - 1)
@@ -283,6 +300,60 @@ class ObjectInfo:
             return rank(self._elf, ranges, after)
         except Exception:
             return None
+
+    @property
+    def build_id(self) -> str:
+        """The GNU build id; empty where there is none."""
+        try:
+            return build_id(self._elf)
+        except Exception:
+            return ""
+
+    def variables(self) -> dict[int, Variable]:
+        """What has a fixed address, by the offset from the first mapped page."""
+        if self._dwarf is None:
+            return {}
+        return {address - self.base: one for address, one in self._index.addresses.items()}
+
+    def calls(self, ranges: Iterable[tuple[int, int]]) -> list[list[int]]:
+        """As call_sites.calls, in offsets from the first mapped page."""
+        try:
+            found = calls(self._elf, [(begin + self.base, end + self.base) for begin, end in ranges])
+        except Exception:
+            return []
+        return [[end - self.base for end in ends] for ends in found]
+
+    def line_ranges(self, wanted: Callable[[str], bool]) -> Iterator[LineRange]:
+        """The code of each line of the files that are wanted, and of each call in them that was inlined."""
+        for unit in self._units:
+            if self._late():
+                return
+            try:
+                yield from self._unit_lines(unit, wanted)
+            except Exception:
+                continue
+
+    def _unit_lines(self, unit: Any, wanted: Callable[[str], bool]) -> Iterator[LineRange]:
+        files: dict[int, str] = {}
+
+        def name(index: int) -> str:
+            if index not in files:
+                file = self._file_name(unit, index)
+                files[index] = file if file and wanted(file) else ""
+            return files[index]
+
+        for row, following in itertools.pairwise(self._line_rows(unit)):
+            begin, file, line = row
+            if file and line and begin < following[0] and (path := name(file - 1)):
+                yield LineRange(path, line, begin - self.base, following[0] - self.base)
+        if unit.cu_offset not in self._inlined:
+            self._inlined[unit.cu_offset] = InlinedCalls(unit, self._extent, self._late)
+        for function, begin, end, call in self._inlined[unit.cu_offset].all():
+            if path := name(call.file):
+                callee = (self._function_name(call.callee), function)
+                yield LineRange(
+                    path, call.line, begin - self.base, end - self.base, callee, call.callee.offset
+                )
 
     def _calls(self, address: int) -> tuple[Any, list[Call]]:
         """The unit of an instruction, and the inlined calls around it."""
@@ -458,10 +529,16 @@ class ObjectInfo:
         return ""
 
     def _declared(self, unit: Any, entry: Any) -> tuple[str, int]:
-        attributes = entry.attributes
-        if "DW_AT_decl_file" not in attributes or "DW_AT_decl_line" not in attributes:
-            return "", 0
-        return self._file_name(unit, attributes["DW_AT_decl_file"].value), attributes["DW_AT_decl_line"].value
+        for _ in range(4):
+            attributes = entry.attributes
+            if "DW_AT_decl_file" in attributes and "DW_AT_decl_line" in attributes:
+                file, line = attributes["DW_AT_decl_file"].value, attributes["DW_AT_decl_line"].value
+                return self._file_name(unit, file), line
+            link = next((one for one in _LINKS if one in attributes), "")
+            if not link:
+                break
+            entry = entry.get_DIE_from_attribute(link)
+        return "", 0
 
     def _members(self, block: Any) -> Iterator[Member]:
         places = []

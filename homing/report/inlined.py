@@ -77,6 +77,49 @@ class InlinedCalls:
                 caller = entry
         return calls[::-1]
 
+    def all(self) -> Iterable[tuple[int, int, int, Call]]:
+        """Every call of the unit that was inlined, and where its code is: (offset of the entry of the
+        function that holds it, begin, end, call)."""
+        for _, _, offset in self._functions:
+            for begin, end, call in self._within(offset):
+                yield offset, begin, end, call
+
+    def _within(self, function: int) -> Iterable[tuple[int, int, Call]]:
+        """Every call in a function that was inlined."""
+        open_entries: list[tuple[Any, Any]] = [(self._unit.get_DIE_from_refaddr(function), None)]
+        while open_entries and not self._late():
+            entry, caller = open_entries.pop()
+            seen = set()
+            for begin, end, block in self._blocks(entry):
+                inner = caller
+                if block.tag == "DW_TAG_inlined_subroutine":
+                    values = {name: attribute.value for name, attribute in block.attributes.items()}
+                    file, line = values.get("DW_AT_call_file", 0), values.get("DW_AT_call_line", 0)
+                    yield begin, end, Call(file, line, caller, block)
+                    inner = block
+                if block.offset not in seen:
+                    seen.add(block.offset)
+                    open_entries.append((block, inner))
+
+    def rank(self, address: int, call: Call) -> tuple[int, int] | None:
+        """Which one (from 0) a call around an instruction is of the calls of its function in its line that
+        were inlined into the same function, and of how many."""
+        at = bisect.bisect_right(self._functions, address, key=lambda function: function[0]) - 1
+        if at < 0:
+            return None
+
+        def called(one: Call) -> tuple[Any, ...]:
+            origin = one.callee.attributes.get("DW_AT_abstract_origin")
+            return one.file, one.line, origin.value if origin is not None else None
+
+        entries = {
+            one.callee.offset
+            for _, _, one in self._within(self._functions[at][2])
+            if called(one) == called(call)
+        }
+        order = sorted(entries)
+        return (order.index(call.callee.offset), len(order)) if call.callee.offset in entries else None
+
     def _blocks(self, parent: Any) -> list[tuple[int, int, Any]]:
         """The blocks in an entry, and where their code is: (begin, end, entry)."""
         if parent.offset not in self._inside:

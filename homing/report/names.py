@@ -20,7 +20,7 @@ from homing.record_rows import Area
 from homing.records import Record
 from homing.report.dwarf import Member, Place
 from homing.report.sources import Frame, Sources
-from homing.report.statements import last_component, variables
+from homing.report.statements import is_constructors, last_component, variables
 from homing.report.symbols import shortened
 
 #: Frames in these, and in the headers below, are the allocator and the containers: whoever called them is the
@@ -283,9 +283,10 @@ def _of_one_line(blocks: list[_Block], marks: list[_Mark]) -> list[_Group]:
         ranked: dict[str, list[_Block]] = {}
         for part in parts:
             rank = part[0].chain[depth].frame.rank
-            if rank is None or rank[1] != len(names):
+            if rank is None or rank[1] % len(names) != 0:
                 break
-            ranked.setdefault(names[rank[0]], []).extend(part)
+            # The compiler may have made copies of the code, one behind the other.
+            ranked.setdefault(names[rank[0] % len(names)], []).extend(part)
         else:
             return [
                 _Group(part, [*marks, _Mark(part[0].chain[depth], depth, name)])
@@ -341,7 +342,9 @@ def _named(group: _Group) -> AreaName:
     named = [mark for mark in marks if mark.variable]
     own = next((mark.variable for mark in named if mark.depth == 0), _mark(chain, 0).variable)
     variable = next((mark.variable for mark in callers if mark.variable), "")
-    if not variable and not (callers and site.returned):
+    if variable and own and is_constructors(site.text):
+        variable += f".{own}"
+    elif not variable and not (callers and site.returned):
         variable = own
     function = shortened(site.function)
     if not site.line:

@@ -109,8 +109,7 @@ class Sources:
         frames = []
         for depth, place in enumerate(places):
             source = self._statement(info, place.file, place.line)
-            several = depth == 0 and "," in source.text
-            rank = info.rank(offset) if several else None
+            rank = info.rank(offset, depth) if "," in source.text else None
             frames.append(Frame(place.function, place.file, place.line, source.text, source.returned, rank))
         if not (info.late or info.differs or info.reason):  # also that nothing is known
             self.found[path, CODE, offset] = json.dumps(

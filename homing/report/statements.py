@@ -39,6 +39,12 @@ def _lines(file: str) -> list[str]:
         return []
 
 
+def source_text(file: str) -> str:
+    """All of a source file; empty where it is not there."""
+    return "\n".join(_lines(file))
+
+
+@lru_cache(maxsize=1 << 16)
 def statement(file: str, line: int) -> Statement:
     """The statement that stands on a line (from 1) of a file."""
     lines = _lines(file)
@@ -146,8 +152,9 @@ def _c(lines: list[str], at: int) -> str:
 
 
 def _is_returned(lines: list[str], at: int, text: str) -> bool:
-    """Does the function give back what the statement sets, within the lines that follow?"""
-    if re.search(r"\breturn\b[^;]*\(", text):
+    """Does the function give back what the statement sets, within the lines that follow? A constructor
+    does."""
+    if re.search(r"\breturn\b[^;]*\(", text) or is_constructors(text):
         return True
     names = [re.split(r"->|\.", name)[-1] for name in _allocated_in_c(text, "")]
     if not names:
@@ -205,6 +212,11 @@ def variables(text: str, callee: str = "") -> list[str]:
     return _allocated_in_c(text, callee)
 
 
+def is_constructors(text: str) -> bool:
+    """Is it a list of members' values?"""
+    return bool(_MEMBER.search(re.sub(r"^[^{};]*\)\s*(?=:)", "", text)))
+
+
 def last_component(name: str) -> str:
     """u of grid%u, of s->u and of blocks(i)%u."""
     return re.split(r"%|->|\.|::", re.sub(r"[(\[][^)\]]*[)\]]", "", name))[-1].strip("/ ")
@@ -249,7 +261,8 @@ def _allocate_objects(text: str) -> list[str]:
 def _allocated_in_c(text: str, callee: str) -> list[str]:
     plain = last_component(re.sub(r"<.*>", "", callee)) if callee else ""
     # A lambda, or another object that is called, has the name of a variable.
-    calls = re.compile("" if "operator" in plain else rf"\b{re.escape(plain)}\b") if plain else _ALLOCATOR
+    called = re.search(r"operator|lambda|\$_", callee)
+    calls = re.compile("" if called else rf"\b{re.escape(plain)}\b") if plain else _ALLOCATOR
     given = [name for function, name in _GIVEN.findall(text) if calls.search(function)]
     if given:
         return given

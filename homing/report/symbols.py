@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from functools import lru_cache
 
 #: Template arguments of a name that take more room than this are shortened.
@@ -52,6 +53,9 @@ def _depths(text: str) -> list[int]:
 
 def without_parameters(name: str) -> str:
     """A function's demangled name without its parameters, its result and what follows: ns::Grid<int>::at."""
+    lambda_of, called, _ = name.rpartition("::operator()(")
+    if called and re.search(r"(\{lambda.*\}|\$_\d+|'lambda.*')$", lambda_of):
+        return lambda_of
     if "operator" in name:
         return name
     name = name.split(" [clone")[0].removesuffix(" const")

@@ -126,6 +126,7 @@ def _areas(areas: list[AreaResult], counted: list[Counted], total: int) -> list[
                 "name": area.area.name or area.name.title,
                 "variable": variable(area) or None,
                 "title": area.name.title,
+                "members": [one.name for one in area.name.members],
                 "bytes": area.bytes,
                 "share": _ratio(own["total_misses"], total),
                 **own,

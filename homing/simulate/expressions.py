@@ -4,7 +4,8 @@
     area.u.remote_fraction > 0.2 and total_misses > 1000
     any_area.remote_fraction > 0.5 or not (home_share.0 < 0.4)
 
-A figure is one of `counts.run`, `area.NAME.FIGURE` (an array by its name or the variable it was given to),
+A figure is one of `counts.run`, `area.NAME.FIGURE` (an array by its name, its variable, a part of either, or
+file:line; in double quotes where it has spaces or brackets; all arrays of that name where there are several),
 `any_area.FIGURE` (arrays with at least 1 % of the misses), `home_share.NODE`, or `moved_pages`.
 """
 
@@ -16,13 +17,17 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from homing.area_rules import nearest
 from homing.errors import UserError
+from homing.report.statements import last_component
 
 #: The exit status where the condition is true.
 FAILED = 96
 
 #: Arrays with a smaller share of all misses are not looked at by any_area.
 LEAST_SHARE = 0.01
+#: Names that are told to those who look for another one.
+_MOST_NAMES = 12
 
 FIGURES = (
     "accesses",
@@ -39,7 +44,7 @@ AREA_FIGURES = ("total_misses", "remote_misses", "remote_fraction", "share")
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+)\s*(?P<percent>%)?|(?P<compare>[<>]=?|==|!=)"
-    r"|(?P<bracket>[()])|(?P<quoted>\"[^\"]*\")|(?P<word>[A-Za-z_][\w.*?:/@+\-\[\]]*))"
+    r"|(?P<bracket>[()])|(?P<quoted>\"[^\"]*\")|(?P<word>[A-Za-z_](?:[\w.*?:/@+%\-\[\]]|\"[^\"]*\")*))"
 )
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": lambda a, b: a < b,
@@ -57,6 +62,8 @@ class Verdict:
 
     true: bool
     reasons: list[str] = field(default_factory=list)
+    #: Names that several arrays have.
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -167,22 +174,25 @@ def _judge(tree: Any, counts: dict[str, Any], text: str) -> Verdict:
         return _compare(tree[1], tree[2], tree[3], counts, text)
     if tree[0] == "not":
         inner = _judge(tree[1], counts, text)
-        return Verdict(not inner.true, [] if inner.true else ["not: the condition inside is false"])
+        reasons = [] if inner.true else ["not: the condition inside is false"]
+        return Verdict(not inner.true, reasons, inner.notes)
     verdicts = [_judge(part, counts, text) for part in tree[1]]
     true = all(one.true for one in verdicts) if tree[0] == "and" else any(one.true for one in verdicts)
-    return Verdict(true, [reason for one in verdicts if one.true for reason in one.reasons] if true else [])
+    reasons = [reason for one in verdicts if one.true for reason in one.reasons] if true else []
+    return Verdict(true, reasons, [note for one in verdicts for note in one.notes])
 
 
 def _compare(name: str, operator: str, limit: float, counts: dict[str, Any], text: str) -> Verdict:
     compare = _COMPARE[operator]
+    values = _values(name, counts, text)
     reasons = [
-        f"{label} = {value:.6g} {operator} {limit:g}"
-        for label, value in _values(name, counts, text)
-        if compare(value, limit)
+        f"{label} = {value:.6g} {operator} {limit:g}" for label, value in values if compare(value, limit)
     ]
     if reasons and not name.startswith(("area.", "any_area.")):
         reasons += _offenders(counts)
-    return Verdict(bool(reasons), reasons)
+    several = name.startswith("area.") and len(values) > 1
+    notes = [f"{name.rpartition('.')[0]}: {len(values)} arrays have this name"] if several else []
+    return Verdict(bool(reasons), reasons, notes)
 
 
 def _values(name: str, counts: dict[str, Any], text: str) -> list[tuple[str, float]]:
@@ -200,19 +210,29 @@ def _values(name: str, counts: dict[str, Any], text: str) -> list[tuple[str, flo
     if prefix == "any_area":
         chosen = [one for one in areas if one["share"] >= LEAST_SHARE]
     else:
-        wanted = prefix.removeprefix("area.")
+        wanted = prefix.removeprefix("area.").replace('"', "")
         chosen = [one for one in areas if _is_called(one, wanted)]
         if not chosen:
             known = sorted({one["variable"] or one["name"] for one in areas})
+            first = nearest(wanted, known)
+            shown = [*first, *(name for name in known if name not in first)]
+            more = f" and {len(shown) - _MOST_NAMES} more" if len(shown) > _MOST_NAMES else ""
             raise UserError(
-                f"--fail-if {text}: there is no array {wanted}; there are {', '.join(known) or 'none'}"
+                f"--fail-if {text}: there is no array {wanted}; "
+                f"there are {', '.join(shown[:_MOST_NAMES]) or 'none'}{more}"
             )
     return [(f"{_label(one)}: {figure}", float(one[figure])) for one in chosen]
 
 
 def _is_called(area: dict[str, Any], wanted: str) -> bool:
-    names = [area["name"], area["variable"] or "", area["name"].strip("/").split("::")[-1]]
-    return any(fnmatchcase(name.lower(), wanted.lower()) for name in names if name)
+    symbol, title, variable = area["name"], area["title"], area["variable"] or ""
+    names = {symbol, symbol.strip("/").split("::")[-1], title, variable, *area.get("members", [])}
+    names |= set(re.split(r"%|->|\.", variable)) | {last_component(variable)}
+    names.add(title.partition(" (")[0].partition(": ")[0])
+    names |= set(re.findall(r"\(([^()\s]+:\d+)\)", title))
+    # Brackets are no sets of letters here.
+    shape = re.sub(r"[\[\]]", lambda bracket: f"[{bracket[0]}]", wanted.lower())
+    return any(fnmatchcase(name.lower(), shape) for name in names if name)
 
 
 def _label(area: dict[str, Any]) -> str:

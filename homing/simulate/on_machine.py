@@ -120,6 +120,8 @@ def _judge(expression: Expression, done: Simulated, path: str) -> int:
     except UserError as error:  # a test that cannot be made has not passed
         print(f"homing run: {error.message}", file=sys.stderr)
         return error.status << 8
+    for note in dict.fromkeys(verdict.notes):
+        print(f"homing run: --fail-if {note}", file=sys.stderr)
     if not verdict.true:
         return 0
     print(f"homing run: --fail-if {expression.text}: true", file=sys.stderr)

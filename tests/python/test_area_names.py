@@ -228,7 +228,7 @@ def test_names_of_cxx_are_the_authors(compiler: str, level: str, tmp_path: Path)
         assert name in names, found
     for name in ("speeds", "grown", "owned", "raw", "aligned", "more"):
         assert name in names, found
-    for name in ("left: ", "right: ", "made: "):
+    for name in ("left.cells: Block", "right.cells: Block", "made: "):
         assert any(one.startswith(name) for one in names), found
 
 
@@ -343,3 +343,59 @@ def test_an_allocator_in_a_library_that_was_closed(tmp_path: Path) -> None:
     assert set(areas(tmp_path, program)) == {f"u: xmalloc (plugin.c:2) from main (host.c:{line})"}
     objects = read_record(str(tmp_path / "r")).objects
     assert objects[str(tmp_path / "libplugin.so")].startswith("build-id ")
+
+
+@pytest.mark.parametrize(("compiler", "level"), [("gcc", "-O0"), ("clang-19", "-O2")])
+def test_rules_select_by_the_names_that_are_printed(compiler: str, level: str, tmp_path: Path) -> None:
+    program = compiled(tmp_path, "two.c", CALLERS, compiler, "-g", level)
+    every = set(areas(tmp_path, program))
+    (pressure,) = [title for title in every if title.startswith("pressure: ")]
+    line = pressure.rpartition(":")[2].rstrip(")")
+    for rule in (pressure, f"two.c:{line}", "press*"):
+        assert set(areas(tmp_path, program, "--areas", f"include={rule}")) == {pressure}, rule
+    assert set(areas(tmp_path, program, "--areas", "exclude=pressure")) == every - {pressure}
+    (other,) = [title for title in every if title.startswith("next: ")]  # beside another in its line
+    for rule in ("next", other):
+        assert set(areas(tmp_path, program, "--areas", f"include={rule}")) == {other}, rule
+
+
+def test_a_rule_of_several_areas_and_one_of_none_are_told(tmp_path: Path) -> None:
+    program = compiled(tmp_path, "two.c", CALLERS, "gcc", "-g", "-O1")
+    done = run(tmp_path, "run", "--areas", "include=presure,include=two.c:4", "--", program)
+    assert "--areas include=presure: there is no such name; the nearest are pressure" in done.stderr
+    assert "--areas include=two.c:4: 7 areas" in done.stderr
+    done = run(tmp_path, "run", "--areas", "include=velocty", "--", program)
+    assert "the nearest are velocity" in done.stderr
+
+
+def test_rules_for_fortran(tmp_path: Path) -> None:
+    program = compiled(tmp_path, "w.f90", FORTRAN, "gfortran", "-g", "-O1")
+    for rule, names in {
+        "U,include=b": {"u", "grid%u", "/blk/"},
+        "grid%*,include=rhs": {"grid%u", "grid%p", "rhs"},
+        "fields::*,include=density,include=/blk/": {"fields::inside", "density", "/blk/"},
+    }.items():
+        found = areas(tmp_path, program, "--areas", f"include={rule}")
+        assert {title.partition(" (")[0] for title in found} == names, rule
+
+
+def test_rules_for_cxx(tmp_path: Path) -> None:
+    program = compiled(tmp_path, "c.cpp", CXX, "g++", "-g", "-O2")
+    for rule, names in {
+        "Table<float, 3>::data,include=left": {"Table<float, 3>::data", "left.cells: Block"},
+        "flow::*,include=grown": {"flow::field", "flow::(anonymous namespace)::hidden", "grown"},
+    }.items():
+        found = areas(tmp_path, program, "--areas", f"include={rule}")
+        assert {title.split(" (c.cpp")[0] for title in found} == names, rule
+
+
+def test_rules_for_statics_of_one_name(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text("static double x[100000];\ndouble *get_a(void) { return x; }\n")
+    main = (
+        "#include <stdio.h>\nstatic double x[100000];\ndouble *get_a(void);\n"
+        + SWEEP
+        + 'int main(void) { sweep(get_a(), 100000); sweep(x, 100000); printf("%g\\n", x[3]); }\n'
+    )
+    program = compiled(tmp_path, "main.c", main, "gcc", "-g", "-O1", "a.c")
+    assert set(areas(tmp_path, program, "--areas", "include=x (main.c:2)")) == {"x (main.c:2)"}
+    assert len(areas(tmp_path, program, "--areas", "include=x")) == 2

@@ -234,7 +234,11 @@ def test_containers_are_named_by_the_line_that_makes_them(
     calls = return_addresses(program, "_Zn[wa]m@plt")
     names = [Namer().name(heap_area(program, address - base)) for address in calls]
     assert [(name.line, name.function) for name in names] == [(10, "main"), (5, "Field"), (12, "main")]
-    assert [name.title for name in names] == ["a (i.cpp:10)", "data (i.cpp:5)", "owned (i.cpp:12)"]
+    assert [name.title for name in names] == [
+        "a (i.cpp:10)",
+        "field.data: Field (i.cpp:5) from main (i.cpp:11)",
+        "owned (i.cpp:12)",
+    ]
 
 
 def test_separate_debug_files(folder: Path) -> None:
