@@ -120,9 +120,10 @@ def _look_up_areas(request: Request) -> None:
     if rules := request.option("HOMING_AREAS"):
         from homing.area_rules import area_code
 
-        request.options["HOMING_AREA_CODE"] = area_code(
-            rules, request.command, lambda text: print(f"homing run: {text}", file=sys.stderr)
-        )
+        with afterwards("--areas"):  # what is not known there costs rules, not the run
+            request.options["HOMING_AREA_CODE"] = area_code(
+                rules, request.command, lambda text: print(f"homing run: {text}", file=sys.stderr)
+            )
 
 
 def _given(flags: dict[str, Any]) -> list[str]:
@@ -262,8 +263,8 @@ def keep(records: Records, kept: list[str], results: Results | None) -> None:
 
 @contextmanager
 def afterwards(what: str, where: str = "homing run") -> Iterator[None]:
-    """Around everything that follows the program's end: its exit status is the answer, so whatever fails here
-    is one line and nothing more."""
+    """Around what is not the program's run: its exit status is the answer, so whatever fails here is one
+    line and nothing more."""
     try:
         yield
     except UserError as error:

@@ -317,6 +317,15 @@ def _where(frame: Frame) -> str:
     return f" ({os.path.basename(frame.file)}:{frame.line})" if frame.line else ""
 
 
+def _caller(step: _Step) -> str:
+    path, offset, _ = step.key
+    instruction = f"{os.path.basename(path)}+{offset:#x}"
+    function = shortened(step.frame.function)
+    if step.frame.line or function == instruction:
+        return function + _where(step.frame)
+    return f"{function} ({instruction})"
+
+
 def _named(group: _Group) -> AreaName:
     """The name of areas of one place."""
     chain = group.blocks[0].chain
@@ -354,8 +363,7 @@ def _named(group: _Group) -> AreaName:
         title = f"{variable}: {function}{_where(site)}" if variable else f"{function}{_where(site)}"
     else:
         title = (variable or function) + _where(site)
-    for frame in (mark.step.frame for mark in callers):
-        title += f" from {shortened(frame.function)}{_where(frame)}"
+    title += "".join(f" from {_caller(mark.step)}" for mark in callers)
     title += group.number + (f" from {group.places} places" if group.places > 1 else "")
     return AreaName(
         title,

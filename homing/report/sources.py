@@ -10,11 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from homing.record_file import printable
 from homing.record_rows import Area
 from homing.records import Record
 from homing.report.dwarf import Member, ObjectInfo, Variable
 from homing.report.statements import Statement, statement
 
+#: What reading JSON that somebody else may have written raises.
+_UNSOUND = (ValueError, TypeError, LookupError, OverflowError, RecursionError)
 #: `what` of a row `source` (src/record/rows.hpp).
 CODE, DECLARATION = 1, 2
 
@@ -208,10 +211,10 @@ def _read_frames(text: str) -> tuple[Frame, ...] | None:
     """What a record keeps of a place in the code; None where it keeps nothing sound."""
     try:
         return tuple(
-            Frame(str(function), str(file), int(line), str(words), bool(returned), _read_rank(rank))
+            Frame(_text(function), _text(file), int(line), _text(words), bool(returned), _read_rank(rank))
             for function, file, line, words, returned, rank in json.loads(text or "null")
         )
-    except (ValueError, TypeError, RecursionError):
+    except _UNSOUND:
         return None
 
 
@@ -222,7 +225,12 @@ def _read_rank(value: Any) -> tuple[int, int] | None:
 def _read_declared(text: str) -> Declared | None:
     try:
         name, file, line, function, members, words = json.loads(text or "null")
-        parts = tuple(Member(str(member), int(offset), int(size)) for member, offset, size in members)
-        return Declared(Variable(str(name), str(file), int(line), str(function), parts), str(words))
-    except (ValueError, TypeError, RecursionError):
+        parts = tuple(Member(_text(member), int(offset), int(size)) for member, offset, size in members)
+        variable = Variable(_text(name), _text(file), int(line), _text(function), parts)
+        return Declared(variable, _text(words))
+    except _UNSOUND:
         return None
+
+
+def _text(value: Any) -> str:
+    return printable(str(value))

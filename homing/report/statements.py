@@ -32,6 +32,8 @@ class Statement:
 
 @lru_cache(maxsize=64)
 def _lines(file: str) -> list[str]:
+    if not os.path.isfile(file):  # a path that debug information names may be anything
+        return []
     try:
         with open(file, encoding="utf-8", errors="replace") as source:
             return source.read(32 << 20).splitlines()
