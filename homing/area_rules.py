@@ -8,6 +8,7 @@ src/mechanisms/area_filter.hpp).
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
@@ -181,9 +182,11 @@ def _objects(command: Sequence[str], deadline: float) -> list[_Object]:
             continue
         key = f"build-id {info.build_id}" if info.build_id else os.path.basename(path)
         one = _Object(info, key)
-        for found in info.line_ranges(lambda file: not _NOT_THE_PROGRAMS.search(file)):
-            one.ranges.setdefault(found.file, {}).setdefault(found.line, []).append(found)
-        objects.append(one)
+        with contextlib.suppress(Exception):  # damaged: what was read so far
+            for found in info.line_ranges(lambda file: not _NOT_THE_PROGRAMS.search(file)):
+                one.ranges.setdefault(found.file, {}).setdefault(found.line, []).append(found)
+            info.variables()
+            objects.append(one)
     return objects
 
 

@@ -196,8 +196,11 @@ class Namer:
     def _groups(self, areas: Iterable[Area]) -> list[_Group]:
         """Areas of one name together."""
         sites: dict[tuple[str, int, str], list[_Block]] = {}
+        chains: dict[tuple[tuple[str, int], ...], list[_Step]] = {}
         for area in areas:
-            block = _Block(area, self._chain(area))
+            if area.origin not in chains:
+                chains[area.origin] = self._chain(area)
+            block = _Block(area, chains[area.origin])
             frame = block.chain[0].frame if block.chain else Frame("")
             # Without a line the instruction is the place.
             sites.setdefault((frame.file, frame.line, "" if frame.line else _instruction(block)), []).append(
@@ -353,7 +356,7 @@ def _named(group: _Group) -> AreaName:
     variable = next((mark.variable for mark in callers if mark.variable), "")
     if variable and own and is_constructors(site.text):
         variable += f".{own}"
-    elif not variable and not (callers and site.returned):
+    elif own and not (callers and site.returned):
         variable = own
     function = shortened(site.function)
     if not site.line:

@@ -17,6 +17,12 @@ _MOST_LINES = 60
 _MOST_TEXT = 400
 #: Lines behind an allocation in which its function may return what was allocated.
 _RETURN_LINES = 15
+#: Lines of a Fortran function before an allocation.
+_RESULT_LINES = 200
+_FUNCTION = re.compile(r"^(?!\s*!)[^!'\"]*\bfunction\s+(\w+)\s*\(", re.IGNORECASE)
+_PROCEDURE = re.compile(
+    r"^\s*(subroutine|program|module|end\s*(function|subroutine)?\s*(\w+)?\s*$)", re.IGNORECASE
+)
 _FIXED = {".f", ".for", ".ftn", ".f77"}
 _FREE = {".f90", ".f95", ".f03", ".f08", ".f18"}
 
@@ -60,7 +66,7 @@ def statement(file: str, line: int) -> Statement:
     else:
         text = _c(lines, line - 1)
         return Statement(_clean(text), _is_returned(lines, line - 1, text))
-    return Statement(_clean(text))
+    return Statement(_clean(text), _is_result(lines, line - 1, text))
 
 
 def _clean(text: str) -> str:
@@ -153,10 +159,24 @@ def _c(lines: list[str], at: int) -> str:
     return " ".join(parts)
 
 
+def _is_result(lines: list[str], at: int, text: str) -> bool:
+    """Fortran: is what the statement allocates the result of its function?"""
+    names = {name.lower() for name in variables(text)}
+    for line in reversed(lines[max(0, at - _RESULT_LINES) : at]):
+        if _PROCEDURE.search(line):
+            return False
+        if function := _FUNCTION.search(line):
+            result = re.search(r"\bresult\s*\(\s*(\w+)", line, re.IGNORECASE)
+            return (result or function)[1].lower() in names
+    return False
+
+
 def _is_returned(lines: list[str], at: int, text: str) -> bool:
     """Does the function give back what the statement sets, within the lines that follow? A constructor
     does."""
     if re.search(r"\breturn\b[^;]*\(", text) or is_constructors(text):
+        return True
+    if re.match(r"\*+\s*\w+\s*=", text):  # through a pointer that the caller gave
         return True
     names = [re.split(r"->|\.", name)[-1] for name in _allocated_in_c(text, "")]
     if not names:
@@ -182,7 +202,7 @@ _ALLOCATOR = re.compile(r"alloc|\bnew\b|\bmmap\b|make_(unique|shared)|memalign",
 _GIVEN = re.compile(r"(\w+)\s*\(\s*(?:\([^()]*\)\s*)?&\s*((?:\w+(?:\[[^]]*\])?(?:\.|->))*\w+)")
 #: C++: std::vector<double> u(n), v(n); Kokkos::View<double*> u("u", n); Field u{n}.
 _DECLARED = re.compile(
-    r"^(?!return\b|new\b|delete\b|throw\b|else\b|case\b|goto\b)(?:(?:static|const|thread_local|auto|typename)\s+)*"
+    r"^(?!return\b|call\b|new\b|delete\b|throw\b|else\b|case\b|goto\b)(?:(?:static|const|thread_local|auto|typename)\s+)*"
     r"[A-Za-z_][\w:]*(?:\s*<.*>)?[\s&*]+(\w+\s*[({].*)"
 )
 _CONSTRUCTED = re.compile(r"(?:^|[)}]\s*,\s*)(\w+)\s*[({]")

@@ -56,7 +56,7 @@ def without_parameters(name: str) -> str:
     lambda_of, called, _ = name.rpartition("::operator()(")
     if called and re.search(r"(\{lambda.*\}|\$_\d+|'lambda.*')$", lambda_of):
         return lambda_of
-    if "operator" in name:
+    if "operator" in name or name == "main program":
         return name
     name = name.split(" [clone")[0].removesuffix(" const")
     depths = _depths(name)

@@ -98,6 +98,42 @@ program p
 end program
 """
 
+AUTOMATIC = """\
+module m
+contains
+  function make(n) result(p)
+    integer :: n
+    real(8), pointer :: p(:)
+    allocate(p(n))
+    p = 0
+  end function
+  subroutine work(x, n)
+    integer :: n, i, k; real(8) :: x(n)
+    real(8) :: tmp(n)
+    real(8), allocatable :: copy(:)
+    tmp = 1
+    copy = tmp * 2
+    do k = 1, 6
+      !$omp parallel do
+      do i = 1, n
+        x(i) = x(i) + tmp(i)
+        copy(i) = copy(i) + 1
+      end do
+    end do
+    print *, copy(3)
+  end subroutine
+end module
+program a
+  use m
+  real(8), pointer :: first(:), second(:)
+  first => make(100000)
+  second => make(100000)
+  call work(first, 100000)
+  call work(second, 100000)
+  print *, first(3), second(3)
+end program
+"""
+
 CXX = (
     r"""#include <cstdio>
 #include <cstdlib>
@@ -215,6 +251,19 @@ def test_each_array_of_an_allocate_statement_has_its_own_name(
             ("b", 640000, 640000),
         ]
     assert all(area["source"]["line"] for area in found.values() if area is not block)
+
+
+def test_automatic_arrays_and_what_functions_return(tmp_path: Path) -> None:
+    found = areas(tmp_path, compiled(tmp_path, "a.f90", AUTOMATIC, "gfortran", "-g", "-O1"))
+    assert set(found) == {
+        *(
+            f"{name}: m::work (a.f90:{line}) from main program (a.f90:{caller})"
+            for name, line in (("tmp", 11), ("copy", 14))
+            for caller in (30, 31)
+        ),
+        "first: m::make (a.f90:6) from main program (a.f90:28)",
+        "second: m::make (a.f90:6) from main program (a.f90:29)",
+    }
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++-19"])

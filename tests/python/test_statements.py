@@ -53,6 +53,7 @@ def test_the_variables_that_a_statement_allocates(text: str, names: list[str]) -
         ("Field pressure(n), velocity(n);", "Field::Field", ["pressure", "velocity"]),
         ("double *q = grid<double>(n);", "grid<double>", ["q"]),
         ("return run_all();", "run_all", []),
+        ("call work(first, 100000)", "work", []),
     ],
 )
 def test_the_variables_that_are_given_what_a_function_returns(
@@ -125,6 +126,17 @@ def test_an_allocator_returns_what_it_allocates(tmp_path: Path) -> None:
     file.write_text(C)
     assert statement(str(file), 4).returned
     assert not statement(str(file), 9).returned
+
+
+def test_a_fortran_function_returns_its_result(tmp_path: Path) -> None:
+    file = tmp_path / "a.f90"
+    file.write_text(
+        "function make(n) result(p)\nallocate(p(n))\nallocate(other(n))\nend function\n"
+        "subroutine work\nallocate(p(3))\nend subroutine\n"
+        "real function f(n)\nallocate(f(n))\nend function f\nallocate(f(3))\n"
+    )
+    returned = [line for line in range(1, 12) if statement(str(file), line).returned]
+    assert returned == [2, 9]
 
 
 def test_a_file_that_is_not_there_has_no_statements() -> None:
