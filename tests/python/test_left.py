@@ -10,7 +10,6 @@ from typing import Any
 import jsonschema
 import pytest
 
-from homing.costs import cache_file
 from homing.records import parse_record
 from homing.report import summary as summary_module
 from homing.report.json import to_json
@@ -196,7 +195,10 @@ COST_VALUES = "local_ns = 90, remote_ns = 131.5, move_call_us = 50, move_page_us
             "stated in /etc/costs.toml: a local access 90 ns, a remote one 131.5 ns; moving 50 us a call and "
             "1.5 us a page",
         ),
-        ({"costs": f"stated in {cache_file({'HOME': '/home/u'})}"}, "measured on this machine (/home/u/"),
+        (
+            {"costs": f"stated in /home/u/.cache/homing/costs-{'0' * 16}.toml"},
+            "measured on this machine (/home/u/",
+        ),
         ({"costs": "stated in /tmp/homing-x/costs.toml", "simulated": "{}"}, "stated by the machine's"),
     ],
 )
