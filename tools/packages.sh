@@ -3,23 +3,27 @@
 #
 # Sees to it that everything tools/packages.tsv lists for the groups is there. What is missing is installed through apt
 # where that works (Debian or Ubuntu, as root); anywhere else it is listed with the command to run, and the status is 2.
+# No package of the user's is ever removed: what cannot be installed beside them is left out if homing goes on without it
+# (groups with a ?), and otherwise named, with status 2.
 # A guest kernel is never installed on this machine: its package is unpacked into homing's cache folder, which needs no
 # root and leaves the boot loader alone.
+# HOMING_SETUP: a folder for logs and marks (default .setup).
 set -u -o pipefail
 export LC_ALL=C
 PATH=$PATH:/usr/sbin:/sbin # depmod, for a user whose PATH lacks them
 cd "$(dirname "$0")/.." || exit 2
 
 table=tools/packages.tsv
-log=$PWD/.setup/apt.log
+state=${HOMING_SETUP:-$PWD/.setup}
+log=$state/apt.log
 home=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}
 cache=$home/.cache
 case ${XDG_CACHE_HOME:-} in /*) cache=$XDG_CACHE_HOME ;; esac # a relative one is to be ignored (XDG)
 kernels=${HOMING_CACHE:-$cache/homing}/kernels
 python=${PYTHON:-python3}
 lock_seconds=900
-mkdir -p .setup
-exec 9>.setup/lock && { ! command -v flock >/dev/null || flock 9; } # one set-up at a time (make -j)
+mkdir -p "$state" || exit 2
+exec 9>"$state/lock" && { ! command -v flock >/dev/null || flock 9; } # one set-up at a time (make -j)
 
 say() { printf 'homing set-up: %s\n' "$*" >&2; }
 die() { say "$*"; exit 2; }
@@ -68,9 +72,9 @@ apt() {
     while :; do
         printf '\n# apt-get %s\n' "$*" >>"$log"
         DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=$lock_seconds "$@" \
-            </dev/null >.setup/apt.last 2>&1 && { cat .setup/apt.last >>"$log"; return 0; }
-        cat .setup/apt.last >>"$log"
-        grep -Eq 'Could not get lock|Unable to (acquire|lock)' .setup/apt.last || return 1
+            </dev/null >"$state/apt.last" 2>&1 && { cat "$state/apt.last" >>"$log"; return 0; }
+        cat "$state/apt.last" >>"$log"
+        grep -Eq 'Could not get lock|Unable to (acquire|lock)' "$state/apt.last" || return 1
         [ "$SECONDS" -lt "$until" ] || return 1
         [ -n "$said" ] || say "waiting for another apt to finish"
         said=yes
@@ -92,6 +96,20 @@ update_lists() {
         say "reading the package lists (apt-get update)"
         apt update -q || say "apt-get update failed (see $log): going on with the lists that are there"
     fi
+}
+
+# Would apt-get install these packages beside all that is installed? Otherwise `objection` has the reason. Needs no root.
+objection=
+fits() {
+    local plan removed
+    objection=
+    if ! plan=$(apt-get -s -q -y --no-install-recommends install "$@" 2>&1); then
+        objection="apt-get cannot install it: $(sed -n 's/^E: //p' <<<"$plan" | head -n 1)"
+        return 1
+    fi
+    removed=$(awk '$1 == "Remv" { printf " %s", $2 }' <<<"$plan")
+    [ -z "$removed" ] || objection="apt-get would remove$removed"
+    [ -z "$removed" ]
 }
 
 known() { [[ $(apt-cache policy "$1" 2>/dev/null) == *"Candidate: "[!\(]* ]]; }
@@ -144,15 +162,16 @@ fetch_kernel() {
 
 [ $# -gt 0 ] || die "usage: tools/packages.sh GROUP..."
 wanted=,$(IFS=,; echo "$*"),
-probes=() packages=() reasons=() kernel_probes=()
+probes=() packages=() reasons=() optional=() kernel_probes=()
 while IFS=$'\t' read -r groups probe package reason; do
     case $groups in '' | '#'*) continue ;; esac
-    case $wanted in *",$groups,"*) ;; *) continue ;; esac
+    case $wanted in *",${groups%\?},"*) ;; *) continue ;; esac
     present "$probe" && continue
     if [ "${probe%%:*}" = kernel ]; then
         kernel_probes+=("${probe#*:}")
     else
         probes+=("$probe") packages+=("$package") reasons+=("$reason")
+        if [ "$groups" = "${groups%\?}" ]; then optional+=(""); else optional+=(yes); fi
     fi
 done <"$table"
 
@@ -169,28 +188,56 @@ if [ ${#packages[@]} -gt 0 ]; then
         else name=${packages[index]%%|*}; fi
         names+=("$name")
     done
-    if [ -z "$have_apt" ] || [ "$(id -u)" -ne 0 ]; then
-        say "missing on this machine:"
-        for index in "${!packages[@]}"; do
-            printf '    %-22s %s (looked for %s)\n' "${names[index]}" "${reasons[index]}" "${probes[index]#*:}" >&2
+    # What is to be installed: all of it, unless some of it drives out what is there.
+    chosen=("${!names[@]}")
+    if [ -n "$have_apt" ] && ! fits "${names[@]}"; then
+        chosen=() fitting=()
+        for index in "${!names[@]}"; do
+            if fits ${fitting[@]+"${fitting[@]}"} "${names[index]}"; then
+                chosen+=("$index") fitting+=("${names[index]}")
+            elif [ -n "${optional[index]}" ]; then
+                say "going on without ${names[index]} (${reasons[index]}): $objection"
+            elif [ -n "$(resolve "${packages[index]}")" ]; then
+                die "${names[index]} is needed (${reasons[index]}), but $objection; nothing was installed"
+            else
+                chosen+=("$index") fitting+=() # not known to apt: said below
+            fi
         done
-        if [ -n "$have_apt" ]; then
-            say "install it and start again:"
-            printf '    sudo apt-get install -y --no-install-recommends %s\n' "${names[*]}" >&2
-        else
-            say "these are the names of Debian packages: install what corresponds here, and start again"
+    fi
+    # Where nothing can be installed from here, what homing goes on without is only mentioned.
+    if [ -z "$have_apt" ] || [ "$(id -u)" -ne 0 ]; then
+        needed=()
+        for index in ${chosen[@]+"${chosen[@]}"}; do [ -n "${optional[index]}" ] || needed+=("${names[index]}"); done
+        [ ${#chosen[@]} -eq 0 ] || say "missing on this machine:"
+        for index in ${chosen[@]+"${chosen[@]}"}; do
+            printf '    %-22s %s (looked for %s)%s\n' "${names[index]}" "${reasons[index]}" "${probes[index]#*:}" \
+                "${optional[index]:+; homing goes on without}" >&2
+        done
+        if [ ${#needed[@]} -gt 0 ]; then
+            if [ -n "$have_apt" ]; then
+                say "install it and start again:"
+                printf '    sudo apt-get install -y --no-remove --no-install-recommends %s\n' "${needed[*]}" >&2
+            else
+                say "these are the names of Debian packages: install what corresponds here, and start again"
+            fi
+            exit 2
         fi
-        exit 2
+        chosen=()
     fi
-    say "installing ${names[*]}"
-    if ! apt install -q -y --no-install-recommends "${names[@]}"; then
-        update_lists
-        apt install -q -y --no-install-recommends "${names[@]}" || apt_failed "apt-get install ${names[*]}"
+    if [ ${#chosen[@]} -gt 0 ]; then
+        fitting=()
+        for index in "${chosen[@]}"; do fitting+=("${names[index]}"); done
+        say "installing ${fitting[*]}"
+        install=(install -q -y --no-remove --no-install-recommends "${fitting[@]}")
+        if ! apt "${install[@]}"; then
+            update_lists
+            apt "${install[@]}" || apt_failed "apt-get install ${fitting[*]}"
+        fi
+        for index in "${chosen[@]}"; do
+            present "${probes[index]}" ||
+                die "${probes[index]#*:} is still missing after installing ${names[index]} (${reasons[index]})"
+        done
     fi
-    for index in "${!probes[@]}"; do
-        present "${probes[index]}" ||
-            die "${probes[index]#*:} is still missing after installing ${names[index]} (${reasons[index]})"
-    done
 fi
 
 for series in "${kernel_probes[@]}"; do
@@ -203,4 +250,11 @@ done
 if [[ $wanted == *,build,* ]]; then
     "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
         die "$python is older than 3.10: name a newer one, for example: make PYTHON=python3.11 test"
+fi
+
+# The version of cmake, if it is older than what CMakePresets.json asks for.
+if [[ $wanted == *,build,* ]]; then
+    version=$(cmake --version | sed -n 's/^cmake version //p')
+    [ "$(printf '%s\n' 3.25 "$version" | sort -V | head -n 1)" = 3.25 ] ||
+        die "cmake $version is older than 3.25: put a newer one first in PATH (for example from: pip install cmake)"
 fi

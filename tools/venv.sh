@@ -7,6 +7,8 @@ cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 log=.setup/pip.log
 mkdir -p .setup
+exec 8>.setup/venv.lock && { ! command -v flock >/dev/null || flock 8; } # two makes in one tree: one after the other
+if [ .venv/complete -nt requirements.txt ] && [ .venv/complete -nt tools/venv.sh ]; then exit 0; fi
 
 echo "homing set-up: Python packages into .venv" >&2
 rm -f .venv/complete
@@ -15,6 +17,7 @@ if ! { "$python" -m venv --clear .venv &&
         -r requirements.txt; } >"$log" 2>&1 </dev/null; then
     echo "homing set-up: the Python packages could not be installed; the last lines of $log:" >&2
     tail -n 15 "$log" >&2
+    echo "homing set-up: without a network, name a folder of wheels: PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER make ..." >&2
     exit 2
 fi
 touch .venv/complete
