@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.compilers import missing_for
+
 for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
     if signal.getsignal(_number) == signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
@@ -30,6 +32,13 @@ def _place(item: pytest.Item) -> int:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_place)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests with a compiler of LLVM's among their parameters need one that works."""
+    parameters = getattr(item, "callspec", None)
+    if parameters is not None and (reason := missing_for(parameters.params.values())):
+        pytest.skip(reason)
 
 
 @pytest.hookimpl(optionalhook=True)

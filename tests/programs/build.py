@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from tests.compilers import why_not, why_not_any
+
 HERE = Path(__file__).resolve().parent
 TREE = HERE.parents[1]
 OUTPUT = Path(os.environ.get("HOMING_TEST_PROGRAMS", TREE / "build" / "programs"))
@@ -35,7 +37,9 @@ class Variant:
 
     @property
     def compiler(self) -> str | None:
-        """The first of the candidates that is installed."""
+        """The first of the candidates that is installed; of LLVM's, that builds OpenMP programs."""
+        if self.runtime == "libomp":
+            return why_not_any(self.compilers)[0] or None
         return next((path for name in self.compilers if (path := shutil.which(name))), None)
 
 
@@ -137,7 +141,7 @@ def _command(name: str, variant_name: str, target: Path) -> tuple[list[str], Pat
     program = PROGRAMS.get(name, Program())
     compiler = variant.compiler
     if compiler is None:
-        raise CannotBuild(f"no {variant.compilers[0]} here")
+        raise CannotBuild(why_not(variant.compilers[0]) or f"no {variant.compilers[0]} here")
     source = HERE / (program.source or name + _SUFFIXES[variant.language])
     command = [compiler, *variant.flags, *program.flags]
     if variant.language == "c++" and not source.exists():  # the same source serves both languages

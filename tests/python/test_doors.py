@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from homing.records import Record, Region
+from tests.compilers import why_not
 from tests.programs.build import OUTPUT, VARIANTS, CannotBuild, build, second_libgomp
 from tests.python.test_programs import (
     LIBRARY,
@@ -35,7 +36,7 @@ LIBRARY_REGIONS = 3  # of library_step() in tests/programs/library.c
 
 def built(name: str, variant: str) -> Path:
     if VARIANTS[variant].compiler is None:
-        pytest.skip(f"no {VARIANTS[variant].compilers[0]} here")
+        pytest.skip(why_not(VARIANTS[variant].compilers[0]) or "no compiler")
     try:
         return build(name, variant)
     except CannotBuild as error:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.compilers import why_not
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("HOMING_BUILD_DIR", ROOT / "build" / "release"))
 LINK = [f"-I{ROOT / 'include'}", f"-L{BUILD}", f"-Wl,-rpath,{BUILD}"]
@@ -35,6 +37,8 @@ def build(name: str, folders: Path) -> Path:
     compiler, *words = EXAMPLES[name]
     if not shutil.which(compiler):
         pytest.skip(f"{compiler} is not installed")
+    if "clang" in compiler and (reason := why_not(compiler)):
+        pytest.skip(reason)
     folder = folders / name
     program = folder / "example"
     if program.exists():

@@ -22,6 +22,7 @@ import pytest
 
 from homing.options import load_options
 from homing.records import Record, read_record
+from tests.compilers import why_not
 from tests.programs.build import VARIANTS, CannotBuild, build, build_all
 from tests.programs.cases import CASES, Case
 
@@ -189,7 +190,7 @@ def compare(selected: tuple[Case, str, str], scratch: Path, tmp_path: Path) -> N
     case, variant, mechanism = selected
     assert LIBRARY.is_file(), f"{LIBRARY} is not built"
     if VARIANTS[variant].compiler is None:
-        pytest.skip(f"no {VARIANTS[variant].compilers[0]} here")
+        pytest.skip(why_not(VARIANTS[variant].compilers[0]) or "no compiler")
     try:
         program = build(case.program, variant)
     except CannotBuild as error:

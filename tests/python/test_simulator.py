@@ -16,6 +16,8 @@ import jsonschema
 import numpy as np
 import pytest
 
+from tests.compilers import why_not
+
 TREE = Path(__file__).resolve().parents[2]
 PROGRAMS = TREE / "tests" / "simulated"
 FOUR = str(PROGRAMS / "four.toml")
@@ -57,6 +59,8 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     cache = str(tmp_path_factory.mktemp("cache"))
 
     def make(source: str, compiler: str = "gcc", *flags: str) -> Path:
+        if "lang" in compiler and (reason := why_not(COMPILERS[compiler])):
+            pytest.skip(reason)
         if shutil.which(COMPILERS[compiler]) is None:
             pytest.skip(f"{compiler} is not installed")
         name = "_".join([source.split(".")[0], compiler, *(flag.strip("-") for flag in flags)])
@@ -225,7 +229,7 @@ def test_a_shared_cache_serves_what_a_node_mate_has(tmp_path: Path, build: Calla
 
 
 def test_misses_by_source_line(tmp_path: Path, build: Callable[..., Path]) -> None:
-    for compiler in ("gcc", "clang"):
+    for compiler in ("gcc", *(() if why_not("clang-19") else ("clang",))):
         result = simulate(
             tmp_path, build("sweep.c", compiler), "8", flags=("--mechanism", "observe", "--lines")
         )
@@ -394,7 +398,7 @@ def test_what_would_drop_accesses_is_refused(tmp_path: Path) -> None:
         tmp_path / "y",
     ]
     (tmp_path / "all").write_text("src:*\n")
-    if shutil.which("clang-19"):
+    if not why_not("clang-19"):
         ignored = homing(*words, XDG_CACHE_HOME=str(tmp_path))
         assert ignored.returncode == 2
         assert "was seen to make 0 and 0" in ignored.stderr

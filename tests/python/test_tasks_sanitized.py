@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.compilers import why_not
+
 ROOT = Path(__file__).resolve().parents[2]
 ARCHER = Path("/usr/lib/llvm-19/lib/libarcher.so")
 KINDS = {"threads": ["-pthread"], "tbb": ["-DUSE_TBB", "-ltbb"], "openmp": ["-fopenmp"]}
@@ -20,8 +22,8 @@ KINDS = {"threads": ["-pthread"], "tbb": ["-DUSE_TBB", "-ltbb"], "openmp": ["-fo
 
 def build(kind: str, folder: Path, *flags: str) -> Path:
     compiler = shutil.which("clang++-19")
-    if compiler is None:
-        pytest.skip("clang++-19 is not installed")
+    if compiler is None or (reason := why_not("clang++-19", "-fsanitize=thread")):
+        pytest.skip("clang++-19 is not installed" if compiler is None else reason)
     program = folder / "queues"
     command = [compiler, "-std=c++20", "-O1", "-g", "-Wall", "-Wextra", "-Werror", *flags]
     command += [f"-I{ROOT / 'include'}", str(ROOT / "tests" / "programs" / "queues.cpp"), *KINDS[kind]]
@@ -74,6 +76,8 @@ def test_archer_sees_a_race(tmp_path: Path) -> None:
     spoilt.write_text(
         source.replace("++value;", "++value, ++turns;").replace("namespace {", "namespace { long turns = 0;")
     )
+    if reason := why_not("clang++-19", "-fsanitize=thread"):
+        pytest.skip(reason)
     compiler = shutil.which("clang++-19")
     assert compiler is not None
     program = tmp_path / "spoilt"
