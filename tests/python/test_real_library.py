@@ -179,9 +179,20 @@ def test_what_the_user_leaves_out_is_named(program: Path, tmp_path: Path) -> Non
     assert any(what.startswith("below --area-minimum: heap@sweeper") for what in left_out)
 
 
-#: A matrix that is allocated row by row, and a workspace of which a thirty-second is used.
+#: A matrix that is allocated row by row, and a workspace of which a thirty-second is used. It goes on until
+#: more pages moved than the matrix alone has to move: how many iterations that takes depends on how busy this
+#: machine is. All is initialised on one of as many nodes as there are CPUs, up to four.
 UNEVEN = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <homing/homing.h>
+#include <omp.h>
 #include <stdlib.h>
+static uint64_t moved(void) {
+    int (*ask)(homing_statistics_t *) = dlsym(RTLD_DEFAULT, "homing_statistics");
+    homing_statistics_t found = {.struct_bytes = sizeof found};
+    return ask && ask(&found) == HOMING_OK ? found.pages_moved : 0;
+}
 enum { rows = 1000, columns = 1 << 14, n = 1 << 23 };
 int main(void) {
     double **matrix = malloc(rows * sizeof *matrix), *work = malloc(32L * n * sizeof *work);
@@ -190,7 +201,9 @@ int main(void) {
         for (int k = 0; k < columns; k++) matrix[i][k] = k;
     }
     for (int i = 0; i < n; i++) work[i] = i;
-    for (int iteration = 0; iteration < 40; iteration++) {
+    const int nodes = omp_get_num_procs() < 4 ? omp_get_num_procs() : 4;
+    const uint64_t pages = (rows * (uint64_t)columns + n / 2) * 8 / 4096 * (nodes - 1) / nodes;
+    for (int iteration = 0; iteration < 10 || (moved() < pages && iteration < 1000); iteration++) {
         #pragma omp parallel for schedule(static)
         for (int i = 0; i < rows; i++)
             for (int k = 0; k < columns; k++) matrix[i][k] = matrix[i][k] * 0.5 + 1;
@@ -202,8 +215,13 @@ int main(void) {
 """
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU has one node")
 def test_rows_of_a_matrix_and_the_used_part_of_a_workspace_move(tmp_path: Path) -> None:
-    process = results_of_run(compile_c(tmp_path / "uneven", UNEVEN, "-fopenmp", "-O2"), tmp_path)
+    flags = ("-fopenmp", "-O2", f"-I{TREE / 'include'}", "-ldl")
+    # Observation may take its time: what is tested is what follows from it.
+    process = results_of_run(
+        compile_c(tmp_path / "uneven", UNEVEN, *flags), tmp_path, HOMING_OBSERVE_SHARE="1"
+    )
     areas = {area["count"]: area for area in process["areas"] if area["kind"] == "heap"}
     assert set(areas) == {1, 1000}
     assert areas[1]["bytes"] == 32 * 8 << 23
