@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from homing import __version__
-from homing.errors import MISUSE, UserError
+from homing.errors import MISUSE, UserError, unexpected
 from homing.streams import guarded
 
 
@@ -157,7 +157,8 @@ def _main(words: list[str]) -> int:
         # Typer's own errors, known by their shape: their base class moved between Typer's versions.
         describe = getattr(error, "format_message", None)
         if describe is None:
-            raise
+            _complain(where, unexpected(error))
+            return MISUSE
         _complain(where, " ".join(str(describe()).split()) + f" (see {where} --help)")
         return MISUSE
     return result if isinstance(result, int) else 0

@@ -15,8 +15,10 @@ import os
 import subprocess
 import sys
 
-from homing.errors import UserError, os_reason
+from homing.errors import UserError
+from homing.files import MOST_DESCRIPTION, read_bytes
 from homing.installation import find_binary
+from homing.integers import decimal
 from homing.paths import Cache
 
 if sys.version_info >= (3, 11):
@@ -37,11 +39,9 @@ _LARGEST = 1e12
 def check_costs(flag: str, path: str) -> None:
     """UserError where the library could not use this file and would fall back on the distance tables: the
     rules of src/machine/costs.cpp."""
+    data = read_bytes(path, MOST_DESCRIPTION, f"{flag} {path}")
     try:
-        with open(path, "rb") as file:
-            stated = tomllib.load(file)
-    except OSError as error:
-        raise UserError(f"{flag} {path}: {os_reason(error)}") from error
+        stated = tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:  # TOML's own, and text that is no UTF-8
         raise UserError(f"{flag} {path}: is not TOML: {error}") from error
     if missing := [key for key in _NEEDED if key not in stated]:
@@ -61,9 +61,10 @@ def nodes_with_cpus(root: str = "/") -> int:
     text = _read(os.path.join(root, "sys/devices/system/node/has_cpu")).strip()
     count = 0
     for part in text.split(","):
-        first, _, last = part.partition("-")
-        if first.isdigit():
-            count += int(last or first) - int(first) + 1 if (last or first).isdigit() else 1
+        word, _, end = part.partition("-")
+        if (first := decimal(word)) is not None:
+            last = decimal(end or word)
+            count += last - first + 1 if last is not None and last >= first else 1
     return max(1, count)
 
 

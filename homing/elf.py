@@ -11,6 +11,8 @@ import struct
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from homing.files import open_regular
+
 _PT_LOAD, _PT_DYNAMIC, _PT_INTERP = 1, 2, 3
 _DT_NEEDED, _DT_STRTAB, _DT_STRSZ = 1, 5, 10
 #: Nobody's dynamic string table is larger; a damaged file must not make us read gigabytes.
@@ -80,7 +82,7 @@ class Elf:
 def read_elf(path: str) -> Elf | None:
     """The headers of an ELF file; None for any other file, an unreadable one or a damaged one."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return _read(file)
     except (OSError, struct.error, ValueError, OverflowError):
         return None

@@ -6,6 +6,8 @@ import os
 import re
 from collections.abc import Mapping
 
+from homing.integers import decimal
+
 #: Variables by which users bind OpenMP threads; any of them set means that the user has decided.
 BINDING_VARIABLES = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
 
@@ -16,9 +18,9 @@ RANK_VARIABLES = ("PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID
 def mpi_rank(environment: Mapping[str, str]) -> int | None:
     """The MPI rank that the launcher of this process stated, if any."""
     for variable in RANK_VARIABLES:
-        value = environment.get(variable, "")
-        if value.isdigit():
-            return int(value)
+        rank = decimal(environment.get(variable, ""))
+        if rank is not None:
+            return rank
     return None
 
 

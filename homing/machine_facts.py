@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from homing.integers import decimal
+
 _CAP_SYS_ADMIN, _CAP_SYS_NICE, _CAP_PERFMON = 21, 23, 38
 _UNLIMITED = -1
 
@@ -82,7 +84,7 @@ class MachineFacts:
     @property
     def kernel_version(self) -> tuple[int, int]:
         """Major and minor number; (0, 0) where unknown."""
-        found = re.match(r"(\d+)\.(\d+)", self.kernel)
+        found = re.match(r"([0-9]{1,9})\.([0-9]{1,9})", self.kernel)
         return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
@@ -90,7 +92,7 @@ def parse_list(text: str) -> list[int]:
     """The kernel's list format: "0-3,8" -> [0, 1, 2, 3, 8]. What is no list gives what could be read."""
     numbers: list[int] = []
     for part in text.strip().split(","):
-        found = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", part.strip())
+        found = re.fullmatch(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", part.strip())
         if found:
             numbers += range(int(found[1]), int(found[2] or found[1]) + 1)
     return numbers
@@ -179,11 +181,13 @@ def _nodes(tree: _Tree) -> list[NodeFacts]:
         memory = {
             found[1]: int(found[2]) * 1024
             for found in re.finditer(
-                r"Node \d+ (\w+):\s+(\d+) kB", tree.text(f"{folder}/node{index}/meminfo")
+                r"Node [0-9]+ (\w+):\s+([0-9]{1,15}) kB", tree.text(f"{folder}/node{index}/meminfo")
             )
         }
         distances = tuple(
-            int(word) for word in tree.text(f"{folder}/node{index}/distance").split() if word.isdigit()
+            number
+            for word in tree.text(f"{folder}/node{index}/distance").split()
+            if (number := decimal(word)) is not None
         )
         cpus = len(parse_list(tree.text(f"{folder}/node{index}/cpulist")))
         nodes.append(NodeFacts(index, cpus, memory.get("MemTotal", 0), memory.get("MemFree", 0), distances))
@@ -216,7 +220,7 @@ def _limit(text: str, name: str) -> int | None:
             word = line[len(name) :].split()[:1]
             if word == ["unlimited"]:
                 return _UNLIMITED
-            return int(word[0]) if word and word[0].isdigit() else None
+            return decimal(word[0]) if word else None
     return None
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from homing.errors import UserError, os_reason
+from homing import files
+from homing.errors import UserError
 
 MAGIC = b"homing-record "
 FORMAT = 1
@@ -31,6 +31,8 @@ _TYPES = {
 }
 _MOST_HEADER_BYTES = 1 << 20
 _MOST_ROW_BYTES = 1 << 16
+#: Kinds of rows: each takes a look at all rows.
+_MOST_KINDS = 1000
 #: Records hold observations, not data: a larger file is not one of ours.
 _MOST_FILE_BYTES = 4 << 30
 #: What reading a damaged header may raise.
@@ -65,12 +67,9 @@ def printable(text: str) -> str:
 def read_bytes(path: str) -> bytes:
     """The file's bytes. RecordError where it cannot be read, or is too large for a record."""
     try:
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size > _MOST_FILE_BYTES:
-                raise RecordError(f"{path}: too large for a homing record")
-            return file.read()
-    except OSError as error:
-        raise RecordError(f"{path}: {os_reason(error)}") from error
+        return files.read_bytes(path, _MOST_FILE_BYTES, pipe=True)
+    except UserError as error:
+        raise RecordError(error.message) from error
 
 
 def parse_file(data: bytes, path: str) -> RecordFile:
@@ -93,6 +92,8 @@ def parse_file(data: bytes, path: str) -> RecordFile:
         raise ValueError("sizes")
     if len(data) < header_bytes + row_bytes:
         raise RecordError(f"{path}: only the record's header is there")
+    if len(header["rows"]) > _MOST_KINDS:
+        raise ValueError("rows")
     types = {str(name): _row_type(entry, row_bytes) for name, entry in header["rows"].items()}
     return RecordFile(
         header=header,

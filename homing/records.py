@@ -56,8 +56,8 @@ _ARRAYS = {
 }
 _MOST_TEXT_BYTES = 1 << 20
 
-#: Indices beyond this (nodes by position) are damage, not machines.
-_MOST_NODES = 4096
+#: More nodes are damage, not machines: Linux has 1,024 at the most (MAX_NUMNODES).
+_MOST_NODES = 1024
 
 
 @dataclass
@@ -143,9 +143,9 @@ class Record:
     @cached_property
     def nodes(self) -> list[Node]:
         """The NUMA nodes, by their operating system index."""
-        found = {}
+        found: dict[int, Node] = {}
         for row in self._dicts("node", "position", "index", "memory_bytes", "free_bytes", "cpus", "target"):
-            if -1 <= row["position"] < _MOST_NODES:
+            if -1 <= row["position"] < _MOST_NODES and len(found) < _MOST_NODES:
                 found[row["index"]] = Node(
                     row["position"],
                     row["index"],

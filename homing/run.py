@@ -17,7 +17,7 @@ import typer
 
 from homing import costs, environment, launch
 from homing.elf import Verdict, judge
-from homing.errors import UserError, os_reason
+from homing.errors import UserError, os_reason, unexpected
 from homing.installation import find_library
 from homing.lab_flags import LAB_FLAGS, flag_of, lab_parameters, parameter, with_signature
 from homing.options import Option, check_environment, load_options, only_variables
@@ -273,10 +273,8 @@ def afterwards(what: str, where: str = "homing run") -> Iterator[None]:
         pass
     except SystemExit:  # Rich's way to say that the reader of a pipe has gone
         print(f"{where}: {what}: nobody reads any more", file=sys.stderr)
-    except OSError as error:
-        print(f"{where}: {what}: {os_reason(error)}", file=sys.stderr)
     except Exception as error:
-        print(f"{where}: {what}: a defect of homing ({type(error).__name__}: {error})", file=sys.stderr)
+        print(f"{where}: {what}: {unexpected(error)}", file=sys.stderr)
 
 
 @contextmanager

@@ -226,7 +226,7 @@ def parse(text: str, where: str = "counts") -> Counts:
                 for entry in data["oracle"]
             ),
         )
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise LabError(f"{where}: not a file of the counter plugin ({error})", LAB_FAILED) from None
 
 

@@ -13,6 +13,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from homing.files import open_regular
 from homing.paths import CacheError, cache_base, distrust
 
 from .errors import LabError
@@ -43,7 +44,7 @@ def version_key(version: str) -> tuple[int, ...]:
 def read_image_version(image: Path) -> str:
     """The version string inside an x86 bzImage (Documentation/arch/x86/boot.rst, field kernel_version)."""
     try:
-        with image.open("rb") as file:
+        with open_regular(image) as file:
             head = file.read(0x8200)
     except PermissionError:
         raise LabError(f"{image}: not readable; allow it with: sudo chmod a+r {image}") from None

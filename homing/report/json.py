@@ -10,6 +10,7 @@ from typing import Any
 
 from homing import __version__
 from homing.errors import UserError, os_reason
+from homing.files import open_output
 from homing.record_rows import ALL_AREAS, Ownership, Placement, TaskHints
 from homing.records import Record
 from homing.report.left import Account, Left, why
@@ -22,7 +23,7 @@ def write_json(results: Results, path: str) -> None:
     """Write the file. UserError where that is not possible."""
     text = json.dumps(to_json(results), indent=1, allow_nan=False)
     try:
-        with open(path, "w", encoding="utf-8") as file:
+        with open_output(path) as file:
             file.write(text + "\n")
     except OSError as error:
         raise UserError(f"{path}: {os_reason(error)}") from error

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from homing.errors import UserError, os_reason
+from homing.files import open_output
 from homing.record_rows import Ownership, Placement, TaskHints, Unwatched
 from homing.records import Record
 from homing.report.dwarf import Member
@@ -51,7 +52,7 @@ def print_summary(results: Results, path: str = "stderr") -> None:
         _print(results, sys.stderr if path == "stderr" else sys.stdout)
         return
     try:
-        with open(path, "w", encoding="utf-8") as file:
+        with open_output(path) as file:
             _print(results, file)
     except OSError as error:
         raise UserError(f"{path}: {os_reason(error)}") from error

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from homing.errors import UserError, os_reason
+from homing.errors import MISUSE, UserError, os_reason, unexpected
 from homing.installation import PACKAGE
 
 if TYPE_CHECKING:
@@ -66,6 +66,9 @@ NOT_COMPILING = {
     "-###",
     "--help",
 }
+
+#: Response files within one another; people nest them once.
+_MOST_RESPONSE_FILES = 20
 
 GCC_FLAGS = ["-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0"]
 #: Copies of constant size would be expanded in place, where nothing counts them.
@@ -107,8 +110,8 @@ def parse(arguments: Sequence[str]) -> Job:
     at = 0
     while at < len(job.arguments):
         word = job.arguments[at]
-        if word == "-o":
-            job.output = at + 1
+        if word == "-o":  # at the end of the line it is the compiler's to complain
+            job.output = at + 1 if at + 1 < len(job.arguments) else -1
         elif word.startswith("-o") and len(word) > 2 and not word.startswith("-openmp"):
             job.output = at
         elif word == "-x" and at + 1 < len(job.arguments):
@@ -121,17 +124,27 @@ def parse(arguments: Sequence[str]) -> Job:
     return job
 
 
-def expand_response_files(arguments: Sequence[str]) -> list[str]:
-    """@FILE stands for the words in it."""
-    import shlex
-
+def expand_response_files(arguments: Sequence[str], within: tuple[str, ...] = ()) -> list[str]:
+    """@FILE stands for the words in it; of a file that is not there, the compilers take the word as it is.
+    UserError where it is no file, or is named within itself. within: the files that are being read."""
     words: list[str] = []
     for word in arguments:
-        if word.startswith("@") and os.path.isfile(word[1:]):
-            with open(word[1:], encoding="utf-8") as file:
-                words += expand_response_files(shlex.split(file.read()))
-        else:
+        if not word.startswith("@") or not os.path.exists(word[1:]):
             words.append(word)
+            continue
+        import shlex
+
+        from homing.files import MOST_DESCRIPTION, read_text
+
+        path = os.path.realpath(word[1:])
+        if path in within or len(within) > _MOST_RESPONSE_FILES:
+            raise UserError(f"{word}: response files name one another without end")
+        text = read_text(word[1:], MOST_DESCRIPTION, word, errors="surrogateescape")
+        try:
+            more = shlex.split(text)
+        except ValueError as error:
+            raise UserError(f"{word}: {str(error).lower()}") from error
+        words += expand_response_files(more, (*within, path))
     return words
 
 
@@ -420,6 +433,9 @@ def main(name: str, arguments: Sequence[str] | None = None) -> int:
         return error.status
     except KeyboardInterrupt:
         return 130
+    except Exception as error:
+        print(f"homing cc: {unexpected(error)}", file=sys.stderr)
+        return MISUSE
 
 
 def gcc() -> int:

@@ -19,6 +19,7 @@ from typing import Any
 
 from homing.area_rules import nearest
 from homing.errors import UserError
+from homing.integers import decimal
 from homing.report.statements import last_component
 
 #: The exit status where the condition is true.
@@ -76,7 +77,11 @@ class Expression:
     @staticmethod
     def parse(text: str) -> Expression:
         """UserError where it is no condition."""
-        return Expression(text, _Parser(text).whole())
+        parser = _Parser(text)
+        try:
+            return Expression(text, parser.whole())
+        except RecursionError as error:
+            raise parser.fail("is nested too deeply") from error
 
     def judge(self, counts: dict[str, Any]) -> Verdict:
         """Is it true for these counts (docs/json.md)? UserError where a figure is not there."""
@@ -157,7 +162,7 @@ class _Parser:
         prefix, _, figure = name.rpartition(".")
         if name in FIGURES or name == "moved_pages":
             return
-        if prefix == "home_share" and figure.isdigit():
+        if prefix == "home_share" and decimal(figure) is not None:
             return
         if prefix == "any_area" or prefix.startswith("area."):
             if figure in AREA_FIGURES:

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from homing.errors import UserError, os_reason
+from homing.files import MOST_DESCRIPTION, read_text
 from homing.installation import PACKAGE
+from homing.integers import decimal
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -88,7 +90,7 @@ def size(text: str | int) -> int:
     """Bytes of 4096, "64KiB", "8M"; ValueError where it is no size."""
     if isinstance(text, int) and not isinstance(text, bool):
         return text
-    found = re.fullmatch(r"\s*([0-9]+)\s*([KMGT]?)(?:iB|B)?\s*", str(text), re.IGNORECASE)
+    found = re.fullmatch(r"\s*([0-9]{1,18})\s*([KMGT]?)(?:iB|B)?\s*", str(text), re.IGNORECASE)
     if not found:
         raise ValueError(f"{text!r} is no size such as 64KiB")
     return int(found[1]) * _UNITS[found[2].upper()]
@@ -206,13 +208,10 @@ class _Reader:
 
 def read(path: str) -> Machine:
     """A machine file. UserError with the line, the key and the reason where it is not one."""
+    text = read_text(path, MOST_DESCRIPTION)
     try:
-        with open(path, "rb") as file:
-            text = file.read().decode("utf-8")
         table = tomllib.loads(text)
-    except OSError as error:
-        raise UserError(f"{path}: {os_reason(error)}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not TOML: {error}") from None
     return _machine(_Reader(path, text, table), os.path.basename(path).removesuffix(".toml"))
 
@@ -484,7 +483,8 @@ def _user_cache(flag: str, text: str, line: int, cpus: int) -> Cache:
     found = re.fullmatch(r"([^:]+):([0-9]{1,4})", text)
     if not found:
         raise UserError(f"{flag} {text}: must be SIZE:WAYS, such as 8MiB:2")
-    bytes_ = int(found[1]) << 10 if found[1].isdigit() else _user_size(flag, found[1])
+    kib = decimal(found[1])
+    bytes_ = kib << 10 if kib is not None else _user_size(flag, found[1])
     ways = int(found[2])
     problem = cache_problem(bytes_, ways, line) if ways else "there are no ways"
     if problem:

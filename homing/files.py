@@ -1,0 +1,100 @@
+"""The one place that opens files which a user names: for reading, and for what is written after a run.
+
+What is read must be a regular file of a stated size at the most. A pipe without a writer would never end, a
+device like /dev/zero neither, and a terminal would wait for the user. A pipe is read where one is meant: the
+shell's `<(command)` and `/dev/stdin`. Every failure is one line (what, why).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from typing import BinaryIO, TextIO
+
+from homing.errors import UserError, os_reason
+
+#: Files that describe something: machines, costs, flags.
+MOST_DESCRIPTION = 16 << 20
+#: A source file. The largest generated ones that are known have some ten MiB.
+MOST_SOURCE = 64 << 20
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+#: Pipes that are somebody's output by their names.
+_SHELLS_PIPE = re.compile(r"/dev/stdin|/dev/fd/[0-9]+|/proc/(self|thread-self|[0-9]+)/fd/[0-9]+")
+
+
+def kind(mode: int) -> str:
+    """What a file is, in words: `a pipe`; of a regular one empty."""
+    return "" if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "no file")
+
+
+def open_regular(path: str | os.PathLike[str], pipe: bool = False) -> BinaryIO:
+    """Open a file for reading, without waiting for anybody. OSError where it cannot be opened, or is not a
+    regular one. pipe: the shell's pipes may be read as well."""
+    name = os.fspath(path)
+    file = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(file).st_mode
+        if pipe and stat.S_ISFIFO(mode) and _SHELLS_PIPE.fullmatch(name):
+            os.set_blocking(file, True)
+        elif what := kind(mode):
+            raise OSError(errno.EINVAL, f"is {what}, not a file", name)
+        return open(file, "rb")
+    except BaseException:
+        os.close(file)
+        raise
+
+
+def read_bytes(path: str | os.PathLike[str], most: int, where: str = "", pipe: bool = False) -> bytes:
+    """The whole file. UserError where it cannot be read, or has more than `most` bytes. where: what is named
+    at the begin of messages, instead of the path."""
+    where = where or os.fspath(path)
+    try:
+        with open_regular(path, pipe) as file:
+            data = file.read(most + 1)
+    except OSError as error:
+        raise UserError(f"{where}: {os_reason(error)}") from error
+    except ValueError as error:  # a zero byte in the path
+        raise UserError(f"{where!r}: no file can have this name") from error
+    except MemoryError as error:
+        raise UserError(f"{where}: too large for this machine's memory") from error
+    if len(data) > most:
+        raise UserError(f"{where}: too large: more than {_show(most)}")
+    return data
+
+
+def read_text(path: str | os.PathLike[str], most: int, where: str = "", errors: str = "strict") -> str:
+    """The same as text of UTF-8; line ends stay as they are."""
+    try:
+        return read_bytes(path, most, where).decode("utf-8", errors)
+    except UnicodeDecodeError as error:
+        raise UserError(f"{where or os.fspath(path)}: not UTF-8, at byte {error.start}") from error
+
+
+def open_output(path: str) -> TextIO:
+    """Open a file for a text that is written once, after everything else. OSError also where it is a pipe
+    that nobody reads: there one would wait for ever."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+    try:
+        file = os.open(path, flags, 0o666)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(error.errno, "nobody reads this pipe, device or socket", path) from error
+        raise
+    os.set_blocking(file, True)
+    return open(file, "w", encoding="utf-8")
+
+
+def _show(size: int) -> str:
+    for unit, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >= 1 << bits:
+            return f"{size >> bits} {unit}"
+    return f"{size} bytes"

@@ -1,0 +1,13 @@
+"""Whole numbers in texts that others wrote. int() takes more than a file format means (`²`.isdigit() is true
+and fails, `٣` and `1_0` are numbers) and raises on more than 4,300 digits."""
+
+from __future__ import annotations
+
+import re
+
+_DECIMAL = re.compile(r"[0-9]{1,18}", re.ASCII)
+
+
+def decimal(text: str) -> int | None:
+    """The number, of at most 18 digits 0 to 9; None for anything else."""
+    return int(text) if _DECIMAL.fullmatch(text) else None
