@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <sys/stat.h>
 #include <vector>
 
 #define TOML_EXCEPTIONS 0
@@ -21,6 +22,17 @@ constexpr double assumed_call_us = 50;
 constexpr double assumed_page_us = 1.5;
 constexpr double local_distance = 10;   // of every SLIT
 constexpr double unknown_distance = 20; // the kernel's own default (REMOTE_DISTANCE)
+
+constexpr off_t most_file_bytes = 1 << 20; // five lines are needed
+
+/// Why a file cannot state costs; empty: it may. A pipe or a device would hold up the user's program for
+/// ever.
+std::string file_problem(const std::string& path) {
+    struct stat there{};
+    if (::stat(path.c_str(), &there) != 0) return {}; // opening it says why
+    if (!S_ISREG(there.st_mode)) return "is not a regular file";
+    return there.st_size > most_file_bytes ? "is too large" : "";
+}
 
 /// Mean distance between different target nodes; `unknown_distance` where the machine has no table.
 double mean_distance(const Machine& machine) {
@@ -106,6 +118,7 @@ StatedCosts costs_from_distances(const Machine& machine) {
 }
 
 std::string read_costs(const std::string& path, StatedCosts& stated) {
+    if (std::string problem = file_problem(path); !problem.empty()) return problem;
     const toml::parse_result parsed = toml::parse_file(path);
     if (parsed) return take_costs(parsed.table(), stated);
     const auto line = parsed.error().source().begin.line;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace homing;
@@ -108,6 +109,13 @@ TEST_F(CostsFile, SaysWhichKeyIsWrongAndWhatIsExpected) {
     EXPECT_TRUE(problem("local 80, remote 130").starts_with("is not TOML (key = number, a line each): "));
     StatedCosts stated;
     EXPECT_EQ(read_costs("/no/such/file.toml", stated), "File could not be opened for reading");
+    // Neither ends, and the user's program would wait.
+    const std::string pipe = path + ".pipe";
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    EXPECT_EQ(read_costs(pipe, stated), "is not a regular file");
+    EXPECT_EQ(::unlink(pipe.c_str()), 0);
+    EXPECT_EQ(read_costs("/dev/zero", stated), "is not a regular file");
+    EXPECT_EQ(problem(std::string(2 << 20, '\n')), "is too large");
 }
 
 TEST_F(CostsFile, MayBeAbsent) {
