@@ -9,6 +9,7 @@ caller.
 from __future__ import annotations
 
 import bisect
+import contextlib
 import itertools
 import os
 import re
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from homing.limits import TimeUp, time_limit
 from homing.report.call_sites import calls, rank
 from homing.report.identity import belongs, build_id, debug_files, difference
 from homing.report.inlined import Call, InlinedCalls, uleb
@@ -36,8 +38,16 @@ _SCOPES = {
 _LINKS = ("DW_AT_abstract_origin", "DW_AT_specification")
 #: Symbols between two looks at the clock.
 _SYMBOLS_A_LOOK = 1 << 12
-#: Deeper nesting is damage.
+DAMAGED = "its debug information is damaged: source lines are missing"
+#: Deeper nesting is damage, and so are larger objects.
 _MOST_DEPTH = 32
+_MOST_BYTES = 1 << 62
+#: How long reading may take at the most: pyelftools reads some 300,000 bytes of entries a second, and damage
+#: (a sibling that lies before its own begin) can keep it for ever.
+_LEAST_SECONDS = 10.0
+_BYTES_A_SECOND = 30_000
+#: A section that says it is larger once it is decompressed is damage, or made to fill the memory.
+_MOST_SECTION_BYTES = 4 << 30
 
 
 @dataclass(frozen=True)
@@ -138,16 +148,41 @@ class ObjectInfo:
             self._give_up()
             return
         try:
-            self._open()
+            with time_limit(self.patience):
+                self._open()
         except FileNotFoundError:
             self.reason = "is not here (any more), so its source lines are not known"
-        except Exception:  # pyelftools raises of many kinds on damaged files
-            self._dwarf = None
+        except (Exception, TimeUp):  # pyelftools raises of many kinds on damaged files
+            self.abandon(DAMAGED)
 
     @property
     def has_lines(self) -> bool:
         """Is there DWARF at all?"""
         return self._dwarf is not None
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which reading has to be given up: what was found by then is damage."""
+        allowed = _LEAST_SECONDS
+        with contextlib.suppress(OSError):
+            name = self.path if self._debug_elf is None else self._debug_elf.stream.name
+            allowed += os.path.getsize(name) / _BYTES_A_SECOND
+        if self._deadline is not None:
+            allowed = min(allowed, max(0.0, self._deadline - time.monotonic()) + 1)
+        return allowed
+
+    def abandon(self, reason: str) -> None:
+        """Its debug information cannot be used: nothing more is told of it."""
+        self._dwarf = None
+        self.reason = reason
+
+    def give_up(self) -> None:
+        """It took longer than there is time, or than `patience`."""
+        if self._deadline is None and not self.late:
+            self.abandon("its debug information takes too long to read (damaged?): source lines are missing")
+        else:
+            self._dwarf = None
+            self._give_up()
 
     def _give_up(self) -> None:
         self.late = True
@@ -177,7 +212,7 @@ class ObjectInfo:
                 break
             self.differs = self.differs or differs
         if self._elf is not None and self._elf.has_dwarf_info(strict=True):
-            self._dwarf = self._elf.get_dwarf_info()
+            self._dwarf = _dwarf_of(self._elf)
             return
         for path, checksum in debug_files(self.path, self._identity, self._elf):
             elf = ELFFile(open(path, "rb"))  # noqa: SIM115
@@ -185,7 +220,7 @@ class ObjectInfo:
                 self._elf = self._elf or elf
                 self.changed = self.changed or os.stat(path).st_mtime
                 self._debug_elf = elf
-                self._dwarf = elf.get_dwarf_info()
+                self._dwarf = _dwarf_of(elf)
                 return
         if self._elf is None and not self.differs:
             raise FileNotFoundError
@@ -370,7 +405,14 @@ class ObjectInfo:
 
     @cached_property
     def _units(self) -> list[Any]:
-        return [] if self._dwarf is None else list(self._dwarf.iter_CUs())
+        """The units, up to the first one whose header is damaged: where the next begins is not known then."""
+        found: list[Any] = []
+        try:
+            for unit in self._dwarf.iter_CUs() if self._dwarf is not None else ():
+                found.append(unit)
+        except Exception:
+            self.reason = DAMAGED
+        return found
 
     @cached_property
     def _unit_ranges(self) -> list[tuple[int, int, Any]]:
@@ -378,7 +420,8 @@ class ObjectInfo:
         for unit in self._units:
             if self._late():
                 break
-            ranges += [(begin, end, unit) for begin, end in self._extent(unit.get_top_DIE())]
+            with contextlib.suppress(Exception):  # damaged: the others may help
+                ranges += [(begin, end, unit) for begin, end in self._extent(unit.get_top_DIE())]
         return sorted(ranges, key=lambda entry: entry[:2])
 
     def _extent(self, entry: Any) -> Iterator[tuple[int, int]]:
@@ -405,7 +448,10 @@ class ObjectInfo:
 
     @cached_property
     def _address_ranges(self) -> Any:
-        return self._dwarf.get_aranges()
+        try:
+            return self._dwarf.get_aranges()
+        except Exception:  # the units' own ranges serve
+            return None
 
     def _unit_at(self, address: int) -> Any:
         if self._address_ranges is not None:
@@ -487,7 +533,7 @@ class ObjectInfo:
             try:
                 self._index_scope(index, unit, unit.get_top_DIE(), "", 0)
             except Exception:
-                continue
+                self.reason = DAMAGED
         return index
 
     def _index_scope(self, index: _Index, unit: Any, parent: Any, scope: str, depth: int) -> None:
@@ -586,6 +632,16 @@ class ObjectInfo:
         return int(address)
 
 
+def _dwarf_of(elf: Any) -> Any:
+    """The debug information of an open object. ValueError where a section pretends to be too large."""
+    if any(
+        section.name.startswith((".debug", ".zdebug")) and section.data_size > _MOST_SECTION_BYTES
+        for section in elf.iter_sections()
+    ):
+        raise ValueError("a section is too large")
+    return elf.get_dwarf_info()
+
+
 def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
@@ -612,7 +668,7 @@ def _type_bytes(entry: Any, depth: int = 0) -> int:
             size *= max(0, values["DW_AT_upper_bound"] - lower + 1) if isinstance(lower, int) else 0
         else:
             return 0
-    return int(size)
+    return int(size) if size < _MOST_BYTES else 0
 
 
 def readable_symbol(symbol: str) -> str:

@@ -32,6 +32,8 @@ _LEB128 = {"udata", "sdata", "ref_udata", "strx", "addrx", "loclistx", "rnglistx
 _LEB128 |= {"GNU_addr_index", "GNU_str_index"}
 #: Blocks, by the bytes that their length takes; 0: a LEB128 number.
 _SIZED = {"block1": 1, "block2": 2, "block4": 4, "block": 0, "exprloc": 0}
+#: Numbers have 64 bits; padded ones a few more bytes.
+_MOST_SHIFT = 140
 #: Entries between two looks at the clock.
 _ENTRIES_A_LOOK = 1 << 14
 
@@ -227,6 +229,8 @@ def uleb(data: bytes, at: int) -> tuple[int, int]:
         return byte, at
     value, shift = byte & 0x7F, 7
     while byte >= 0x80:
+        if shift > _MOST_SHIFT:
+            raise ValueError("LEB128")
         byte = data[at]
         at += 1
         value |= (byte & 0x7F) << shift

@@ -8,16 +8,20 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from homing.files import open_regular
+from homing.limits import TimeUp, time_limit
 from homing.record_file import printable
 from homing.record_rows import Area
 from homing.records import Record
-from homing.report.dwarf import Member, ObjectInfo, Variable
+from homing.report.dwarf import DAMAGED, Member, ObjectInfo, Variable
 from homing.report.statements import Statement, statement
 
 #: What reading JSON that somebody else may have written raises.
 _UNSOUND = (ValueError, TypeError, LookupError, OverflowError, RecursionError)
+T = TypeVar("T")
+
 #: `what` of a row `source` (src/record/rows.hpp).
 CODE, DECLARATION = 1, 2
 
@@ -106,8 +110,25 @@ class Sources:
             self._frames[path, offset] = kept
         return self._frames[path, offset]
 
+    def _read(self, info: ObjectInfo, read: Callable[[], T]) -> T | None:
+        """What `read` finds in an object. None where the object is damaged: a run never loses its summary
+        because one name cannot be resolved."""
+        try:
+            with time_limit(info.patience):
+                return read()
+        except TimeUp:
+            info.give_up()
+        except Exception:  # pyelftools raises of many kinds on damaged files
+            info.abandon(DAMAGED)
+        finally:
+            self._remark_reason(info)
+        return None
+
     def _look_up(self, path: str, offset: int) -> tuple[Frame, ...]:
         info = self._object(path)
+        return self._read(info, lambda: self._frames_of(info, path, offset)) or ()
+
+    def _frames_of(self, info: ObjectInfo, path: str, offset: int) -> tuple[Frame, ...]:
         places = list(info.places_at(offset - 1))  # a return address is the instruction after the call
         frames = []
         for depth, place in enumerate(places):
@@ -129,7 +150,10 @@ class Sources:
             self._check_kept(path)
             return kept
         info = self._object(path)
-        variable = info.variable_at(area.offset, area.bytes) if area.offset else info.variable(area.name)
+        variable = self._read(
+            info,
+            lambda: info.variable_at(area.offset, area.bytes) if area.offset else info.variable(area.name),
+        )
         if variable is None:
             return None
         found = Declared(variable, self._statement(info, variable.file, variable.line).text)
@@ -173,9 +197,12 @@ class Sources:
             self._remarks[path] = f"{self._another(path, info.differs)}: no source lines" + (
                 " but those that the record keeps" if path in self._used else ""
             )
-        elif info.reason:
-            self._remarks.setdefault(info.path, f"{os.path.basename(info.path)}: {info.reason}")
+        self._remark_reason(info)
         return info
+
+    def _remark_reason(self, info: ObjectInfo) -> None:
+        if info.reason and not info.differs:
+            self._remarks.setdefault(info.path, f"{os.path.basename(info.path)}: {info.reason}")
 
     def _another(self, path: str, why: str) -> str:
         name = os.path.basename(path)
@@ -201,7 +228,7 @@ def _differs_now(path: str, identity: str, start: float) -> str:
     from homing.report.identity import difference
 
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return difference(path, ELFFile(file), identity, start)
     except Exception:  # gone, unreadable or damaged: nothing is taken from it
         return ""

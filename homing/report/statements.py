@@ -6,10 +6,13 @@ No parser: a statement that is not understood has no variables, which is said by
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+
+from homing.files import open_regular
 
 #: Lines that a statement is followed over, each way.
 _MOST_LINES = 60
@@ -41,7 +44,7 @@ def _lines(file: str) -> list[str]:
     if not os.path.isfile(file):  # a path that debug information names may be anything
         return []
     try:
-        with open(file, encoding="utf-8", errors="replace") as source:
+        with io.TextIOWrapper(open_regular(file), encoding="utf-8", errors="replace") as source:
             return source.read(32 << 20).splitlines()
     except (OSError, ValueError):
         return []
