@@ -6,12 +6,14 @@ read from the text, and _OPENMP is defined as if it were.
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from clang import cindex
@@ -96,6 +98,23 @@ def _other_headers() -> tuple[str, ...]:
     return ("-idirafter", found.stdout.strip()) if found.returncode == 0 else ()
 
 
+@contextlib.contextmanager
+def _raising_callbacks() -> Iterator[None]:
+    """libclang calls back for each child of a cursor, and what is raised there (nesting too deep) is printed
+    and forgotten by ctypes: a part of the tree would be missing. Here it is raised at the end."""
+    failed: list[BaseException | None] = []
+    before = sys.unraisablehook
+    sys.unraisablehook = lambda told: failed.append(told.exc_value)
+    try:
+        yield
+    except Exception as error:  # where a part is missing, what is there is not understood either
+        raise (failed[0] if failed and failed[0] else error) from None
+    finally:
+        sys.unraisablehook = before
+    if failed:
+        raise failed[0] or RecursionError
+
+
 def read(source: SourceFile, directives: Sequence[Directive], flags: Sequence[str]) -> tuple[Unit, list[int]]:
     """Parse a C file and hang the directives where they belong; also the offsets at which lines can be
     marked.
@@ -125,8 +144,9 @@ def read(source: SourceFile, directives: Sequence[Directive], flags: Sequence[st
     if problems:
         raise TranslationError(problems)
     builder = _Builder(source)
-    builder.file(unit.cursor)
-    pragmas = list(_pragmas(source, unit))
+    with _raising_callbacks():
+        builder.file(unit.cursor)
+        pragmas = list(_pragmas(source, unit))
     attach(source, builder.routines, pragmas, directives)
     for routine in builder.routines:
         names: set[str] = set()

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Sequence
 
 from homing.errors import MISUSE, UserError
+from homing.integers import decimal
 from homing.paths import Cache
 from homing.translate import scanner
 from homing.translate.directives import Form
@@ -81,7 +82,10 @@ def translate_and_compile(
         preprocess.append("-U_OPENMP")
     if any(word.startswith("-ffixed-line-length-") for word in arguments):
         text = next(w for w in arguments if w.startswith("-ffixed-line-length-")).rpartition("-")[2]
-        line_length = 0 if text == "none" else int(text)
+        length = 0 if text == "none" else decimal(text)
+        if length is None:
+            raise UserError(f"-ffixed-line-length-{text}: must be a number or none")
+        line_length = length
     with tempfile.TemporaryDirectory(prefix="homing-translate-") as folder:
         changed = False
         if sources:

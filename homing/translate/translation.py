@@ -8,13 +8,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
-from homing.errors import UserError, os_reason
+from homing.errors import UserError, unexpected
+from homing.files import MOST_SOURCE, read_text
+from homing.limits import TimeUp, time_limit
 from homing.translate import scanner
 from homing.translate.arrays import Distributions
 from homing.translate.directives import Form
 from homing.translate.pages import translate_pages
 from homing.translate.parts import Parts
-from homing.translate.positions import Problem, TranslationError
+from homing.translate.positions import Position, Problem, TranslationError
 from homing.translate.routine import Explained
 from homing.translate.source import Edits, SourceFile
 from homing.translate.tree import Kind, Routine, Unit, statements
@@ -23,6 +25,8 @@ from homing.translate.upm import translate_upm
 TARGETS = ("pages", "spmd", "mpi", "upm")
 #: Below this size a file is read sooner than a process is started.
 _PARALLEL_CHARACTERS = 20_000
+#: How long a small file may take to read at the most.
+_LEAST_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,17 @@ def translate(
     read.
     """
     sources = [_load(path, options) for path in paths]
+    try:
+        return _translate(sources, options, progress)
+    except UserError:
+        raise
+    except Exception as error:  # said with the file, which the user can try parts of
+        raise UserError(f"{', '.join(paths)}: {unexpected(error)}") from error
+
+
+def _translate(
+    sources: Sequence[SourceFile], options: Options, progress: Callable[[int, int, str], None] | None
+) -> Result:
     result = Result(lines=sum(source.text.count("\n") for source in sources))
     scanned = [scanner.scan(one.text, one.path, one.form, one.fixed_columns) for one in sources]
     concerned = any(one.directives or one.problems or one.notes for one in scanned)
@@ -191,11 +206,7 @@ def _load(path: str, options: Options) -> SourceFile:
     form = scanner.form_of(path)
     if form is None:
         raise UserError(f"{path}: neither Fortran nor C, by its name")
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
-            text = file.read()
-    except OSError as error:
-        raise UserError(f"{path}: {os_reason(error)}") from error
+    text = read_text(path, MOST_SOURCE, errors="surrogateescape")
     return SourceFile(path, text, form, options.fixed_columns)
 
 
@@ -232,16 +243,30 @@ def _read_one(source: SourceFile, scanned: scanner.Scanned, options: Options) ->
     problems, notes = list(scanned.problems), list(scanned.notes)
     if problems:
         return _Read(None, [], problems, notes)
+    lines_a_second = 20  # fparser reads 390, on a machine with nothing else to do
     try:
-        if source.form is Form.C:
-            from homing.translate import c
-
-            unit, lines = c.read(source, scanned.directives, options.flags)
-        else:
-            from homing.translate import fortran, fortran_lines
-
-            unit = fortran.read(source, scanned.directives)
-            lines = [line.line_begin for line in fortran_lines.split(source)]
+        with time_limit(_LEAST_SECONDS + source.text.count("\n") / lines_a_second):
+            unit, lines = _parse(source, scanned, options)
     except TranslationError as error:
         return _Read(None, [], [*problems, *error.problems], notes)
-    return _Read(unit, lines, problems, notes)
+    except UserError:
+        raise
+    except TimeUp:
+        reason = "takes too long to read: simplify the longest expressions, or split the file"
+    except Exception as error:  # of a parser, on what its author did not think of
+        reason = unexpected(error)
+    else:
+        return _Read(unit, lines, problems, notes)
+    return _Read(None, [], [*problems, Problem(Position(source.path, 1, 1), "", reason)], notes)
+
+
+def _parse(source: SourceFile, scanned: scanner.Scanned, options: Options) -> tuple[Unit, list[int]]:
+    """The file's tree, and the offsets at which lines can be marked."""
+    if source.form is Form.C:
+        from homing.translate import c
+
+        return c.read(source, scanned.directives, options.flags)
+    from homing.translate import fortran, fortran_lines
+
+    unit = fortran.read(source, scanned.directives)
+    return unit, [line.line_begin for line in fortran_lines.split(source)]

@@ -167,7 +167,7 @@ class Construct:
 
     @property
     def parallel(self) -> bool:
-        return self.directive.name.split()[0] == "parallel"
+        return self.directive.name.split()[:1] == ["parallel"]
 
     @property
     def worksharing(self) -> bool:

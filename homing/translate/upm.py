@@ -411,7 +411,7 @@ def _ends_in_barrier(construct: Construct) -> bool:
     clauses = [*construct.directive.clauses, *(construct.closing.clauses if construct.closing else [])]
     if {clause.name for clause in clauses} & {"nowait", "copyprivate"}:
         return False
-    return construct.directive.name.split()[0] in ("barrier", "do", "single", "workshare")
+    return construct.directive.name.partition(" ")[0] in ("barrier", "do", "single", "workshare")
 
 
 def _insert(

@@ -1,0 +1,95 @@
+"""Sources that no compiler would take, for `homing translate`: one line each with the file, no traceback,
+and no output that lacks a part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from homing.errors import UserError
+from homing.translate import translation
+from homing.translate.translation import TARGETS, Options, translate
+
+FORTRAN = "program p\n!$homing distribute a(block)\nreal a(10)\n{}\nend program\n"
+C = "double a[10];\n#pragma homing distribute a[block]\nint main(void) {{\n{}\nreturn 0; }}\n"
+
+REFUSED = {
+    "parentheses.f90": FORTRAN.format("a(1) = " + "(" * 400 + "1" + ")" * 400),
+    "sum.f90": FORTRAN.format("a(1) = " + "&\n".join(["1+" * 50] * 30) + "1"),
+    "blocks.f90": FORTRAN.format("if (a(1) > 0) then\n" * 500 + "a(1) = 1\n" + "end if\n" * 500),
+    "zero.f90": FORTRAN.format("a(1) = \0"),
+    "open.f90": FORTRAN.format("a(1) = 'x"),
+    "sum.c": C.format("a[1] = " + "1+" * 30_000 + "1;"),
+    "braces.c": C.format("{" * 3000 + "a[1] = 1;" + "}" * 3000),
+    "open.c": C.format("return ((((((("),
+    "backslash.c": "double a[10];\n#pragma homing\\",
+    "backslash and line.c": "double a[10];\n#pragma homing\\\n",
+    "empty directive.f90": FORTRAN.format("!$homing\n!$homing &"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_read_is_said_with_its_file(name: str, tmp_path: Path, capfd: object) -> None:
+    path = tmp_path / name
+    path.write_text(REFUSED[name])
+    with pytest.raises(UserError) as raised:
+        translate([str(path)], Options("spmd", processes=1))
+    assert str(path) in raised.value.message
+    assert "\n" not in raised.value.message
+    printed = capfd.readouterr()  # type: ignore[attr-defined]
+    assert "Traceback" not in printed.err
+
+
+READ = {
+    "no name.c": C.format("#pragma omp\nfor (int i = 0; i < 10; i++) a[i] = 1;"),
+    "no name, continued.c": C.format("#pragma omp \\\n\nfor (int i = 0; i < 10; i++) a[i] = 1;"),
+    "no name.f90": FORTRAN.format("!$omp\na(1) = 1"),
+    "no utf-8.f90": FORTRAN.format("! \udcff\na(1) = 1"),
+    "long line.c": C.format("a[1] = 1; /*" + "x" * 200_000 + "*/"),
+    "nothing.c": "",
+    "nothing.f90": "",
+    "no line end.c": "double a[10];",
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", READ)
+def test_what_is_odd_but_sound_is_read(name: str, target: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(READ[name].encode("utf-8", "surrogateescape"))
+    try:
+        translate([str(path)], Options(target, processes=1))
+    except UserError as error:
+        assert "a defect of homing" not in error.message
+        assert "nested" not in error.message
+
+
+def test_a_file_that_takes_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "long.f90"
+    path.write_text(FORTRAN.format("a(1) = 1"))
+    monkeypatch.setattr(translation, "_LEAST_SECONDS", 0.05)
+
+    def parse(*_: object) -> None:
+        while True:
+            pass
+
+    monkeypatch.setattr(translation, "_parse", parse)
+    with pytest.raises(UserError, match="takes too long to read"):
+        translate([str(path)], Options("spmd", processes=1))
+
+
+def test_a_defect_of_a_parser_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "source.f90"
+    path.write_text(FORTRAN.format("a(1) = 1"))
+
+    def parse(*_: object) -> None:
+        raise AttributeError("'NoneType' object has no attribute 'items'")
+
+    monkeypatch.setattr(translation, "_parse", parse)
+    with pytest.raises(UserError, match=r"source.f90:1:1: a defect of homing \(AttributeError"):
+        translate([str(path)], Options("spmd", processes=1))
+    monkeypatch.undo()
+    monkeypatch.setattr(translation, "translate_parts", parse)
+    with pytest.raises(UserError, match=r"source.f90: a defect of homing \(AttributeError"):
+        translate([str(path)], Options("spmd", processes=1))
