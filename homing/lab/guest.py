@@ -25,10 +25,11 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Protocol
 
+from homing import temporary
 from homing.streams import OutputError
 
 from . import counts as counts_module
-from . import initrd, machine, shares, temporary, vcpus
+from . import initrd, machine, shares, vcpus
 from .built import find_built
 from .counts import Counts
 from .errors import LAB_FAILED, LabError, LabInterrupted, LabTimeout
@@ -43,6 +44,9 @@ from .steps import (
     setup_script,
 )
 
+_FOLDER = "homing-lab-"
+# Of its path: with a socket's name behind it, it must fit the 108 bytes of sockaddr_un.
+_LONGEST_FOLDER = 80
 _PLUGIN = "libhoming_counter_plugin.so"
 _MARK = "homing-mark"
 # Seconds for the first try and the second; 12 on a quiet machine. Emulated CPUs hang at boot now and then
@@ -183,7 +187,9 @@ class Guest:
         """One try, undone where the guest does not come up: why it did not, or nothing."""
         failure = ""
         try:
-            self._running = running = _Running(*temporary.make_folder())
+            temporary.remove_abandoned(_FOLDER, _LONGEST_FOLDER)
+            made = temporary.make_folder(_FOLDER, _LONGEST_FOLDER)
+            self._running = running = _Running(made.path, made.lock)
             self._start(running, qemu, archive, folders)
             if not self._is_ready_within(timeout):
                 failure = f"the guest did not boot within {timeout:g} s{self._last_words()}"

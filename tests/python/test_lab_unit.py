@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.lab import built, counts, initrd, kernel, machine, shares, steps, temporary, vcpus
+from homing.lab import built, counts, initrd, kernel, machine, shares, steps, vcpus
 from homing.lab.errors import LabError
 from homing.lab.guest import CountOptions, Guest, LabOptions
 from homing.lab.steps import KernelSettings, Step
@@ -368,23 +368,6 @@ def test_a_guest_that_was_refused_leaves_nothing_behind(
     with pytest.raises(LabError), Guest(LabOptions(), cwd="/"):
         pass
     assert list((kernels / "cache").glob("homing-lab-*")) == []
-
-
-def test_an_abandoned_folder_goes_and_a_living_one_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    living, held = temporary.make_folder()
-    abandoned, released = temporary.make_folder()
-    os.close(released)
-    fresh, also_released = temporary.make_folder()
-    os.close(also_released)
-    for folder in (living, abandoned):
-        os.utime(folder, (0, 0))
-    new, lock = temporary.make_folder()
-    assert [folder.exists() for folder in (living, abandoned, fresh, new)] == [True, False, True, True]
-    os.close(held)
-    os.close(lock)
 
 
 # Steps
