@@ -6,29 +6,24 @@ import os
 import re
 from collections.abc import Mapping
 
-from homing.integers import decimal
+from homing.errors import UserError
+from homing.launchers import task
 
 #: Variables by which users bind OpenMP threads; any of them set means that the user has decided.
 BINDING_VARIABLES = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
 
-#: Where launchers of MPI programs say the rank of a process, in the order in which the library asks, too.
-RANK_VARIABLES = ("PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "MV2_COMM_WORLD_RANK")
 
-
-def mpi_rank(environment: Mapping[str, str]) -> int | None:
-    """The MPI rank that the launcher of this process stated, if any."""
-    for variable in RANK_VARIABLES:
-        rank = decimal(environment.get(variable, ""))
-        if rank is not None:
-            return rank
-    return None
+def job_rank(environment: Mapping[str, str]) -> int | None:
+    """The number of this process among the tasks of its job; None where it is the only one."""
+    mine = task(environment)
+    return None if mine is None else mine.rank
 
 
 def expand_name(name: str, process: int | None, environment: Mapping[str, str]) -> str:
-    """%p and %r in a file name: the process id (None: not known yet, %p stays), the MPI rank (0 where there
-    is none); %% is a percent sign."""
+    """%p and %r in a file name: the process id (None: not known yet, %p stays), the rank (0 where there is
+    none); %% is a percent sign."""
     known = "%p" if process is None else str(process)
-    values = {"%p": known, "%r": str(mpi_rank(environment) or 0), "%%": "%"}
+    values = {"%p": known, "%r": str(job_rank(environment) or 0), "%%": "%"}
     return re.sub("%[pr%]", lambda found: values[found[0]], name)
 
 
@@ -45,6 +40,11 @@ def stated_binding(environment: Mapping[str, str]) -> tuple[list[str], list[str]
     if {"none", "disabled"}.intersection(stated.get("KMP_AFFINITY", "").split(",")):
         loose.append("KMP_AFFINITY")
     return [name for name in stated if name not in loose], loose
+
+
+def is_bound(environment: Mapping[str, str]) -> bool:
+    """Has the user decided how threads are bound, or that they are not?"""
+    return any(stated_binding(environment))
 
 
 def bind_threads(environment: dict[str, str]) -> str:
@@ -68,6 +68,10 @@ def preload(environment: dict[str, str], library: str, folder: str) -> None:
     """Put the library before what the user preloads. `folder`: for a link where the library's path has a
     space or a colon, which LD_PRELOAD cannot express."""
     if any(mark in library for mark in " :\t\n"):
+        if not folder:
+            raise UserError(
+                f"{library}: needs a temporary folder for a link without spaces and colons (TMPDIR)"
+            )
         link = os.path.join(folder, "libhoming.so")
         os.symlink(library, link)
         library = link

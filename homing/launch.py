@@ -14,7 +14,7 @@ import os
 import resource
 import signal
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NoReturn
 
 from homing.errors import UserError, os_reason
@@ -65,20 +65,37 @@ def find_command(name: str, search: str | None = None) -> str:
     raise UserError(f"{name or repr(name)}: command not found", NOT_FOUND)
 
 
-def run_child(path: str, arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[int, int]:
-    """Start `path` with `arguments` (argv, the name included) and wait. Returns (process id, wait status)."""
+def run_child(
+    path: str, arguments: Sequence[str], environment: Mapping[str, str], cpus: set[int] | None = None
+) -> tuple[int, int]:
+    """Start `path` with `arguments` (argv, the name included) and wait. Returns (process id, wait status).
+    cpus: those that it may use, where these are fewer than ours."""
     waited = {*_PASSED_ON, signal.SIGCHLD}
     # An ignored SIGCHLD (inherited) would let the kernel reap the child before we can ask for its status.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     try:
-        child = _spawn(path, arguments, environment, mask)
+        with _on_cpus(cpus):
+            child = _spawn(path, arguments, environment, mask)
         return child, _wait(child, waited)
     finally:
         # A second Ctrl-C that came as the child ended was meant for the child.
         while signal.sigtimedwait(waited, 0) is not None:
             pass
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+@contextlib.contextmanager
+def _on_cpus(cpus: set[int] | None) -> Iterator[None]:
+    """What is started here may use these CPUs."""
+    before = os.sched_getaffinity(0)
+    if cpus is not None:
+        os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        if cpus is not None:
+            os.sched_setaffinity(0, before)
 
 
 def _spawn(

@@ -30,12 +30,12 @@ def run(request: Request, given: dict[str, Any]) -> int:
     path = launch.find_command(request.command[0])
     library = find_library()
     verdict = judge(path, library)
-    with temporary_folder() as folder:
-        records = Records(request.record, folder)
+    with temporary_folder(request, needed=True) as folder:
+        records = Records(request.record, folder, local=False)
         writable = [folder, os.path.dirname(records.pattern.replace("%%", "%"))]
         options = lab_options(given, None if request.summary == "none" else tell, writable)
         variables = dict(os.environ)
-        notes = [f"ran in a guest with {options.nodes} nodes; times there mean nothing"]
+        notes = [*request.notes(), f"ran in a guest with {options.nodes} nodes; times there mean nothing"]
         if request.bind:
             notes.append("threads: " + environment.bind_threads(variables))
         variables.update(request.options)

@@ -4,27 +4,37 @@ done."""
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from homing import costs, environment, launch
+from homing import costs, environment, killed, launch, temporary
 from homing.elf import Verdict, judge
 from homing.errors import UserError, os_reason, unexpected
 from homing.installation import find_library
 from homing.lab_flags import LAB_FLAGS, flag_of, lab_parameters, parameter, with_signature
+from homing.launchers import task
 from homing.options import Option, check_environment, load_options, only_variables
-from homing.run_files import WORDS, Records, absolute, check_record, check_writable, file_name, with_rank
+from homing.run_files import (
+    WORDS,
+    Records,
+    absolute,
+    check_record,
+    check_writable,
+    file_name,
+    is_memory_file,
+    record_pattern,
+    with_rank,
+)
 from homing.simulate.flags import SIMULATION_FLAGS, simulation_parameters
 
 if TYPE_CHECKING:
+    from homing.channel import Report
     from homing.report.results import Results
 
 
@@ -38,6 +48,16 @@ class Request:
     json: str = ""
     record: str = ""
     bind: bool = False
+    #: The files that got a rank in their names because this is one of several tasks: flag and name.
+    ranked: list[str] = field(default_factory=list)
+
+    def notes(self) -> list[str]:
+        """What the user should know of the names of files."""
+        mine = task(os.environ)
+        if not self.ranked or mine is None:
+            return []
+        of = f" of {mine.size}" if mine.size else ""
+        return [f"task {mine.rank}{of} ({mine.launcher}) has files of its own: {', '.join(self.ranked)}"]
 
     def option(self, variable: str) -> str:
         """A value of the table: the flag's, else the environment's; empty where neither says anything."""
@@ -96,16 +116,28 @@ def _run(**given: Any) -> int:
 
 def _check_files(request: Request) -> None:
     """What can be known about the files before the program starts. They are a flag's or a variable's."""
+
+    def ranked(flag: str, name: str) -> str:
+        here = with_rank(name)
+        if here != name:
+            request.ranked.append(f"{flag} {here}")
+        return here
+
     if record := request.option("HOMING_RECORD"):
-        request.record = with_rank(record)
+        request.record = ranked("--record", record)
         stated = request.options.pop("HOMING_RECORD", "")
         check_record("--record" if stated else "HOMING_RECORD", request.record)
     if request.json:
-        request.json = with_rank(request.json)
+        request.json = ranked("--json", request.json)
         check_writable("--json", request.json)
     if request.summary not in WORDS:
-        request.summary = with_rank(request.summary)
+        request.summary = ranked("--summary", request.summary)
         check_writable("--summary", request.summary)
+    mine = task(os.environ)
+    # Where no summary says it, the first task does so for all.
+    if request.summary == "none" and mine is not None and mine.rank == 0:
+        for note in request.notes():
+            print(f"homing run: {note}", file=sys.stderr)
     # A path means the same wherever the program goes.
     if "/" in (only := request.option("HOMING_ONLY")):
         request.options["HOMING_ONLY"] = absolute("--only", only)
@@ -135,14 +167,15 @@ def _run_here(request: Request) -> int:
     path = launch.find_command(request.command[0])
     library = find_library()
     verdict = judge(path, library)
-    with temporary_folder() as folder:
+    with temporary_folder(request) as folder:
         variables = dict(os.environ)
-        notes = []
+        notes = request.notes()
+        cpus = None
         if request.bind:
-            notes.append("threads: " + environment.bind_threads(variables))
+            cpus, said = bind(request, variables)
+            notes.append(f"threads: {said}")
         variables.update(request.options)
         records = Records(request.record, folder)
-        variables["HOMING_RECORD"] = records.pattern
         say_room(request, records)
         if not variables.get("HOMING_COSTS"):
             variables["HOMING_COSTS"] = costs.costs_file(instead=folder)
@@ -151,11 +184,29 @@ def _run_here(request: Request) -> int:
         reason = aside(verdict, variables)
 
         begin = time.monotonic()
-        child, status = launch.run_child(path, request.command, variables)
+        with records.lent(variables):
+            child, status = launch.run_child(path, request.command, variables, cpus)
         seconds = time.monotonic() - begin
         ended = Ended(launch.exit_status(status), child, seconds, notes, reason)
         finish(request, records, ended)
         return status
+
+
+def bind(request: Request, variables: dict[str, str]) -> tuple[set[int] | None, str]:
+    """Bind the program's threads where the user did not: the CPUs that it is to keep to (None: those it has),
+    and a line for the user."""
+    from homing import binding
+
+    if environment.is_bound(variables):
+        return None, environment.bind_threads(variables)
+    if refused := binding.starter(request.command):
+        return None, refused
+    allowed = os.sched_getaffinity(0)
+    mine = binding.share(variables, allowed, binding.job_cpus(), binding.cores_of(allowed))
+    if mine.refused:
+        return None, mine.text
+    said = environment.bind_threads(variables)
+    return mine.cpus, f"{said}, {mine.text}" if mine.text else said
 
 
 def aside(verdict: Verdict, variables: dict[str, str]) -> str:
@@ -192,12 +243,12 @@ def finish(request: Request, records: Records, ended: Ended) -> None:
         results = None
         with afterwards("the summary"):
             if request.summary != "none" or request.json:
-                results = _results(request, kept, lost, ended)
+                results = _results(request, records, kept, lost, ended)
                 report(request, results, ended.process)
         keep(records, kept, results)
 
 
-def _results(request: Request, kept: list[str], lost: str, ended: Ended) -> Results:
+def _results(request: Request, records: Records, kept: list[str], lost: str, ended: Ended) -> Results:
     from homing.area_rules import known_variables, rule_notes
     from homing.report.results import read_results
 
@@ -210,20 +261,39 @@ def _results(request: Request, kept: list[str], lost: str, ended: Ended) -> Resu
     # What the reader remarks is about names in the table: without one it is of no use.
     working = any(not process.record.stepped_aside for process in results.processes)
     results.notes = [*ended.notes, *(results.notes if working else [])]
-    results.aside = ended.aside or ("" if results.processes else unseen(request))
+    results.aside = ended.aside
+    if not ended.aside and not results.processes and not results.unreadable:
+        known, text = unseen(request, records.said)
+        if known:
+            results.aside = text
+        else:
+            results.unreadable.append(text)
     results.names = bool(request.option("HOMING_AREAS"))
     results.counts = ended.counts or results.counts
     results.notes += rule_notes(results, lambda: known_variables(request.command))
     return results
 
 
-def unseen(request: Request) -> str:
-    """What is known where no process left a record, and the launcher saw no reason for it."""
+def unseen(request: Request, said: Report | None) -> tuple[bool, str]:
+    """What to say where no process left a record, and the launcher saw no reason for it; and whether that is
+    known. `said`: by the programs of the run; None: nobody could."""
+    others = "static, set-uid or started without LD_PRELOAD"
+    if said is None:
+        return False, f"no record came back (no OpenMP, HOMING=off, or {others})"
+    deaf = "of another user with its inherited descriptors closed"
     if only := request.option("HOMING_ONLY"):
-        return f"no process named {only} (--only) reported a parallel region"
-    return (
-        "no process reported a parallel region "
-        "(no OpenMP, HOMING=off, or started static, set-uid or without LD_PRELOAD)"
+        if said.programs > said.declined:
+            return True, f"no process named {only} (--only) reported a parallel region"
+        return True, f"no process named {only} (--only) was seen"
+    if said.programs == 0:
+        return False, f"no program of the run reached homing (each was {others}, or {deaf})"
+    if said.programs == said.declined:
+        return True, "HOMING=off is set"
+    where = "the one program" if said.programs == 1 else f"{said.programs} programs"
+    off = f", in {said.declined} of them switched off" if said.declined else ""
+    heard = f"homing was in {where} of the run{off}"
+    return True, (
+        f"no process reported a parallel region ({heard}; not heard of: one that is {others}, or {deaf})"
     )
 
 
@@ -253,7 +323,7 @@ def keep(records: Records, kept: list[str], results: Results | None) -> None:
     if records.name:
         from homing.report.keep import keep_sources, look_up
 
-        for path in kept:
+        for path in [path for path in kept if not is_memory_file(path)]:
             with afterwards("the names of areas"):
                 known = results.sources.get(path) if results is not None else None
                 keep_sources(path, look_up(path) if known is None else known)
@@ -278,16 +348,25 @@ def afterwards(what: str, where: str = "homing run") -> Iterator[None]:
 
 
 @contextmanager
-def temporary_folder() -> Iterator[str]:
-    """A folder for the records of one run."""
+def temporary_folder(request: Request, needed: bool = False) -> Iterator[str]:
+    """A folder for the records of one run; empty where none can be made and none is `needed`. Those of runs
+    whose launcher was killed go, and what became of them is said."""
+    with afterwards("earlier runs"):
+        killed.clean()
     try:
-        folder = tempfile.mkdtemp(prefix="homing-")
+        folder = temporary.make_folder(killed.PREFIX)
     except OSError as error:
-        raise UserError(f"no temporary folder can be made (TMPDIR): {os_reason(error)}") from error
+        if needed:
+            raise UserError(f"no temporary folder can be made (TMPDIR): {os_reason(error)}") from error
+        yield ""
+        return
     try:
-        yield folder
+        pattern = record_pattern(request.record, "")
+        with suppress(OSError):
+            killed.note(folder, request.command, pattern, quiet=request.summary == "none")
+        yield str(folder.path)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        folder.remove()
 
 
 def _table_parameter(option: Option) -> Any:

@@ -4,18 +4,23 @@ its processes wrote."""
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import os
 import re
 import resource
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from homing import environment
+from homing.channel import FILE, VARIABLE, Channel, Report, Slot
 from homing.errors import UserError, os_reason
 
 #: What a record takes before its first row is written (src/record/record.cpp: piece_bytes).
 _RECORD_BYTES = 1 << 20
+#: Files without a name, in the launcher's memory.
+_MEMORY = "/proc/self/fd/"
 #: No summary's and no record's name: the words of --summary.
 WORDS = ("stderr", "stdout", "none")
 
@@ -45,12 +50,13 @@ def _pattern(flag: str, name: str) -> str:
 
 
 def with_rank(name: str) -> str:
-    """Each rank of an MPI job has a launcher of its own: they must not take each other's files. A device or a
+    """Each task of a job has a launcher of its own: they must not take each other's files. A device or a
     pipe is meant as it is."""
-    if environment.mpi_rank(os.environ) is None or _holds(name, "%r"):
+    rank = environment.job_rank(os.environ)
+    if rank is None or _holds(name, "%r"):
         return name
     plain = name.replace("%%", "%")
-    return name if os.path.exists(plain) and not os.path.isfile(plain) else name + ".%r"
+    return name if os.path.exists(plain) and not os.path.isfile(plain) else f"{name}.{rank}"
 
 
 def _holds(name: str, sign: str) -> bool:
@@ -133,7 +139,7 @@ def no_room(folder: str) -> str:
 def find_records(pattern: str) -> list[str]:
     """The files that the processes may have written, in the order of their names. A launcher that is one of
     several MPI ranks looks for its own rank's files only."""
-    rank = environment.mpi_rank(os.environ)
+    rank = environment.job_rank(os.environ)
     parts = re.split("(%[pr%])", pattern)
     digits = {"%p": "[0-9]+", "%r": "[0-9]+" if rank is None else str(rank), "%%": "%"}
     exact = re.compile("".join(digits.get(part, re.escape(part)) for part in parts))
@@ -148,35 +154,54 @@ class Records:
 
     Every process needs a file of its own: where the user's name has neither %p nor %r, they are written
     beside it, as FILE.PID, and a single one gets the name in the end. Without a name they lie in `folder`,
-    for the summary only.
+    for the summary only; an empty `folder`: there is none. What cannot be written as a file comes through the
+    channel (homing/channel.py), except from other machines (`local` False), where nobody would find it.
     """
 
     name: str
     folder: str
+    local: bool = True
     #: HOMING_RECORD for the processes.
     pattern: str = field(init=False)
+    #: What the programs of the run said through the channel; None: nobody was asked.
+    said: Report | None = field(default=None, init=False)
     _before: dict[str, object] = field(init=False)
+    _channel: Channel | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        if self.name:
-            path = _pattern("--record", self.name)
-            self.pattern = path if self._chosen else path + ".%p"
-        else:
-            self.pattern = os.path.join(self.folder.replace("%", "%%"), "%p.homing")
+        self.pattern = record_pattern(self.name, self.folder)
         self._before = {path: _identity(path) for path in find_records(self.pattern)}
+        self._channel = Channel.make(self.pattern) if self.local else None
 
     @property
     def _chosen(self) -> bool:
-        return _holds(self.name, "%p") or _holds(self.name, "%r")
+        return chooses_process(self.name)
+
+    @contextlib.contextmanager
+    def lent(self, variables: dict[str, str]) -> Iterator[None]:
+        """While a program is started: what it needs of the records is in its variables."""
+        variables["HOMING_RECORD"] = self.pattern
+        variables.pop(VARIABLE, None)  # another launcher's, which started this one
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(OSError):
+                if self._channel is not None:
+                    variables[VARIABLE] = stack.enter_context(self._channel.lent())
+            yield
 
     def no_room(self) -> str:
         """Why no record can be written now; empty: there is no reason known."""
-        return no_room(os.path.dirname(self.pattern.replace("%%", "%")))
+        if self._channel is not None and self._channel.pieces > 0:
+            return ""
+        return (
+            no_room(os.path.dirname(self.pattern.replace("%%", "%")))
+            if self.pattern
+            else "there is no folder"
+        )
 
     def written(self) -> tuple[list[str], str]:
-        """After the run: the records of its processes, and a line where some could not write theirs. A file
+        """After the run: the records of its processes, and a line where some could not leave theirs. A file
         from an earlier run is not ours."""
-        records, lost = [], 0
+        records, marks = [], 0
         for path in find_records(self.pattern):
             identity = _identity(path)
             if identity is None or identity == self._before.get(path):
@@ -184,18 +209,67 @@ class Records:
             if os.path.getsize(path):
                 records.append(path)
             else:  # the mark of a library that found no room for a record
-                lost += 1
+                marks += 1
                 with contextlib.suppress(OSError):
                     os.unlink(path)
-        if not lost:
-            return records, ""
-        who = "1 process" if lost == 1 else f"{lost} processes"
-        return records, f"{who} at work could not write a record: {self.no_room() or 'no room for it'}"
+        lost: list[str] = []
+        if self._channel is not None:
+            self.said = self._channel.report()
+            self._channel.close()
+            self._channel = None
+            records, lost = self._with_delivered(records, self.said)
+        if marks:
+            who = "1 process" if marks == 1 else f"{marks} processes"
+            lost.append(f"{who} at work could not write a record: {self.no_room() or 'no room for it'}")
+        return records, "; ".join(lost)
+
+    def _with_delivered(self, records: list[str], said: Report) -> tuple[list[str], list[str]]:
+        """The records with those that came through the channel, and a line for each process whose record is
+        nowhere."""
+        files = {(status.st_dev, status.st_ino): path for path in records if (status := os.lstat(path))}
+        lost = []
+        for slot in said.slots:
+            there = files.get(slot.file)
+            if slot.data:
+                path, problem = self._deliver(slot, there)
+                if problem:
+                    lost.append(f"{path}: {problem}; the summary has it all the same")
+                if there in records:
+                    records.remove(there)
+                records.append(path if not problem else memory_file(slot.data))
+            elif slot.place != FILE or there is None:
+                lost.append(why_lost(slot))
+        return records, lost
+
+    def _deliver(self, slot: Slot, there: str | None) -> tuple[str, str]:
+        """Write a record that came through the channel where the process would have written it: the path, and
+        why that was not possible."""
+        if not self.pattern:
+            return "the record", "there is no folder"
+        rank = str(max(0, slot.rank))
+        values = {"%p": str(slot.process), "%r": rank, "%%": "%"}
+        path = there or re.sub("%[pr%]", lambda found: values[found[0]], self.pattern)
+        for number in range(2, 1000):
+            if there or not os.path.lexists(path) or self._is_old(path):
+                break
+            # Another process of the run has this number (in a PID namespace), or had it (before an exec).
+            path = f"{path.removesuffix(f'-{number - 1}')}-{number}"
+        try:
+            write_aside(path, slot.data)
+        except OSError as error:
+            return path, os_reason(error)
+        return path, ""
+
+    def _is_old(self, path: str) -> bool:
+        """May a record of this run take the place of what lies there?"""
+        if why_kept(path):
+            return False
+        return os.path.getsize(path) == 0 or _identity(path) == self._before.get(path)
 
     def keep(self, records: list[str]) -> str:
         """A single record gets the name that the user gave. Returns what the user should know. UserError
         where something else has that name by now."""
-        if not self.name or self._chosen or not records:
+        if not self.name or self._chosen or not records or is_memory_file(records[0]):
             return ""
         if len(records) > 1:
             return f"{len(records)} processes left records: {self.name}.PID"
@@ -207,6 +281,68 @@ class Records:
         except OSError as error:
             raise UserError(f"{path}: {os_reason(error)}; the record is {records[0]}") from error
         return ""
+
+
+def record_pattern(name: str, folder: str) -> str:
+    """HOMING_RECORD of a run whose user gave this name (empty: none) and whose records lie in `folder`
+    otherwise."""
+    if name:
+        path = _pattern("--record", name)
+        return path if chooses_process(name) else path + ".%p"
+    return os.path.join(folder.replace("%", "%%"), "%p.homing") if folder else ""
+
+
+def chooses_process(name: str) -> bool:
+    """Does the user's name have a place for the process or its rank?"""
+    return _holds(name, "%p") or _holds(name, "%r")
+
+
+def why_lost(slot: Slot) -> str:
+    """What is known of a process whose record is nowhere."""
+    if slot.other_name:
+        reason = "is where HOMING_RECORD in its environment says"
+    elif slot.place == FILE:
+        reason = "was removed during the run"
+    else:
+        reasons = [_strerror(slot.file_error)] if slot.file_error else []
+        if slot.channel_error:
+            reasons.append(f"nor could it go to the launcher's memory: {_strerror(slot.channel_error)}")
+        reason = f"could not be written ({'; '.join(reasons) or 'it ended before it could say why'})"
+    known = f"{slot.iterations:,} iterations, {slot.moved:,} pages moved"
+    if slot.refused:
+        known += f", {slot.refused:,} refused"
+    return f"the record of {slot.program} (process {slot.process}) {reason}; known of it: {known}"
+
+
+def _strerror(number: int) -> str:
+    # ENOTDIR is what the library says of a folder that is not ours (src/record/file.hpp).
+    return "its file system is not the launcher's" if number == errno.ENOTDIR else os.strerror(number)
+
+
+def write_aside(path: str, data: bytes) -> None:
+    """Write a file beside its place and give it its name: nobody sees a half, and a link is not followed.
+    OSError."""
+    aside = f"{path}.{os.getpid()}.new"
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(aside, path)
+    except OSError:
+        os.unlink(aside)
+        raise
+
+
+def memory_file(data: bytes) -> str:
+    """The path of a file that lies in this process's memory."""
+    descriptor = os.memfd_create("homing-record", os.MFD_CLOEXEC)
+    with os.fdopen(os.dup(descriptor), "wb") as file:
+        file.write(data)
+    return f"{_MEMORY}{descriptor}"
+
+
+def is_memory_file(path: str) -> bool:
+    return path.startswith(_MEMORY)
 
 
 def _identity(path: str) -> object:

@@ -81,7 +81,7 @@ def run(request: Request, name: str, given: dict[str, Any]) -> int:
     path = launch.find_command(request.command[0])
     _check(path)
     library = find_simulator()
-    with temporary_folder() as folder:
+    with temporary_folder(request, needed=True) as folder:
         done = simulate(request, path, library, machine, wishes, folder)
         with afterwards("the summary"):
             _say_missing(done.results, path)
@@ -161,7 +161,6 @@ def simulate(
     os.makedirs(folder, exist_ok=True)
     variables, notes = _environment(machine, wishes, folder, request.options)
     records = Records(request.record, folder)
-    variables["HOMING_RECORD"] = records.pattern
     if not quiet:
         say_room(request, records)
     environment.preload(variables, library, folder)
@@ -172,7 +171,7 @@ def simulate(
         others = variables.get("LD_LIBRARY_PATH", "")
         variables["LD_LIBRARY_PATH"] = f"{drop_in}:{others}" if others else drop_in
     begin = time.monotonic()
-    with _silenced(quiet), _fixed_addresses(wishes.turn > 0):
+    with _silenced(quiet), _fixed_addresses(wishes.turn > 0), records.lent(variables):
         child, status = launch.run_child(path, request.command, variables)
     seconds = time.monotonic() - begin
     done = Simulated(status, child, records, Results())
@@ -184,7 +183,7 @@ def simulate(
     results.command = request.command
     results.status = launch.exit_status(status)
     results.seconds = seconds
-    results.notes = [*notes, *results.notes]
+    results.notes = [*request.notes(), *notes, *results.notes]
     return done
 
 

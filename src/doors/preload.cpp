@@ -15,6 +15,7 @@
 #include "doors/surroundings.hpp"
 #include "mechanisms/engine.hpp"
 #include "mechanisms/simulation.hpp"
+#include "record/channel.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
@@ -88,7 +89,9 @@ __attribute__((constructor)) void enter() noexcept {
     prepare_asymmetric_fences();
     in_flight::prepare();
     if (homing_prepare_simulation) homing_prepare_simulation();
+    record::channel::join();
     if (!wanted_here()) {
+        record::channel::decline();
         step_aside();
     } else if (simulation()) {
         heap_threshold.store(option_size(Option::area_minimum), std::memory_order_relaxed);

@@ -4,10 +4,10 @@
 
 #include "base/pages.hpp"
 #include "base/raw_calls.hpp"
+#include "record/rank.hpp"
 #include "record/rows.hpp"
 
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <sys/utsname.h>
@@ -157,19 +157,6 @@ void write_arguments(Writer& out) noexcept {
 }
 
 } // namespace
-
-int process_rank() noexcept {
-    for (const char* variable :
-         {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "MV2_COMM_WORLD_RANK"}) {
-        const char* text = std::getenv(variable);
-        if (!text || !*text) continue;
-        int rank = 0;
-        const char* end = text + std::strlen(text);
-        const auto result = std::from_chars(text, end, rank);
-        if (result.ec == std::errc() && result.ptr == end && rank >= 0) return rank;
-    }
-    return -1;
-}
 
 bool write_header(char* header, std::size_t bytes) noexcept {
     Writer out(header, bytes - 1); // the padding has at least one zero

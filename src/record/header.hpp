@@ -12,7 +12,4 @@ inline constexpr std::string_view header_line = "homing-record 1\n";
 /// Fill `header` (zeros, `bytes` long). False where it does not fit.
 bool write_header(char* header, std::size_t bytes) noexcept;
 
-/// The rank of this process in an MPI job, by what its launcher says in the environment; -1: none.
-int process_rank() noexcept;
-
 } // namespace homing::record

@@ -1,26 +1,28 @@
-// The record file: rows appended through a shared mapping of the file's last piece. No memory of the
-// program's malloc, no descriptor that stays open, and nothing that the program does to its descriptors, its
-// working directory or the file can bring a signal upon it: space is reserved before it is mapped (a full
-// disk), the limit on file sizes is asked first (SIGXFSZ), and a file is never truncated that another process
-// may have mapped (SIGBUS).
+// The record: rows appended through a shared mapping of its last piece, in a file or, where the file will not
+// do, in the launcher's channel. No memory of the program's malloc, no descriptor that stays open, and
+// nothing that the program does to its descriptors, its working directory or the file can bring a signal upon
+// it: space is reserved before it is mapped (a full disk), the limit on file sizes is asked first (SIGXFSZ),
+// and a file is never truncated that another process may have mapped (SIGBUS).
 #include "record/record.hpp"
 
 #include "base/clock.hpp"
+#include "base/fnv_hash.hpp"
 #include "base/raw_calls.hpp"
+#include "record/channel.hpp"
+#include "record/file.hpp"
 #include "record/header.hpp"
 
+#include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstring>
 #include <ctime>
 #include <sched.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 
 namespace homing::record {
 namespace {
 
 constexpr std::size_t piece_bytes = std::size_t{1} << 20; // mapped at a time; a multiple of every page size
+constexpr std::size_t most_kept = channel::most_pieces;
 constexpr std::size_t longest_text = std::size_t{64} << 10;
 constexpr std::size_t most_messages = 256;
 static_assert(header_bytes % row_bytes == 0 && piece_bytes % row_bytes == 0);
@@ -40,13 +42,14 @@ struct KnownMessage {
 };
 
 struct State {
-    char path[4096];
-    dev_t device;
-    ino_t inode;
-    char* piece;           ///< the mapped piece of the file, nullptr: none
-    std::size_t piece_at;  ///< its offset in the file
-    std::size_t piece_use; ///< bytes of it in use
-    KnownText* texts;      ///< open addressing, a power of two slots
+    File file;
+    channel::Slot* slot;     ///< of this process in the launcher's channel, nullptr: none
+    bool in_channel;         ///< the pieces are the channel's, not the file's
+    char* piece;             ///< the mapped piece that is written, nullptr: none
+    std::size_t piece_count; ///< with it
+    std::size_t piece_use;   ///< bytes of it in use
+    char* kept[most_kept];   ///< the pieces: a file that loses its name can still go to the channel
+    KnownText* texts;        ///< open addressing, a power of two slots
     std::size_t text_slots;
     u32 text_count;
     KnownMessage messages[most_messages];
@@ -56,7 +59,7 @@ struct State {
 
 constinit State state{};
 constinit std::atomic<bool> opened{false};
-constinit std::atomic<long> owner{0}; ///< the process that opened it
+constinit std::atomic<long> owner{0}; ///< the process that opened it; 0: none, or it was closed
 constinit std::atomic<std::int64_t> start_ns{0};
 
 // The driver is one thread, but the end of the process may come from another: a lock, given up after a while
@@ -89,93 +92,112 @@ class Turn {
 /// Is a record open, and another process's? A child that was made past our fork handlers (_Fork, vfork,
 /// clone) finds its parent's here, mapped, and perhaps all memory shared with it: nothing may be touched.
 bool is_anothers() noexcept {
-    return opened.load(std::memory_order_relaxed) &&
-           raw::call(SYS_getpid) != owner.load(std::memory_order_relaxed);
+    const long process = owner.load(std::memory_order_relaxed);
+    return process != 0 && raw::call(SYS_getpid) != process;
 }
 
 std::int64_t monotonic_ns() noexcept { return static_cast<std::int64_t>(clock_seconds() * 1e9); }
 
-// FNV-1a, 64 bits, with the length compared as well: among the few thousand texts of a run two different ones
-// of one length and hash do not happen by chance (1e7 / 2^64).
-u64 hash_of(std::string_view text) noexcept {
-    u64 hash = 14695981039346656037u;
-    for (const char letter : text)
-        hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211u;
-    return hash;
+/// A further piece, of the file or of the channel. No more are kept than there is a place for: the record can
+/// then go to the channel no more.
+void add_piece(char* piece) noexcept {
+    if (state.piece_count < most_kept)
+        state.kept[state.piece_count] = piece;
+    else if (state.piece_count > most_kept && !state.in_channel)
+        raw::unmap(state.piece, piece_bytes);
+    state.piece = piece;
+    ++state.piece_count;
+    state.piece_use = 0;
 }
 
-/// May the file grow to `bytes`? Beyond the limit the kernel sends SIGXFSZ, which ends most programs.
-bool within_file_limit(std::size_t bytes) noexcept {
-    rlimit limit{};
-    return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-           bytes <= limit.rlim_cur;
-}
-
-/// Grow the file with real space behind it; a store into a hole of a full disk would be a SIGBUS.
-bool reserve(int descriptor, std::size_t offset, std::size_t bytes) noexcept {
-    if (!within_file_limit(offset + bytes)) return false;
-    long result = 0;
-    do {
-        result = raw::call(SYS_fallocate, descriptor, 0, offset, bytes);
-    } while (result == -EINTR);
-    if (result == -EOPNOTSUPP || result == -ENOSYS) {
-        // A file system without reservations: writing zeros reserves everywhere.
-        static constexpr char zeros[4096] = {};
-        for (std::size_t done = 0; done < bytes; done += sizeof zeros) {
-            if (raw::call(SYS_pwrite64, descriptor, zeros, sizeof zeros, offset + done) !=
-                static_cast<long>(sizeof zeros)) {
-                return false;
-            }
-        }
-        return true;
+void unmap_pieces() noexcept {
+    if (!state.in_channel) {
+        for (std::size_t i = 0; i < std::min(state.piece_count, most_kept); ++i)
+            raw::unmap(state.kept[i], piece_bytes);
+        if (state.piece_count > most_kept) raw::unmap(state.piece, piece_bytes);
     }
-    return result == 0;
+    state.piece = nullptr;
+    state.piece_count = 0;
 }
 
-bool map_piece(int descriptor, std::size_t offset) noexcept {
-    if (!reserve(descriptor, offset, piece_bytes)) return false;
+/// 0, or a negative errno.
+int grow_file(int descriptor) noexcept {
+    const std::size_t offset = state.piece_count * piece_bytes;
+    if (const int error = reserve(descriptor, offset, piece_bytes)) return error;
     int error = 0;
     auto* map = static_cast<char*>(
         raw::map(piece_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, offset, error));
-    if (!map) return false;
-    raw::unmap(state.piece, piece_bytes);
-    state.piece = map;
-    state.piece_at = offset;
-    state.piece_use = 0;
+    if (map) add_piece(map);
+    return -error;
+}
+
+std::size_t used_bytes() noexcept {
+    return state.piece_count ? (state.piece_count - 1) * piece_bytes + state.piece_use : 0;
+}
+
+/// What the launcher may read at any moment.
+void tell_place(channel::Place place) noexcept {
+    channel::Slot* const slot = state.slot;
+    if (!slot) return;
+    slot->device = state.file.device;
+    slot->inode = state.file.inode;
+    std::atomic_ref<u32>(slot->place).store(static_cast<u32>(place), std::memory_order_release);
+}
+
+/// The record goes on in the launcher's channel, with all that it has; `error` (a negative errno) is why the
+/// file would not do. False: not possible, and the slot says why.
+bool enter_channel(int error) noexcept {
+    channel::Slot* const slot = state.slot;
+    if (!slot) return false;
+    slot->file_error = -error;
+    int problem = state.piece_count > most_kept ? -EOVERFLOW : channel::prepare();
+    char* pieces[most_kept];
+    const std::size_t count = std::max<std::size_t>(state.piece_count, 1);
+    for (std::size_t i = 0; i < count && problem == 0; ++i) {
+        pieces[i] = channel::take_piece(piece_bytes);
+        if (!pieces[i]) problem = -ENOSPC;
+    }
+    slot->channel_error = -problem;
+    if (problem != 0) return false;
+    for (std::size_t i = 0; i < state.piece_count; ++i)
+        std::memcpy(pieces[i], state.kept[i], i + 1 == count ? state.piece_use : piece_bytes);
+    const std::size_t use = state.piece_use;
+    const bool was_empty = state.piece_count == 0;
+    unmap_pieces();
+    state.in_channel = true;
+    for (std::size_t i = 0; i < count; ++i)
+        add_piece(pieces[i]);
+    state.piece_use = was_empty ? 0 : use;
+    std::atomic_ref<u64>(slot->used).store(used_bytes(), std::memory_order_release);
+    tell_place(channel::Place::channel);
     return true;
 }
 
-/// Our file again, or a negative errno: another file may have taken its name.
-int reopen() noexcept {
-    const int descriptor = raw::open(state.path, O_RDWR | O_NOFOLLOW);
-    if (descriptor < 0) return descriptor;
-    struct stat now_there{};
-    if (::fstat(descriptor, &now_there) == 0 && now_there.st_dev == state.device &&
-        now_there.st_ino == state.inode) {
-        return descriptor;
+bool next_piece() noexcept {
+    if (!state.in_channel) {
+        const int descriptor = reopen(state.file);
+        const int error = descriptor < 0 ? descriptor : grow_file(descriptor);
+        raw::close(descriptor);
+        if (error == 0) return true;
+        if (!enter_channel(error)) return false;
     }
-    raw::close(descriptor);
-    return -ESTALE;
+    char* const piece = channel::take_piece(piece_bytes);
+    if (piece)
+        add_piece(piece);
+    else
+        state.slot->channel_error = ENOSPC;
+    return piece;
 }
 
 void stop_writing() noexcept {
     opened.store(false, std::memory_order_release);
-    raw::unmap(state.piece, piece_bytes);
-    state.piece = nullptr;
+    unmap_pieces();
 }
 
 void append_row(const void* row, std::size_t bytes) noexcept {
     if (!opened.load(std::memory_order_relaxed) || !state.piece) return;
     if (bytes < sizeof(u32) || bytes > row_bytes) return;
-    if (state.piece_use == piece_bytes) {
-        const int descriptor = reopen();
-        const bool mapped = descriptor >= 0 && map_piece(descriptor, state.piece_at + piece_bytes);
-        raw::close(descriptor);
-        if (!mapped) {
-            stop_writing();
-            return;
-        }
-    }
+    if (state.piece_use == piece_bytes && !next_piece()) return stop_writing();
     // The row's kind goes in last: a process that is killed here leaves an unused row, never half a row.
     char* slot = state.piece + state.piece_use;
     std::memcpy(slot + sizeof(u32), static_cast<const char*>(row) + sizeof(u32), bytes - sizeof(u32));
@@ -183,6 +205,8 @@ void append_row(const void* row, std::size_t bytes) noexcept {
     std::memcpy(&kind, row, sizeof kind);
     std::atomic_ref<u32>(*reinterpret_cast<u32*>(slot)).store(kind, std::memory_order_release);
     state.piece_use += row_bytes;
+    if (state.in_channel)
+        std::atomic_ref<u64>(state.slot->used).store(used_bytes(), std::memory_order_release);
 }
 
 bool grow_texts() noexcept {
@@ -207,7 +231,9 @@ u32 text_id(std::string_view value) noexcept {
     if (value.empty() || !opened.load(std::memory_order_relaxed)) return 0;
     value = value.substr(0, longest_text);
     if (2 * (std::size_t{state.text_count} + 1) > state.text_slots && !grow_texts()) return 0;
-    const u64 hash = hash_of(value);
+    // With the length compared as well: among the few thousand texts of a run two different ones of one
+    // length and hash do not happen by chance (1e7 / 2^64).
+    const u64 hash = fnv_hash(value);
     const auto length = static_cast<u32>(value.size());
     std::size_t slot = hash & (state.text_slots - 1);
     for (; state.texts[slot].id != 0; slot = (slot + 1) & (state.text_slots - 1)) {
@@ -238,68 +264,11 @@ void write_message(KnownMessage& known) noexcept {
     append_row(&row, sizeof row);
 }
 
-/// %p: process id, %r: rank (0 outside MPI), %%: a percent sign; made absolute, so that the program may
-/// change its directory. False where it does not fit.
-bool expand_path(const char* pattern, char* out, std::size_t bytes) noexcept {
-    std::size_t used = 0;
-    const auto put = [&](std::string_view text) {
-        if (used + text.size() >= bytes) return false;
-        std::memcpy(out + used, text.data(), text.size());
-        used += text.size();
-        out[used] = '\0';
-        return true;
-    };
-    if (pattern[0] != '/') {
-        const long length = raw::call(SYS_getcwd, out, bytes);
-        if (length <= 1 || out[0] != '/') return false; // "(unreachable)"
-        used = static_cast<std::size_t>(length) - 1;
-        if (out[used - 1] != '/' && !put("/")) return false;
-    }
-    for (const char* at = pattern; *at; ++at) {
-        if (*at == '%' && (at[1] == 'p' || at[1] == 'r' || at[1] == '%')) {
-            ++at;
-            if (*at == '%') {
-                if (!put("%")) return false;
-                continue;
-            }
-            const int rank = process_rank();
-            const long value = *at == 'p' ? static_cast<long>(::getpid()) : rank < 0 ? 0 : rank;
-            char digits[24];
-            const auto result = std::to_chars(digits, digits + sizeof digits, value);
-            if (!put({digits, static_cast<std::size_t>(result.ptr - digits)})) return false;
-        } else if (!put({at, 1})) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/// What lies at the path may be replaced if it is an empty file or a record: never a user's data, never a
-/// device.
-bool may_replace(const char* path) noexcept {
-    struct stat there{};
-    if (::lstat(path, &there) != 0) return errno == ENOENT;
-    if (!S_ISREG(there.st_mode)) return false;
-    if (there.st_size == 0) return true;
-    char first[header_line.size()];
-    const int descriptor = raw::open(path, O_RDONLY | O_NOFOLLOW);
-    if (descriptor < 0) return false;
-    const long got = raw::read_at(descriptor, first, sizeof first, 0);
-    raw::close(descriptor);
-    return std::string_view(first, got > 0 ? static_cast<std::size_t>(got) : 0) == header_line;
-}
-
-/// A new file, not the old one truncated: a process of the same run that writes a record by the same name
-/// goes on with its own (nameless) file instead of being killed by a SIGBUS.
-int create(const char* path) noexcept {
-    if (!may_replace(path)) return -EEXIST;
-    raw::call(SYS_unlinkat, AT_FDCWD, path, 0);
-    return raw::open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
-}
-
 /// Forget the record, but not what was said and counted.
 void forget() noexcept {
     stop_writing();
+    state.in_channel = false;
+    state.file.device = state.file.inode = 0;
     raw::unmap(state.texts, state.text_slots * sizeof(KnownText));
     state.texts = nullptr;
     state.text_slots = 0;
@@ -314,26 +283,31 @@ bool open(const char* path) noexcept {
     const int saved = errno;
     now();
     bool done = false;
-    if (const Turn turn; turn && path && *path && !opened.load(std::memory_order_relaxed)) {
+    if (const Turn turn; turn && !opened.load(std::memory_order_relaxed)) {
         forget();
-        struct stat file{};
-        const int descriptor =
-            expand_path(path, state.path, sizeof state.path) ? create(state.path) : -ENAMETOOLONG;
-        if (descriptor >= 0 && ::fstat(descriptor, &file) == 0) {
-            state.device = file.st_dev;
-            state.inode = file.st_ino;
-            done = map_piece(descriptor, 0) && write_header(state.piece, header_bytes);
-            if (done) {
-                state.piece_use = header_bytes;
-                owner.store(raw::call(SYS_getpid), std::memory_order_relaxed);
-                opened.store(true, std::memory_order_release);
-            } else {
-                // An empty file costs no space and obeys every limit on sizes: it tells the launcher that
-                // homing is at work here all the same.
-                stop_writing();
-                raw::call(SYS_ftruncate, descriptor, 0);
-            }
+        if (!path) path = "";
+        owner.store(raw::call(SYS_getpid), std::memory_order_relaxed);
+        state.slot = channel::slot(path);
+        if (state.slot) state.slot->closed = 0;
+        int descriptor = *path ? create(state.file, path, channel::expected(path)) : -ENOENT;
+        const int error = descriptor < 0 ? descriptor : grow_file(descriptor);
+        if (error == 0)
+            tell_place(channel::Place::file);
+        else
+            enter_channel(error);
+        done = state.piece && write_header(state.piece, header_bytes);
+        if (done) {
+            state.piece_use = header_bytes;
+            opened.store(true, std::memory_order_release);
+        } else {
+            stop_writing();
+            tell_place(channel::Place::nowhere);
         }
+        // Without a channel an empty file, which costs no space and obeys every limit on sizes, tells the
+        // launcher that homing is at work here all the same.
+        if (descriptor >= 0 && !done) raw::call(SYS_ftruncate, descriptor, 0);
+        if (descriptor >= 0 && error != 0 && state.slot)
+            raw::call(SYS_unlinkat, AT_FDCWD, state.file.path, 0);
         raw::close(descriptor);
     }
     errno = saved;
@@ -341,9 +315,12 @@ bool open(const char* path) noexcept {
 }
 
 void append_bytes(const void* row, std::size_t bytes) noexcept {
-    if (!opened.load(std::memory_order_relaxed) || is_anothers()) return;
+    if (owner.load(std::memory_order_relaxed) == 0 || is_anothers()) return;
     const int saved = errno;
-    if (const Turn turn; turn) append_row(row, bytes);
+    if (const Turn turn; turn) {
+        channel::count(row, bytes);
+        append_row(row, bytes);
+    }
     errno = saved;
 }
 
@@ -369,7 +346,7 @@ void message(Level level, std::string_view value) noexcept {
     const int saved = errno;
     if (const Turn turn; turn) {
         ++state.level_counts[static_cast<u32>(level) & 3];
-        const u64 hash = hash_of(value) + static_cast<u32>(level);
+        const u64 hash = fnv_hash(value) + static_cast<u32>(level);
         std::size_t at = 0;
         while (at < state.message_count && state.messages[at].hash != hash)
             ++at;
@@ -409,7 +386,12 @@ void abandon() noexcept {
     const int saved = errno;
     // The thread that had the lock stayed behind in the parent.
     busy.clear(std::memory_order_release);
-    if (const Turn turn; turn) forget();
+    if (const Turn turn; turn) {
+        forget();
+        state.slot = nullptr;
+        channel::abandon();
+        owner.store(0, std::memory_order_relaxed);
+    }
     start_ns.store(0, std::memory_order_relaxed);
     errno = saved;
 }
@@ -421,12 +403,20 @@ void close() noexcept {
         for (std::size_t i = 0; i < state.message_count; ++i)
             write_message(state.messages[i]);
         const bool complete = opened.load(std::memory_order_relaxed); // the last rows may not have fitted
-        const std::size_t used = state.piece_at + state.piece_use;
+        if (complete && !state.in_channel) {
+            const int descriptor = reopen(state.file);
+            if (descriptor >= 0) raw::call(SYS_ftruncate, descriptor, used_bytes());
+            raw::close(descriptor);
+            // The file has lost its name: its folder was removed, or another file took its place.
+            if (descriptor == -ENOENT || descriptor == -ENOTDIR || descriptor == -ESTALE)
+                enter_channel(descriptor);
+        }
+        if (complete && state.slot)
+            std::atomic_ref<u32>(state.slot->closed).store(1, std::memory_order_release);
         forget();
-        const int descriptor = complete ? reopen() : -1;
-        if (descriptor >= 0) raw::call(SYS_ftruncate, descriptor, used);
-        raw::close(descriptor);
     }
+    // No system call from here on: the program may be about to forbid them (seccomp).
+    owner.store(0, std::memory_order_relaxed);
     errno = saved;
 }
 

@@ -384,7 +384,7 @@ def _read_options(data: bytes, folder: Path) -> None:
             check_environment(table, {option.env: text})
     names = ("PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "OMP_PLACES", "OMP_PROC_BIND")
     variables = dict.fromkeys(names, text)
-    environment.mpi_rank(variables)
+    environment.job_rank(variables)
     environment.expand_name(text, 1, variables)
     environment.bind_threads(dict(variables))
     machine = _sf15k()

@@ -383,11 +383,11 @@ def test_no_openmp_is_one_line(homing: Command) -> None:
     assert one_line(done.stderr).startswith("homing: nothing was done: ")
     done = homing("run", "--", "true", HOMING_ASSUME_NODES="4")
     assert one_line(done.stderr) == (
-        "homing: nothing was done: no process reported a parallel region "
-        "(no OpenMP, HOMING=off, or started static, set-uid or without LD_PRELOAD)\n"
+        "homing: what was done is not known: no program of the run reached homing (each was static, set-uid "
+        "or started without LD_PRELOAD, or of another user with its inherited descriptors closed)\n"
     )
     done = homing("run", "--only", "nosuch", "--", "true", HOMING_ASSUME_NODES="4")
-    assert "no process named nosuch (--only) reported a parallel region" in one_line(done.stderr)
+    assert "no process named nosuch (--only) was seen" in one_line(done.stderr)
     assert homing("run", "--", "true", HOMING="off").stderr == "homing: nothing was done: HOMING=off is set\n"
     assert homing("run", "--summary", "none", "--", "true").stderr == ""
 

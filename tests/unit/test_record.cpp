@@ -1,5 +1,6 @@
 // The record file: read back as any reader would, from the bytes and the JSON of its header alone.
 #include "record/header.hpp"
+#include "record/rank.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
