@@ -44,10 +44,11 @@ def parse_distributions(text: str | None) -> tuple[Distribution, ...]:
     for part in (text or "").split(","):
         if not part:
             continue
-        match = re.fullmatch(r"\s*([^=]+?)\s*=\s*(block|cyclic)(?:\(([1-9][0-9]{0,8})\))?\s*", part)
-        if not match or (match[2] == "block" and match[3]):
+        name, _, how = (word.strip() for word in part.partition("="))
+        match = re.fullmatch(r"(block|cyclic)(?:\(([1-9][0-9]{0,8})\))?", how)
+        if not name or not match or (match[1] == "block" and match[2]):
             raise UserError(f"--distribute {part}: must be ARRAY=block, ARRAY=cyclic or ARRAY=cyclic(K)")
-        found.append(Distribution(match[1], 0 if match[2] == "block" else int(match[3] or 1)))
+        found.append(Distribution(name, 0 if match[1] == "block" else int(match[2] or 1)))
     return tuple(found)
 
 

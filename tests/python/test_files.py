@@ -232,3 +232,12 @@ def test_limits_within_one_another() -> None:
     with time_limit(60), pytest.raises(TimeUp), time_limit(0.05):
         while True:
             pass
+
+
+def test_a_distribution_of_nothing_but_spaces_is_refused_at_once() -> None:
+    from homing.simulate.description import parse_distributions
+
+    with pytest.raises(UserError, match="must be ARRAY=block"), time_limit(5):
+        parse_distributions(" " * 50_000)
+    (one,) = parse_distributions(" u = cyclic(4) ")
+    assert (one.area, one.cycle) == ("u", 4)
