@@ -106,7 +106,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Iteration:
-    """One outer iteration. remote_fraction: NaN where it was not known."""
+    """One outer iteration."""
 
     number: int
     time: float
@@ -117,7 +117,6 @@ class Iteration:
     references: int
     moved: int
     overhead_seconds: float
-    remote_fraction: float
 
 
 @dataclass(frozen=True)
@@ -150,6 +149,33 @@ class References:
         """The share of references whose home was another node; NaN where there were none."""
         total = self.total
         return float(1 - np.trace(self.matrix) / total) if total > 0 else math.nan
+
+
+@dataclass(frozen=True)
+class EndSums:
+    """Sums over an area's sampled granules, of weights w and remote shares r: of w r, w^2 r, w^2 r^2."""
+
+    share: float
+    share1: float
+    share2: float
+
+
+@dataclass(frozen=True)
+class AreaSample:
+    """The touches of an area that were seen over the run, held against two placements
+    (src/mechanisms/remote_share.hpp). by_access: accesses were sampled, not places. granules: sampled;
+    traffic: what the area's accesses weigh among those of all areas; weight, weight2: the sums of w and w^2
+    over the granules; before, after: where the granules were before homing moved any, and where they are."""
+
+    area: int
+    by_access: bool
+    granules: int
+    touches: float
+    traffic: float
+    weight: float
+    weight2: float
+    before: EndSums
+    after: EndSums
 
 
 @dataclass(frozen=True)

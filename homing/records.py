@@ -25,8 +25,10 @@ from homing.record_rows import (
     MESSAGE_LEVELS,
     OWNERSHIP_KINDS,
     Area,
+    AreaSample,
     Counted,
     End,
+    EndSums,
     Guard,
     Iteration,
     Message,
@@ -55,6 +57,10 @@ _ARRAYS = {
     "misses": {"to"},
 }
 _MOST_TEXT_BYTES = 1 << 20
+
+#: Sums beyond this are damage; those of a sample are exact but for rounding.
+_MOST_SUM = 1e60
+_ROUNDED = 1 + 1e-9
 
 #: More nodes are damage, not machines: Linux has 1,024 at the most (MAX_NUMNODES).
 _MOST_NODES = 1024
@@ -193,7 +199,7 @@ class Record:
     @cached_property
     def areas(self) -> list[Area]:
         """The areas, in the order in which they were found."""
-        found = {}
+        found: dict[int, Area] = {}
         columns = (
             "id",
             "begin",
@@ -217,7 +223,7 @@ class Record:
                 self.text(row["name"]),
                 self.text(row["object"]),
                 row["granule"],
-                _finite(row["time"]),
+                found[row["id"]].time if row["id"] in found else _finite(row["time"]),
                 origin,
                 max(1, row.get("blocks", 1)),
                 row.get("order", 0),
@@ -266,6 +272,11 @@ class Record:
         return [Rule(self.text(row["text"]), row["areas"]) for row in self._dicts("rule", "text", "areas")]
 
     @cached_property
+    def areas_by_id(self) -> dict[int, Area]:
+        """The areas by id."""
+        return {area.id: area for area in self.areas}
+
+    @cached_property
     def area_ends(self) -> dict[int, float]:
         """When areas ended, by id."""
         return {row["id"]: _finite(row["time"]) for row in self._dicts("area_end", "id", "time")}
@@ -311,6 +322,45 @@ class Record:
         return [References(area, iteration, matrix) for (area, iteration), matrix in tables.items()]
 
     @cached_property
+    def samples(self) -> dict[int, AreaSample]:
+        """What the estimates of remote shares rest on, by area; the last row of each counts. An area whose
+        places were sampled weighs as long as it lived; rows that are no sums of a sample are left out."""
+        columns = ("area", "granules", "by_access", "touches", "traffic", "weight", "weight2")
+        ends = ("before", "before1", "before2", "after", "after1", "after2")
+        found = {}
+        for row in self._dicts("estimate", *columns, *ends):
+            values = [row[column] for column in (*columns[3:], *ends)]
+            before, after = (EndSums(*(row[name] for name in names)) for names in (ends[:3], ends[3:]))
+            weight, weight2 = row["weight"], row["weight2"]
+            sound = all(0 <= value < _MOST_SUM for value in values) and 0 < weight2 <= _ROUNDED * weight**2
+            if (
+                not sound
+                or not row["granules"]
+                or not all(
+                    one.share2 <= _ROUNDED * one.share1 <= _ROUNDED**2 * weight2
+                    and one.share <= _ROUNDED * weight
+                    for one in (before, after)
+                )
+            ):
+                continue
+            area = row["area"]
+            begin = self.areas_by_id[area].time if area in self.areas_by_id else 0.0
+            lived = self.area_ends.get(area, self.seconds) - begin
+            traffic = row["traffic"] * (1.0 if row["by_access"] else max(lived, 0.0))
+            found[area] = AreaSample(
+                area,
+                bool(row["by_access"]),
+                row["granules"],
+                row["touches"],
+                traffic,
+                weight,
+                weight2,
+                before,
+                after,
+            )
+        return found
+
+    @cached_property
     def iterations(self) -> list[Iteration]:
         """Outer iterations, in the order in which they were written."""
         columns = ("number", "time", "seconds", "regions", "state", "basis", "references", "moved")
@@ -325,7 +375,6 @@ class Record:
                 row["references"],
                 row["moved"],
                 _finite(row.get("overhead_seconds", 0.0)),
-                _fraction(row.get("remote_fraction", math.nan)),
             )
             for row in self._dicts("iteration", *columns)
         ]

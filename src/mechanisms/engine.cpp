@@ -257,7 +257,7 @@ void Engine::iteration_boundary(Basis basis) {
     if (was_active) {
         const std::uint64_t moved_before = statistics_.moved;
         end_observing();
-        record_iteration(now, round_references_, statistics_.moved - moved_before, remote_fraction_now());
+        record_iteration(now, round_references_, statistics_.moved - moved_before);
         record_overhead(record::now());
         stability_.cost(observation_cost() - round_cost_begin_);
     }
@@ -426,6 +426,10 @@ void Engine::count_references() {
         const std::uint64_t granule = area->granule_of(reference.address);
         if (scans) scan_rounds_.saw(*area, granule);
         area->counters.add(granule, position, reference.weight);
+        // A window shows one touch, whatever it weighs for the owners. Pages that move as they are touched
+        // say nothing of where accesses go.
+        if (mechanism_->samples() && !called_touch_)
+            area->remote_share.touched(granule, position, source_->needs_plan() ? 1 : reference.weight);
         if (reference.write) area->writes.add(granule, position, reference.weight);
         ++area->fresh_references;
         ++area->references;
@@ -498,6 +502,7 @@ void Engine::end_observing() {
     const double begin = record::now();
     const double moving = statistics_.moving;
     mechanism_->iteration_observed(*this, activity_ == policy::Activity::check);
+    record_estimates(false);
     statistics_.deciding += record::now() - begin - (statistics_.moving - moving);
 }
 
@@ -508,6 +513,14 @@ double Engine::touches_in_round(const WatchedArea& area) const {
     for (std::uint32_t region = 0; region < regions_.all().size(); ++region)
         touches += plan_.touch_estimate(region, area.id) * regions_.all()[region].in_iteration;
     return std::max(1.0, touches) * std::max(1u, round_iterations_);
+}
+
+double Engine::traffic(const WatchedArea& area) const {
+    if (samples_accesses()) return static_cast<double>(area.remote_share.accesses());
+    double touches = 0;
+    for (std::uint32_t region = 0; region < regions_.all().size(); ++region)
+        touches += plan_.touch_estimate(region, area.id) * regions_.all()[region].in_iteration;
+    return static_cast<double>(area.used_bytes()) * (touches > 0 ? touches : 1.0);
 }
 
 void Engine::own_areas() {

@@ -178,9 +178,10 @@ class Engine final : public phases::Listener {
     /// So many base pages of an area (its id) stay where they are for this reason (errno).
     void record_refusal(std::uint32_t area, int error, std::uint64_t pages);
 
-  private:
-    /// when: 1 as found (once an area), 3 at the end (docs/record.md).
+    /// when: 1 as found (once an area), 2 now, 3 at the end (docs/record.md).
     void record_placements(std::uint32_t when);
+
+  private:
     void record_placement(WatchedArea& area, std::uint32_t when);
     void choose_source(std::unique_ptr<ReferenceSource> given, std::string& chosen, std::string& reasons);
     std::string prepare_windows();
@@ -204,11 +205,17 @@ class Engine final : public phases::Listener {
     void window_region_ends(double seconds);
     void follow_changes();
     void event(Address id, bool barrier);
-    void record_iteration(double now, std::uint64_t references, std::uint64_t moved, double remote);
+    bool samples_accesses() const noexcept { return source_ && !source_->needs_plan() && !source_->scans(); }
+    /// What an area's accesses weigh among those of all areas: the accesses that were sampled, or (where
+    /// places are sampled) its bytes, each as often as regions touch it in an iteration.
+    double traffic(const WatchedArea& area) const;
+    /// Rows of what is known of areas' remote shares; all: also where little is new.
+    void record_estimates(bool all);
+    void record_estimate(WatchedArea& area);
+    void record_iteration(double now, std::uint64_t references, std::uint64_t moved);
     void record_overhead(double now);
     void record_end(double now);
     void record_unwatched();
-    double remote_fraction_now();
     template <class Work> void guarded(Work&& work) noexcept;
     /// Something went wrong inside homing: the program goes on without it.
     void step_aside(const std::string& reason) noexcept;

@@ -34,7 +34,7 @@ std::uint32_t state_of(policy::Activity activity, const policy::Stability& stabi
 
 } // namespace
 
-void Engine::record_iteration(double now, std::uint64_t references, std::uint64_t moved, double remote) {
+void Engine::record_iteration(double now, std::uint64_t references, std::uint64_t moved) {
     if (iteration_ > recorded_iterations && moved == 0 && references == 0) return;
     record::iteration_row row;
     row.number = iteration_;
@@ -46,7 +46,6 @@ void Engine::record_iteration(double now, std::uint64_t references, std::uint64_
     row.references = references;
     row.moved = moved;
     row.overhead_seconds = spent_in_iteration_;
-    row.remote_fraction = remote;
     record::append(row);
 }
 
@@ -59,19 +58,6 @@ void Engine::record_overhead(double now) {
     row.faults = windows_ ? windows_->faults() : statistics_.references;
     row.region_events = events_;
     record::append(row);
-}
-
-/// Weighted by the areas' sizes: the newest estimate of each.
-double Engine::remote_fraction_now() {
-    double remote = 0;
-    double all = 0;
-    for (const auto& area : watch_.areas()) {
-        if (area->remote_fraction < 0) continue;
-        const auto bytes = static_cast<double>(area->used_bytes());
-        remote += area->remote_fraction * bytes;
-        all += bytes;
-    }
-    return all > 0 ? remote / all : -1;
 }
 
 void Engine::record_placements(std::uint32_t when) {
@@ -114,6 +100,35 @@ void Engine::pages_placed(Range range, const PlacementResult& result) noexcept {
     statistics_.moved += result.moved;
     statistics_.refused += result.refused;
     statistics_.moving += result.seconds;
+}
+
+void Engine::record_estimates(bool all) {
+    for (const auto& area : watch_.areas())
+        if (all ? !area->remote_share.empty() : area->remote_share.has_news()) record_estimate(*area);
+}
+
+void Engine::record_estimate(WatchedArea& area) {
+    std::vector<int> homes;
+    mover_.homes(area, area.remote_share.granules(), homes);
+    const RemoteSums sums = area.remote_share.sums(homes, area.there(), samples_accesses());
+    if (sums.granules == 0) return;
+    record::estimate_row row;
+    row.area = area.id;
+    row.iteration = iteration_;
+    row.granules = static_cast<record::u32>(sums.granules);
+    row.by_access = samples_accesses();
+    row.time = record::now();
+    row.touches = sums.touches;
+    row.traffic = traffic(area);
+    row.weight = sums.weight;
+    row.weight2 = sums.weight2;
+    row.before = sums.before.share;
+    row.before1 = sums.before.share1;
+    row.before2 = sums.before.share2;
+    row.after = sums.after.share;
+    row.after1 = sums.after.share1;
+    row.after2 = sums.after.share2;
+    record::append(row);
 }
 
 void Engine::record_placement(WatchedArea& area, std::uint32_t when) {
@@ -258,6 +273,7 @@ void Engine::finish() noexcept {
         watch_.synchronise(begin); // what was freed is no longer where it was
         survey_.look_at_all(watch_);
         record_placements(3);
+        record_estimates(true);
         statistics_.observing += record::now() - begin;
         for (const auto& area : watch_.areas()) { // what would have been tried once more
             const std::uint64_t pages = area->refused.waiting() * (area->granule / page_bytes());

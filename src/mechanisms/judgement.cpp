@@ -213,7 +213,6 @@ void record_references(Engine& engine, WatchedArea& area, const policy::Samples&
     // By node of the thread and home of the page.
     std::vector<double> matrix(nodes * nodes, 0);
     double references = 0;
-    double remote = 0;
     const std::vector<int> homes = homes_of(engine, area, fresh);
     for (std::size_t i = 0; i < homes.size(); ++i) {
         if (homes[i] < 0) continue;
@@ -221,11 +220,9 @@ void record_references(Engine& engine, WatchedArea& area, const policy::Samples&
         for (std::size_t n = 0; n < nodes; ++n) {
             matrix[n * nodes + static_cast<std::size_t>(homes[i])] += counts[n];
             references += counts[n];
-            if (static_cast<int>(n) != homes[i]) remote += counts[n];
         }
     }
     if (references <= 0) return;
-    area.remote_fraction = remote / references;
     for (std::size_t from = 0; from < nodes; ++from)
         for (std::size_t first = 0; first < nodes; first += 8) {
             const double* row_of = matrix.data() + from * nodes;

@@ -48,8 +48,7 @@ Judgement judge(Engine& engine, WatchedArea& area, double threshold);
 /// beyond doubt? Somebody else may have moved it.
 bool misplaced_since(Engine& engine, WatchedArea& area, const policy::Samples& fresh);
 
-/// Records where the fresh references went (references rows), and what share of them was remote
-/// (WatchedArea::remote_fraction).
+/// Records where the fresh references went (references rows).
 void record_references(Engine& engine, WatchedArea& area, const policy::Samples& fresh);
 
 } // namespace homing

@@ -215,6 +215,7 @@ void Mover::send_batch(WatchedArea& area, std::span<const std::uint64_t> granule
     const int query_error = kernel_.query(pages_, now_);
     Runs moved([&](policy::PageRange run, int home) {
         if (!huge) area.seen_homes.saw(run.first, run.end, position);
+        area.remote_share.moved_from(run.first, run.end, home);
         if (area.freezer)
             area.freezer->moved(run, static_cast<policy::Node>(home), static_cast<policy::Node>(position),
                                 round);

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace homing {
 namespace {
@@ -136,6 +137,7 @@ class NextTouch final : public Mechanism {
     std::uint64_t granules_ = 0;
     std::uint64_t touched_ = 0;
     std::uint64_t moved_ = 0;
+    std::uint64_t told_moved_ = 0; ///< moved_ when placements were recorded last
     std::uint64_t refused_ = 0;
 };
 
@@ -307,6 +309,8 @@ void NextTouch::iteration_observed(Engine& engine, bool check) {
     if (every_region_ || !armed_once_) return;
     iteration_ended(engine.iteration());
     if (goes_on()) return;
+    // Areas may be freed before the end: the record shall know where their pages went.
+    if (std::exchange(told_moved_, moved_) != moved_) engine.record_placements(2);
     engine.stability().observed(0, granules_);
     engine.stability().observed(0, granules_);
 }

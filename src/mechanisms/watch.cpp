@@ -235,6 +235,7 @@ void WatchList::lay_out(WatchedArea& area, std::size_t granule) const {
     const std::size_t rows = std::min<std::uint64_t>(area.granules, counter_rows);
     area.counters.reset(area.granules, nodes_.count(), rows, seed_);
     area.writes.reset(area.granules, nodes_.count(), std::min<std::size_t>(rows, 2048), seed_);
+    area.remote_share.reset(area.granules, nodes_.count(), seed_);
     area.samples = area.telling = policy::Samples(nodes_.count());
     area.ownership = policy::Ownership(area.granules, nodes_.count());
     area.freezer.reset();

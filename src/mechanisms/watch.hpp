@@ -9,6 +9,7 @@
 #include "mechanisms/block_groups.hpp"
 #include "mechanisms/left_behind.hpp"
 #include "mechanisms/refused_pages.hpp"
+#include "mechanisms/remote_share.hpp"
 #include "mechanisms/seen_homes.hpp"
 #include "policy/freezing.hpp"
 #include "policy/ownership.hpp"
@@ -59,6 +60,7 @@ struct WatchedArea {
     policy::SamplePlan plan{0, 0};
     ReferenceCounters counters;
     ReferenceCounters writes;   ///< of these, first touches that wrote: they tell shared pages' owners apart
+    RemoteShare remote_share;   ///< of the whole run, for the report
     policy::Samples samples{1}; ///< all that is believed to hold still; counters hold only what came since
     policy::Samples telling{1}; ///< of these what tells owners: not a neighbour's reads, but what twins show
     policy::Ownership ownership;
@@ -71,7 +73,6 @@ struct WatchedArea {
     std::vector<Range>
         armable; ///< parts that may be protected (private, read-write, and of its blocks alone)
     std::uint64_t fresh_references = 0; ///< since the last decision
-    double remote_fraction = -1;        ///< of the newest references; -1: not known
     bool found_recorded = false;
     int initial_looks = 0;             ///< at what of it was to be placed initially (InitialPlacement)
     std::uint32_t initial_next = 0;    ///< iteration of the next one

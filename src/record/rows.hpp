@@ -48,8 +48,7 @@ inline constexpr std::size_t row_bytes = 128;
     /* basis: 1 period 2 anchor 3 barriers 4 time 5 call 6 guess */                                          \
     ROW(9, iteration,                                                                                        \
         FIELD(u32, number) FIELD(f64, time) FIELD(f64, seconds) FIELD(u32, regions) FIELD(u32, state)        \
-            FIELD(u32, basis) FIELD(u64, references) FIELD(u64, moved) FIELD(f64, overhead_seconds)          \
-                FIELD(f64, remote_fraction))                                                                 \
+            FIELD(u32, basis) FIELD(u64, references) FIELD(u64, moved) FIELD(f64, overhead_seconds))         \
     /* a parallel region: its outlined function as an offset in an object */                                 \
     ROW(10, region,                                                                                          \
         FIELD(u32, id) FIELD(u64, offset) FIELD(u32, object) FIELD(u64, count) FIELD(f64, seconds)           \
@@ -119,7 +118,17 @@ inline constexpr std::size_t row_bytes = 128;
     /* what is declared there (what 2); text: JSON (docs/record.md) */                                       \
     ROW(32, source, FIELD(u32, object) FIELD(u32, what) FIELD(u64, offset) FIELD(u32, text))                 \
     /* a rule of --areas, and how many areas (blocks) it has met */                                          \
-    ROW(33, rule, FIELD(u32, text) FIELD(u64, areas))
+    ROW(33, rule, FIELD(u32, text) FIELD(u64, areas))                                                        \
+    /* touches of an area over the run so far, held against where its pages were before homing moved any     \
+     */                                                                                                      \
+    /* and against where they are (mechanisms/remote_share.hpp: sums of weights w and remote shares r); the  \
+     */                                                                                                      \
+    /* newest row of an area counts; traffic: weight of the area among others */                             \
+    ROW(40, estimate,                                                                                        \
+        FIELD(u32, area) FIELD(u32, iteration) FIELD(u32, granules) FIELD(u32, by_access) FIELD(f64, time)   \
+            FIELD(f64, touches) FIELD(f64, traffic) FIELD(f64, weight) FIELD(f64, weight2)                   \
+                FIELD(f64, before) FIELD(f64, before1) FIELD(f64, before2) FIELD(f64, after)                 \
+                    FIELD(f64, after1) FIELD(f64, after2))
 
 using u32 = std::uint32_t;
 using i32 = std::int32_t;
