@@ -123,6 +123,7 @@ def in_guest(command: list[str]) -> tuple[list[DemoRow], list[str]]:
 def here(command: list[str]) -> tuple[list[DemoRow], list[str]]:
     """The rows, sampled on this machine, and remarks."""
     from homing.records import read_record
+    from homing.report.remote import estimate
 
     progress = Progress("demo", [1.0] * len(_HOW))
     rows = []
@@ -147,24 +148,21 @@ def here(command: list[str]) -> tuple[list[DemoRow], list[str]]:
                 record = read_record(path)
                 if record.stepped_aside:
                     raise UserError(f"homing did nothing: {record.stepped_aside}", 1)
-                known = [
-                    one.remote_fraction for one in record.iterations if not math.isnan(one.remote_fraction)
-                ]
-                last = known[len(known) * 3 // 4 :]
-                rows.append(DemoRow(name, _TITLES[name], _mean(known), _mean(last)))
+                found = estimate(list(record.samples.values()))
+                if found is None or not found.enough:
+                    raise UserError(f"homing saw too little of {command[0]} to estimate its remote share", 1)
+                # Where nothing moves, the estimate is of the whole run; else of where pages are at the end.
+                whole = math.nan if found.changed else found.after.fraction
+                rows.append(DemoRow(name, _TITLES[name], whole, found.after.fraction))
                 progress.finished()
     finally:
         progress.close()
     rows.append(DemoRow("oracle", _TITLES["oracle"], math.nan, math.nan))
     return rows, [
-        "measured: the remote share of the references that homing sampled, over all iterations in which it "
-        "looked and the last quarter of them; not all misses, so there is no oracle (--on lab counts them)",
+        "estimated: the remote share of the page touches that homing sampled, held against where the pages "
+        "were and where they are at the end; not of misses, so there is no oracle (--on lab counts them)",
         f"verification {', '.join(sorted(verified))}",
     ]
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values) if values else math.nan
 
 
 def _doing(name: str, how: str) -> str:

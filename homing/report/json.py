@@ -1,4 +1,4 @@
-"""The results of a run for programs: schema "homing-run/1", described in docs/json.md and
+"""The results of a run for programs: schema "homing-run/2", described in docs/json.md and
 report/schema.json."""
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from homing.files import open_output
 from homing.record_rows import ALL_AREAS, Ownership, Placement, TaskHints
 from homing.records import Record
 from homing.report.left import Account, Left, why
+from homing.report.remote import CONFIDENCE, Estimate
 from homing.report.results import AreaResult, ProcessResult, Results
 
-SCHEMA = "homing-run/1"
+SCHEMA = "homing-run/2"
 
 
 def write_json(results: Results, path: str) -> None:
@@ -47,7 +48,6 @@ def to_json(results: Results) -> dict[str, Any]:
 def _process(process: ProcessResult) -> dict[str, Any]:
     record = process.record
     end, overhead = record.end, record.overhead
-    before, after = process.remote
     return {
         "record": {
             "pid": record.pid,
@@ -123,7 +123,7 @@ def _process(process: ProcessResult) -> dict[str, Any]:
             }
             for one in record.moves
         ],
-        "remote_fraction": {"before": number(before), "after": number(after)},
+        "remote_fraction": _remote(process.remote),
         "tasks": _tasks(record.task_hints),
         "unwatched": [{"what": one.what, "bytes": one.bytes} for one in record.unwatched],
         "seconds": {
@@ -163,7 +163,6 @@ def _iterations(record: Record) -> list[dict[str, Any]]:
             "references": one.references,
             "moved": one.moved,
             "overhead_seconds": number(one.overhead_seconds),
-            "remote_fraction": number(one.remote_fraction),
         }
         for one in record.iterations
     ]
@@ -178,6 +177,7 @@ def _area(result: AreaResult, record: Record) -> dict[str, Any]:
         "kind": result.area.kind,
         "count": result.count,
         "bytes": result.bytes,
+        "live_bytes": result.live_bytes,
         "object": result.area.object or None,
         "source": {
             "function": name.function or None,
@@ -202,7 +202,22 @@ def _area(result: AreaResult, record: Record) -> dict[str, Any]:
         "left": _left(result.left, record),
         "moved_pages": result.moved,
         "refused": _refused(result.refused),
-        "remote_fraction": {"before": number(result.remote_before), "after": number(result.remote_after)},
+        "remote_fraction": _remote(result.remote),
+    }
+
+
+def _remote(found: Estimate | None) -> dict[str, Any]:
+    known = found is not None and found.enough
+    before, after = (found.before, found.after) if found is not None and known else (None, None)
+    return {
+        "before": before.fraction if before else None,
+        "after": after.fraction if after else None,
+        "before_interval": [before.low, before.high] if before else None,
+        "after_interval": [after.low, after.high] if after else None,
+        "confidence": CONFIDENCE,
+        "touches": found.touches if found is not None else 0.0,
+        "pages": found.granules if found is not None else 0,
+        "effective_samples": found.effective if found is not None else 0.0,
     }
 
 

@@ -67,12 +67,17 @@ def account_of(record: Record, area: int) -> Account | None:
 
 
 def why_left(
-    record: Record, area: Area, pages: int, moves: Sequence[Move], refusals: Sequence[Refusal], remote: float
+    record: Record,
+    area: Area,
+    pages: int,
+    moves: Sequence[Move],
+    refusals: Sequence[Refusal],
+    remote: float | None,
 ) -> Left | None:
     """Why an area's pages are where they are; None where nothing is remote, or it is not known.
 
-    pages: that exist. moves, refusals: of the area. remote: the newest estimate of its remote fraction, NaN
-    if there is none.
+    pages: that exist. moves, refusals: of the area. remote: the estimate of its remote share, None if there
+    is none.
     """
     owners = record.ownerships.get(area.id)
     if owners is None:
@@ -81,7 +86,7 @@ def why_left(
     away = owners.wanted - sum(move.moved for move in now)
     if away >= max(1.0, SMALL * pages):
         return _not_moved(record, area, away, bool(now), refusals)
-    if not remote >= SMALL:
+    if remote is None or remote < SMALL:
         return None
     if owners.frozen >= max(1.0, SMALL * pages):
         return Left("frozen", owners.frozen)
@@ -123,17 +128,26 @@ def refused_pages(refusals: Iterable[Refusal]) -> dict[int, int]:
 
 
 def why(left: Left, record: Record) -> str:
-    """The reason in a few words."""
+    """The reason in a few words, with its figures."""
     account = left.account
     move = duration(account.move)
     cost = f"remote accesses have cost {duration(account.remote)} so far, the move takes {move}"
     return {
-        "observe": f"--mechanism observe moves nothing ({cost})",
-        "free": _free(record),
+        "observe": f"{briefly(left, record)} ({cost})",
         "cost": cost,
+        "refused": f"refused: {refused_words(left.errors)}",
+    }.get(left.reason) or briefly(left, record)
+
+
+def briefly(left: Left, record: Record) -> str:
+    """The reason without the figures of single areas."""
+    return {
+        "observe": "--mechanism observe moves nothing",
+        "free": _free(record),
+        "cost": "remote accesses have not cost as much yet as the moves take",
         "samples": "too few samples to know who owns them",
         "bound": "the program itself bound them to nodes",
-        "refused": f"refused: {refused_words(left.errors)}",
+        "refused": "the kernel refused to move them",
         "frozen": "frozen, because they went back and forth between nodes",
         "late": "the run ended before they were moved",
         "no pattern": "no pattern of owners, so only pages that were seen are moved",

@@ -3,8 +3,7 @@ file."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +13,15 @@ from homing.record_rows import (
     FOUND,
     NOW,
     Area,
+    AreaSample,
     Move,
     Ownership,
     Placement,
-    References,
     Refusal,
 )
 from homing.records import Record, read_record
 from homing.report.left import Account, Left, account_of, refused_pages, why_left
+from homing.report.remote import Estimate, estimate
 
 if TYPE_CHECKING:
     from homing.report.keep import Found
@@ -36,15 +36,17 @@ class AreaResult:
     area: Area
     name: AreaName
     count: int = 1
+    #: Of all of them, whenever they lived, ...
     bytes: int = 0
+    #: ... and the most that lived at one time.
+    live_bytes: int = 0
     before: Placement | None = None
     after: Placement | None = None
     ownership: Ownership | None = None
     moved: int = 0
     refused: dict[int, int] = field(default_factory=dict)
-    remote_before: float = math.nan
-    remote_after: float = math.nan
-    references: float = 0.0
+    #: What the estimate of its remote share rests on.
+    samples: list[AreaSample] = field(default_factory=list)
     #: The guard's account at the last decision, where pages were to be moved.
     account: Account | None = None
     #: Why pages are where they are, where something is remote.
@@ -52,6 +54,11 @@ class AreaResult:
     ended: bool = False
     #: Every area of the record that is joined here.
     ids: list[int] = field(default_factory=list)
+
+    @property
+    def remote(self) -> Estimate | None:
+        """The estimate of its remote share; None where nothing of it was sampled."""
+        return estimate(self.samples)
 
 
 @dataclass
@@ -108,11 +115,14 @@ class ProcessResult:
         return self.record.iterations[-1].basis if self.record.iterations else ""
 
     @property
-    def remote(self) -> tuple[float, float]:
-        """Estimated remote fraction of the first and the last iteration of which it is known; NaN where it is
-        not."""
-        known = [it.remote_fraction for it in self.record.iterations if not math.isnan(it.remote_fraction)]
-        return (known[0], known[-1]) if known else (math.nan, math.nan)
+    def remote(self) -> Estimate | None:
+        """The estimate of the run's remote share; None where nothing was sampled."""
+        return estimate(list(self.record.samples.values()))
+
+    @property
+    def live_bytes(self) -> int:
+        """The most bytes of areas that lived at one time."""
+        return most_alive(self.record, (area.id for area in self.record.areas))
 
 
 @dataclass
@@ -191,10 +201,6 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
     refusals: dict[int, list[Refusal]] = {}
     for refusal in record.refusals:
         refusals.setdefault(refusal.area, []).append(refusal)
-    references: dict[int, list[References]] = {}
-    for entry in record.references:
-        if entry.total > 0:
-            references.setdefault(entry.area, []).append(entry)
 
     named = namer.names(record.areas)
     groups: dict[int, AreaResult] = {}
@@ -213,32 +219,49 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
             ended=area.id in record.area_ends,
             ids=[area.id],
         )
-        seen = references.get(area.id, [])
-        if seen:
-            result.references = sum(entry.total for entry in seen)
-            result.remote_before = seen[0].remote_fraction
-            # What was seen before the last move says nothing about the placement after it.
-            last_move = max((move.iteration for move in moves.get(area.id, [])), default=-1)
-            if seen[-1].iteration > last_move:
-                result.remote_after = seen[-1].remote_fraction
+        if (sample := record.samples.get(area.id)) is not None:
+            result.samples.append(sample)
+        remote = result.remote
         pages = result.after.present if result.after else area.bytes // record.page_bytes
         result.left = why_left(
-            record, area, pages, moves.get(area.id, []), refusals.get(area.id, []), result.remote_after
+            record,
+            area,
+            pages,
+            moves.get(area.id, []),
+            refusals.get(area.id, []),
+            remote.after.fraction if remote is not None else None,
         )
         key = named[area.id][0]
         if key in groups:
             _join(groups[key], result)
         else:
             groups[key] = result
-    return sorted(groups.values(), key=lambda result: -result.bytes)
+    for result in groups.values():
+        result.live_bytes = most_alive(record, result.ids)
+    return sorted(groups.values(), key=lambda result: -result.live_bytes)
+
+
+def most_alive(record: Record, ids: Iterable[int]) -> int:
+    """The most bytes of these areas that lived at one time: programs allocate and free temporaries in every
+    step."""
+    ends, begins, ends_at_once = range(3)  # what ends makes room for what begins at the same time
+    changes = []
+    for one in ids:
+        area = record.areas_by_id[one]
+        changes.append((area.time, begins, area.bytes))
+        if one in record.area_ends:
+            end = record.area_ends[one]
+            changes.append((max(end, area.time), ends if end > area.time else ends_at_once, -area.bytes))
+    alive = most = 0
+    for _, _, change in sorted(changes):
+        alive += change
+        most = max(most, alive)
+    return most
 
 
 def _join(into: AreaResult, other: AreaResult) -> None:
     """Blocks that one place in the program allocated are one line."""
-    weight, more = into.references, other.references
-    into.remote_before = _mean(into.remote_before, weight, other.remote_before, more)
-    into.remote_after = _mean(into.remote_after, weight, other.remote_after, more)
-    into.references += more
+    into.samples += other.samples
     into.count += other.count
     into.ids += other.ids
     into.bytes += other.bytes
@@ -257,12 +280,6 @@ def _join(into: AreaResult, other: AreaResult) -> None:
         into.account = into.account or other.account
     into.left = into.left + other.left if into.left and other.left else into.left or other.left
     into.ended = into.ended and other.ended
-
-
-def _mean(a: float, weight_a: float, b: float, weight_b: float) -> float:
-    if math.isnan(a) or math.isnan(b):
-        return b if math.isnan(a) else a
-    return (a * weight_a + b * weight_b) / (weight_a + weight_b)
 
 
 def _sum(a: Placement | None, b: Placement | None) -> Placement | None:

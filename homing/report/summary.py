@@ -3,7 +3,6 @@ else."""
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import sys
@@ -16,10 +15,13 @@ from rich.text import Text
 
 from homing.errors import UserError, os_reason
 from homing.files import open_output
-from homing.record_rows import Ownership, Placement, TaskHints, Unwatched
+from homing.record_rows import TaskHints, Unwatched
 from homing.records import Record
-from homing.report.dwarf import Member
-from homing.report.left import Left, stated_costs, why
+from homing.report.advice import settings
+from homing.report.area_lines import MOST_NODES, area_lines, change, interval, not_placed
+from homing.report.layout import Column, fitted, records
+from homing.report.left import Left, briefly, stated_costs, why
+from homing.report.remote import LEAST_SAMPLES
 from homing.report.results import AreaResult, ProcessResult, Results
 from homing.report.words import duration, number, percent, refused_words, size, some
 
@@ -29,13 +31,10 @@ Key = TypeVar("Key")
 END_MISSING = "the file's end is missing"
 #: Where `homing run` keeps what it measured (homing/costs.py).
 _MEASURED = re.compile(r"/homing/costs-[0-9a-f]{16}\.toml$")
-#: More areas than these are one line at the end of the table.
-MOST_AREAS = 12
-#: More members of a COMMON block than these are only counted.
-MOST_MEMBERS = 3
-_PLAIN_WIDTH = 110
-#: More nodes than these are told in words, not in columns.
-_MOST_NODES = 4
+#: Of files and pipes.
+PLAIN_WIDTH = 120
+#: A remote share that is known to be this high is not what settling is for.
+_HIGH = 0.1
 
 _BASES = {
     "anchor": "from one passage of a recurring region to the next",
@@ -65,36 +64,40 @@ def _print(results: Results, file: TextIO) -> None:
         file.reconfigure(errors="replace")
     console = Console(
         file=file,
-        width=None if terminal else _PLAIN_WIDTH,
+        width=None if terminal else PLAIN_WIDTH,
         no_color=None if terminal else True,
         force_terminal=terminal,
         highlight=False,
         emoji=False,
         markup=False,
     )
-    for line in summary(results):
+    for line in summary(results, console.width):
         # Lines stay whole: a terminal wraps them itself, and logs are searched by line.
         console.print(line, soft_wrap=isinstance(line, Text))
 
 
-def summary(results: Results) -> Iterable[Text | Table]:
-    """The lines and tables of the summary."""
+def summary(results: Results, width: int = PLAIN_WIDTH) -> Iterable[Text | Table]:
+    """The lines and tables of the summary. Tables are no wider than `width` cells; lines are as long as they
+    are."""
     working = [process for process in results.processes if not process.record.stepped_aside]
     for process in working[:1] if len(working) > 1 else working:
         yield from _machine(process)
     if len(working) > 1:
-        yield _process_table(working)
-        largest = max(working, key=lambda one: sum(area.bytes for area in one.areas))
+        yield from _process_table(working, width)
+        largest = max(working, key=lambda one: one.live_bytes)
         yield Text(f"the process with the largest areas, {_process_name(largest.record)}:", "bold")
-        yield from _process(largest, results.names)
+        yield from _process(largest, results, width)
     elif working:
-        yield from _process(working[0], results.names)
+        yield from _process(working[0], results, width)
+    # What was counted stands before what was estimated.
+    yield from _counts(results)
     if not working:
         yield Text(f"homing: {_nothing(results)}")
     else:
         yield from _totals(working, results)
-    yield from _counts(results)
     yield from _messages(working, results)
+    for advice in settings(process.record for process in results.processes):
+        yield Text(f"note: {advice}")
 
 
 def _nothing(results: Results) -> str:
@@ -160,7 +163,7 @@ def _threads(record: Record) -> str:
         for thread in threads:
             by_node[thread.node] = by_node.get(thread.node, 0) + 1
         spread = ", ".join(f"{count} on node {node}" for node, count in sorted(by_node.items()))
-        text = f"{len(threads)}, bound: {spread}" if len(by_node) <= _MOST_NODES else f"{len(threads)}, bound"
+        text = f"{len(threads)}, bound: {spread}" if len(by_node) <= MOST_NODES else f"{len(threads)}, bound"
     elif bound:
         text = f"{len(threads)}, only {bound} bound"
     else:
@@ -209,22 +212,51 @@ def _iterations(process: ProcessResult) -> str:
     return f"{what}; {last}"
 
 
-def _process(process: ProcessResult, names: bool) -> Iterable[Text | Table]:
-    yield _head("iteration", _iterations(process))
+def _process(process: ProcessResult, results: Results, width: int) -> Iterable[Text | Table]:
     areas: list[AreaResult] = []
     rest: list[AreaResult] = []
     for area in process.areas:
         (areas if area.before or area.after or area.moved else rest).append(area)
+    settled = _still_remote(process, results) if process.settled_at is not None else ""
+    yield _head("iteration", _iterations(process) + settled)
     if areas:
-        yield _area_table(areas, process.record, names)
+        yield from area_lines(areas, process.record, results.names, width)
     if rest:
-        total = sum(area.bytes for area in rest)
-        yield Text(
-            f"{number(sum(area.count for area in rest))} other areas, {size(total)}, were not placed", "dim"
-        )
+        yield not_placed(rest, process.record)
     yield from _left(areas, process.record)
     if process.record.unwatched:
         yield _head("unwatched", _unwatched(process.record.unwatched))
+
+
+def _still_remote(process: ProcessResult, results: Results) -> str:
+    """What "settled" leaves remote, and why, where that is known to be much."""
+    counts = results.counts if len(results.processes) == 1 else None
+    last = next((part[-1] for key in ("iterations", "phases") if counts and (part := counts.get(key))), None)
+    found = process.remote
+    if last is not None and last.get("total_misses"):
+        share, source = last["remote_fraction"], "counted in the last part of the run"
+        known = share >= _HIGH
+    elif found is not None and found.enough:
+        share, source = found.after.fraction, "estimated"
+        known = found.after.low >= _HIGH
+    else:
+        return ""
+    if not known:
+        return ""
+    weights: dict[str, float] = {}
+    reasons: dict[str, Left] = {}
+    for area in process.areas:
+        remote = area.remote
+        if area.left is not None and remote is not None:
+            traffic = sum(sample.traffic for sample in area.samples)
+            weights[area.left.reason] = weights.get(area.left.reason, 0.0) + remote.after.fraction * traffic
+            reasons.setdefault(area.left.reason, area.left)
+    if reasons:
+        left = reasons[max(weights, key=lambda reason: weights[reason])]
+        reason = briefly(left, process.record)
+    else:
+        reason = "of areas or accesses that were not sampled"
+    return f", with {percent(share)} still remote ({source}): {reason}"
 
 
 def _left(areas: list[AreaResult], record: Record) -> Iterable[Text]:
@@ -241,103 +273,41 @@ def _left(areas: list[AreaResult], record: Record) -> Iterable[Text]:
         yield _head("not moved", f"{pages}{some(names[reason])}: {why(left, record)}")
 
 
-def _area_table(areas: list[AreaResult], record: Record, names: bool) -> Table:
-    """names: with those by which `--areas` knows what has another title."""
-    indices = record.positions
-    few = len(indices) <= _MOST_NODES
-    # One header line says which nodes the columns of per cents are.
-    nodes = " ".join(f"{index:3}" for index in indices) if few else f"of {len(indices)} nodes"
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("area", overflow="fold", min_width=24)
-    table.add_column("size", justify="right", no_wrap=True)
-    table.add_column(f"were % on node\n{nodes}", no_wrap=few)
-    table.add_column(f"are % on node\n{nodes}", no_wrap=few)
-    table.add_column("owners")
-    table.add_column("remote", no_wrap=True)
-    for area in areas[:MOST_AREAS]:
-        name = Text(area.name.title + _blocks(area))
-        if names and area.area.name not in area.name.title:
-            name.append(f"\n  {area.area.name}", "dim")
-        if area.name.members:
-            name.append(f"\n  {_members(area.name.members)}", "dim")
-        table.add_row(
-            name,
-            size(area.bytes),
-            shares(area.before, indices),
-            "freed" if area.ended and area.after is area.before else shares(area.after, indices),
-            owners(area.ownership) or ("not seen" if record.ownerships else ""),
-            change(area.remote_before, area.remote_after),
-        )
-    more = areas[MOST_AREAS:]
-    if more:
-        table.add_row(
-            f"{sum(area.count for area in more)} more areas", size(sum(area.bytes for area in more))
-        )
-    return table
-
-
-def _members(members: Sequence[Member]) -> str:
-    """The members of a COMMON block, the largest first."""
-    largest = sorted(members, key=lambda member: -member.bytes)
-    # 0 bytes: not known.
-    return some([f"{one.name} {size(one.bytes)}" if one.bytes else one.name for one in largest], MOST_MEMBERS)
-
-
-def shares(placement: Placement | None, indices: list[int]) -> str:
-    """The share of present pages on each node, in per cent; the fullest ones where there are many nodes."""
-    if placement is None:
-        return "unknown"
-    if not placement.present:
-        return "not touched"
-    percent = [100 * pages / placement.present for pages in placement.pages]
-    if len(percent) <= _MOST_NODES:
-        return " ".join(f"{value:3.0f}" for value in percent)
-    if max(percent) - min(percent) <= max(1.0, 25 / len(percent)):
-        return f"even, {percent[0]:.0f} each"
-    fullest = sorted(range(len(percent)), key=lambda at: -percent[at])[:4]
-    shown = [
-        f"{indices[at] if at < len(indices) else at}: {percent[at]:.0f}"
-        for at in fullest
-        if percent[at] >= 0.5
-    ]
-    left = 100 - sum(percent[at] for at in fullest)
-    return ", ".join(shown) + (f", others: {left:.0f}" if left >= 0.5 else "")
-
-
-def owners(ownership: Ownership | None) -> str:
-    """The pattern that was inferred, in a few words."""
-    if ownership is None:
+def _remote(process: ProcessResult, counted: bool) -> str:
+    """The estimate, its intervals, and what it rests on; empty where nothing is sampled."""
+    found = process.remote
+    if found is None:
         return ""
-    text = {
-        "block": f"block, {ownership.runs} runs" if ownership.runs > 1 else "one node",
-        "cyclic": f"cyclic, {ownership.period_pages:.6g} pages",
-        "shared": "shared by all",
-        "mixed": f"mixed, {ownership.runs} runs",
-        "none": "no pattern",
-    }.get(ownership.kind, ownership.kind)
-    return text + (f", {number(ownership.frozen)} frozen" if ownership.frozen else "")
-
-
-def change(before: float, after: float) -> str:
-    """An estimated fraction before and after, in per cent; a question mark where it is not known."""
-    if math.isnan(before) and math.isnan(after):
-        return ""
-    return f"{percent(before)} -> {percent(after)}"
+    by_access = any(sample.by_access for sample in process.record.samples.values())
+    touches = number(round(found.touches))
+    what = (
+        f"{touches} {'sampled accesses' if by_access else 'sampled touches'}, {number(found.granules)} pages"
+    )
+    if not found.enough:
+        return f"not known: too few samples ({what}; {LEAST_SAMPLES} independent ones are the least)"
+    if found.changed:
+        ends = f"{interval(found.before)} % and {interval(found.after)} %"
+        text = f"{change(found)}, estimated (95 % intervals {ends}) from {what}, the same at both ends"
+    else:
+        text = f"{change(found)}, estimated (95 % interval {interval(found.after)} %) from {what}"
+        text += "; none of them moved" if process.moved else "; nothing moved"
+    if counted and not by_access:
+        text += "; of touches, also those that hit a cache"
+    return text
 
 
 def _totals(processes: list[ProcessResult], results: Results) -> Iterable[Text]:
-    if len(processes) == 1:
-        before, after = processes[0].remote
-        text = change(before, after)
-        if text:
-            yield _head("remote", f"{text} of the references that were seen, first and last iteration")
+    if len(processes) == 1 and (remote := _remote(processes[0], results.counts is not None)):
+        yield _head("remote", remote)
     moved = sum(process.moved for process in processes)
     moved_bytes = sum(process.moved_bytes for process in processes)
     batches = [move for process in processes for move in process.record.moves]
     text = f"{number(moved)} pages, {size(moved_bytes)}"
     if batches:
+        text += f", in {number(sum(move.calls for move in batches))} calls"
+        # Next touch moves where the program faults, and times no single call.
         longest = max(move.longest_call_seconds for move in batches)
-        text += f", in {number(sum(move.calls for move in batches))} calls (the longest {duration(longest)})"
+        text += f" (the longest {duration(longest)})" if longest > 0 else ""
     refused = _added(process.refused for process in processes)
     if refused:
         text += f"; refused: {refused_words(refused)}"
@@ -346,13 +316,6 @@ def _totals(processes: list[ProcessResult], results: Results) -> Iterable[Text]:
     if hints:
         yield _head("tasks", _tasks(hints))
     yield _head("time", _overhead(processes))
-
-
-def _blocks(area: AreaResult) -> str:
-    """Of how many blocks an area's line tells."""
-    if area.area.blocks > 1:
-        return f" ({number(area.count)} blocks)"
-    return f" (x {area.count})" if area.count > 1 else ""
 
 
 def _added(counts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
@@ -393,35 +356,46 @@ def _overhead(processes: list[ProcessResult]) -> str:
     return f"{duration(total)} in homing{share}" + (f": {detail}" if detail else "")
 
 
-def _process_table(processes: list[ProcessResult]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in (
-        "rank",
-        "process",
-        "program",
-        "areas",
-        "iterations",
-        "settled at",
-        "moved",
-        "refused",
-        "remote",
-    ):
-        right = column not in ("program", "remote")
-        table.add_column(column, justify="right" if right else "left", no_wrap=True)
-    for process in processes:
-        record = process.record
-        table.add_row(
-            str(record.rank) if record.rank >= 0 else "",
-            str(record.pid),
-            os.path.basename(record.program),
-            size(sum(area.bytes for area in process.areas)),
+def _process_table(processes: list[ProcessResult], width: int) -> Iterable[Text | Table]:
+    columns = [
+        Column("rank", right=True),
+        Column("process", right=True),
+        Column("program", least=12),
+        Column("areas", right=True),
+        Column("iterations", right=True),
+        Column("settled at", right=True),
+        Column("moved", right=True),
+        Column("refused", right=True),
+        Column("remote, estimated"),
+    ]
+    rows = [
+        [
+            str(process.record.rank) if process.record.rank >= 0 else "",
+            str(process.record.pid),
+            os.path.basename(process.record.program),
+            size(process.live_bytes),
             number(process.iteration_count),
             "" if process.settled_at is None else number(process.settled_at),
             size(process.moved_bytes),
             number(sum(process.refused.values())),
-            change(*process.remote),
-        )
-    return table
+            _remote_cell(process),
+        ]
+        for process in processes
+    ]
+    table = fitted(columns, rows, width)
+    if table is not None:
+        yield table
+        return
+    for row in rows:
+        named = zip(columns, row, strict=True)
+        yield from records([[f"{column.header} {cell}" for column, cell in named if cell]])
+
+
+def _remote_cell(process: ProcessResult) -> str:
+    found = process.remote
+    if found is None:
+        return ""
+    return change(found) if found.enough else "too few samples"
 
 
 def _counts(results: Results) -> Iterable[Text]:

@@ -103,6 +103,25 @@ class RecordWriter:
         """Append a message: 1 note, 2 warning, 3 not done."""
         self.row("message", text=self.text(text), level=level, repeats=repeats)
 
+    def sample(
+        self, area: int, before: float, after: float, granules: int, traffic: float = 1.0, time: float = 0.0
+    ) -> None:
+        """Append an estimate of an area's remote share: a sample of pages of equal weight, each with one
+        touch."""
+        ends = {"before": before * granules, "after": after * granules}
+        values = {f"{name}{power}": total for name, total in ends.items() for power in ("", "1", "2")}
+        self.row(
+            "estimate",
+            area=area,
+            granules=granules,
+            touches=float(granules),
+            traffic=traffic,
+            weight=float(granules),
+            weight2=float(granules),
+            time=time,
+            **values,
+        )
+
     def bytes(self, unused_rows: int = 0) -> bytes:
         """The whole file; unused rows at its end are zero. Without a row or a fact `end` it is that of a
         process that was killed."""
@@ -170,7 +189,6 @@ def four_node_run(ended: bool = True, **header: Any) -> RecordWriter:
             references=1000 if number < 4 else 0,
             moved=750 if number == 3 else 0,
             overhead_seconds=0.001,
-            remote_fraction=-1.0 if number == 1 else 0.75 if number < 4 else 0.01,
         )
         if number in (2, 5):
             for node in range(4):
@@ -182,6 +200,7 @@ def four_node_run(ended: bool = True, **header: Any) -> RecordWriter:
                 writer.row(
                     "references", **{"area": 1, "iteration": number, "from": node, "first": 0, "to": home}
                 )
+    writer.sample(1, before=0.75, after=0.01, granules=400, time=0.6)
     writer.row("ownership", area=1, iteration=3, kind=1, runs=4, confidence=0.99, samples=300, wanted=750)
     writer.row(
         "ownership", area=2, iteration=3, kind=3, runs=1, confidence=0.9, samples=100, wanted=300, frozen=1200

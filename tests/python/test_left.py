@@ -42,8 +42,8 @@ def one_area(pages: int = 1000, mechanism: str = "iterative") -> RecordWriter:
     writer.fact("cache_bytes", str(32 << 20))
     writer.row("area", id=0, begin=1 << 30, bytes=pages * 4096, kind=1, name=writer.text("grid"))
     writer.row("placement", area=0, when=1, pages=[pages, 0])
-    writer.row("references", **{"area": 0, "iteration": 9, "from": 0, "first": 0, "to": [60.0, 0]})
-    writer.row("references", **{"area": 0, "iteration": 9, "from": 1, "first": 0, "to": [40.0, 0]})
+    writer.row("end", time=1.0, iterations=20)
+    writer.sample(0, before=0.4, after=0.4, granules=100)
     return writer
 
 
@@ -155,7 +155,7 @@ def test_too_few_samples_are_as_many_as_the_engine_thinks() -> None:
 
 def test_where_nothing_is_remote_there_is_nothing_to_explain(capsys: pytest.CaptureFixture[str]) -> None:
     writer = one_area()
-    writer.row("references", **{"area": 0, "iteration": 20, "from": 0, "first": 0, "to": [60.0, 0]})
+    writer.sample(0, before=0.4, after=0.0, granules=160)
     writer.row("ownership", **{**OWNERS, "iteration": 20})
     results = results_of(writer)
     assert "not moved" not in printed(results, capsys)

@@ -348,7 +348,7 @@ def test_summary_into_a_file_and_json(homing: Command, four_nodes: dict[str, str
     assert "/main_mem/" in (tmp_path / "s-3.txt").read_text()
     (path,) = tmp_path.glob("j-*.json.3")
     results = json.loads(path.read_text())
-    assert results["schema"] == "homing-run/1"
+    assert results["schema"] == "homing-run/2"
     assert results["exit_status"] == 0
     assert results["command"] == ["sleep", "0"]
     assert results["processes"][0]["moved_pages"] == 740

@@ -218,7 +218,7 @@ def test_ranks_do_not_take_each_others_files(
     found = sorted(path.name for path in tmp_path.glob("[rjs].*"))
     assert found == ["j.0", "j.1", "r.0", "r.1", "s.0", "s.1"]
     done = homing("run", "--json", "/dev/stdout", "--", "sleep", "0", PMI_RANK="0", **four_nodes)
-    assert json.loads(done.stdout)["schema"] == "homing-run/1", "a device is meant as it is"
+    assert json.loads(done.stdout)["schema"] == "homing-run/2", "a device is meant as it is"
     assert "/main_mem/" in done.stderr, "and stderr is no file"
 
 

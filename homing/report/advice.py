@@ -1,0 +1,36 @@
+"""The setting that would let homing observe a program that it could not, as far as the record tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from homing.records import Record
+
+#: How the library's reasons begin where nothing observes, from the start or from some moment on.
+_NO_SOURCE = "no source of references works here"
+_WINDOWS_END = "windows end here"
+_SETTINGS = (
+    (re.compile(r"kernel\.numa_balancing is \d"), "sudo sysctl kernel.numa_balancing=1"),
+    (re.compile(r"perf_event_paranoid is ([3-9])"), "sudo sysctl kernel.perf_event_paranoid=2"),
+)
+
+
+def settings(records: Iterable[Record]) -> list[str]:
+    """A line for each setting that would have made hint faults possible where windows were not (MPI, RDMA,
+    GPU libraries; --no-signals)."""
+    found = {}
+    for record in records:
+        texts = [message.text for message in record.messages]
+        if not any(text.startswith((_NO_SOURCE, _WINDOWS_END)) for text in texts):
+            continue
+        parts = re.split(r"; |\(|\)", " ; ".join([record.facts.get("source_reasons", ""), *texts]))
+        for part in parts:
+            name, _, reason = part.strip().partition(": ")
+            for pattern, command in _SETTINGS:
+                if name == "hint-faults" and pattern.search(reason):
+                    found[command] = (
+                        f'{reason}; with "{command}" homing can observe by hint-faults, which '
+                        "work beside MPI, too (homing doctor shows what else they need)"
+                    )
+    return list(found.values())
