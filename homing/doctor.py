@@ -77,6 +77,7 @@ def diagnose(facts: MachineFacts) -> Diagnosis:
         *_pages(facts),
         *_limits(facts),
         *_container(facts),
+        _mpi(facts, sources),
         _binding(facts),
     ]
     verdict, able = _verdict(facts, sources)
@@ -373,6 +374,19 @@ def _cpuset(facts: MachineFacts) -> Finding:
         command = f"{run_time} run --cpuset-cpus {facts.cpu_list} --cpuset-mems {memory} ..."
     value = f"{facts.cpus_allowed} of {facts.cpus_online} CPUs"
     return Finding("cpuset", value, "note", meaning, command)
+
+
+def _mpi(facts: MachineFacts, sources: list[Source]) -> Finding:
+    """Windows are off where a library is loaded whose peers may touch protected pages."""
+    name = "MPI, RDMA, GPU programs"
+    others = [source for source in sources if source.name != "windows"]
+    best = next((source for source in others if source.available), None)
+    if best is not None:
+        return Finding(name, best.name, "ok", f"windows are not used in them; {best.name} observes")
+    reason = "; ".join(f"{source.name}: {source.reason}" for source in others)
+    command = next((source.command for source in reversed(others) if source.command), "")
+    meaning = f"homing does nothing in them: windows are not used there, and nothing else works ({reason})"
+    return Finding(name, "not observed", "limits", meaning, command)
 
 
 def _binding(facts: MachineFacts) -> Finding:
