@@ -384,7 +384,9 @@ def _mpi(facts: MachineFacts, sources: list[Source]) -> Finding:
     if best is not None:
         return Finding(name, best.name, "ok", f"windows are not used in them; {best.name} observes")
     reason = "; ".join(f"{source.name}: {source.reason}" for source in others)
-    command = next((source.command for source in reversed(others) if source.command), "")
+    hint_faults = _hint_fault_source(facts)
+    # Balancing is looked at first; perf events are needed all the same.
+    command = " && ".join(dict.fromkeys(filter(None, (hint_faults.command, _perf_reason(facts)[1]))))
     meaning = f"homing does nothing in them: windows are not used there, and nothing else works ({reason})"
     return Finding(name, "not observed", "limits", meaning, command)
 

@@ -16,21 +16,23 @@ _SETTINGS = (
 )
 
 
-def settings(records: Iterable[Record]) -> list[str]:
-    """A line for each setting that would have made hint faults possible where windows were not (MPI, RDMA,
-    GPU libraries; --no-signals)."""
-    found = {}
+def settings(records: Iterable[Record]) -> str:
+    """The settings that would have made hint faults possible where windows were not; empty where nothing is
+    known to be in their way, or homing could observe."""
+    found: dict[str, str] = {}
     for record in records:
         texts = [message.text for message in record.messages]
         if not any(text.startswith((_NO_SOURCE, _WINDOWS_END)) for text in texts):
             continue
-        parts = re.split(r"; |\(|\)", " ; ".join([record.facts.get("source_reasons", ""), *texts]))
-        for part in parts:
+        for part in re.split(r"; |[()]", " ; ".join([record.facts.get("source_reasons", ""), *texts])):
             name, _, reason = part.strip().partition(": ")
             for pattern, command in _SETTINGS:
-                if name == "hint-faults" and pattern.search(reason):
-                    found[command] = (
-                        f'{reason}; with "{command}" homing can observe by hint-faults, which '
-                        "work beside MPI, too (homing doctor shows what else they need)"
-                    )
-    return list(found.values())
+                if name in ("pmu", "hint-faults") and pattern.search(reason):
+                    found[command] = f"{reason}: {command}"
+    if not found:
+        return ""
+    return (
+        "hint-faults observe where windows may not be used (MPI, RDMA, GPU libraries), if the kernel lets "
+        "them: "
+        f"{'; '.join(found.values())} (homing doctor shows what else they need)"
+    )

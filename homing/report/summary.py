@@ -96,7 +96,7 @@ def summary(results: Results, width: int = PLAIN_WIDTH) -> Iterable[Text | Table
     else:
         yield from _totals(working, results)
     yield from _messages(working, results)
-    for advice in settings(process.record for process in results.processes):
+    if advice := settings(process.record for process in results.processes):
         yield Text(f"note: {advice}")
 
 

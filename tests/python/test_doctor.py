@@ -112,6 +112,19 @@ def test_a_debian_server_whose_perf_events_are_closed(tmp_path: Path) -> None:
     assert examine(admin)[1].source == "pmu"
 
 
+def test_mpi_programs_need_more_than_windows(tmp_path: Path) -> None:
+    name = "MPI, RDMA, GPU programs"
+    closed = {"proc/sys/kernel/perf_event_paranoid": "3", "proc/sys/kernel/numa_balancing": "0"}
+    _, diagnosis = examine(tree(tmp_path / "closed", TWO_NODES, closed))
+    assert diagnosis.source == "windows"
+    found = finding(diagnosis, name)
+    assert (found.status, found.value) == ("limits", "not observed")
+    assert "homing does nothing in them" in found.meaning
+    assert found.command == "sudo sysctl kernel.numa_balancing=1 && sudo sysctl kernel.perf_event_paranoid=2"
+    _, diagnosis = examine(tree(tmp_path / "open", TWO_NODES, {"proc/sys/kernel/numa_balancing": "1"}))
+    assert (finding(diagnosis, name).status, finding(diagnosis, name).value) == ("ok", "hint-faults")
+
+
 def test_an_amd_server_needs_more_without_a_filter(tmp_path: Path) -> None:
     files = {f"{EVENTS}/ibs_op/type": "11", f"{EVENTS}/ibs_op/format/cnt_ctl": "config:19"}
     _, diagnosis = examine(tree(tmp_path / "old", TWO_NODES, files))

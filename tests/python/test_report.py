@@ -264,6 +264,24 @@ def test_iterations_at_rest_have_no_row(
     assert (process.iteration_count, process.settled_at) == (996, 247)
 
 
+def test_a_run_that_could_not_be_observed_names_the_setting(capsys: pytest.CaptureFixture[str]) -> None:
+    """As an MPI program's, on most machines."""
+    writer = RecordWriter()
+    why = (
+        "pmu: perf_event_paranoid is 3; hint-faults: kernel.numa_balancing is 0; "
+        "windows: libmpi.so is loaded: its peers may touch protected pages"
+    )
+    writer.fact("source_reasons", why)
+    writer.message(f"no source of references works here ({why}): homing stepped aside", level=3)
+    writer.fact("end", "stepped aside")
+    text = printed(results_of(writer, writer), capsys)
+    assert text.startswith("homing: nothing was done: cg: no source of references works here (pmu: ")
+    assert "libmpi.so is loaded" in text
+    assert text.count("sudo sysctl kernel.numa_balancing=1") == 1
+    assert text.count("sudo sysctl kernel.perf_event_paranoid=2") == 1
+    assert "sysctl" not in printed(results_of(four_node_run()), capsys), "windows observed there"
+
+
 # JSON
 
 
