@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -35,6 +35,8 @@ _MEASURED = re.compile(r"/homing/costs-[0-9a-f]{16}\.toml$")
 PLAIN_WIDTH = 120
 #: A remote share that is known to be this high is not what settling is for.
 _HIGH = 0.1
+#: A phase with a smaller share of the misses tells nothing of the run.
+_PART = 0.1
 
 _BASES = {
     "anchor": "from one passage of a recurring region to the next",
@@ -231,10 +233,10 @@ def _process(process: ProcessResult, results: Results, width: int) -> Iterable[T
 def _still_remote(process: ProcessResult, results: Results) -> str:
     """What "settled" leaves remote, and why, where that is known to be much."""
     counts = results.counts if len(results.processes) == 1 else None
-    last = next((part[-1] for key in ("iterations", "phases") if counts and (part := counts.get(key))), None)
+    counted = _counted_since(process.settled_at or 0, counts) if counts is not None else None
     found = process.remote
-    if last is not None and last.get("total_misses"):
-        share, source = last["remote_fraction"], "counted in the last part of the run"
+    if counted is not None:
+        share, source = counted
         known = share >= _HIGH
     elif found is not None and found.enough:
         share, source = found.after.fraction, "estimated"
@@ -257,6 +259,20 @@ def _still_remote(process: ProcessResult, results: Results) -> str:
     else:
         reason = "of areas or accesses that were not sampled"
     return f", with {percent(share)} still remote ({source}): {reason}"
+
+
+def _counted_since(settled_at: int, counts: Mapping[str, Any]) -> tuple[float, str] | None:
+    """The share of misses that were remote since placement was stable, and what of the run that is; None
+    where the counts do not tell. What comes after the last whole iteration, or in a short last phase, is no
+    part of the computation."""
+    iterations = [one for one in counts.get("iterations", [])[:-1] if one["number"] >= settled_at]
+    misses = sum(one["total_misses"] for one in iterations)
+    if misses:
+        return sum(one["remote_misses"] for one in iterations) / misses, "counted since then"
+    phases = counts.get("phases", [])
+    if len(phases) > 1 and phases[-1]["total_misses"] >= _PART * counts["run"]["total_misses"]:
+        return phases[-1]["remote_fraction"], "counted in the last phase"
+    return None
 
 
 def _left(areas: list[AreaResult], record: Record) -> Iterable[Text]:
