@@ -332,7 +332,10 @@ class Record:
             values = [row[column] for column in (*columns[3:], *ends)]
             before, after = (EndSums(*(row[name] for name in names)) for names in (ends[:3], ends[3:]))
             weight, weight2 = row["weight"], row["weight2"]
-            sound = all(0 <= value < _MOST_SUM for value in values) and 0 < weight2 <= _ROUNDED * weight**2
+            sound = (
+                all(0 <= value < _MOST_SUM for value in values)
+                and 0 < weight2 <= _ROUNDED * weight**2 <= _ROUNDED**2 * row["granules"] * weight2
+            )
             if (
                 not sound
                 or not row["granules"]
