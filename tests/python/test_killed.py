@@ -28,13 +28,17 @@ def killed(fake_library: Path, tmp_path: Path) -> Callable[..., int]:
 
     def run(script: str, *words: str) -> int:
         ready = tmp_path / "ready"
-        ready.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "homing", "run", *words, "--", "sh", "-c", f"echo $$ >pid; {script}"]
+        over = tmp_path / "over"
+        for file in (ready, over):
+            file.unlink(missing_ok=True)
+        script = f"echo $$ >pid; {script}; while [ ! -e over ]; do :; done"
+        command = [sys.executable, "-m", "homing", "run", *words, "--", "sh", "-c", script]
         with subprocess.Popen(command, env=variables, cwd=tmp_path, stderr=subprocess.PIPE) as launcher:
             wait_until(ready.exists, "the program is ready")
             launcher.kill()
             launcher.wait()
             assert launcher.returncode == -signal.SIGKILL
+        over.touch()
         return int((tmp_path / "pid").read_text())
 
     return run
