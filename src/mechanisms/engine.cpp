@@ -305,6 +305,7 @@ bool Engine::round_is_over(double now) {
 void Engine::next_iteration() {
     regions_.iteration_ended();
     ++iteration_;
+    record::progress(iteration_);
     ++statistics_.iterations;
     events_in_iteration_ = 0;
     spent_in_iteration_ = 0;

@@ -299,6 +299,9 @@ bool open(const char* path) noexcept {
         if (done) {
             state.piece_use = header_bytes;
             opened.store(true, std::memory_order_release);
+            const progress_row
+                row; // the first row, in the first piece: it stays where it can be written anew
+            append_row(&row, sizeof row);
         } else {
             stop_writing();
             tell_place(channel::Place::nowhere);
@@ -339,6 +342,14 @@ void fact(std::string_view key, std::string_view value) noexcept {
     row.time = now();
     row.value = text(value);
     append(row);
+}
+
+void progress(u32 iterations) noexcept {
+    if (!opened.load(std::memory_order_relaxed) || is_anothers()) return;
+    if (const Turn turn; turn && state.kept[0]) {
+        char* field = state.kept[0] + header_bytes + offsetof(progress_row, iterations);
+        std::atomic_ref<u32>(*reinterpret_cast<u32*>(field)).store(iterations, std::memory_order_relaxed);
+    }
 }
 
 void message(Level level, std::string_view value) noexcept {

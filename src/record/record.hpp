@@ -32,6 +32,9 @@ u32 text(std::string_view value) noexcept;
 
 void fact(std::string_view key, std::string_view value) noexcept;
 
+/// So many iterations have ended: in the row `progress`, in its place.
+void progress(u32 iterations) noexcept;
+
 /// Say something to the user, through the record: the launcher prints it. Equal texts are written once and
 /// counted.
 enum class Level : u32 { note = 1, warning = 2, not_done = 3 };

@@ -128,7 +128,11 @@ inline constexpr std::size_t row_bytes = 128;
         FIELD(u32, area) FIELD(u32, iteration) FIELD(u32, granules) FIELD(u32, by_access) FIELD(f64, time)   \
             FIELD(f64, touches) FIELD(f64, traffic) FIELD(f64, weight) FIELD(f64, weight2)                   \
                 FIELD(f64, before) FIELD(f64, before1) FIELD(f64, before2) FIELD(f64, after)                 \
-                    FIELD(f64, after1) FIELD(f64, after2))
+                    FIELD(f64, after1) FIELD(f64, after2))                                                   \
+    /* iterations that have ended; the only row that is written anew in its place, so that it is true also   \
+     */                                                                                                      \
+    /* of a process that was killed */                                                                       \
+    ROW(50, progress, FIELD(u32, iterations))
 
 using u32 = std::uint32_t;
 using i32 = std::int32_t;
