@@ -15,11 +15,16 @@ import resource
 import signal
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FrameType
 from typing import NoReturn
 
 from homing.errors import UserError, os_reason
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
+
+#: Seconds between looks for signals that came by another thread.
+_LOOK = 0.2
 
 #: The kernel sent it, for a terminal: to the whole foreground group, the child included (siginfo_t.si_code).
 _SI_KERNEL = 0x80
@@ -65,20 +70,26 @@ def find_command(name: str, search: str | None = None) -> str:
     raise UserError(f"{name or repr(name)}: command not found", NOT_FOUND)
 
 
+#: The child that runs now.
+_running: int | None = None
+
+
 def run_child(
     path: str, arguments: Sequence[str], environment: Mapping[str, str], cpus: set[int] | None = None
 ) -> tuple[int, int]:
     """Start `path` with `arguments` (argv, the name included) and wait. Returns (process id, wait status).
     cpus: those that it may use, where these are fewer than ours."""
+    global _running
     waited = {*_PASSED_ON, signal.SIGCHLD}
     # An ignored SIGCHLD (inherited) would let the kernel reap the child before we can ask for its status.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     try:
         with _on_cpus(cpus):
-            child = _spawn(path, arguments, environment, mask)
+            _running = child = _spawn(path, arguments, environment, mask)
         return child, _wait(child, waited)
     finally:
+        _running = None
         # A second Ctrl-C that came as the child ended was meant for the child.
         while signal.sigtimedwait(waited, 0) is not None:
             pass
@@ -96,6 +107,40 @@ def _on_cpus(cpus: set[int] | None) -> Iterator[None]:
     finally:
         if cpus is not None:
             os.sched_setaffinity(0, before)
+
+
+@dataclass
+class PutOff:
+    """The signals that came while they were put off."""
+
+    came: list[int] = field(default_factory=list)
+
+
+@contextlib.contextmanager
+def put_off() -> Iterator[PutOff]:
+    """Around a run and what follows it: what was seen is worth more than to end at once. The first signal
+    that would end this process waits (run_child passes those on that are the command's), each one after it
+    ends what is being done: KeyboardInterrupt."""
+    waiting = PutOff()
+
+    def put(number: int, frame: FrameType | None) -> None:
+        if _running is not None:
+            _send(_running, number)
+            return
+        waiting.came.append(number)
+        if len(waiting.came) > 1:
+            raise KeyboardInterrupt
+
+    before = {
+        number: signal.signal(number, put)
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield waiting
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _spawn(
@@ -118,11 +163,18 @@ def _spawn(
         raise UserError(f"{path}: {os_reason(error)}{hint}", status) from error
 
 
+def _has_threads() -> bool:
+    """Has a library started threads (NumPy's does)?"""
+    return len(os.listdir("/proc/self/task")) > 1
+
+
 def _wait(child: int, waited: set[signal.Signals]) -> int:
     while True:
         pid, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED)
         if pid == 0:
-            info = signal.sigwaitinfo(waited)
+            info = signal.sigtimedwait(waited, _LOOK) if _has_threads() else signal.sigwaitinfo(waited)
+            if info is None:
+                continue  # a handler may have run: a thread that does not hold the signal back has got it
             if info.si_signo != signal.SIGCHLD and info.si_code != _SI_KERNEL:
                 _send(child, info.si_signo)
         elif os.WIFSTOPPED(status):
@@ -156,6 +208,15 @@ def _stop_like(number: int) -> None:
 def exit_status(status: int) -> int:
     """A wait status as a shell's $?: the exit status, or 128 + the signal."""
     return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def signal_name(status: int) -> str:
+    """The signal that ended a command of this exit status ("SIGINT" for 130), as a shell tells it of its own
+    commands, too; empty where none did."""
+    try:
+        return signal.Signals(status - 128).name if status > 128 else ""
+    except ValueError:
+        return ""
 
 
 def end_like(status: int) -> NoReturn:

@@ -8,6 +8,7 @@ as "?".
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -64,6 +65,10 @@ _ROUNDED = 1 + 1e-9
 
 #: More nodes are damage, not machines: Linux has 1,024 at the most (MAX_NUMNODES).
 _MOST_NODES = 1024
+
+#: Facts that the launcher adds, or the simulator: the name of a signal; what a guest's counter counted, as
+#: JSON.
+ENDED_BY, LAB_COUNTS = "ended_by", "lab_counts"
 
 
 @dataclass
@@ -381,6 +386,19 @@ class Record:
             )
             for row in self._dicts("iteration", *columns)
         ]
+
+    @cached_property
+    def progress(self) -> int | None:
+        """Outer iterations that have ended, as the process noted it each time; None in records of older
+        versions."""
+        return next((row["iterations"] for row in self._dicts("progress", "iterations")), None)
+
+    @property
+    def ended_by(self) -> str:
+        """The signal that ended the process, or the command that it was part of (SIGINT); empty where none
+        is known."""
+        name = self.facts.get(ENDED_BY, "")
+        return name if re.fullmatch(r"SIG[A-Z0-9+]{1,12}", name) else ""
 
     @cached_property
     def regions(self) -> list[Region]:

@@ -3,6 +3,7 @@ done."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -167,7 +168,7 @@ def _run_here(request: Request) -> int:
     path = launch.find_command(request.command[0])
     library = find_library()
     verdict = judge(path, library)
-    with temporary_folder(request) as folder:
+    with launch.put_off(), temporary_folder(request) as folder:
         variables = dict(os.environ)
         notes = request.notes()
         cpus = None
@@ -233,6 +234,8 @@ class Ended:
     notes: list[str]
     aside: str = ""
     counts: dict[str, Any] | None = None
+    #: No process of the run is left (it was in a guest).
+    gone: bool = False
 
 
 def finish(request: Request, records: Records, ended: Ended) -> None:
@@ -240,12 +243,36 @@ def finish(request: Request, records: Records, ended: Ended) -> None:
     is the answer, whatever becomes of these."""
     with afterwards("the records"):
         kept, lost = records.written()
+        _tell_records(kept, ended)
         results = None
         with afterwards("the summary"):
             if request.summary != "none" or request.json:
                 results = _results(request, records, kept, lost, ended)
                 report(request, results, ended.process)
-        keep(records, kept, results)
+        keep(records, kept, results, ended.gone)
+
+
+def _tell_records(kept: list[str], ended: Ended) -> None:
+    """What only the launcher knows goes into the records: the signal that ended the run, a guest's counts."""
+    from homing.records import LAB_COUNTS
+
+    counts = {}
+    if ended.counts is not None:
+        counts[LAB_COUNTS] = json.dumps(ended.counts, separators=(",", ":"))
+    tell_records(kept, ended.status, counts, ended.gone)
+
+
+def tell_records(kept: list[str], status: int, facts: dict[str, str], gone: bool = False) -> None:
+    """Add facts to the records; to those of processes that did not end in order also the signal that ended
+    the run, where `status` tells of one."""
+    from homing.record_additions import add_to_record
+    from homing.records import ENDED_BY, read_record
+
+    name = launch.signal_name(status)
+    for path in [path for path in kept if not is_memory_file(path)] if facts or name else []:
+        with afterwards(path):
+            early = bool(name) and not (record := read_record(path)).ended_by and record.end is None
+            add_to_record(path, {**facts, ENDED_BY: name} if early else facts, gone=gone)
 
 
 def _results(request: Request, records: Records, kept: list[str], lost: str, ended: Ended) -> Results:
@@ -317,16 +344,17 @@ def say_room(request: Request, records: Records) -> None:
         print(f"homing run: no record can be written: {problem}; there will be no summary", file=sys.stderr)
 
 
-def keep(records: Records, kept: list[str], results: Results | None) -> None:
+def keep(records: Records, kept: list[str], results: Results | None, gone: bool = False) -> None:
     """The names of areas go into the records that stay, and a single record gets the name that the user
-    gave it. results: what the summary was made from, if it was made."""
+    gave it. results: what the summary was made from, if it was made; gone: no process of the run is left."""
     if records.name:
-        from homing.report.keep import keep_sources, look_up
+        from homing.record_additions import add_to_record
+        from homing.report.keep import look_up
 
         for path in [path for path in kept if not is_memory_file(path)]:
             with afterwards("the names of areas"):
                 known = results.sources.get(path) if results is not None else None
-                keep_sources(path, look_up(path) if known is None else known)
+                add_to_record(path, sources=look_up(path) if known is None else known, gone=gone)
     if said := records.keep(kept):
         print(f"homing: {said}", file=sys.stderr)
 

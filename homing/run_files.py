@@ -9,7 +9,9 @@ import glob
 import os
 import re
 import resource
+import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -160,6 +162,8 @@ class Records:
 
     name: str
     folder: str
+    #: Is the run on this machine? A guest's processes write into `folder`, and their records get to their
+    #: place after the run.
     local: bool = True
     #: HOMING_RECORD for the processes.
     pattern: str = field(init=False)
@@ -167,9 +171,14 @@ class Records:
     said: Report | None = field(default=None, init=False)
     _before: dict[str, object] = field(init=False)
     _channel: Channel | None = field(default=None, init=False)
+    #: The folder where named records are in the end; empty: they have no name.
+    _place: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
         self.pattern = record_pattern(self.name, self.folder)
+        if self.name and not self.local:
+            self._place = os.path.dirname(self.pattern.replace("%%", "%"))
+            self.pattern = os.path.join(self.folder.replace("%", "%%"), os.path.basename(self.pattern))
         self._before = {path: _identity(path) for path in find_records(self.pattern)}
         self._channel = Channel.make(self.pattern) if self.local else None
 
@@ -193,7 +202,7 @@ class Records:
         if self._channel is not None and self._channel.pieces > 0:
             return ""
         return (
-            no_room(os.path.dirname(self.pattern.replace("%%", "%")))
+            no_room(self._place or os.path.dirname(self.pattern.replace("%%", "%")))
             if self.pattern
             else "there is no folder"
         )
@@ -207,7 +216,7 @@ class Records:
             if identity is None or identity == self._before.get(path):
                 continue
             if os.path.getsize(path):
-                records.append(path)
+                records.append(self._at_its_place(path))
             else:  # the mark of a library that found no room for a record
                 marks += 1
                 with contextlib.suppress(OSError):
@@ -265,6 +274,22 @@ class Records:
         if why_kept(path):
             return False
         return os.path.getsize(path) == 0 or _identity(path) == self._before.get(path)
+
+    def _at_its_place(self, path: str) -> str:
+        """Where the record is now. UserError where something else has its name."""
+        if not self._place:
+            return path
+        there = os.path.join(self._place, os.path.basename(path))
+        if problem := why_kept(there):
+            raise UserError(f"{there} {problem}")
+        try:
+            # Written beside it and renamed: it may come from another file system.
+            with tempfile.TemporaryDirectory(prefix=".homing-", dir=self._place) as beside:
+                copy = shutil.copyfile(path, os.path.join(beside, "record"))
+                os.replace(copy, there)
+        except OSError as error:
+            raise UserError(f"{there}: {os_reason(error)}") from error
+        return there
 
     def keep(self, records: list[str]) -> str:
         """A single record gets the name that the user gave. Returns what the user should know. UserError

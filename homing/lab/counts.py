@@ -9,6 +9,7 @@ migration can have, for the phases asked for together.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -178,6 +179,20 @@ class Counts:
 
 def _ratio(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
+
+
+def recorded(text: str) -> dict[str, Any] | None:
+    """The dictionary of `to_dict` from its JSON in a record; None where it is damaged."""
+    try:
+        data = json.loads(text)
+        for one in (data["run"], *data["phases"]):
+            if not math.isfinite(one["remote_fraction"]) or not math.isfinite(one["oracle_remote_fraction"]):
+                return None
+            if not isinstance(one["total_misses"], int):
+                return None
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return None
+    return dict(data)
 
 
 def parse(text: str, where: str = "counts") -> Counts:

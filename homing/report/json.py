@@ -12,7 +12,7 @@ from homing import __version__
 from homing.errors import UserError, os_reason
 from homing.files import open_output
 from homing.record_rows import ALL_AREAS, Ownership, Placement, TaskHints
-from homing.records import Record
+from homing.records import LAB_COUNTS, Record
 from homing.report.left import Account, Left, why
 from homing.report.remote import CONFIDENCE, Estimate
 from homing.report.results import AreaResult, ProcessResult, Results
@@ -60,8 +60,10 @@ def _process(process: ProcessResult) -> dict[str, Any]:
             "page_bytes": record.page_bytes,
             "complete": end is not None,
             "truncated": record.truncated,
+            "ended_by": record.ended_by or None,
         },
-        "facts": record.facts,
+        # What was counted is in `counts`.
+        "facts": {key: value for key, value in record.facts.items() if key != LAB_COUNTS},
         "messages": [
             {"level": one.level, "text": one.text, "repeats": one.repeats} for one in record.messages
         ],

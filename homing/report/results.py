@@ -19,12 +19,12 @@ from homing.record_rows import (
     Placement,
     Refusal,
 )
-from homing.records import Record, read_record
+from homing.records import LAB_COUNTS, Record, read_record
 from homing.report.left import Account, Left, account_of, refused_pages, why_left
 from homing.report.remote import Estimate, estimate
 
 if TYPE_CHECKING:
-    from homing.report.keep import Found
+    from homing.record_additions import Found
     from homing.report.names import AreaName, Namer
 
 
@@ -101,12 +101,19 @@ class ProcessResult:
 
     @property
     def iteration_count(self) -> int:
-        """Outer iterations that were seen. Where the process did not end in order, those up to the last one
-        that has a row: iterations at rest have none, so there may have been more."""
-        end = self.record.end
+        """Outer iterations that were seen."""
+        end, progress = self.record.end, self.record.progress
         if end is not None:
             return end.iterations
-        return max((iteration.number + 1 for iteration in self.record.iterations), default=0)
+        # Iterations at rest have no row: without a note of its progress (an older version, a damaged record)
+        # there may have been more.
+        noted = max((iteration.number + 1 for iteration in self.record.iterations), default=0)
+        return max(noted, progress or 0)
+
+    @property
+    def counts_all_iterations(self) -> bool:
+        """Is `iteration_count` exact?"""
+        return self.record.end is not None or self.record.progress is not None
 
     @property
     def basis(self) -> str:
@@ -183,7 +190,26 @@ def read_results(
     )
     results.notes += namer.remarks()
     results.counts = joined_counts([one.counts for one in results.processes if one.counts is not None])
+    if results.counts is None:
+        results.counts = _lab_counts(results)
     return results
+
+
+def _lab_counts(results: Results) -> dict[str, Any] | None:
+    """What the guest's counter counted, which is of all its processes and in each one's record. Records of
+    several runs have no counts together."""
+    texts = {one.record.facts.get(LAB_COUNTS, "") for one in results.processes}
+    if texts <= {""}:
+        return None
+    if len(texts) > 1:
+        results.notes.append("the records have different counts: they are of several runs in the lab")
+        return None
+    from homing.lab.counts import recorded
+
+    counts = recorded(texts.pop())
+    if counts is None:
+        results.notes.append("the counts in the record are damaged")
+    return counts
 
 
 def area_results(record: Record, namer: Namer) -> list[AreaResult]:

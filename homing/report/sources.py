@@ -1,5 +1,5 @@
-"""Where code and arrays of a run come from: what its record keeps (homing/report/keep.py wrote it after the
-run), else what the debug information of the same build says. What is of another build is never used."""
+"""Where code and arrays of a run come from: what its record keeps (homing/record_additions.py wrote it after
+the run), else what the debug information of the same build says. What is of another build is never used."""
 
 from __future__ import annotations
 

@@ -38,6 +38,9 @@ _HIGH = 0.1
 #: A phase with a smaller share of the misses tells nothing of the run.
 _PART = 0.1
 
+#: Signals by which somebody ends a program that could go on.
+_INTERRUPTIONS = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGXCPU")
+
 _BASES = {
     "anchor": "from one passage of a recurring region to the next",
     "barriers": "the recurring barriers of one long region",
@@ -209,7 +212,7 @@ def _iterations(process: ProcessResult) -> str:
     else:
         what = _BASES.get(basis, "unknown basis")
     settled = process.settled_at
-    count = f"{process.iteration_count}" if end is not None else f"{process.iteration_count} or more"
+    count = f"{process.iteration_count}" + ("" if process.counts_all_iterations else " or more")
     last = f"not settled after {count}" if settled is None else f"settled at iteration {settled} of {count}"
     return f"{what}; {last}"
 
@@ -421,8 +424,11 @@ def _counts(results: Results) -> Iterable[Text]:
     run = results.counts["run"]
     phases = results.counts.get("phases", [])
     text = f"{percent(run['remote_fraction'])} of {number(run['total_misses'])} cache misses remote"
-    oracle = percent(run["oracle_remote_fraction"])
-    yield _head("counted", f"{text}; with every page on its majority node {oracle}")
+    oracle = run["oracle_remote_fraction"]
+    if oracle is None:
+        yield _head("counted", f"{text}, in the iterations that ended: the process was killed")
+    else:
+        yield _head("counted", f"{text}; with every page on its majority node {percent(oracle)}")
     if results.counts.get("source") == "simulator":
         from homing.simulate.summary import simulated
 
@@ -443,9 +449,8 @@ def _messages(processes: list[ProcessResult], results: Results) -> Iterable[Text
         record = process.record
         if record.truncated:
             seen["note", f"{_process_name(record)}: {END_MISSING}, the numbers are those of what is left"] = 1
-        elif record.end is None:
-            why = "found no more room for its record" if record.out_of_room else "did not end in order"
-            seen["note", f"{_process_name(record)} {why}: the numbers are those up to then"] = 1
+        elif record.end is None or record.ended_by:
+            seen["note", f"{_process_name(record)} {_early(process)}: the numbers are those up to then"] = 1
     styles = {"warning": "yellow", "not done": "bold yellow"}
     for (level, text), repeats in seen.items():
         times = f" ({number(repeats)} times)" if repeats > 1 else ""
@@ -454,6 +459,19 @@ def _messages(processes: list[ProcessResult], results: Results) -> Iterable[Text
         yield Text(f"note: {text}")
     if processes and results.aside:
         yield Text(f"note: {results.aside}")
+
+
+def _early(process: ProcessResult) -> str:
+    """How a process ended that did not end in order."""
+    record = process.record
+    if record.out_of_room:
+        return "found no more room for its record"
+    if not record.ended_by:
+        return "did not end in order"
+    count = process.iteration_count
+    more = "" if process.counts_all_iterations else " or more"
+    after = f"after {number(count)}{more} iteration{'' if count == 1 else 's'} ({record.ended_by})"
+    return f"was interrupted {after}" if record.ended_by in _INTERRUPTIONS else f"was killed {after}"
 
 
 def _unwatched(entries: list[Unwatched]) -> str:
