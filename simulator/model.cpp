@@ -2,6 +2,7 @@
 
 #include "base/inside.hpp"
 #include "base/raw_calls.hpp"
+#include "interrupted.hpp"
 #include "references/windows.hpp"
 #include "tables.hpp"
 #include "threads.hpp"
@@ -395,6 +396,7 @@ cpu_set_t cpus_of_caller() noexcept {
 }
 
 void access(homing_context* context, std::uintptr_t address, int is_write, const void* pc) noexcept {
+    if (__builtin_expect(signal_came.load(std::memory_order_relaxed) != 0, 0)) end_by_signal();
     Thread& one = *reinterpret_cast<Thread*>(context);
     const bool write = is_write != 0;
     if (__builtin_expect(one.epoch != epoch.load(std::memory_order_relaxed), 0)) look_where(one);

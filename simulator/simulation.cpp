@@ -7,6 +7,7 @@
 #include "base/options.hpp"
 #include "base/program_name.hpp"
 #include "base/raw_calls.hpp"
+#include "interrupted.hpp"
 #include "kernel.hpp"
 #include "marks.hpp"
 #include "mechanisms/engine.hpp"
@@ -48,8 +49,15 @@ void append_misses(Scope scope, record::u32 id, const std::vector<std::uint64_t>
         }
 }
 
+/// What was simulated, once, in front of the first counts: of a process that is killed they are all there is.
+void say_what_is_simulated() {
+    static std::atomic<bool> said{false};
+    if (!said.exchange(true)) record::fact("simulated", described().fact);
+}
+
 void append_counted(Scope scope, record::u32 id, const Totals& counts, std::uint64_t entries,
                     Address code = 0) {
+    say_what_is_simulated();
     record::counted_row row;
     row.scope = scope;
     row.id = id;
@@ -271,7 +279,7 @@ class ModelSimulation final : public Simulation {
     }
 
     void write_report() {
-        record::fact("simulated", described().fact);
+        say_what_is_simulated();
         record_threads();
         if (!counting_) counting_ = new Counting(nullptr); // no parallel region: the run alone
         counting_->report();
@@ -441,6 +449,7 @@ __attribute__((visibility("default"))) const homing_simulator* homing_simulator_
     homing_prepare_simulation();
     if (!homing::simulation()) return nullptr;
     homing::simulator::note_instrumented(__builtin_return_address(0));
+    homing::simulator::take_signals();
     return &homing::simulator::doors;
 }
 

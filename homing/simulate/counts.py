@@ -31,13 +31,18 @@ def simulated_counts(process: ProcessResult, namer: Namer) -> dict[str, Any] | N
     by_scope: dict[str, list[Counted]] = {}
     for one in record.counted:
         by_scope.setdefault(one.scope, []).append(one)
-    if "run" not in by_scope:
-        return None
     stated = _stated(record.facts.get(FACT, ""))
-    run = by_scope["run"][-1]
-    total = figures([run])
-    total["oracle_remote_misses"] = run.oracle_remote
-    total["oracle_remote_fraction"] = _ratio(run.oracle_remote, total["total_misses"])
+    if "run" in by_scope:
+        run = by_scope["run"][-1]
+        total = figures([run])
+        total["oracle_remote_misses"] = run.oracle_remote
+        total["oracle_remote_fraction"] = _ratio(run.oracle_remote, total["total_misses"])
+    elif "iteration" in by_scope:
+        # The process was killed: its iterations are all that is known.
+        total = figures(by_scope["iteration"])
+        total["oracle_remote_misses"] = total["oracle_remote_fraction"] = None
+    else:
+        return None
     moved, calls, page_bytes = record.simulated_moves
     return {
         "version": VERSION,
@@ -165,8 +170,10 @@ def joined_counts(counts: list[dict[str, Any]]) -> dict[str, Any] | None:
     remote = total - int(np.trace(matrix))
     run = {
         name: sum(one["run"][name] for one in counts)
-        for name in ("accesses", "invalidation_misses", "upgrades", "shared_hits", "oracle_remote_misses")
+        for name in ("accesses", "invalidation_misses", "upgrades", "shared_hits")
     }
+    oracles = [one["run"]["oracle_remote_misses"] for one in counts]
+    oracle = None if None in oracles else sum(oracles)
     return {
         **counts[0],
         "run": {
@@ -176,7 +183,8 @@ def joined_counts(counts: list[dict[str, Any]]) -> dict[str, Any] | None:
             "remote_misses": remote,
             "remote_fraction": _ratio(remote, total),
             "home_shares": [_ratio(int(served), total) for served in matrix.sum(axis=0)],
-            "oracle_remote_fraction": _ratio(run["oracle_remote_misses"], total),
+            "oracle_remote_misses": oracle,
+            "oracle_remote_fraction": None if oracle is None else _ratio(oracle, total),
         },
         "phases": [],
         "iterations": [],

@@ -19,7 +19,7 @@ from homing import environment, launch
 from homing.elf import read_elf
 from homing.errors import UserError
 from homing.installation import find_binary
-from homing.run import Request, afterwards, keep, report, say_room, temporary_folder
+from homing.run import Request, afterwards, keep, report, say_room, tell_records, temporary_folder
 from homing.run_files import Records
 from homing.simulate import machines, places
 from homing.simulate.description import TURN, Wishes, costs, description, parse_distributions
@@ -81,27 +81,23 @@ def run(request: Request, name: str, given: dict[str, Any]) -> int:
     path = launch.find_command(request.command[0])
     _check(path)
     library = find_simulator()
-    with temporary_folder(request, needed=True) as folder:
+    with launch.put_off(), temporary_folder(request, needed=True) as folder:
         done = simulate(request, path, library, machine, wishes, folder)
         with afterwards("the summary"):
             _say_missing(done.results, path)
-            if given["sweep"] and done.results.counts is not None:
+            interrupted = launch.signal_name(launch.exit_status(done.status))
+            if given["sweep"] and done.results.counts is not None and not interrupted:
                 from homing.simulate.sweep import sweep
 
-                done.results.counts["sweep"] = sweep(
-                    machine,
-                    lambda other, at: (
-                        simulate(
-                            replace(request, record=""),
-                            path,
-                            library,
-                            other,
-                            wishes,
-                            os.path.join(folder, str(at)),
-                            True,
-                        ).results.counts
-                    ),
-                )
+                def run_with(other: Machine, at: int) -> dict[str, Any] | None:
+                    at_folder = os.path.join(folder, str(at))
+                    plain = replace(request, record="")
+                    one = simulate(plain, path, library, other, wishes, at_folder, True)
+                    if launch.signal_name(launch.exit_status(one.status)):
+                        raise KeyboardInterrupt
+                    return one.results.counts
+
+                done.results.counts["sweep"] = sweep(machine, run_with)
             report(request, done.results, done.child)
         with afterwards("the records"):
             keep(done.records, done.kept, done.results)
@@ -156,8 +152,6 @@ def simulate(
     quiet: bool = False,
 ) -> Simulated:
     """One run with one machine. quiet: the program's output goes nowhere."""
-    from homing.report.results import Results, read_results
-
     os.makedirs(folder, exist_ok=True)
     variables, notes = _environment(machine, wishes, folder, request.options)
     records = Records(request.record, folder)
@@ -174,9 +168,13 @@ def simulate(
     with _silenced(quiet), _fixed_addresses(wishes.turn > 0), records.lent(variables):
         child, status = launch.run_child(path, request.command, variables)
     seconds = time.monotonic() - begin
+    # Not before the run: NumPy starts threads.
+    from homing.report.results import Results, read_results
+
     done = Simulated(status, child, records, Results())
     with afterwards("the records"):
         done.kept, lost = records.written()
+        tell_records(done.kept, launch.exit_status(status), {})
         done.results = read_results(done.kept, budget=None if wishes.lines else 5.0)
         done.results.unreadable += [lost] if lost else []
     results = done.results

@@ -36,7 +36,8 @@ def simulated(counts: dict[str, Any]) -> Iterable[tuple[str, str]]:
     if shown:
         yield "arrays", "remote: " + ", ".join(shown)
     unknown = 1 - sum(one["share"] for one in counts["areas"])
-    if unknown > 0.02:
+    # Of a process that was killed there is nothing by array.
+    if unknown > 0.02 and run["oracle_remote_misses"] is not None:
         yield "", f"{percent(unknown)} of the misses are in none of the watched arrays"
     for one in counts["lines"][:MOST_SHOWN]:
         where = f"{one['file'].rsplit('/', 1)[-1]}:{one['line']}" if one["line"] else one["function"]

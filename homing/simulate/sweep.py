@@ -31,7 +31,8 @@ def caches(machine: Machine) -> list[Cache]:
 
 
 def sweep(machine: Machine, run: Callable[[Machine, int], dict[str, Any] | None]) -> list[dict[str, Any]]:
-    """Run with each cache; a row for each: kib, ways, own (is it the machine's?), and the run's figures."""
+    """Run with each cache; a row for each: kib, ways, own (is it the machine's?), and the run's figures.
+    KeyboardInterrupt of `run` ends it, with the rows so far."""
     rows = []
     wanted = caches(machine)
     terminal = sys.stderr.isatty()
@@ -40,7 +41,11 @@ def sweep(machine: Machine, run: Callable[[Machine, int], dict[str, Any] | None]
         print(
             f"\r\033[K{text}" if terminal else text, end="" if terminal else "\n", file=sys.stderr, flush=True
         )
-        counts = run(replace(machine, private=cache), at)
+        try:
+            counts = run(replace(machine, private=cache), at)
+        except KeyboardInterrupt:
+            print("homing run: the sweep was interrupted", file=sys.stderr)
+            break
         if counts is None:
             continue
         rows.append(

@@ -1,0 +1,218 @@
+"""Runs that a signal ends, here and on described machines: what was seen up to then is told and kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from homing import launch
+from homing.installation import find_library
+from homing.records import read_record
+from tests.python.test_simulator import FOUR, environment, homing
+from tests.python.test_simulator import build as build
+
+TREE = Path(__file__).resolve().parents[2]
+Build = Callable[..., Path]
+INTERRUPTED = r"until\S* \(process \d+ on [^)]*\) was interrupted after (\d+) iterations? \((SIG[A-Z]+)\)"
+
+
+@pytest.fixture
+def until(tmp_path: Path) -> Path:
+    """The program built as usual."""
+    program = tmp_path / "until"
+    source = TREE / "tests" / "simulated" / "until.c"
+    subprocess.run(["gcc", "-O2", "-g", "-fopenmp", source, "-o", program], check=True)
+    return program
+
+
+class Run:
+    """`homing run` that was started, its program in the twentieth sweep or later."""
+
+    def __init__(self, folder: Path, *words: str | Path, **more: str) -> None:
+        (folder / "tmp").mkdir(exist_ok=True)
+        self.errors = folder / "errors"
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "homing", "run", *map(str, words)],
+            cwd=folder,
+            env=environment(TMPDIR=str(folder / "tmp"), **more),
+            stdout=subprocess.PIPE,
+            stderr=self.errors.open("w"),
+            start_new_session=True,
+        )
+        self.output = self._until(b"sweep 20\n")
+
+    def _until(self, text: bytes) -> bytes:
+        assert self.process.stdout is not None
+        seen = b""
+        while text not in seen:
+            line = self.process.stdout.readline()
+            assert line, self.errors.read_text()
+            seen += line
+        return seen
+
+    def child(self) -> int:
+        """The program's process id."""
+        [child] = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return int(child)
+
+    def end(self) -> tuple[int, str]:
+        """The status as a shell tells it, and what was said."""
+        assert self.process.stdout is not None
+        for _ in self.process.stdout:
+            pass
+        status = self.process.wait(timeout=60)
+        return (128 - status if status < 0 else status), self.errors.read_text()
+
+
+def interrupted(text: str) -> tuple[int, str]:
+    """After how many iterations, and by what."""
+    found = re.search(INTERRUPTED, text)
+    assert found, text
+    return int(found[1]), found[2]
+
+
+# On this machine
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_here_the_summary_and_the_record_say_it(tmp_path: Path, until: Path, number: signal.Signals) -> None:
+    record = tmp_path / "kept.homing"
+    run = Run(
+        tmp_path, "--record", record, "--", until, HOMING_ASSUME_NODES="4", HOMING_LIBRARY=find_library()
+    )
+    run.process.send_signal(number)
+    status, said = run.end()
+    assert status == 128 + number
+    after, name = interrupted(said)
+    assert name == number.name
+    assert after >= 10
+    assert list((tmp_path / "tmp").glob("homing-*")) == []
+    again = homing("report", record)
+    assert again.returncode == 0
+    assert interrupted(again.stdout) == (after, name)
+    assert read_record(str(record)).progress == after
+
+
+def test_ctrl_c_in_a_terminal_ends_the_program_and_not_its_summary(tmp_path: Path, until: Path) -> None:
+    words = [sys.executable, "-m", "homing", "run", "--", str(until)]
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execve(sys.executable, words, environment(HOMING_ASSUME_NODES="4", HOMING_LIBRARY=find_library()))
+    said = b""
+    with os.fdopen(terminal, "r+b", buffering=0) as screen:
+        while b"sweep 20\r" not in said:
+            said += screen.read(1024)
+        screen.write(b"\x03")
+        try:
+            while part := screen.read(1024):
+                said += part
+        except OSError:  # the last writer has gone
+            pass
+    _, status = os.waitpid(process, 0)
+    assert os.WIFSIGNALED(status)
+    assert os.WTERMSIG(status) == signal.SIGINT
+    assert interrupted(said.decode().replace("\r\n", " "))[1] == "SIGINT"
+
+
+def test_a_signal_reaches_the_command_though_a_thread_of_the_launcher_got_it(tmp_path: Path) -> None:
+    code = (
+        "import threading, time, sys\n"
+        "threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
+        "from homing import launch\n"
+        "with launch.put_off():\n"
+        "    command = ['sh', '-c', 'echo here; exec sleep 600']\n"
+        "    print(launch.run_child('/bin/sh', command, {})[1], flush=True)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment(), cwd=tmp_path
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"here\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == b"%d\n" % signal.SIGTERM
+
+
+def test_what_follows_a_run_is_finished_at_the_first_signal_and_left_at_the_second() -> None:
+    done = []
+    with launch.put_off() as waiting:
+        os.kill(os.getpid(), signal.SIGTERM)
+        done.append("first")
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(10)
+        done.append("rest")
+    assert waiting.came == [signal.SIGTERM, signal.SIGINT]
+    assert done == ["first", "rest"]
+
+
+# On a described machine
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "kept.homing"
+
+
+def counted(tmp_path: Path, record: Path) -> dict[str, Any]:
+    """The counts of `homing report --json` of the record."""
+    done = homing("report", "--json", tmp_path / "again.json", "--summary", "none", record)
+    assert done.returncode == 0, done.stderr
+    counts = json.loads((tmp_path / "again.json").read_text())["counts"]
+    assert isinstance(counts, dict)
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("number", "mode"),
+    [("SIGINT", "ends"), ("SIGTERM", "waits"), ("SIGTERM", "stays"), ("SIGHUP", "ignores")],
+)
+def test_counts_up_to_a_signal_come_back(
+    tmp_path: Path, build: Build, record: Path, number: str, mode: str
+) -> None:
+    run = Run(tmp_path, "--on", FOUR, "--record", record, "--", build("until.c"), mode)
+    run.process.send_signal(getattr(signal, number))
+    status, said = run.end()
+    assert status == 128 + getattr(signal, number)
+    after, name = interrupted(said)
+    assert name == number
+    assert after >= 10
+    counts = counted(tmp_path, record)
+    assert counts["run"]["total_misses"] > 0
+    assert f"of {counts['run']['total_misses']:,} cache misses remote" in said
+    if mode != "waits":  # no access came, so only its iterations are known
+        assert [area["variable"] for area in counts["areas"]] == ["u"]
+
+
+def test_a_program_that_handles_the_signal_ends_as_it_likes(
+    tmp_path: Path, build: Build, record: Path
+) -> None:
+    run = Run(tmp_path, "--on", FOUR, "--record", record, "--", build("until.c"), "handles")
+    run.process.send_signal(signal.SIGINT)
+    status, said = run.end()
+    assert status == 3
+    assert "interrupted" not in said
+    assert counted(tmp_path, record)["run"]["oracle_remote_misses"] is not None
+
+
+def test_of_a_killed_program_the_iterations_that_ended_are_counted(
+    tmp_path: Path, build: Build, record: Path
+) -> None:
+    run = Run(tmp_path, "--on", FOUR, "--record", record, "--", build("until.c"))
+    os.kill(run.child(), signal.SIGKILL)
+    status, said = run.end()
+    assert status == 128 + signal.SIGKILL
+    assert re.search(r"was killed after \d+ iterations \(SIGKILL\)", said)
+    counts = counted(tmp_path, record)
+    assert counts["run"]["total_misses"] == sum(one["total_misses"] for one in counts["iterations"]) > 0
+    assert counts["run"]["oracle_remote_misses"] is None
