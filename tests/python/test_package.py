@@ -99,6 +99,7 @@ def test_wheel_holds_command_and_libraries(wheel: Path) -> None:
         "homing/lib/libhoming.so",
         "homing/lib/homing/libhoming_counter_plugin.so",
         "homing/lib/homing/homing-mark",
+        "homing/lib/homing/homing-share",
         "homing/bin/homing-costs",
         "homing/include/homing/homing.h",
         "homing/options.toml",
