@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from homing import launch
 from homing.errors import UserError
 from homing.lab_flags import lab_options, lab_parameters, parameter, with_signature
 from homing.run import afterwards
 from homing.run_files import check_writable, file_name
+
+if TYPE_CHECKING:
+    from homing.lab.guest import LabResult
 
 
 def _tell(text: str) -> None:
@@ -31,10 +35,26 @@ def _lab(**given: Any) -> int:
             raise UserError("--json: only with --count, whose counts it holds")
         check_writable("--json", file_name("--json", path).replace("%", "%%"))
     from homing.lab import guest
+    from homing.lab.errors import LabInterrupted
 
-    result = guest.run(command, lab_options(given, _tell, []))
-    if result.lost:
-        _tell(result.lost)
+    with launch.put_off() as waiting:
+        options = lab_options(given, _tell, [])
+        try:
+            if waiting.came:
+                raise LabInterrupted(waiting.came[0], "interrupted before the guest booted")
+            result = guest.run(command, options)
+        except LabInterrupted as error:
+            _tell(error.message)
+            return error.status
+        _say(result, path)
+    return result.exit_status
+
+
+def _say(result: LabResult, path: str | None) -> None:
+    """What the lab knows of the run. path: where the counts are written."""
+    for problem in (result.lost, result.failed, *result.remarks):
+        if problem:
+            _tell(problem)
     if result.counts is not None:
         run = result.counts.to_dict()["run"]
         _tell(f"counted {run['total_misses']:,} cache misses, {100 * run['remote_fraction']:.2f} % remote")
@@ -42,7 +62,6 @@ def _lab(**given: Any) -> int:
             with afterwards(path, "homing lab"), open(path, "w", encoding="utf-8") as file:
                 json.dump(result.counts.to_dict(), file, indent=1)
                 file.write("\n")
-    return result.exit_status
 
 
 command = with_signature(

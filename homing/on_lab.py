@@ -26,14 +26,18 @@ def tell(text: str) -> None:
 def run(request: Request, given: dict[str, Any]) -> int:
     """Run the command in the guest; returns its exit status (128 + n where signal n ended it)."""
     from homing.lab import guest
+    from homing.lab.errors import LabInterrupted
 
     path = launch.find_command(request.command[0])
     library = find_library()
     verdict = judge(path, library)
-    with temporary_folder(request, needed=True) as folder:
+    with launch.put_off() as waiting, temporary_folder(request, needed=True) as own:
+        # The guest writes to the current folder and to this one, wherever its records are kept. What lies
+        # beside it (the launcher's lock and note) is not the guest's.
+        folder = os.path.join(own, "guest")
+        os.mkdir(folder)
         records = Records(request.record, folder, local=False)
-        writable = [folder, os.path.dirname(records.pattern.replace("%%", "%"))]
-        options = lab_options(given, None if request.summary == "none" else tell, writable)
+        options = lab_options(given, None if request.summary == "none" else tell, [folder])
         variables = dict(os.environ)
         notes = [*request.notes(), f"ran in a guest with {options.nodes} nodes; times there mean nothing"]
         if request.bind:
@@ -43,10 +47,20 @@ def run(request: Request, given: dict[str, Any]) -> int:
         say_room(request, records)
         if verdict.preload:
             environment.preload(variables, library, folder)
-        result = guest.run(request.command, options, env=variables)
-        if result.lost:
-            print(f"homing run: {result.lost}", file=sys.stderr)
+        try:
+            if waiting.came:
+                raise LabInterrupted(waiting.came[0], "interrupted before the guest booted")
+            result = guest.run(request.command, options, env=variables)
+        except LabInterrupted as error:
+            print(f"homing run: {error.message}", file=sys.stderr)
+            return error.status
+        for problem in (result.lost, result.failed):
+            if problem:
+                print(f"homing run: {problem}", file=sys.stderr)
+        notes += result.remarks
+        if options.count is not None and result.counts is None:
+            notes.append("nothing was counted: the guest did not end in order")
         counts = None if result.counts is None else result.counts.to_dict()
-        ended = Ended(result.exit_status, 0, result.guest_seconds, notes, verdict.reason, counts)
+        ended = Ended(result.exit_status, 0, result.guest_seconds, notes, verdict.reason, counts, gone=True)
         finish(request, records, ended)
         return result.exit_status

@@ -9,9 +9,7 @@ import glob
 import os
 import re
 import resource
-import shutil
 import stat
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -283,10 +281,8 @@ class Records:
         if problem := why_kept(there):
             raise UserError(f"{there} {problem}")
         try:
-            # Written beside it and renamed: it may come from another file system.
-            with tempfile.TemporaryDirectory(prefix=".homing-", dir=self._place) as beside:
-                copy = shutil.copyfile(path, os.path.join(beside, "record"))
-                os.replace(copy, there)
+            with open(path, "rb") as file:
+                write_aside(there, file.read())
         except OSError as error:
             raise UserError(f"{there}: {os_reason(error)}") from error
         return there

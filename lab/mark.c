@@ -59,9 +59,30 @@ static int parse_phase(const char* text) {
     return (int)phase;
 }
 
+static volatile pid_t counted;
+static void pass_on(int number) { kill(counted, number); }
+
+/* What is sent to us is meant for the command: what a terminal sends to all has reached it, the rest is
+ * passed on. The caller holds all signals back. */
+static void stand_in_front_of(pid_t child) {
+    static const int to_all[] = {SIGINT, SIGQUIT}, to_us[] = {SIGHUP, SIGTERM, SIGUSR1, SIGUSR2};
+    struct sigaction action = {.sa_handler = SIG_IGN};
+    for (size_t i = 0; i < sizeof to_all / sizeof *to_all; i++)
+        sigaction(to_all[i], &action, NULL);
+    counted = child;
+    action.sa_handler = pass_on;
+    for (size_t i = 0; i < sizeof to_us / sizeof *to_us; i++)
+        sigaction(to_us[i], &action, NULL);
+}
+
 static int run(int phase, char** command) {
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
     pid_t child = fork();
     if (child < 0) fail("cannot fork: %s", strerror(errno));
+    if (child > 0) stand_in_front_of(child);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     if (child == 0) {
         begin_phase(phase);
         execvp(command[0], command);

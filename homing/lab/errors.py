@@ -26,6 +26,8 @@ class LabTimeout(LabError):
 class LabInterrupted(KeyboardInterrupt):
     """A signal ended the lab; the guest and its helpers are gone. The exit status is 128 + signal_number."""
 
-    def __init__(self, signal_number: int) -> None:
+    def __init__(self, signal_number: int, message: str = "interrupted") -> None:
         super().__init__(f"signal {signal_number}")
         self.signal_number = signal_number
+        self.message = message
+        self.status = 128 + signal_number

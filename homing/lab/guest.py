@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -31,8 +32,10 @@ from homing.streams import OutputError
 from . import counts as counts_module
 from . import initrd, machine, shares, vcpus
 from .built import find_built
+from .control import ControlFolder
 from .counts import Counts
 from .errors import LAB_FAILED, LabError, LabInterrupted, LabTimeout
+from .interrupts import ENDING, TO_THE_GROUP, Interrupts
 from .kernel import find_kernel
 from .steps import (
     KernelSettings,
@@ -53,6 +56,8 @@ _MARK = "homing-mark"
 # (once in some hundred boots here), before the kernel says a word.
 _BOOT_TIMEOUTS = (120.0, 240.0)
 _STOP_TIMEOUT = 30.0
+# Seconds for a killed command to be gone and its files written; then the guest ends with it.
+_KILL_TIMEOUT = 30.0
 _POLL = 0.02
 _CHUNK = 1 << 20
 
@@ -129,6 +134,8 @@ class LabResult:
     kernel: str
     counts: Counts | None = None
     lost: str = ""  # why not all of the command's stdout could be written to ours
+    failed: str = ""  # why the guest ended before its command did; the status is the lab's then
+    remarks: tuple[str, ...] = ()  # what the user should know of the guest, one line each
 
 
 @dataclass
@@ -137,6 +144,8 @@ class _Running:
 
     folder: Path
     lock: int  # descriptor that holds the folder's lock
+    control: ControlFolder
+    steps: ControlFolder
     shared: list[shares.SharedFolder] = field(default_factory=list)
     qemu: subprocess.Popen[bytes] | None = None
     turns: vcpus.Turns | None = None
@@ -150,8 +159,12 @@ class Guest:
         options: LabOptions | None = None,
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
+        interrupts: Interrupts | None = None,
     ) -> None:
+        """interrupts: signals that end the boot, and that a step passes on to its command."""
         self.options = options or LabOptions()
+        self.interrupts = interrupts or Interrupts()
+        self.unread: Counts | None = None  # what a guest counted that ended before its command did
         self.options.check()
         try:
             self.cwd = Path(cwd if cwd is not None else os.getcwd()).resolve()
@@ -170,7 +183,7 @@ class Guest:
     def __enter__(self) -> Guest:
         options = self.options
         qemu = machine.find_qemu()
-        shares.find_virtiofsd()
+        shares.check()
         machine.check_memory(options.topology)
         folders = shares.writable_folders([self.cwd, *options.writable])
         archive = initrd.build(self.kernel)
@@ -189,7 +202,8 @@ class Guest:
         try:
             temporary.remove_abandoned(_FOLDER, _LONGEST_FOLDER)
             made = temporary.make_folder(_FOLDER, _LONGEST_FOLDER)
-            self._running = running = _Running(made.path, made.lock)
+            control = ControlFolder.create(made.path / "control")
+            self._running = running = _Running(made.path, made.lock, control, control.folder("steps"))
             self._start(running, qemu, archive, folders)
             if not self._is_ready_within(timeout):
                 failure = f"the guest did not boot within {timeout:g} s{self._last_words()}"
@@ -207,7 +221,7 @@ class Guest:
     ) -> None:
         try:
             if kind is None and self._running is not None and self._running.qemu is not None:
-                (self._control / "end").touch()
+                self._running.control.write("end")
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._running.qemu.wait(timeout=_STOP_TIMEOUT)
         finally:
@@ -215,18 +229,19 @@ class Guest:
 
     def _start(self, running: _Running, qemu: str, archive: Path, folders: list[Path]) -> None:
         options = self.options
-        control = self._control
-        (control / "steps").mkdir(parents=True)
         tags = {f"share{number}": folder for number, folder in enumerate(folders)}
-        (control / "shares").write_text("".join(f"{tag} {folder}\n" for tag, folder in tags.items()))
+        listed = "".join(f"{tag} {folder}\n" for tag, folder in tags.items())
+        running.control.write("shares", os.fsencode(listed))
         cache_kib = (options.count or CountOptions()).cache_kib
-        (control / "costs.toml").write_text(guest_costs(cache_kib * options.cpus_per_node))
+        running.control.write("costs.toml", guest_costs(cache_kib * options.cpus_per_node).encode())
         plugin = self._prepare_counter() if options.count is not None else None
         # For the guest, the host's files do not change while it runs: it may keep what it read.
-        running.shared.append(shares.start(Path("/"), "host", "always", running.folder))
-        running.shared.append(shares.start(control, "control", "none", running.folder))
-        for tag, folder in tags.items():
-            running.shared.append(shares.start(folder, tag, "auto", running.folder))
+        for folder, tag, cache, writable in [
+            (Path("/"), "host", "always", False),
+            (running.folder / "control", "control", "none", True),
+            *((folder, tag, "auto", True) for tag, folder in tags.items()),
+        ]:
+            running.shared.append(shares.start(folder, tag, cache, running.folder, writable))
         command = machine.command_line(
             qemu,
             options.topology,
@@ -245,7 +260,7 @@ class Guest:
         with (running.folder / "qemu.log").open("wb") as log:
             running.qemu = subprocess.Popen(
                 shares.as_helper(command),
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,  # signals for the guest's command
                 stdout=log,
                 stderr=log,
                 # A terminal's Ctrl-C must reach us alone, so that we can end things in order.
@@ -257,10 +272,9 @@ class Guest:
         count = self.options.count
         assert count is not None
         plugin = find_built(_PLUGIN)
-        mark = self._control / _MARK
-        shutil.copyfile(find_built(_MARK), mark)
-        mark.chmod(0o755)
-        (self._control / "count").touch()
+        control = self._alive.control
+        control.write(_MARK, find_built(_MARK).read_bytes(), 0o755)
+        control.write("count")
         arguments = {
             "out": os.fspath(self._folder / "counts").replace(",", ",,"),
             "nodes": self.options.nodes,
@@ -278,8 +292,13 @@ class Guest:
         return ",".join(words)
 
     def _is_ready_within(self, timeout: float) -> bool:
-        while not _complete_line(self._control / "ready"):
+        while not self._alive.control.line("ready"):
             self._check_alive("while it booted")
+            if (number := self.interrupts.take_ending()) is not None:
+                raise LabInterrupted(
+                    number,
+                    "interrupted while the guest booted: the command did not begin, nothing was counted",
+                )
             if time.monotonic() - self._started > timeout:
                 return False
             time.sleep(_POLL)
@@ -311,6 +330,14 @@ class Guest:
                 except subprocess.TimeoutExpired:
                     running.qemu.kill()
                     running.qemu.wait()
+            if running.qemu is not None and running.qemu.stdin is not None:
+                running.qemu.stdin.close()
+            if self.options.count is not None and self._steps:
+                # The counter writes one more report when QEMU ends.
+                with contextlib.suppress(LabError):
+                    self.unread = counts_module.read(running.folder / f"counts-{self._reports}.json")
+            running.steps.close()
+            running.control.close()
             for shared in running.shared:
                 shared.stop()
             shutil.rmtree(running.folder, ignore_errors=True)
@@ -321,49 +348,49 @@ class Guest:
     def step(self, step: Step, stdout: Sink | None = None, stderr: Sink | None = None) -> StepResult:
         """Runs one command and returns when it has ended.
 
-        Its output goes to the sinks while it runs; without a sink it comes back in the result.
+        Its output goes to the sinks while it runs; without a sink it comes back in the result. Signals that
+        come meanwhile (Guest's interrupts) are passed on to it; the second one that ends programs kills it,
+        the third raises LabInterrupted.
         """
         step.check()
-        if self._running is None:
+        running = self._running
+        if running is None:
             raise LabError("this guest does not run (any more)", LAB_FAILED)
         number = self._steps
         self._steps += 1
-        folder = self._control / "steps" / str(number)
-        folder.mkdir()
         cwd = Path(step.cwd).resolve() if step.cwd is not None else self.cwd
-        (folder / "setup").write_text(setup_script(self.options, step))
         script = command_script(step, self.environment, cwd, self.options.count is not None)
-        (folder / "command").write_bytes(os.fsencode(script))
-        (folder / "stdout").touch()
-        (folder / "stderr").touch()
-        (folder / "go").touch()
-        with (folder / "stdout").open("rb") as out, (folder / "stderr").open("rb") as err:
-            follow = [(out, stdout), (err, stderr)]
-            while not (status := _complete_line(folder / "status")):
-                moved = [_forward(source, sink) for source, sink in follow if sink is not None]
-                if not any(moved):
-                    self._check_alive("while it ran " + step.command[0])
-                    time.sleep(_POLL)
-            for source, sink in follow:
-                if sink is not None:
-                    while _forward(source, sink):
-                        pass
-            words = status.split()
-            if words == ["setup"]:
-                why = " ".join((folder / "setup.log").read_text(errors="replace").split())
-                raise LabError(f"the guest's kernel refused a setting: {why}")
-            exit_status, seconds = int(words[0]), float(words[2]) - float(words[1])
-            timed_out = step.timeout is not None and exit_status in (124, 137) and seconds >= step.timeout
-            result = StepResult(
-                step,
-                exit_status,
-                out.read() if stdout is None else b"",
-                err.read() if stderr is None else b"",
-                seconds,
-                timed_out,
-                self._read_counts() if self.options.count is not None else None,
-            )
-        shutil.rmtree(folder, ignore_errors=True)
+        said = len(self._console())
+        with running.steps.folder(str(number)) as folder:
+            folder.write("setup", setup_script(self.options, step).encode())
+            folder.write("command", os.fsencode(script))
+            with folder.output("stdout") as out, folder.output("stderr") as err:
+                folder.write("go")
+                follow = [(out, stdout), (err, stderr)]
+                signals = _Passed(running.qemu, number)
+                while not (status := folder.line("status")):
+                    moved = [_forward(source, sink) for source, sink in follow if sink is not None]
+                    signals.pass_on(self.interrupts, self._tell)
+                    if not any(moved):
+                        self._check_alive("while it ran " + step.command[0])
+                        time.sleep(_POLL)
+                for source, sink in follow:
+                    if sink is not None:
+                        while _forward(source, sink):
+                            pass
+                exit_status, seconds = _status(status, folder)
+                timed_out = step.timeout is not None and exit_status in (124, 137) and seconds >= step.timeout
+                result = StepResult(
+                    step,
+                    signals.status(exit_status),
+                    out.read() if stdout is None else b"",
+                    err.read() if stderr is None else b"",
+                    seconds,
+                    timed_out,
+                    self._read_counts() if self.options.count is not None else None,
+                    tuple(out_of_memory(self._console()[said:])),
+                )
+        running.steps.remove(str(number), _STEP_FILES)
         return result
 
     # Small things
@@ -374,8 +401,21 @@ class Guest:
         return self._running.folder
 
     @property
-    def _control(self) -> Path:
-        return self._folder / "control"
+    def began(self) -> bool:
+        """Has a command been started?"""
+        return self._steps > 0
+
+    @property
+    def _alive(self) -> _Running:
+        assert self._running is not None
+        return self._running
+
+    def _console(self) -> str:
+        """What the guest's kernel has said so far."""
+        try:
+            return (self._folder / "console").read_text(errors="replace")
+        except OSError:
+            return ""
 
     def _tell(self, text: str) -> None:
         if self.options.progress is not None:
@@ -397,12 +437,13 @@ class Guest:
             raise LabTimeout(f"the guest did not end within {timeout:g} s")
         if running.qemu.poll() is None:
             return
-        error = self._control / "error"
-        if error.is_file():
-            raise LabError(f"the guest failed {when}: {' '.join(error.read_text().split())}", LAB_FAILED)
+        if error := running.control.read("error"):
+            raise LabError(f"the guest failed {when}: {' '.join(error.split())}", LAB_FAILED)
         for shared in running.shared:
             if shared.process.poll() not in (None, 0):
                 raise LabError(f"virtiofsd for {shared.folder} failed: {shared.error()}", LAB_FAILED)
+        if running.qemu.returncode == -signal.SIGKILL:
+            raise LabError(f"QEMU was killed {when}: perhaps this machine ran out of memory", LAB_FAILED)
         raise LabError(f"the guest ended {when}{self._last_words()}", LAB_FAILED)
 
     def _last_words(self) -> str:
@@ -419,13 +460,64 @@ class Guest:
         return ""
 
 
-def _complete_line(path: Path) -> str:
-    """What the guest wrote in one line; "" while it is not there or not whole."""
+_STEP_FILES = ("setup", "command", "stdout", "stderr", "go", "setup.log", "status")
+
+
+class _Passed:
+    """The signals that a step has passed on to its command, through QEMU's stdin."""
+
+    def __init__(self, qemu: subprocess.Popen[bytes] | None, step: int) -> None:
+        self._line = None if qemu is None else qemu.stdin
+        self._step = step
+        self._ending: list[signal.Signals] = []
+        self._killed_at = 0.0
+
+    def pass_on(self, interrupts: Interrupts, tell: Callable[[str], None]) -> None:
+        """What has come since. LabInterrupted where the guest does not obey, or need not be waited for."""
+        while (number := interrupts.take()) is not None:
+            if number in ENDING:
+                self._ending.append(number)
+            if len(self._ending) > 2:
+                raise LabInterrupted(number, "interrupted three times: the guest was ended at once")
+            if len(self._ending) == 2 and number in ENDING:
+                tell("interrupted again: the command is killed")
+                self._killed_at = time.monotonic()
+                self._send("KILL", "group")
+            else:
+                self._send(number.name.removeprefix("SIG"), "group" if number in TO_THE_GROUP else "first")
+        if self._killed_at and time.monotonic() - self._killed_at > _KILL_TIMEOUT:
+            raise LabInterrupted(
+                self._ending[-1], f"the guest did not end its command in {_KILL_TIMEOUT:g} s: it was ended"
+            )
+
+    def _send(self, name: str, whom: str) -> None:
+        if self._line is not None:
+            with contextlib.suppress(OSError):  # QEMU has ended: that is reported elsewhere
+                self._line.write(f"{self._step} {name} {whom}\n".encode())
+                self._line.flush()
+
+    def status(self, status: int) -> int:
+        """The command's, but the signal's where it had to be killed."""
+        return 128 + self._ending[-1] if self._killed_at and status == 128 + signal.SIGKILL else status
+
+
+def _status(line: str, folder: ControlFolder) -> tuple[int, float]:
+    """Exit status and seconds, as the guest's init wrote them."""
+    words = line.split()
+    if words == ["setup"]:
+        raise LabError(f"the guest's kernel refused a setting: {' '.join(folder.read('setup.log').split())}")
     try:
-        text = path.read_text()
-    except FileNotFoundError:
-        return ""
-    return text if text.endswith("\n") else ""
+        return int(words[0]), float(words[2]) - float(words[1])
+    except (ValueError, IndexError):
+        raise LabError("the guest wrote no status of its command", LAB_FAILED) from None
+
+
+def out_of_memory(console: str) -> list[str]:
+    """What the guest's kernel ended for want of memory, a line for each; from what it said."""
+    return [
+        f"the guest ran out of memory and ended {name} (process {pid}): see --memory-per-node"
+        for pid, name in re.findall(r"[Oo]ut of memory[^\n]*: Killed process (\d+) \(([^)\n]*)\)", console)
+    ]
 
 
 class _Readable(Protocol):
@@ -505,8 +597,10 @@ def run(
     cwd: shared for writing at the same path; ours unless given.
     env: the host's unless given, filtered as guest_environment says.
     stdout, stderr: our file descriptors 1 and 2 unless given. stdin is empty.
-    Raises LabError, LabTimeout, LabInterrupted (a signal came), and what a sink raises (ours: OutputError
-    where the reader of stdout has gone). The guest is gone then.
+    Signals that come are passed on to the command (Guest.step). A guest that ends before its command does, or
+    has to be ended, gives a result with `failed`, and what was counted up to then. Raises LabError and
+    LabInterrupted where the command did not begin, and what a sink raises (ours: OutputError where the reader
+    of stdout has gone). The guest is gone then.
     """
     began = time.monotonic()
     step = Step(command=list(command))
@@ -514,16 +608,27 @@ def run(
     sys.stdout.flush()
     sys.stderr.flush()
     own = _Descriptor(1)
-    with _signals_as_exceptions(), Guest(options, cwd, env) as guest:
-        result = guest.step(step, stdout or own, stderr or _Descriptor(2))
+    result: StepResult | None = None
+    failed, status = "", 0
+    with Interrupts() as interrupts:
+        guest = Guest(options, cwd, env, interrupts)
+        try:
+            with guest:
+                result = guest.step(step, stdout or own, stderr or _Descriptor(2))
+        except (LabError, LabInterrupted) as error:
+            if not guest.began:
+                raise
+            failed, status = error.message, error.status
     return LabResult(
-        exit_status=result.exit_status,
+        exit_status=status if result is None else result.exit_status,
         boot_seconds=guest.boot_seconds,
         wall_seconds=time.monotonic() - began,
-        guest_seconds=result.seconds,
+        guest_seconds=0.0 if result is None else result.seconds,
         kernel=guest.kernel.version,
-        counts=result.counts,
+        counts=guest.unread if result is None else result.counts,
         lost="" if own.error is None else OutputError(own.error).message,
+        failed=failed,
+        remarks=() if result is None else result.remarks,
     )
 
 

@@ -3,9 +3,11 @@
 # control folder, each in a folder /control/steps/N:
 #   go       the step may begin
 #   setup    kernel settings, sourced here
-#   command  run in the guest's root
+#   command  run in the guest's root, in a session of its own
 #   status   "exit-status began ended" (seconds of uptime), written last
-# and ends the machine when /control/end appears. What it prints goes to the serial console, which the lab
+# and ends the machine when /control/end appears. Signals for the command of a step arrive on the second serial
+# line, whose reader sleeps until then (what looked again and again would be counted): "N SIGNAL WHOM", WHOM
+# being "group" for all its processes or "first" for the first one. What it prints goes to the serial console, which the lab
 # shows if something fails.
 export PATH=/bin
 /bin/busybox --install -s /bin
@@ -95,6 +97,16 @@ if [ -e /control/count ]; then
     chroot /root /run/homing-mark dump
 fi
 mkfifo /pipe.stdout /pipe.stderr
+stty -F /dev/ttyS1 -echo || fail "no second serial line"
+pass_signals() {
+    while read -r which signal whom; do
+        [ "$which" = $number ] || continue
+        until [ -s /command.pid ]; do sleep 0.05; done
+        read -r pid </command.pid
+        [ "$whom" = group ] && pid=-$pid
+        kill -s "$signal" -- "$pid" 2>/dev/null
+    done </dev/ttyS1
+}
 take_time
 echo "$now" >/control/ready
 
@@ -116,11 +128,14 @@ while :; do
         for stream in stdout stderr; do
             (cat /pipe.$stream >>$step/$stream && : >/end.$stream) &
         done
+        pass_signals &
         take_time
         began=$now
         # In a subshell: this shell's own "Segmentation fault" must not get into the command's stderr.
         (
-            exec chroot /root /bin/sh /run/homing-lab/steps/$number/command \
+            read -r pid rest </proc/self/stat
+            echo "$pid" >/command.pid
+            exec setsid chroot /root /bin/sh /run/homing-lab/steps/$number/command \
                 </dev/null >/pipe.stdout 2>/pipe.stderr
         )
         status=$?
@@ -134,11 +149,12 @@ while :; do
         done
         kill -9 -1 2>/dev/null
         wait
-        rm -f /end.stdout /end.stderr
+        rm -f /end.stdout /end.stderr /command.pid
         [ -n "$counting" ] && chroot /root /run/homing-mark dump
         # Files written through shared mappings reach the host now.
         sync
-        echo "$status $began $now" >$step/status
+        echo "$status $began $now" >$step/status ||
+            fail "cannot tell the command's status: is the host's temporary folder full?"
     else
         echo "setup" >$step/status
     fi

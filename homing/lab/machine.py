@@ -162,6 +162,11 @@ def command_line(
         f"file,id=console,path={_escape(console)}",
         "-serial",
         "chardev:console",
+        # What is written to QEMU's stdin arrives at the guest's second serial line.
+        "-chardev",
+        "stdio,id=signals,signal=off",
+        "-serial",
+        "chardev:signals",
         "-kernel",
         os.fspath(kernel.image),
         "-initrd",

@@ -1,4 +1,8 @@
-"""Shared folders: one virtiofsd for each host folder that the guest mounts."""
+"""Shared folders: one virtiofsd for each host folder that the guest mounts.
+
+The guest's root may be the host's and asks virtiofsd for whatever it likes: what each one can write is
+limited by lab/share.c, on the host's side, never by how the guest mounts it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +19,7 @@ from .built import find_built
 from .errors import LabError
 from .machine import Share
 
+_SHARE = "homing-share"
 _VIRTIOFSD = (Path("/usr/lib/qemu/virtiofsd"), Path("/usr/libexec/virtiofsd"), Path("/usr/lib/virtiofsd"))
 # Folders of the guest's own, or everything at once: they cannot be shared for writing at their place.
 _NEVER_WRITABLE = (Path("/"), Path("/proc"), Path("/sys"), Path("/dev"), Path("/run"))
@@ -32,21 +38,29 @@ def as_helper(command: list[str]) -> list[str]:
     return [setpriv, "--pdeathsig", "KILL", "--", *command] if setpriv else command
 
 
-def in_user_namespace(command: list[str]) -> list[str]:
-    """For an ordinary user: virtiofsd needs to be root of some user namespace to change its root folder."""
-    unshare = shutil.which("unshare")
-    if unshare is None:
-        raise LabError(
-            "unshare is not installed, which shared folders need without root: apt-get install util-linux"
-        )
-    probe = subprocess.run([unshare, "-r", "true"], capture_output=True, text=True, check=False)
-    if probe.returncode != 0:
-        raise LabError(
-            "this user may not make user namespaces, which sharing folders needs: run the lab as root, or: "
-            "sudo sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
-        )
-    preload = find_built("libhoming_unprivileged.so")
-    return [unshare, "-r", "--", "/usr/bin/env", f"LD_PRELOAD={preload}", *command]
+def _for_ordinary_users() -> list[str]:
+    """What virtiofsd needs in front of it in a user namespace (lab/unprivileged.c)."""
+    if os.geteuid() == 0:
+        return []
+    return ["/usr/bin/env", f"LD_PRELOAD={find_built('libhoming_unprivileged.so')}"]
+
+
+def check() -> None:
+    """LabError where folders cannot be shared here without giving the guest more than its own folders."""
+    find_virtiofsd()
+    with tempfile.TemporaryDirectory(prefix="homing-lab-view-") as view:
+        command = [os.fspath(find_built(_SHARE)), "read-only", "/", view, "--", "/bin/true"]
+        probe = subprocess.run(command, capture_output=True, text=True, check=False)
+    if probe.returncode == 0:
+        return
+    why = probe.stderr.strip() or f"{_SHARE} ended with status {probe.returncode}"
+    what = "give the guest a read-only view of this machine's files"
+    if os.geteuid() == 0:
+        raise LabError(f"cannot {what}: {why}; in a container, allow it to mount (CAP_SYS_ADMIN)")
+    raise LabError(
+        f"cannot {what}: {why}; run the lab as root, or: "
+        "sudo sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
+    )
 
 
 def writable_folders(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -91,20 +105,28 @@ class SharedFolder:
         self.process.wait()
 
 
-def start(folder: Path, tag: str, cache: str, runtime: Path) -> SharedFolder:
-    """Starts a virtiofsd for `folder`.
+def start(folder: Path, tag: str, cache: str, runtime: Path, writable: bool) -> SharedFolder:
+    """Starts a virtiofsd for `folder`, which can write there, or nowhere (lab/share.c).
 
     cache: "none", "auto" or "always" (the guest may keep what it saw: for what does not change meanwhile).
-    runtime: the lab's temporary folder, for the socket and the log. Read-only is what the guest mounts so.
+    runtime: the lab's temporary folder, for the socket, the log and the server's view of the folder.
     """
     path = runtime / f"{tag}.socket"
     log = runtime / f"{tag}.log"
+    view = runtime / f"{tag}.view"
+    view.mkdir(mode=0o700)
     # Handing over a listening socket saves waiting for the daemon: QEMU may connect at once.
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(os.fspath(path))
         listener.listen(1)
-        source = os.fspath(folder).replace("\\", "\\\\").replace(",", "\\,")
+        source = os.fspath(view).replace("\\", "\\\\").replace(",", "\\,")
         command = [
+            os.fspath(find_built(_SHARE)),
+            "writable" if writable else "read-only",
+            os.fspath(folder),
+            os.fspath(view),
+            "--",
+            *_for_ordinary_users(),
             os.fspath(find_virtiofsd()),
             f"--fd={listener.fileno()}",
             "--rlimit-nofile=0",
@@ -119,7 +141,7 @@ def start(folder: Path, tag: str, cache: str, runtime: Path) -> SharedFolder:
         ]
         with log.open("wb") as output:
             process = subprocess.Popen(
-                as_helper(command if os.geteuid() == 0 else in_user_namespace(command)),
+                command,  # which ends when this process is killed
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -116,6 +116,7 @@ class StepResult:
     seconds: float  # of the guest's clock
     timed_out: bool
     counts: Counts | None  # None unless LabOptions.count
+    remarks: tuple[str, ...] = ()  # of the guest: what its kernel ended for want of memory
 
     @property
     def label(self) -> str:

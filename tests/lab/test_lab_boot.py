@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
+import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -22,6 +26,7 @@ from homing.lab.guest import CountOptions, Guest, LabOptions
 from homing.lab.steps import Step, StepResult
 
 REPOSITORY = Path(__file__).parents[2]
+UNTIL = REPOSITORY / "tests" / "simulated" / "until.c"
 NODES = 4
 MEMORY_MIB = 512
 
@@ -261,38 +266,169 @@ def test_a_program_without_marks_counts_as_phase_one(guest: Guest) -> None:
     assert counts.misses() < 100_000
 
 
-def test_an_interrupt_ends_everything(work: Path, compiled_parts: None, guest: Guest) -> None:
-    """Runs after the checks above, beside their guest, which must survive."""
-    temporary = work.parent / "temporary"
-    temporary.mkdir()
-    code = (
-        "import sys; from homing.lab.guest import LabOptions, run\n"
-        "run(['sh', '-c', 'echo to-stderr >&2; echo running; sleep 600'],"
-        " LabOptions(nodes=2, memory_per_node_mib=256))"
+class Sender:
+    """Sends signals, as if they came to the lab, when the command says that it runs; one a line of it."""
+
+    def __init__(self, guest: Guest, *numbers: signal.Signals) -> None:
+        self.guest, self.numbers, self.seen = guest, list(numbers), b""
+
+    def write(self, data: bytes, /) -> None:
+        self.seen += data
+        for _ in range(data.count(b"\n")):
+            if self.numbers:
+                self.guest.interrupts._keep(self.numbers.pop(0), None)
+
+
+@pytest.mark.parametrize(
+    ("script", "numbers", "status", "output"),
+    [
+        # The group gets what a terminal sends, the first process what is sent to the lab alone.
+        ("trap 'echo got; exit 5' INT; echo on; while :; do sleep 0.1; done", ["INT"], 5, "on\ngot\n"),
+        ("echo on; sleep 600; echo not reached", ["INT"], 130, "on\n"),
+        ("echo on; exec sleep 600", ["TERM"], 143, "on\n"),
+        ("trap 'echo got' USR1; echo on; while :; do sleep 0.1; done", ["USR1", "HUP"], 129, "on\ngot\n"),
+        ("trap 'echo no' INT; echo on; while :; do sleep 0.1; done", ["INT", "INT"], 130, "on\nno\n"),
+    ],
+)
+def test_signals_reach_the_command(
+    guest: Guest, script: str, numbers: list[str], status: int, output: str
+) -> None:
+    out = Sender(guest, *(signal.Signals["SIG" + name] for name in numbers))
+    result = guest.step(Step(command=["sh", "-c", script]), out)
+    assert result.exit_status == status
+    assert out.seen.decode() == output
+    # What ran up to then is counted; and the next command is not met by what came too late.
+    assert result.counts is not None
+    assert result.counts.misses() > 0
+    assert shell(guest, "exit 3").exit_status == 3
+
+
+def test_what_the_guests_kernel_ends_for_memory_is_said(guest: Guest) -> None:
+    limit = "cd /sys/fs/cgroup && echo +memory >cgroup.subtree_control && mkdir small && cd small"
+    limit += " && echo 16M >memory.max && echo $$ >cgroup.procs"
+    result = shell(guest, limit + " && head -c 64M /dev/zero | tail -c 64M >/dev/null", timeout=100)
+    assert result.exit_status == 137
+    assert not result.timed_out
+    assert [line for line in result.remarks if "ran out of memory and ended tail" in line]
+
+
+#: As the guest's root, from its first file system on. Arguments: a folder outside of the work folder, and it.
+ESCAPES = r"""
+outside=$1 work=$2 lower=/proc/1/root/lower
+IFS=
+
+mount -o remount,rw $lower; mount -o remount,rw,bind $lower
+mount -t virtiofs -o rw host /mnt
+for way in $lower$outside /mnt$outside /proc/1/root/proc/self/root/lower$outside; do
+    echo x >>$way/there; echo x >$way/new; mkdir $way/folder; rm $way/there; mv $way/there $way/moved
+    chmod 4777 $way/there; chown 1 $way/there; truncate -s 0 $way/there; ln -s x $way/link; mkfifo $way/fifo
+    ln $way/there $work/linked; touch -d 2001-01-01 $way/there; mknod $way/node c 1 3
+done
+echo x >/proc/1/root/lower/proc/sys/kernel/hostname
+ls -A $lower/proc $lower/sys $lower/dev $lower/run
+cd $work
+ln -s $outside out; echo x >out/there; echo x >out/new
+echo x >../outside/new
+mknod block b 8 0; mknod character c 1 1; mknod null c 1 3
+echo '#!/bin/sh' >tool; chmod 4755 tool; chmod 2755 tool; chmod 755 tool; chown 1:1 tool
+cp /bin/true true; setcap cap_setuid+ep true
+mount --bind $outside $work/folder; mkdir folder; mount --bind $lower$outside folder; echo x >folder/new
+true
+"""
+
+
+def test_root_in_the_guest_writes_nothing_but_its_work_folder(guest: Guest, work: Path) -> None:
+    outside = work.parent / "out of reach"
+    outside.mkdir()
+    there = outside / "there"
+    there.write_text("as it was\n")
+    before = there.stat()
+    hostname = os.uname().nodename
+    result = guest.step(Step(command=["sh", "-c", ESCAPES, "sh", str(outside), str(work)]))
+    assert result.exit_status == 0
+    assert [path.name for path in outside.iterdir()] == ["there"]
+    assert there.read_text() == "as it was\n"
+    after = there.stat()
+    assert (after.st_mode, after.st_uid, after.st_mtime_ns, after.st_nlink) == (
+        before.st_mode,
+        before.st_uid,
+        before.st_mtime_ns,
+        1,
     )
-    environment = dict(os.environ, TMPDIR=str(temporary), PYTHONPATH=str(REPOSITORY))
+    assert os.uname().nodename == hostname
+    assert (work / "tool").read_text() == "#!/bin/sh\n"
+    for path in work.rglob("*"):
+        mode = path.lstat().st_mode
+        assert not (stat.S_ISBLK(mode) or stat.S_ISCHR(mode)), path
+        assert not mode & (stat.S_ISUID | stat.S_ISGID), path
+    assert "security.capability" not in os.listxattr(work / "true")
+
+
+def test_a_run_that_is_interrupted_tells_what_it_has_seen(work: Path, compiled_parts: None) -> None:
+    """In a terminal: Ctrl-C, which the program is deaf to, and once more. The record is kept outside of what
+    the guest may write to."""
+    subprocess.run(["gcc", "-O2", "-fopenmp", "-o", work / "until", UNTIL], check=True)
+    temporary, kept = work.parent / "temporary", work.parent / "kept"
+    temporary.mkdir()
+    kept.mkdir()
+    words = ["--on", "lab", "--nodes", "2", "--memory-per-node", "256MiB", "--count"]
+    words += ["--record", str(kept / "r.homing"), "--", "./until", "ignores"]
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(work)
+        os.environ.update(TMPDIR=str(temporary), PYTHONPATH=str(REPOSITORY))
+        os.execv(sys.executable, [sys.executable, "-m", "homing", "run", *words])
+    said = ""
+    with os.fdopen(terminal, "r+b", buffering=0) as screen:
+        while "sweep 20\r" not in said:
+            said += screen.read(1024).decode(errors="replace")
+        helpers = [int(pid) for pid in children_of(process)]
+        assert len(helpers) == 5  # QEMU and four virtiofsd
+        screen.write(b"\x03")
+        time.sleep(0.5)
+        screen.write(b"\x03")
+        with contextlib.suppress(OSError):  # the last writer has gone
+            while part := screen.read(1024):
+                said += part.decode(errors="replace")
+    _, status = os.waitpid(process, 0)
+    assert os.waitstatus_to_exitcode(status) == 130
+    said = said.replace("\r\n", "\n")
+    assert "interrupted again: the command is killed\n" in said
+    [after] = re.findall(r"was interrupted after (\d+) iterations? \(SIGINT\)", said)
+    assert int(after) >= 10
+    [counted] = re.findall(r"([0-9.]+ % of [0-9,]+ cache misses remote)", said)
+    assert list(temporary.iterdir()) == []
+    assert [path.name for path in kept.iterdir()] == ["r.homing"]
+    assert [pid for pid in helpers if alive(pid)] == []
+    again = subprocess.run(
+        [sys.executable, "-m", "homing", "report", kept / "r.homing"],
+        env=dict(os.environ, PYTHONPATH=str(REPOSITORY)),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert counted in again
+    assert f"was interrupted after {after} iteration" in again
+
+
+def test_an_interrupt_while_the_guest_boots_is_one_line(work: Path, compiled_parts: None) -> None:
+    words = ["--on", "lab", "--nodes", "2", "--memory-per-node", "256MiB", "--count", "--", "true"]
     with subprocess.Popen(
-        [sys.executable, "-c", code],
+        [sys.executable, "-m", "homing", "run", *words],
         cwd=work,
-        env=environment,
+        env=dict(os.environ, PYTHONPATH=str(REPOSITORY)),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        text=True,
     ) as lab:
-        assert lab.stdout is not None
         assert lab.stderr is not None
-        assert lab.stdout.readline() == b"running\n"
-        assert lab.stderr.readline() == b"to-stderr\n"
-        helpers = [int(pid) for pid in children_of(lab.pid)]
-        assert len(helpers) == 4  # QEMU and three virtiofsd
-        began = time.monotonic()
-        lab.send_signal(signal.SIGINT)
-        assert lab.wait(timeout=30) in (-signal.SIGINT, 130, 1)
-        assert time.monotonic() - began < 20
-        assert b"LabInterrupted: signal 2" in lab.stderr.read()
-        assert lab.stdout.read() == b""
-    assert list(temporary.iterdir()) == []
-    assert [pid for pid in helpers if Path(f"/proc/{pid}").exists()] == []
-    assert shell(guest, "exit 3").exit_status == 3
+        assert "booting" in lab.stderr.readline()
+        lab.send_signal(signal.SIGTERM)
+        assert lab.wait(timeout=60) == 143
+        said = lab.stderr.read()
+    assert said == (
+        "homing run: interrupted while the guest booted: the command did not begin, nothing was counted\n"
+    )
 
 
 def test_a_guest_that_hangs_at_boot_is_started_again(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
