@@ -253,6 +253,8 @@ def _read_one(source: SourceFile, scanned: scanner.Scanned, options: Options) ->
         raise
     except TimeUp:
         reason = "takes too long to read: simplify the longest expressions, or split the file"
+    except SystemExit:  # fparser's way to say that it cannot go on
+        reason = "not understood (fparser gave up on this file)"
     except Exception as error:  # of a parser, on what its author did not think of
         reason = unexpected(error)
     else:

@@ -693,7 +693,7 @@ def judge(reader: Reader, data: bytes, folder: Path) -> str:
         return f"takes more than {PATIENCE:g} s"
     except reader.refused:
         return "refused"
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         frames = traceback.extract_tb(error.__traceback__)
         at = [f"{os.path.basename(one.filename)}:{one.lineno}" for one in frames[-3:]]
         return f"{type(error).__name__}: {str(error)[:200]} at {' < '.join(reversed(at))}"

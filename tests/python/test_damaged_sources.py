@@ -19,6 +19,7 @@ REFUSED = {
     "sum.f90": FORTRAN.format("a(1) = " + "&\n".join(["1+" * 50] * 30) + "1"),
     "blocks.f90": FORTRAN.format("if (a(1) > 0) then\n" * 500 + "a(1) = 1\n" + "end if\n" * 500),
     "zero.f90": FORTRAN.format("a(1) = \0"),
+    "fparser ends the process.f90": FORTRAN.format("implicit :"),
     "open.f90": FORTRAN.format("a(1) = 'x"),
     "sum.c": C.format("a[1] = " + "1+" * 30_000 + "1;"),
     "braces.c": C.format("{" * 3000 + "a[1] = 1;" + "}" * 3000),
