@@ -16,6 +16,9 @@ pytest_jobs := -n $(PYTEST_JOBS) --no-loadscope-reorder
 # Threads that spin while they wait would starve the guest and each other on a small machine.
 export OMP_WAIT_POLICY ?= passive
 
+# Two makes in one tree build one after the other: Ninja has no lock of its own.
+alone := $(if $(shell command -v flock),flock .setup/build.lock)
+
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-print-directory
@@ -30,7 +33,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: .setup/demo $(commands) build/release/build.ninja ## a program's pages sent home on four NUMA nodes, counted: the table of the README
-	@cmake --build --preset release -j $(JOBS) --target homing homing-costs lab/all cg_gfortran
+	@$(alone) cmake --build --preset release -j $(JOBS) --target homing homing-costs lab/all cg_gfortran
 	@$(python) -m homing.demo
 
 test: .setup/test build ## the tests (one boot of the guest among them)
@@ -49,10 +52,10 @@ format: .setup/check .venv/complete ## lay out the sources the way `make check` 
 bench: .setup/bench build ## every benchmark, into benchmarks/results/ (one of them: .venv/bin/homing bench NAME)
 	@$(python) -m homing bench $(or $(BENCH),--all)
 
-install: .setup/build $(commands) build/release/build.ninja ## headers, library, Fortran module, CMake and pkg-config files into PREFIX (DESTDIR is honoured)
-	@cmake --build --preset release -j $(JOBS) --target homing_installed
-	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(abspath $(PREFIX))"
-	@echo "installed into $(DESTDIR)$(abspath $(PREFIX)); the command: $(CURDIR)/$(commands), or pip install . in a virtual environment"
+install: .setup/build $(commands) build/release/build.ninja ## the command, library, headers, Fortran module, CMake and pkg-config files into PREFIX (DESTDIR is honoured)
+	@$(alone) cmake --build --preset release -j $(JOBS) --target homing_installed
+	@umask 022; prefix=$$(realpath -ms -- "$(PREFIX)"); DESTDIR="$(DESTDIR)" cmake --install build/release --strip --prefix "$$prefix" >build/install.log || \
+	    { tail -n 5 build/install.log; exit 1; }; echo "installed: $(DESTDIR)$$prefix/bin/homing, and what belongs to it in $(DESTDIR)$$prefix"
 
 clean: ## remove what was built
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -86,12 +89,12 @@ $(commands): .venv/complete pyproject.toml tools/commands.py
 # --- build ------------------------------------------------------------------------------------------------------------
 
 build: $(commands) build/release/build.ninja ## the library, the programs and the tests
-	@cmake --build --preset release -j $(JOBS)
+	@$(alone) cmake --build --preset release -j $(JOBS)
 
 # Ninja runs CMake again by itself when a CMakeLists.txt changed; a changed preset needs this.
 build/%/build.ninja: CMakePresets.json .venv/complete
 	@mkdir -p $(@D)
-	@cmake --preset $* -DPython3_EXECUTABLE="$(CURDIR)/$(python)" >$(@D)/configure.log 2>&1 || { cat $(@D)/configure.log; exit 1; }
+	@$(alone) cmake --preset $* -DPython3_EXECUTABLE="$(CURDIR)/$(python)" >$(@D)/configure.log 2>&1 || { cat $(@D)/configure.log; exit 1; }
 	@touch $@
 
 # --- checks -----------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ module homing
       & c_char, c_null_char
   implicit none
   private
-  public :: homing_watch, homing_unwatch, homing_iteration, homing_next_touch
+  public :: homing_version, homing_watch, homing_unwatch, homing_iteration, homing_next_touch
   public :: homing_place_on_node, homing_place_round_robin, homing_place_random, homing_where
   public :: homing_statistics_t, homing_statistics
   public :: upmlib_init, upmlib_memrefcnt, upmlib_migrate_memory, upmlib_record, upmlib_replay, upmlib_undo
@@ -45,6 +45,11 @@ module homing
   end interface
 
   interface
+    !> The library's version: 10000*major + 100*minor + patch.
+    function homing_version() bind(c, name='homing_version') result(version)
+      import :: c_int
+      integer(c_int) :: version
+    end function
     function c_watch(start, bytes, name) bind(c, name='homing_watch') result(status)
       import :: c_int, c_size_t, c_char
       type(*), dimension(*), intent(in) :: start

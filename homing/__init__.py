@@ -1,3 +1,3 @@
 """homing sends the memory pages of OpenMP programs to the NUMA nodes whose threads use them."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

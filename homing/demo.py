@@ -30,7 +30,8 @@ from rich.table import Table
 
 from homing import costs
 from homing.bench.guest_runs import LAST_HALF, RUN, GuestRuns, Outcome
-from homing.bench.programs import find_program, parse_output
+from homing.bench.places import find_program
+from homing.bench.programs import parse_output
 from homing.bench.progress import Progress
 from homing.errors import MISUSE, UserError, os_reason
 

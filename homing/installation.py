@@ -1,5 +1,5 @@
-"""Where homing's own binaries are: in the installed package, in a source tree's build, or where the user
-says."""
+"""Where homing's own files are: in a wheel (all inside the package), below the prefix of `make install` (the
+package is LIB/homing/python/homing), in a source tree with its build, or where the user says."""
 
 from __future__ import annotations
 
@@ -8,24 +8,42 @@ import os
 from homing.errors import UserError
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
+#: Beside the package: the source tree, site-packages, or LIB/homing/python.
+BESIDE = os.path.dirname(PACKAGE)
 
 
-def _candidates(name: str) -> list[str]:
-    tree = os.path.dirname(PACKAGE)
-    return [
-        os.path.join(PACKAGE, "lib", name),
-        os.path.join(PACKAGE, "bin", name),
-        os.path.join(tree, "build", "release", name),
-    ]
+def _library_folders() -> list[str]:
+    """Folders that may hold libhoming.so, in order."""
+    found = [os.path.join(PACKAGE, "lib")]
+    if _is_below_prefix():
+        found.append(os.path.dirname(os.path.dirname(BESIDE)))
+    return [*found, os.path.join(BESIDE, "build", "release")]
+
+
+def _is_below_prefix() -> bool:
+    return os.path.basename(BESIDE) == "python" and os.path.basename(os.path.dirname(BESIDE)) == "homing"
+
+
+def _folders() -> list[str]:
+    """Folders that may hold an executable or library of ours, in order."""
+    found = []
+    for library in _library_folders():
+        # bin/ lies beside lib/, or one further up beside lib/ARCHITECTURE/.
+        beside = [os.path.join(os.path.dirname(library), "bin")]
+        if _is_below_prefix():
+            beside.append(os.path.join(os.path.dirname(os.path.dirname(library)), "bin"))
+        found += [library, os.path.join(library, "homing"), os.path.join(library, "lab"), *beside]
+    return found
 
 
 def find_binary(name: str) -> str | None:
     """An executable or library that was built with this package, or None."""
-    return next((path for path in _candidates(name) if os.path.isfile(path)), None)
+    paths = (os.path.join(folder, name) for folder in _folders())
+    return next((path for path in paths if os.path.isfile(path)), None)
 
 
 def find_library() -> str:
-    """libhoming.so: HOMING_LIBRARY, else beside the package, else in build/release of the source tree."""
+    """libhoming.so: HOMING_LIBRARY, else installed with this package, else in build/release of the tree."""
     stated = os.environ.get("HOMING_LIBRARY", "")
     if stated:
         if not os.path.isfile(stated):
@@ -33,6 +51,39 @@ def find_library() -> str:
         return os.path.abspath(stated)
     path = find_binary("libhoming.so")
     if path is None:
-        places = " or ".join(os.path.dirname(place) for place in _candidates("libhoming.so")[::2])
+        places = " or ".join(_library_folders())
         raise UserError(f"libhoming.so is not in {places}: build it, or set HOMING_LIBRARY")
     return path
+
+
+def find_callbacks() -> str:
+    """The folder with the callbacks that `homing cc` links: HOMING_CALLBACKS, else built with it."""
+    stated = os.environ.get("HOMING_CALLBACKS", "")
+    folders = [stated] if stated else []
+    for library in _library_folders():
+        folders += [os.path.join(library, "homing", "callbacks"), os.path.join(library, "callbacks")]
+    for folder in folders:
+        if os.path.isfile(os.path.join(folder, "libtsan.a")):
+            return folder
+    raise UserError(
+        "the callbacks (callbacks/libtsan.a) were not built with this homing: build it, or set "
+        "HOMING_CALLBACKS"
+    )
+
+
+def find_data(*names: str) -> str | None:
+    """A file or folder that is installed inside the package and lies elsewhere in a source tree: the first of
+    these paths (relative to the package or to the tree) that is there."""
+    places = (os.path.join(root, name) for root in (PACKAGE, BESIDE) for name in names)
+    return next((place for place in places if os.path.exists(place)), None)
+
+
+def source_tree() -> str | None:
+    """The source tree that this package is part of, or None where it is installed."""
+    return BESIDE if os.path.isfile(os.path.join(BESIDE, "CMakeLists.txt")) else None
+
+
+def python_path() -> str:
+    """PYTHONPATH for a Python of ours that runs `-m homing`: where this package is, and the user's."""
+    others = os.environ.get("PYTHONPATH", "")
+    return f"{BESIDE}:{others}" if others else BESIDE

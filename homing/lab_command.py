@@ -28,6 +28,15 @@ def _lab(**given: Any) -> int:
     The guest sees this machine's files; the current folder is written through. Times there mean nothing.
     """
     command, path = list(given.pop("command") or []), given.pop("json")
+    if given.pop("setup"):
+        if command:
+            raise UserError("--setup: takes no command; it fetches what the guest needs")
+        from homing.lab.setup import set_up
+
+        status = set_up()
+        if status == 0:
+            _tell("everything is there: homing lab -- COMMAND ARGS")
+        return status
     if not command:
         raise UserError("no command given: homing lab [options] -- COMMAND ARGS")
     if path is not None:
@@ -69,6 +78,9 @@ command = with_signature(
     [
         parameter("command", list[str] | None, typer.Argument(metavar="COMMAND ARGS...", help="what to run")),
         *lab_parameters(),
+        parameter(
+            "setup", bool, typer.Option("--setup", help="fetch what the guest needs, and end"), default=False
+        ),
         parameter("json", str | None, typer.Option(help="write the counts of --count here", metavar="FILE")),
     ],
 )

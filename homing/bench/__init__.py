@@ -60,7 +60,11 @@ def command(
         bool, typer.Option("--redo", help="measure again what was kept of an earlier run")
     ] = False,
     output: Annotated[
-        str, typer.Option(help="where the results go (default benchmarks/results)", metavar="FOLDER")
+        str,
+        typer.Option(
+            help="where the results go (default: benchmarks/results of the source tree, else here)",
+            metavar="FOLDER",
+        ),
     ] = "",
     all_: Annotated[bool, typer.Option("--all", help="every benchmark")] = False,
 ) -> int:
@@ -85,9 +89,10 @@ def command(
 
 def measure(name: str, size: str, only: list[str], redo: bool, output: str = "") -> bool:
     """Run one benchmark and write its results. False where a requirement is not met."""
-    from homing.bench.results import Results, format_value, tree, write
+    from homing.bench.places import results_folder
+    from homing.bench.results import Results, format_value, write
 
-    folder = Path(output) if output else tree() / "benchmarks" / "results"
+    folder = Path(output) if output else results_folder()
     if size not in BENCHES[name].sizes:  # --all: the largest that it has
         size = BENCHES[name].sizes[-1]
     module: Any = importlib.import_module(BENCHES[name].module)

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from homing.bench import simulated
-from homing.bench.programs import find_program
+from homing.bench.places import find_program, kept_folder
 from homing.bench.progress import Progress
-from homing.bench.results import Check, Results, Row, check_only, tree
+from homing.bench.results import Check, Results, Row, check_only
 from homing.errors import UserError
 
 CACHE = "1024:16"
@@ -112,7 +112,7 @@ def _repeated_regions(counts: dict[str, Any]) -> float:
 
 def _lab(name: str, file: str, arguments: list[str], placement: str, redo: bool) -> float:
     """The guest's remote fraction; runs that were made are kept."""
-    folder = tree() / "build" / "bench" / "agreement"
+    folder = kept_folder() / "agreement"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}_{placement}.json"
     if redo or not path.exists():

@@ -32,10 +32,12 @@ from homing.bench.chapman_runs import (
     run_time,
     simulated,
 )
+from homing.bench.places import kept_folder, sources_folder
 from homing.bench.programs import execute
 from homing.bench.progress import Progress
-from homing.bench.results import Check, Parts, Results, Row, check_only, tree
+from homing.bench.results import Check, Parts, Results, Row, check_only
 from homing.errors import UserError
+from homing.installation import python_path
 
 SECTIONS = ("time", "instructions", "mpi", "translate", "guest", "origin")
 #: Arguments of timed runs: long enough to be measured, and at full size those of the paper.
@@ -256,13 +258,13 @@ def _ranks(path: str, code: str) -> list[tuple[float, float, float]]:
 
 def translate_section(bench: Bench) -> None:
     """Lines a second of processor time of `homing translate`, the start of Python included."""
-    folder = tree() / "apps" / "chapman"
+    folder = sources_folder() / "apps" / "chapman"
     sources = [str(folder / f"{code}.f90") for code in CODES]
     lines = sum(len(Path(source).read_text().splitlines()) for source in sources)
 
     def measure() -> float:
         with tempfile.TemporaryDirectory(prefix="homing-bench-") as output:
-            chosen = {**os.environ, "PYTHONPATH": str(tree())}
+            chosen = {**os.environ, "PYTHONPATH": python_path()}
             seconds = []
             for _ in range(3):
                 before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -346,7 +348,7 @@ def origin_section(bench: Bench) -> None:
         bench.progress.finished(skipped=True)
         return
     builder = Builder(
-        tree() / "build" / "bench" / "chapman-simulated", [sys.executable, "-m", "homing", "cc"]
+        kept_folder() / "chapman-simulated", [sys.executable, "-m", "homing", "cc"]
     )
     sizes, threads = ORIGIN[bench.size]
     for code, version, count in itertools.product(bench.codes, ("shared", "spmd"), threads):
@@ -373,7 +375,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     check_only(only, (*CODES, *SECTIONS))
     codes = [code for code in CODES if code in only] or list(CODES)
     sections = [section for section in SECTIONS if section in only] or list(SECTIONS)
-    parts = Parts(tree() / "build" / "bench" / f"chapman-{size}.json", {"size": size})
+    parts = Parts(kept_folder() / f"chapman-{size}.json", {"size": size})
     if redo:
         parts.drop(parts.names())
     results = Results(
@@ -382,7 +384,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
         tell(["chapman"]),
     )
     progress = Progress("chapman", _weights(size, codes, sections))
-    folder = tree() / "build" / "bench" / "chapman"
+    folder = kept_folder() / "chapman"
     bench = Bench(size, parts, progress, Builder(folder), codes, results)
     runners = {
         "time": time_section,

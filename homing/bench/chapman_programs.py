@@ -14,9 +14,9 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from homing.bench.results import tree
+from homing.bench.places import sources_folder
 from homing.errors import UserError
-from homing.installation import PACKAGE
+from homing.installation import python_path
 
 CODES = ("jacobi", "lu", "lbe")
 LANGUAGES = {"fortran": ("gfortran", "f90", "mpif90"), "c": ("gcc", "c", "mpicc")}
@@ -45,7 +45,7 @@ class Builder:
         self._folder = folder
         self._wrapper = list(wrapper)
         self._built: dict[tuple[str, str, str], Built] = {}
-        self._apps = tree() / "apps"
+        self._apps = sources_folder() / "apps"
 
     def build(self, code: str, language: str, version: str) -> Built:
         """One program. UserError where a compiler fails; a translation that is refused is in the result."""
@@ -130,7 +130,7 @@ def changed_text(text: str, version: str) -> str:
 
 
 def _try(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    chosen = {**os.environ, "PYTHONPATH": os.path.dirname(PACKAGE)}
+    chosen = {**os.environ, "PYTHONPATH": python_path()}
     return subprocess.run(command, cwd=folder, env=chosen, capture_output=True, text=True, check=False)
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from homing.bench.programs import Output, execute, parse_output
-from homing.bench.results import tree
 from homing.errors import UserError
+from homing.installation import python_path
 
 MACHINE = "origin2000-128"
 MPI_ARGUMENTS = {
@@ -125,6 +125,6 @@ def simulated(command: Sequence[str], threads: int) -> float:
     with tempfile.TemporaryDirectory(prefix="homing-bench-") as folder:
         path = os.path.join(folder, "run.json")
         words = [sys.executable, "-m", "homing", "run", "--on", MACHINE, "--json", path, "--", *command]
-        execute(words, {**quiet_environment(threads), "PYTHONPATH": str(tree())})
+        execute(words, {**quiet_environment(threads), "PYTHONPATH": python_path()})
         data = json.loads(Path(path).read_text())
     return float(data["counts"]["run"]["remote_fraction"])

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from homing.bench.guest_runs import LAST_HALF, GuestRuns, Outcome
-from homing.bench.programs import find_program
+from homing.bench.places import find_program, kept_folder
 from homing.bench.progress import Progress
-from homing.bench.results import Check, Parts, Results, Row, check_only, library_key, tree
+from homing.bench.results import Check, Parts, Results, Row, check_only, library_key
 from homing.installation import find_library
 from homing.lab.built import find_built
 
@@ -425,7 +425,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     chosen = [name for name in names if not only or name in only]
     library = library_key(find_library())
     key = {"size": size, "counter": library_key(str(find_built("libhoming_counter_plugin.so")))}
-    parts = Parts(tree() / "build" / "bench" / f"convergence-{size}.json", key)
+    parts = Parts(kept_folder() / f"convergence-{size}.json", key)
     if redo:
         parts.drop([name for name in parts.names() if name.split()[0] in chosen])
     progress = Progress("convergence", [1.0] * (len(chosen) * len(_STEPS)))

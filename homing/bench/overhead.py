@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 from homing import costs, environment
-from homing.bench.programs import find_bench_program, find_program
+from homing.bench.places import find_bench_program, find_program, kept_folder
 from homing.bench.progress import Progress
-from homing.bench.results import Check, Parts, Results, Row, library_key, tree
+from homing.bench.results import Check, Parts, Results, Row, library_key
 from homing.errors import UserError
 from homing.installation import find_library
 
@@ -205,7 +205,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     chosen = [name for name in names if not only or any(name.startswith(part) for part in only)]
     if not chosen:
         raise UserError(f"--only {','.join(only)}: no such rows; there are {', '.join(names)}")
-    parts = Parts(tree() / "build" / "bench" / f"overhead-{size}.json", {"library": library_key(library)})
+    parts = Parts(kept_folder() / f"overhead-{size}.json", {"library": library_key(library)})
     if redo:
         parts.drop(chosen)
     pairs = {name: (REGION_PAIRS if name in REGIONS else PAIRS)[size] for name in chosen}

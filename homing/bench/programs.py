@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from homing.errors import UserError
-from homing.installation import PACKAGE
-
-
-def find_program(name: str) -> str:
-    """A built program of apps/, such as cg_gfortran: in HOMING_APPS, or the source tree's build."""
-    stated = os.environ.get("HOMING_APPS", "")
-    folder = stated or os.path.join(os.path.dirname(PACKAGE), "build", "release", "apps")
-    path = os.path.join(folder, name)
-    if not os.access(path, os.X_OK) or os.path.isdir(path):
-        raise UserError(f"{path}: no such program: build it (make build), or set HOMING_APPS to its folder")
-    return os.path.abspath(path)
 
 
 @dataclass(frozen=True)
@@ -79,16 +67,6 @@ def parse_output(text: str) -> Output:
         if colon:
             fields[name] = value.strip()
     return Output(fields)
-
-
-def find_bench_program(name: str) -> str:
-    """A built program of benchmarks/: in HOMING_BENCH_PROGRAMS, or the source tree's build."""
-    stated = os.environ.get("HOMING_BENCH_PROGRAMS", "")
-    folder = stated or os.path.join(os.path.dirname(PACKAGE), "build", "release", "benchmarks")
-    path = os.path.join(folder, name)
-    if not os.access(path, os.X_OK) or os.path.isdir(path):
-        raise UserError(f"{path}: no such program: build it, or set HOMING_BENCH_PROGRAMS to its folder")
-    return os.path.abspath(path)
 
 
 def execute(

@@ -15,7 +15,6 @@ from typing import Any
 from homing import __version__
 from homing.bench.progress import Progress
 from homing.errors import UserError, os_reason
-from homing.installation import PACKAGE
 
 SCHEMA = 1
 
@@ -80,14 +79,6 @@ def machine() -> dict[str, Any]:
         "kernel": platform.release(),
         "load": round(os.getloadavg()[0], 2),
     }
-
-
-def tree() -> Path:
-    """The source tree, where benchmarks/ and build/ are. UserError outside of one."""
-    path = Path(PACKAGE).parent
-    if not (path / "benchmarks").is_dir():
-        raise UserError("works in homing's source tree only (there is no benchmarks/ beside the package)")
-    return path
 
 
 def write(results: Results, folder: Path) -> tuple[Path, Path]:

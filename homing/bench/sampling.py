@@ -16,7 +16,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from homing.bench import belief
-from homing.bench.programs import execute, find_bench_program, find_program
+from homing.bench.places import find_bench_program, find_program
+from homing.bench.programs import execute
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Results, Row, check_only
 from homing.errors import UserError

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from homing.bench.results import tree
+from homing.bench.places import kept_folder, sources_folder
 from homing.errors import UserError
+from homing.installation import find_callbacks, python_path
 from homing.run import Request
 from homing.simulate import machines, places
 from homing.simulate.description import Wishes
@@ -48,11 +49,11 @@ COMPILERS = {"gcc": ("gcc", "gfortran"), "clang": ("clang-19", "flang-new-19")}
 
 def build(program: str, compiler: str, instrumented: bool) -> str:
     """Compile a program; its path. Built anew where a source is newer."""
-    folder = tree() / "build" / "bench" / "simulated"
+    folder = kept_folder() / "simulated"
     folder.mkdir(parents=True, exist_ok=True)
-    sources = [str(tree() / source) for source in SOURCES[program]]
+    sources = [str(sources_folder() / source) for source in SOURCES[program]]
     path = folder / f"{program}_{compiler}{'' if instrumented else '_plain'}"
-    library = [find_simulator(), str(tree() / "build" / "release" / "callbacks" / "libtsan.a")]
+    library = [find_simulator(), os.path.join(find_callbacks(), "libtsan.a")]
     newest = max(os.stat(one).st_mtime for one in (*sources, *(library if instrumented else [])))
     if path.exists() and path.stat().st_mtime > newest:
         return str(path)
@@ -61,7 +62,7 @@ def build(program: str, compiler: str, instrumented: bool) -> str:
     if shutil.which(name) is None:
         raise UserError(f"{name} is not installed")
     cc = [sys.executable, "-m", "homing.simulate.cc"] if instrumented else []
-    flags = ["-O2", "-g", "-fopenmp", "-I", str(tree() / "apps" / "common")]
+    flags = ["-O2", "-g", "-fopenmp", "-I", str(sources_folder() / "apps" / "common")]
     with tempfile.TemporaryDirectory() as modules:
         done = subprocess.run(
             [*cc, name, *flags, *sources, "-lm", "-o", str(path)],
@@ -69,7 +70,7 @@ def build(program: str, compiler: str, instrumented: bool) -> str:
             capture_output=True,
             text=True,
             check=False,
-            env={**os.environ, "PYTHONPATH": str(tree())},
+            env={**os.environ, "PYTHONPATH": python_path()},
         )
     if done.returncode != 0:
         raise UserError(f"{program} by {name}: {done.stderr.strip().splitlines()[-1:]}", 1)

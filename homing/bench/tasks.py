@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from homing.bench.overhead import upper_bound
-from homing.bench.programs import Output, find_bench_program
+from homing.bench.places import find_bench_program, kept_folder
+from homing.bench.programs import Output
 from homing.bench.progress import Progress
-from homing.bench.results import Check, Parts, Results, Row, library_key, tree
+from homing.bench.results import Check, Parts, Results, Row, library_key
 from homing.bench.task_runs import TaskGuest, numbers, run_here
 from homing.errors import UserError
 from homing.installation import find_library
@@ -95,7 +96,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     library = find_library()
     programs = [library, *(find_bench_program(f"tasks_{runtime}") for runtime in RUNTIMES)]
     key = {"built": [library_key(path) for path in programs]}
-    parts = Parts(tree() / "build" / "bench" / f"tasks-{size}.json", key)
+    parts = Parts(kept_folder() / f"tasks-{size}.json", key)
     if redo:
         parts.drop(chosen)
     progress = Progress("tasks", [15.0 if name == "home" else 2.0 for name in chosen])

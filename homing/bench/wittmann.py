@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from homing.bench import wittmann_machines, wittmann_variability
-from homing.bench.programs import find_program
+from homing.bench.places import find_program, kept_folder
 from homing.bench.progress import Progress
-from homing.bench.results import Check, Parts, Results, Row, check_only, library_key, tree
+from homing.bench.results import Check, Parts, Results, Row, check_only, library_key
 from homing.bench.task_runs import TaskGuest, numbers, run_here, share_at_home
 from homing.bench.wittmann_ways import WAYS
 from homing.errors import UserError
@@ -149,7 +149,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     programs = ("blocked_jacobi_gcc", "blocked_jacobi_clang", "copy_gcc", "temporal_gcc", "lanczos_gcc")
     built = (library, find_simulator(), *map(find_program, programs))
     key = {"built": [library_key(path) for path in built]}
-    parts = Parts(tree() / "build" / "bench" / f"wittmann-{size}.json", key)
+    parts = Parts(kept_folder() / f"wittmann-{size}.json", key)
     if redo:
         parts.drop(chosen)
     parts.drop(["machines"])  # it keeps its runs itself, by what they were made with

@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from homing.bench.bandwidth_model import MODEL, MODEL_NAME, bounds
-from homing.bench.programs import Output, execute, find_program, parse_output
-from homing.bench.results import Check, Parts, Results, Row, library_key, tree
+from homing.bench.places import find_program, include_folder, kept_folder, sources_folder
+from homing.bench.programs import Output, execute, parse_output
+from homing.bench.results import Check, Parts, Results, Row, library_key
 from homing.bench.task_runs import share_at_home
 from homing.bench.wittmann_ways import WAYS, Way
 from homing.errors import UserError
+from homing.installation import python_path
 from homing.options import load_options
 from homing.simulate import machines
 from homing.simulate.on_machine import find_simulator
@@ -112,24 +114,23 @@ def compiler_of(way: Way) -> str:
 def build(program: str, compiler: str) -> Path:
     """Build a program by `homing cc`; its path. Kept until a source or the simulator is newer. UserError
     where that fails."""
-    folder = tree() / "build" / "bench" / "wittmann"
+    folder = kept_folder() / "wittmann"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{program}_{compiler}"
-    apps, simulator = tree() / "apps", find_simulator()
+    apps, simulator = sources_folder() / "apps", find_simulator()
     common = Path(find_program("copy_gcc")).parent / "libapps_common.a"
     sources = [apps / "wittmann" / name for name in _SOURCES[program]]
-    used = [*sources, *(apps / "wittmann").glob("*.hpp"), tree() / "include" / "homing" / "tasks.hpp"]
+    used = [*sources, *(apps / "wittmann").glob("*.hpp"), include_folder() / "homing" / "tasks.hpp"]
     newest = max(os.stat(one).st_mtime for one in map(str, (*used, common, simulator)))
     if path.exists() and path.stat().st_mtime > newest:
         return path
-    flags = ["-std=c++20", "-O3", "-g", "-fopenmp", "-I", str(tree() / "include"), "-I", str(apps / "common")]
+    flags = ["-std=c++20", "-O3", "-g", "-fopenmp", "-I", str(include_folder()), "-I", str(apps / "common")]
     fresh = path.with_suffix(".new")
     # The simulator has homing's functions, too: the ordinary library must not come in beside it.
     libraries = [str(common), simulator, f"-Wl,-rpath,{os.path.dirname(simulator)}", "-ltbb", "-lm"]
     words = [sys.executable, "-m", "homing", "cc", _COMPILERS[compiler], *flags]
-    execute(
-        [*words, *map(str, sources), *libraries, "-o", str(fresh)], {**os.environ, "PYTHONPATH": str(tree())}
-    )
+    words += [*map(str, sources), *libraries, "-o", str(fresh)]
+    execute(words, {**os.environ, "PYTHONPATH": python_path()})
     fresh.replace(path)
     return path
 
@@ -152,7 +153,7 @@ def simulate(
         "OMP_NUM_THREADS": str(threads),
         "OMP_PROC_BIND": "close",
         "OMP_PLACES": "cores",
-        "PYTHONPATH": str(tree()),
+        "PYTHONPATH": python_path(),
     }
     with tempfile.TemporaryDirectory(prefix="homing-wittmann-") as folder:
         path = Path(folder) / "run.json"
@@ -220,7 +221,7 @@ def measure(size: str, tell: Callable[[str], None], redo: bool = False) -> dict[
     built = [build("copy", "clang"), *(build("blocked_jacobi", one) for one in sorted(compilers))]
     made_with = [chosen.grid, chosen.copy_bytes, chosen.turn, chosen.caches]
     key = {"size": repr(made_with), "built": [library_key(str(path)) for path in (*built, find_simulator())]}
-    kept = Parts(tree() / "build" / "bench" / f"wittmann-machines-{size}.json", key)
+    kept = Parts(kept_folder() / f"wittmann-machines-{size}.json", key)
     if redo:
         kept.drop(kept.names())
     found: dict[str, Any] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from homing.bench.programs import find_program
+from homing.bench.places import find_program
 
 
 @dataclass(frozen=True)

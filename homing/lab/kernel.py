@@ -105,6 +105,8 @@ def find_kernel(
     if not chosen and wanted is None:
         chosen = images
     if not chosen:
+        if series == DEFAULT_SERIES:
+            raise LabError(f"no Linux {series} kernel image in {boot}: fetch one with: homing lab --setup")
         package = PACKAGES.get(series, f"linux-image-{series}-cloud-amd64")
         raise LabError(f"no Linux {series} kernel image in {boot}: apt-get install {package}")
     return _with_modules(chosen[0], read_image_version(chosen[0]), modules_root)

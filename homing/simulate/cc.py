@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from homing.errors import MISUSE, UserError, os_reason, unexpected
-from homing.installation import PACKAGE
+from homing.installation import find_callbacks
 
 if TYPE_CHECKING:
     from homing.paths import Cache
@@ -203,23 +203,6 @@ def find_compiler(name: str) -> str:
     return path
 
 
-def callbacks() -> str:
-    """The folder with our callbacks (libtsan.a), built with homing."""
-    stated = os.environ.get("HOMING_CALLBACKS", "")
-    tree = os.path.dirname(PACKAGE)
-    for folder in (
-        stated,
-        os.path.join(PACKAGE, "lib", "homing", "callbacks"),
-        os.path.join(tree, "build", "release", "callbacks"),
-    ):
-        if folder and os.path.isfile(os.path.join(folder, "libtsan.a")):
-            return folder
-    raise UserError(
-        "the callbacks (callbacks/libtsan.a) were not built with this homing: build it, or set "
-        "HOMING_CALLBACKS"
-    )
-
-
 def run(words: Sequence[str], verbose: bool = False) -> int:
     """Run a command; returns its status."""
     if verbose:
@@ -253,7 +236,7 @@ def compile_with(name: str, arguments: Sequence[str]) -> int:
 
 def _gcc(compiler: str, job: Job) -> int:
     # Statically, because the shared one would stand before the objects; a shared object gets it by name.
-    flags = [*GCC_FLAGS, "-static-libtsan", "-B", callbacks(), *(_runtime() if job.links else [])]
+    flags = [*GCC_FLAGS, "-static-libtsan", "-B", find_callbacks(), *(_runtime() if job.links else [])]
     name = os.path.basename(compiler)
     fortran = "gfortran" in name or any(job.arguments[at].endswith(FORTRAN_SOURCES) for at in job.sources)
     if not fortran:
@@ -263,7 +246,7 @@ def _gcc(compiler: str, job: Job) -> int:
 
 def _runtime() -> list[str]:
     # Through the linker's flags: behind -x a file of its own would be taken for a source.
-    return ["-Wl," + os.path.join(callbacks(), "libtsan.a"), "-ldl"]
+    return ["-Wl," + os.path.join(find_callbacks(), "libtsan.a"), "-ldl"]
 
 
 def _llvm(compiler: str, kind: str, job: Job) -> int:
@@ -411,7 +394,7 @@ def stamp(*paths: str) -> str:
 
 def _inlined(clang: str) -> str:
     """The callbacks as bitcode of this clang."""
-    folder = callbacks()
+    folder = find_callbacks()
     source = os.path.join(folder, "inline.c")
     sources = [os.path.join(folder, name) for name in ("inline.c", "callbacks.h", "context.h")]
     name = f"inline-{stamp(clang, *sources)}.bc"

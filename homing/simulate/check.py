@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from homing.errors import UserError
+from homing.installation import find_callbacks, python_path
 
 if TYPE_CHECKING:
     from homing.simulate.cc import Job
@@ -117,9 +118,9 @@ def examine(compiler: str, kind: str, arguments: Sequence[str], job: Job) -> Non
     # A standard of one language is an error in another one's exam.
     flags = [word for word in relevant(arguments) if not (word.startswith("-std=") and language != "c")]
     flags = [word for word in flags if language != "fortran" or word not in ("-ffree-form", "-ffixed-form")]
-    library = os.path.join(cc.callbacks(), "libhoming_check.a")
+    library = os.path.join(find_callbacks(), "libhoming_check.a")
     identity = " ".join(
-        [cc.stamp(compiler, library, os.path.join(cc.callbacks(), "libtsan.a")), language, *flags]
+        [cc.stamp(compiler, library, os.path.join(find_callbacks(), "libtsan.a")), language, *flags]
     )
     verdict = hashlib.sha256(identity.encode()).hexdigest()[:32]
     text = (cc.cache().read(verdict) or b"").decode("utf-8", "replace")
@@ -168,7 +169,7 @@ def _exam(compiler: str, language: str, flags: list[str], library: str) -> str:
         ]
         if language == "fortran":
             command += ["-J" if "gfortran" in compiler else "-module-dir", folder]
-        environment = {**os.environ, "HOMING_CC_EXAM": "1", "LANG": "C"}
+        environment = {**os.environ, "HOMING_CC_EXAM": "1", "LANG": "C", "PYTHONPATH": python_path()}
         made = subprocess.run(
             [*_self(), compiler, *command], capture_output=True, text=True, check=False, env=environment
         )

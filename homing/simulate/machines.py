@@ -14,7 +14,7 @@ from typing import Any
 
 from homing.errors import UserError, os_reason
 from homing.files import MOST_DESCRIPTION, read_text
-from homing.installation import PACKAGE
+from homing.installation import PACKAGE, find_data
 from homing.integers import decimal
 
 if sys.version_info >= (3, 11):
@@ -102,12 +102,7 @@ def is_power_of_two(value: int) -> bool:
 
 def folder() -> str:
     """Where the machines that come with homing are: in the package, or in the source tree."""
-    installed = os.path.join(PACKAGE, "machines")
-    return (
-        installed
-        if os.path.isdir(installed)
-        else os.path.join(os.path.dirname(PACKAGE), "simulator", "machines")
-    )
+    return find_data("machines", os.path.join("simulator", "machines")) or os.path.join(PACKAGE, "machines")
 
 
 def names() -> list[str]:

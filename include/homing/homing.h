@@ -22,9 +22,19 @@
 #endif
 #define HOMING_API __attribute__((visibility("default")))
 
+/* The version of this header: HOMING_VERSION is 10000 * major + 100 * minor + patch, a number that #if can
+ * compare. homing_version() tells the version of the library that the program runs with. */
+#define HOMING_VERSION_MAJOR 0
+#define HOMING_VERSION_MINOR 2
+#define HOMING_VERSION_PATCH 0
+#define HOMING_VERSION (10000 * HOMING_VERSION_MAJOR + 100 * HOMING_VERSION_MINOR + HOMING_VERSION_PATCH)
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The library's version, as a number like HOMING_VERSION. Since 0.2.0; may be called from anywhere. */
+HOMING_API int homing_version(void);
 
 enum {
     HOMING_OK = 0,

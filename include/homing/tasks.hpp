@@ -15,6 +15,10 @@
 // -lhoming, or bring Domains of your own.
 #pragma once
 
+#if __cplusplus <= 201703L
+#error "homing/tasks.hpp needs C++20 (-std=c++20); homing/homing.h serves older C++ and C"
+#endif
+
 #include "homing/homing.h"
 
 #include <atomic>

@@ -11,6 +11,7 @@
 #include "policy/distributions.hpp"
 #include "record/record.hpp"
 #include "tasks/domains.hpp"
+#include "version.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -81,6 +82,9 @@ void say_not_yet() noexcept {
 } // namespace
 
 extern "C" {
+
+static_assert(HOMING_VERSION == version_number, "homing.h and CMakeLists.txt state different versions");
+int homing_version(void) { return HOMING_VERSION; }
 
 int homing_watch(const void* start, size_t bytes, const char* name) {
     return serial([&] {

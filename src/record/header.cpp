@@ -6,15 +6,12 @@
 #include "base/raw_calls.hpp"
 #include "record/rank.hpp"
 #include "record/rows.hpp"
+#include "version.hpp"
 
 #include <charconv>
 #include <cstring>
 #include <ctime>
 #include <sys/utsname.h>
-
-#ifndef HOMING_VERSION
-#define HOMING_VERSION "unknown"
-#endif
 
 namespace homing::record {
 namespace {
@@ -168,7 +165,7 @@ bool write_header(char* header, std::size_t bytes) noexcept {
     out.put(",\"page_bytes\":");
     out.number(page_bytes());
     out.put(",\"homing\":");
-    out.string(HOMING_VERSION);
+    out.string(version_text);
     out.put(",\"pid\":");
     out.number(static_cast<unsigned long long>(::getpid()));
     out.put(",\"rank\":");

@@ -16,7 +16,7 @@ import pytest
 
 from homing import environment
 from homing.bench.guest_runs import BINDING, LAST_HALF, GuestRuns, Outcome
-from homing.bench.programs import find_program
+from homing.bench.places import find_program
 from homing.errors import UserError
 from homing.installation import find_library
 from homing.lab import machine

@@ -14,6 +14,7 @@ int main(void) {
     int nodes[8];
     homing_statistics_t statistics = {.struct_bytes = sizeof statistics};
     int well = memory != NULL;
+    well = well && HOMING_VERSION >= 200 && homing_version() == HOMING_VERSION;
     well = well && answered(homing_watch(memory, BYTES, "memory"));
     well = well && answered(homing_iteration());
     well = well && answered(homing_next_touch(memory, BYTES));

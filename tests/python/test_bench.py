@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from homing import cli, demo
-from homing.bench import belief, overhead, sampling
-from homing.bench import results as results_module
+from homing.bench import belief, overhead, places, sampling
 from homing.bench.guest_runs import LAST_HALF, Outcome, describe, outcome
-from homing.bench.programs import find_bench_program, find_program, parse_output
+from homing.bench.places import find_bench_program, find_program
+from homing.bench.programs import parse_output
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Parts, Results, Row, write
 from homing.errors import UserError
@@ -453,10 +453,20 @@ def test_mistakes_are_one_line(words: list[str], capsys: pytest.CaptureFixture[s
     assert error.startswith("homing bench: ")
 
 
-def test_results_belong_into_the_source_tree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(results_module, "PACKAGE", str(tmp_path / "site-packages" / "homing"))
-    with pytest.raises(UserError, match="source tree"):
-        results_module.tree()
+def test_results_go_into_the_source_tree_or_the_current_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOMING_CACHE", str(tmp_path / "cache"))
+    tree = Path(__file__).resolve().parents[2]
+    assert places.results_folder() == tree / "benchmarks" / "results"
+    assert places.kept_folder() == tree / "build" / "bench"
+    monkeypatch.setattr(places, "source_tree", lambda: None)
+    assert places.results_folder() == tmp_path
+    assert places.kept_folder() == tmp_path / "cache" / "bench"
+    monkeypatch.setattr(places, "PACKAGE", str(tmp_path / "homing"))
+    with pytest.raises(UserError, match="apps is missing"):
+        places.sources_folder()
 
 
 # The demo
@@ -501,11 +511,3 @@ def test_pairs_are_taken_until_the_median_is_known() -> None:
 def test_who_begins_does_not_count() -> None:
     pairs = [{"wall": [2.0, 2.0 * 1.02 * bias]} for bias in (1.01, 1 / 1.01, 1.01, 1 / 1.01, 1.01)]
     assert overhead.paired_ratios(pairs, "wall") == pytest.approx([1.02, 1.02])
-
-
-def test_outside_of_the_tree(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(results_module, "PACKAGE", str(tmp_path / "homing"))
-    assert cli.main(["bench", "sampling"]) == 2
-    assert capsys.readouterr().err.startswith("homing bench: works in homing's source tree only")

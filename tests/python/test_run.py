@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from homing import cli
+from homing import __version__, cli
 from homing.environment import BINDING_VARIABLES, bind_threads
 from homing.lab.guest import CountOptions, LabOptions
 from homing.lab.kernel import DEFAULT_SERIES
@@ -179,7 +179,7 @@ def test_a_library_that_is_not_there(homing: Command) -> None:
 
 
 def test_version_and_help(homing: Command) -> None:
-    assert homing("--version").stdout == "homing 0.1.0\n"
+    assert homing("--version").stdout == f"homing {__version__}\n"
     text = homing("run", "--help", COLUMNS="200").stdout
     for flag in (
         "--mechanism",

@@ -11,8 +11,9 @@ from homing.bench.lof.differences import differences
 from homing.bench.lof.pictures import draw
 from homing.bench.lof.runs import OTHER_ORDERS, SIZES, Case, Outcome, Program, build_programs, cases, run_case
 from homing.bench.lof.tables import Tables
+from homing.bench.places import kept_folder
 from homing.bench.progress import Progress
-from homing.bench.results import Check, Parts, Results, check_only, library_key, tree
+from homing.bench.results import Check, Parts, Results, check_only, library_key
 
 #: How long the runs of a program take relative to each other, roughly.
 _WEIGHTS = {"nas_cg": 4.0, "nas_mg": 4.0, "i_cg": 2.0, "i_mg": 12.0, "drift": 1.0}
@@ -42,7 +43,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     results.notes.append(_sizes(size, programs))
     steps = [(program, name, case) for program in programs for name, case in cases(program, wanted).items()]
     progress = Progress("lof", [20.0, *(_WEIGHTS[program] for program, _, _ in steps)])
-    kept = tree() / "build" / "bench"
+    kept = kept_folder()
     parts = {program: Parts(kept / f"lof-{size}-{program}.json", {"size": size}) for program in programs}
     outcomes: dict[str, dict[str, Outcome]] = {}
     folder = Path()

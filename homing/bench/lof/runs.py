@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from homing.bench.lof import paper
+from homing.bench.places import kept_folder, sources_folder
 from homing.bench.programs import execute, parse_output
-from homing.bench.results import tree
 from homing.errors import UserError
+from homing.installation import python_path
 from homing.options import load_options
 
 _TIMEOUT = 6 * 3600.0  # on a busy machine, too
@@ -235,11 +237,12 @@ def build_programs() -> Path:
     """
     if stated := os.environ.get("HOMING_SIMULATED_APPS"):
         return Path(stated)
-    folder = tree() / "build" / "bench" / "lof"
+    folder = kept_folder() / "lof"
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("gcc", "gfortran"):
         wrapper = folder / f"homing-{name}"
-        command = f'PYTHONPATH="{tree()}" exec "{sys.executable}" -m homing cc {name}'
+        paths = f"PYTHONPATH={shlex.quote(python_path())} exec {shlex.quote(sys.executable)}"
+        command = f"{paths} -m homing cc {name}"
         wrapper.write_text(f'#!/bin/sh\n{command} "$@"\n')
         wrapper.chmod(0o755)
     build = folder / "apps"
@@ -247,7 +250,7 @@ def build_programs() -> Path:
     cmake = shutil.which("cmake")
     if cmake is None:
         raise UserError("lof: needs cmake to build the programs")
-    configure = [cmake, "-S", str(tree() / "apps"), "-B", str(build), "-G", "Ninja"]
+    configure = [cmake, "-S", str(sources_folder() / "apps"), "-B", str(build), "-G", "Ninja"]
     configure += [
         f"-DCMAKE_C_COMPILER={folder}/homing-gcc",
         f"-DCMAKE_Fortran_COMPILER={folder}/homing-gfortran",
@@ -266,7 +269,7 @@ def matrix_file(unknowns: int, order: str, tell: Callable[[str], None]) -> Path:
     """I-CG's matrix; made where it is not there yet."""
     from homing.bench import maxwell
 
-    folder = tree() / "build" / "bench" / "lof"
+    folder = kept_folder() / "lof"
     path = folder / f"maxwell_{unknowns}.mtx"
     if not path.exists():
         maxwell.write_matrix(maxwell.make_matrix(unknowns, tell), path)
@@ -298,7 +301,7 @@ def run_case(case: Case, program: Program, folder: Path, tell: Callable[[str], N
         "OMP_WAIT_POLICY": "passive",
         "OMP_PROC_BIND": "close" if case.close else "spread",
         "OMP_PLACES": "cores",
-        "PYTHONPATH": str(tree()),
+        "PYTHONPATH": python_path(),
     }
     with tempfile.TemporaryDirectory(prefix="homing-lof-") as temporary:
         path = Path(temporary) / "run.json"

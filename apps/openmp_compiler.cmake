@@ -1,0 +1,28 @@
+# homing_find_openmp_compiler(VARIABLE SUFFIX NAMES...): the first of the compilers that builds an OpenMP program, or
+# VARIABLE-NOTFOUND. A clang may be there without its runtime (its package excludes another version's, for one).
+function(homing_find_openmp_compiler variable suffix)
+  if(DEFINED ${variable} AND NOT "${${variable}}" MATCHES "-NOTFOUND$") # found before, or chosen with -D (OFF: none)
+    return()
+  endif()
+  set(folder ${CMAKE_BINARY_DIR}/openmp_compiler)
+  if(suffix STREQUAL f90)
+    file(WRITE ${folder}/try.f90 "use omp_lib\nprint *, omp_get_max_threads()\nend\n")
+  else()
+    file(WRITE ${folder}/try.${suffix} "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n")
+  endif()
+  set(${variable} ${variable}-NOTFOUND)
+  foreach(name ${ARGN})
+    unset(candidate) # a set one is not looked for
+    find_program(candidate NAMES ${name} NO_CACHE)
+    if(candidate)
+      execute_process(COMMAND ${candidate} -fopenmp try.${suffix} -o try WORKING_DIRECTORY ${folder}
+        RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+      if(status EQUAL 0)
+        set(${variable} ${candidate})
+        break()
+      endif()
+      message(STATUS "${candidate} builds no OpenMP program (no runtime?): not used")
+    endif()
+  endforeach()
+  set(${variable} ${${variable}} CACHE FILEPATH "an OpenMP compiler: ${ARGN}" FORCE)
+endfunction()
