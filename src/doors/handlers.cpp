@@ -9,6 +9,7 @@
 #include "doors/masks.hpp"
 #include "doors/stacks.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -71,6 +72,18 @@ std::size_t floating_point_bytes(const void* state) noexcept {
     return word_at(state, software) == extended ? word_at(state, software + 4) : legacy;
 }
 
+/// A shadow stack knows the frame by its place. The loader switches it on for all threads, or never.
+bool has_shadow_stack() noexcept {
+    enum Answer : int { unasked, no, yes };
+    static constinit std::atomic<int> answer{unasked};
+    if (const int known = answer.load(std::memory_order_relaxed)) return known == yes;
+    constexpr int shadow_stack_status = 0x5005; // ARCH_SHSTK_STATUS
+    std::uint64_t features = 0;
+    const bool has = raw::call(SYS_arch_prctl, shadow_stack_status, &features) == 0 && features != 0;
+    answer.store(has ? yes : no, std::memory_order_relaxed);
+    return has;
+}
+
 /// Is this a frame of the kernel's and nothing else (an emulator's), with a way back that can be gone as well
 /// from a copy of it?
 bool is_kernels(const Frame* frame, const siginfo_t* info) noexcept {
@@ -78,10 +91,7 @@ bool is_kernels(const Frame* frame, const siginfo_t* info) noexcept {
     if (info != &frame->info || !frame->context.registers.fpregs) return false;
     if (std::memcmp(frame->returns_to, calls_sigreturn, sizeof calls_sigreturn) != 0) return false;
     if (floating_point_bytes(frame->context.registers.fpregs) > 65536) return false;
-    // A shadow stack knows the frame by its place.
-    constexpr int shadow_stack_status = 0x5005; // ARCH_SHSTK_STATUS
-    std::uint64_t features = 0;
-    return raw::call(SYS_arch_prctl, shadow_stack_status, &features) != 0 || features == 0;
+    return !has_shadow_stack();
 }
 
 bool lies_in(const stack_t& stack, std::uintptr_t address) noexcept {
@@ -104,29 +114,28 @@ Frame* copy_to_interrupted_stack(const Frame& frame) noexcept {
     return copy;
 }
 
-/// Enter the handler with this frame, as the kernel does.
+/// Enter the handler with this frame, as the kernel does: with the registers that the interrupted code had,
+/// but for those that a handler gets. (Those of floating point are anyone's; their modes are as new.)
 [[noreturn]] void enter(const struct sigaction& action, int signal, Frame* frame) noexcept {
-    constexpr greg_t cleared_flags = 0x400 | 0x10000 | 0x100; // direction, resume, trap
-    Context entry = frame->context;
-    greg_t* registers = entry.registers.gregs;
-    registers[REG_RIP] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(action.sa_sigaction));
-    registers[REG_RSP] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(frame));
-    registers[REG_RDI] = signal;
-    registers[REG_RSI] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(&frame->info));
-    registers[REG_RDX] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(&frame->context));
-    registers[REG_RAX] = 0;
-    registers[REG_EFL] &= ~cleared_flags;
-    entry.registers.fpregs = nullptr; // as new
-    entry.mask = mask_during(action, entry.mask);
-    constexpr int disarms_itself = -1 - 0x7fffffff; // SS_AUTODISARM
-    if (entry.stack.ss_flags & disarms_itself)      // until the handler has returned
-        entry.stack = {.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};
-    asm volatile("mov %0, %%rsp\n\t"
-                 "mov %1, %%eax\n\t"
-                 "syscall"
-                 :
-                 : "r"(&entry), "i"(SYS_rt_sigreturn)
-                 : "memory");
+    const Mask mask = mask_during(action, frame->context.mask);
+    raw::call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, sizeof mask);
+    const greg_t* registers = frame->context.registers.gregs;
+    register auto function asm("r8") = action.sa_sigaction;
+    asm volatile(
+        "mov %c[rbx](%[from]), %%rbx\n\t"
+        "mov %c[r12](%[from]), %%r12\n\t"
+        "mov %c[r13](%[from]), %%r13\n\t"
+        "mov %c[r14](%[from]), %%r14\n\t"
+        "mov %c[r15](%[from]), %%r15\n\t"
+        "mov %c[rbp](%[from]), %%rbp\n\t"
+        "mov %[frame], %%rsp\n\t"
+        "xor %%eax, %%eax\n\t"
+        "jmp *%%r8"
+        :
+        : [from] "c"(registers), [frame] "a"(frame), "r"(function), "D"(static_cast<long>(signal)),
+          "S"(&frame->info), "d"(&frame->context), [rbx] "i"(8 * REG_RBX), [r12] "i"(8 * REG_R12),
+          [r13] "i"(8 * REG_R13), [r14] "i"(8 * REG_R14), [r15] "i"(8 * REG_R15), [rbp] "i"(8 * REG_RBP)
+        : "memory");
     __builtin_unreachable();
 }
 

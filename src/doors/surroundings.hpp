@@ -8,8 +8,7 @@ class Windows;
 
 namespace homing::doors {
 
-/// [driver] Before a window opens. False: not now. Where it is never again the windows are forbidden. Either
-/// is said in the record.
+/// [driver] Before a window opens. False: not now. Where it is never again the windows are forbidden.
 bool surroundings_allow(Windows& windows) noexcept;
 
 } // namespace homing::doors

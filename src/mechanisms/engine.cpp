@@ -372,7 +372,7 @@ std::size_t Engine::open_window(const std::vector<Range>& granules) {
     if (services_.prepare_handler)
         if (const char* reason = services_.prepare_handler()) {
             windows_->forbid(reason);
-            record::message(record::Level::warning, std::string("windows end here: ") + reason);
+            say_windows_ended();
             return 0;
         }
     // Not what went away between the look at the areas and now: another thread may have freed it.
@@ -383,7 +383,15 @@ std::size_t Engine::open_window(const std::vector<Range>& granules) {
     return armed;
 }
 
+/// Once, whoever has forbidden them: a signal's handler or a hook cannot say it itself.
+void Engine::say_windows_ended() {
+    const char* reason = windows_ ? windows_->forbidden() : nullptr;
+    if (!reason || std::exchange(windows_ended_said_, true)) return;
+    record::message(record::Level::warning, std::string("windows end here: ") + reason);
+}
+
 void Engine::window_wanted(bool opened) {
+    say_windows_ended();
     if (opened || windows_->forbidden()) {
         refused_ = 0;
         return;

@@ -161,6 +161,7 @@ class Engine final : public phases::Listener {
     std::size_t open_window(const std::vector<Range>& granules);
     /// Whether a window that was wanted has opened; says where that is refused for long.
     void window_wanted(bool opened);
+    void say_windows_ended();
     /// homing owns these areas now: kernel balancing leaves them alone until the end.
     void own_areas();
     /// The source leaves the pages alone until the next boundary (ReferenceSource::pause).
@@ -251,6 +252,7 @@ class Engine final : public phases::Listener {
     bool called_ = false;     ///< iterations are told by the program
     bool call_waits_ = false; ///< one was told within the region that is open
     bool window_open_ = false;
+    bool windows_ended_said_ = false;
     std::uint32_t refused_ = 0; ///< windows in turn
     double refused_since_ = 0;
     bool source_running_ = false;

@@ -269,7 +269,8 @@ void Engine::finish() noexcept {
         if (activity_ != policy::Activity::rest && samples_itself()) take_references();
         if (source_) source_->stop();
         const double begin = record::now();
-        say_threads();             // where no iteration was found
+        say_threads(); // where no iteration was found
+        say_windows_ended();
         watch_.synchronise(begin); // what was freed is no longer where it was
         survey_.look_at_all(watch_);
         record_placements(3);

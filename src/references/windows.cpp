@@ -360,6 +360,14 @@ void Windows::abandon() noexcept {
     disarm();
 }
 
+void Windows::cut_short() noexcept {
+    constexpr int most_cuts = 32;
+    if (!is_open()) return;
+    abandon();
+    if (cuts_.fetch_add(1, std::memory_order_relaxed) + 1 == most_cuts)
+        forbid("the program takes faults (SIGSEGV) of its own, which end every window");
+}
+
 Windows::Verdict Windows::fault(Address address, bool write) noexcept {
     if (!slots_) return Verdict::foreign;
     const Using guard(users_);
@@ -371,7 +379,7 @@ Windows::Verdict Windows::fault(Address address, bool write) noexcept {
     // Another thread got here first and may not have opened it yet; or it is open, or never was armed: what
     // forbids the access then is not ours.
     if (!slot->pass(armed, changing))
-        return slot->state.load(std::memory_order_seq_cst) == changing ? Verdict::retry : Verdict::foreign;
+        return slot->state.load(std::memory_order_seq_cst) == changing ? Verdict::retry : Verdict::late;
     const Range granule = slot->granule;
     const int node = kernel_.current_node();
     slot->node = static_cast<std::int16_t>(node);

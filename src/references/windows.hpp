@@ -59,8 +59,9 @@ class Windows final : public ReferenceSource {
     bool is_open() const noexcept { return open_.load(std::memory_order_acquire); }
 
     /// [signal] What a fault at `address` is: a touch; or of a granule that another thread is opening just
-    /// now; or not of ours. The last may have been ours when it happened: then the access is possible now.
-    enum class Verdict { counted, retry, foreign };
+    /// now; or of one of this window that is open by now; or of no page of this window. The last two may have
+    /// been ours when they happened: then the access is possible now.
+    enum class Verdict { counted, retry, late, foreign };
     Verdict fault(Address address, bool write) noexcept;
 
     /// [signal] A fault at `address` keeps coming back: whoever claimed the granule was held up before it
@@ -73,6 +74,13 @@ class Windows final : public ReferenceSource {
     void release(Range range) noexcept;
     /// [any thread, signal] Everything back to normal now; the window counts as cut short.
     void abandon() noexcept override;
+    /// [signal] abandon() because of a fault that is not ours. A program that takes so many of its own that
+    /// they end window after window has no windows any more.
+    void cut_short() noexcept;
+    /// [any thread, signal] No page is taken away, nor will be before sequence() changes.
+    bool is_quiet() const noexcept {
+        return !is_open() && users_.load(std::memory_order_seq_cst) == 0 && !(sequence() & 1);
+    }
     /// abandon(), and wait for what other threads are opening just now.
     void abandon_and_wait() noexcept;
 
@@ -140,6 +148,7 @@ class Windows final : public ReferenceSource {
     std::atomic<bool> open_{false};
     std::atomic<std::uint32_t> building_{0}; ///< odd while slots are being filled
     std::atomic<bool> arming_{false};        ///< open() is at work
+    std::atomic<int> cuts_{0};               ///< windows that faults of the program's have ended
     std::atomic<bool> stuck_{false}; ///< somebody uses slots for ever: no windows, and no waiting, any more
     std::atomic<const char*> forbidden_{nullptr};
     std::atomic<TouchAction> action_{nullptr};
