@@ -8,6 +8,7 @@
 #include "doors/guards.hpp"
 #include "doors/heap.hpp"
 #include "doors/sandbox.hpp"
+#include "doors/signals.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -256,15 +257,10 @@ HOMING_DOOR(syscall, (long number, ...)) {
     va_end(list);
     memory_changes_by(number, arguments);
     filter_may_come(number, arguments);
-    if (number == SYS_rt_sigprocmask && arguments[3] == 8 &&
-        !homing::is_inside()) { // not past the signal door
-        sigset_t set = {};
-        sigset_t old = {};
-        if (arguments[1]) std::memcpy(&set, reinterpret_cast<const void*>(arguments[1]), 8);
-        const int result = ::sigprocmask(static_cast<int>(arguments[0]), arguments[1] ? &set : nullptr,
-                                         arguments[2] ? &old : nullptr);
-        if (result == 0 && arguments[2]) std::memcpy(reinterpret_cast<void*>(arguments[2]), &old, 8);
-        return result;
+    if (long result = 0; !homing::is_inside() && signal_call_by_number(number, arguments, result)) {
+        if (result >= 0) return result;
+        errno = static_cast<int>(-result);
+        return -1;
     }
     homing::InFlight call;
     if (SystemCall{number, arguments}.lend(call)) {

@@ -9,7 +9,6 @@
 #include "doors/affinity.hpp"
 #include "doors/export.hpp"
 #include "doors/heap.hpp"
-#include "doors/masks.hpp"
 #include "doors/own_memory.hpp"
 #include "doors/signals.hpp"
 #include "doors/surroundings.hpp"
@@ -75,7 +74,6 @@ void after_fork() noexcept {
 }
 
 void step_aside() noexcept {
-    leave_masks_alone();
     phases::step_aside();
     heap_threshold.store(SIZE_MAX, std::memory_order_relaxed);
 }
@@ -110,7 +108,6 @@ __attribute__((constructor)) void enter() noexcept {
         // Blocks that the user does not want to be watched are noted, too: the record names them.
         heap_threshold.store(std::min(option_size(Option::area_minimum), unwatched_minimum),
                              std::memory_order_relaxed);
-        prepare_stacks();
         lend_services({prepare_handler, exclude_alternate_stacks, record_affinity, surroundings_allow});
         phases::set_starter(start_engine);
         ::pthread_atfork(before_fork, after_fork, in_child);

@@ -1,14 +1,16 @@
 // The signal door: homing's handler of SIGSEGV, and the program's own beside it.
 //
-// From the first window on, the kernel knows our handler only; what the program installs is kept here, shown
-// to it as if it were in force, and run for every fault that is not ours (handlers.hpp). What the kernel does
-// where SIGSEGV is blocked is done here, because it never is (masks.hpp).
+// Until the first window is prepared every call goes to the kernel as the program makes it. From then on, the
+// kernel knows our handler only; what the program installs is kept here, shown to it as if it were in force,
+// and run for every fault that is not ours (handlers.hpp). What the kernel does where SIGSEGV is blocked is
+// done here, because it never is (masks.hpp).
 #include "doors/signals.hpp"
 
 #include "base/inside.hpp"
 #include "base/raw_calls.hpp"
 #include "doors/export.hpp"
 #include "doors/handlers.hpp"
+#include "doors/kernel_actions.hpp"
 #include "references/windows.hpp"
 
 #include <cerrno>
@@ -38,6 +40,25 @@ void set_chained(const struct sigaction& action) noexcept {
     chained.sequence.fetch_add(1, std::memory_order_acq_rel);
     chained.action = action;
     chained.sequence.fetch_add(1, std::memory_order_acq_rel);
+}
+
+/// What the C library's function returns of every action: how a handler goes back to the kernel.
+constinit std::atomic<void (*)()> restorer{nullptr};
+constinit std::atomic<int> restorer_flag{0};
+/// Kernels from 5.11 on keep no flags that they do not know.
+constinit std::atomic<bool> keeps_known_flags{false};
+constexpr int unknown_flag = 0x400; // SA_UNSUPPORTED, for ever unknown
+
+/// The action as the program reads it back.
+struct sigaction as_read_back(struct sigaction action) noexcept {
+    constexpr unsigned known = SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | SA_ONSTACK | SA_RESTART |
+                               SA_NODEFER | SA_RESETHAND | 0x800; // SA_EXPOSE_TAGBITS
+    auto flags = static_cast<unsigned>(action.sa_flags);
+    if (keeps_known_flags.load(std::memory_order_relaxed)) flags &= known;
+    action.sa_flags = static_cast<int>(flags) | restorer_flag.load(std::memory_order_relaxed);
+    action.sa_restorer = restorer.load(std::memory_order_relaxed);
+    put_mask(action.sa_mask, get_mask(action.sa_mask) & ~(mask_of(SIGKILL) | mask_of(SIGSTOP)));
+    return action;
 }
 
 struct sigaction get_chained() noexcept {
@@ -120,7 +141,11 @@ void pass_on(int signal, siginfo_t* info, void* context) noexcept {
     }
     const struct sigaction action = get_chained();
     if (has_handler(action)) {
-        if (action.sa_flags & SA_RESETHAND) set_chained({});
+        if (action.sa_flags & SA_RESETHAND) {
+            struct sigaction none = action;
+            none.sa_handler = SIG_DFL;
+            set_chained(none);
+        }
         run_handler(action, signal, info, context);
         return;
     }
@@ -147,7 +172,9 @@ struct Retries {
         } else if (window != in) {
             // Late faults of several windows on one page add up to nothing; but what is not of ours goes on
             // from window to window.
-            *this = {at, in, 0, foreign <= most_late ? 0 : foreign};
+            window = in;
+            held_up = 0;
+            if (foreign <= most_late) foreign = 0;
         }
         if (verdict == Windows::Verdict::retry) {
             foreign = 0;
@@ -165,46 +192,97 @@ struct Retries {
 };
 constinit thread_local Retries retries;
 
-void handler(int signal, siginfo_t* info, void* context) noexcept {
-    const int saved = errno;
-    if (info->si_code > 0) {
-        Windows* windows = active_windows.load(std::memory_order_acquire);
-        const auto address = reinterpret_cast<Address>(info->si_addr);
-        Windows::Verdict verdict = Windows::Verdict::foreign;
-        if (windows) {
-            const Inside inside; // our own system calls on that page are not the program's
-            verdict = windows->fault(address, is_write(context));
+/// Since when no fault of this thread can be one of ours: in its handler, it has found that no page is taken
+/// away, and no window has been built since. So a program that takes faults of its own pays for one more of
+/// them a window and thread, and for each other one it pays a look at this.
+struct Proof {
+    const Windows* windows = nullptr;
+    std::uint32_t window = 0;
+    bool given = false;
+
+    bool holds(const Windows* now) const noexcept {
+        if (now && now->sequence() == 0) return true; // there has been none yet
+        return given && windows == now && (!now || window == now->sequence());
+    }
+    /// Waits a while for other threads that give pages back just now. (This one may have been interrupted in
+    /// the middle of that.)
+    void look(const Windows* now) noexcept {
+        constexpr int most_looks = 256;
+        windows = now;
+        window = now ? now->sequence() : 0; // before the look
+        given = !now || now->is_quiet();
+        for (int looks = 0; !given && looks < most_looks && window == now->sequence(); ++looks) {
+            raw::call(SYS_sched_yield);
+            given = now->is_quiet();
         }
-        if (verdict == Windows::Verdict::counted) {
-            retries = {};
-            errno = saved;
-            return;
-        }
-        if (retries.again(address, windows ? windows->sequence() : 0, verdict)) {
-            if (windows && verdict == Windows::Verdict::retry && retries.held_up % Retries::patience == 0)
-                windows->open_again(address);
-            else if (retries.held_up + retries.foreign > Retries::patience)
-                raw::call(SYS_sched_yield);
-            errno = saved;
-            return;
-        }
+    }
+};
+constinit thread_local Proof proof;
+
+/// A fault came, and was not proved to be the program's. True: the access is to be made again.
+bool take_fault(Windows* windows, Address address, bool write) noexcept {
+    Windows::Verdict verdict = Windows::Verdict::foreign;
+    if (windows) {
+        const Inside inside; // our own system calls on that page are not the program's
+        verdict = windows->fault(address, write);
+    }
+    if (verdict == Windows::Verdict::counted) {
+        retries = {};
+        return true;
+    }
+    const std::uint32_t window = windows ? windows->sequence() : 0;
+    // A page of this window, open by now: once this may be a fault that was on its way. Otherwise the window
+    // ends, which proves the next one.
+    const bool on_its_way = verdict == Windows::Verdict::late &&
+                            !(retries.address == address && retries.window == window && retries.foreign > 0);
+    const bool again = retries.again(address, window, verdict);
+    if (verdict != Windows::Verdict::retry && !on_its_way && has_handler(get_chained())) {
+        if (windows) windows->cut_short();
+        proof.look(windows);
+    }
+    if (!again) {
         retries = {};
         if (windows) windows->abandon();
+        return false;
     }
-    errno = saved;
+    if (windows && verdict == Windows::Verdict::retry && retries.held_up % Retries::patience == 0)
+        windows->open_again(address);
+    else if (retries.held_up + retries.foreign > Retries::patience)
+        raw::call(SYS_sched_yield);
+    return true;
+}
+
+void handler(int signal, siginfo_t* info, void* context) noexcept {
+    if (info->si_code > 0) {
+        const int saved = errno;
+        Windows* windows = active_windows.load(std::memory_order_acquire);
+        if (!proof.holds(windows) &&
+            take_fault(windows, reinterpret_cast<Address>(info->si_addr), is_write(context))) {
+            errno = saved;
+            return;
+        }
+        errno = saved;
+    }
     pass_on(signal, info, context);
 }
 
 bool install_ours() noexcept {
     struct sigaction ours = {};
     ours.sa_sigaction = handler;
-    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
+    constexpr int flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
+    ours.sa_flags = flags | unknown_flag;
     // Another handler that ran between claiming a granule and opening it, and touched it, would wait for
     // itself. All bits, and not sigfillset(): the C library keeps the signal out of it by which it cancels a
     // thread (PTHREAD_CANCEL_ASYNCHRONOUS) in the middle of a handler.
     std::memset(&ours.sa_mask, 0xff, sizeof ours.sa_mask);
     ::sigdelset(&ours.sa_mask, SIGSEGV);
-    return real_sigaction(SIGSEGV, &ours, nullptr) == 0;
+    struct sigaction now = {};
+    if (real_sigaction(SIGSEGV, &ours, nullptr) != 0 || real_sigaction(SIGSEGV, nullptr, &now) != 0)
+        return false;
+    restorer.store(now.sa_restorer, std::memory_order_relaxed);
+    restorer_flag.store(now.sa_flags & ~(flags | unknown_flag), std::memory_order_relaxed);
+    keeps_known_flags.store(!(now.sa_flags & unknown_flag), std::memory_order_relaxed);
+    return true;
 }
 
 bool replaced_by_others() noexcept {
@@ -229,21 +307,24 @@ void forbid_windows(const char* reason) noexcept {
 }
 
 const char* prepare_handler() noexcept {
-    give_stack();
     if (const char* reason = forbidden_early.load(std::memory_order_acquire)) return reason;
-    if (installed.load(std::memory_order_acquire)) {
-        if (replaced_by_others()) return "the program installs a SIGSEGV handler past us";
-        return blocked_here() ? "SIGSEGV is blocked" : nullptr;
+    if (!installed.load(std::memory_order_acquire)) {
+        struct sigaction theirs = {};
+        if (real_sigaction(SIGSEGV, nullptr, &theirs) != 0) return "sigaction fails";
+        set_chained(theirs);
+        installer.store(raw::call(SYS_getpid), std::memory_order_relaxed);
+        installed.store(true, std::memory_order_release);
+        if (!install_ours()) return "sigaction fails";
+        // Only now: what waits for the program to unblock SIGSEGV comes to our handler.
+        translate_masks();
+        let_faults_through_handlers();
+        prepare_stacks();
+    } else if (replaced_by_others()) {
+        return "the program installs a SIGSEGV handler past us";
     }
-    if (blocked_here()) return "SIGSEGV is blocked";
-    struct sigaction theirs = {};
-    if (real_sigaction(SIGSEGV, nullptr, &theirs) != 0) return "sigaction fails";
-    if (asked_for_stack(SIGSEGV)) theirs.sa_flags |= SA_ONSTACK;
-    put_mask(theirs.sa_mask, for_program(get_mask(theirs.sa_mask)));
-    set_chained(theirs);
-    installer.store(raw::call(SYS_getpid), std::memory_order_relaxed);
-    installed.store(true, std::memory_order_release);
-    return install_ours() ? nullptr : "sigaction fails";
+    let_faults_through_here();
+    give_stack();
+    return blocked_here() ? "SIGSEGV is blocked" : nullptr;
 }
 
 void hand_back_handler() noexcept {
@@ -288,31 +369,89 @@ bool is_kept_here(int signal) noexcept {
 
 /// A handler with what the function that installs it always asks for.
 sighandler_t install(Real<sighandler_t(int, sighandler_t)>& real, int signal, sighandler_t function,
-                     int flags) noexcept {
+                     int flags, Mask mask) noexcept {
     if (is_kept_here(signal)) {
         const struct sigaction before = get_chained();
         struct sigaction action = {};
         action.sa_handler = function;
         action.sa_flags = flags;
-        set_chained(action);
+        put_mask(action.sa_mask, mask);
+        set_chained(as_read_back(action));
         return before.sa_handler;
     }
     const sighandler_t before = real(signal, function);
-    if (before == SIG_ERR) return before;
-    remember_asked(signal, false);
     struct sigaction ours = {};
     ours.sa_sigaction = handler;
     return before == ours.sa_handler ? get_chained().sa_handler : before;
 }
 
+/// rt_sigaction(2) as the program called it by its number.
+long action_call_by_number(const long* arguments) noexcept {
+    const int signal = static_cast<int>(arguments[0]);
+    const auto* action = reinterpret_cast<const KernelAction*>(arguments[1]);
+    auto* old = reinterpret_cast<KernelAction*>(arguments[2]);
+    const auto by_number = [&](const KernelAction* given, KernelAction* before) {
+        return homing::raw::call(SYS_rt_sigaction, signal, given, before, arguments[3]);
+    };
+    if (!translates_masks() || arguments[3] != sizeof(Mask)) return by_number(action, old);
+    if (is_kept_here(signal)) {
+        const struct sigaction before = get_chained();
+        if (action) {
+            struct sigaction given = {};
+            given.sa_handler = reinterpret_cast<sighandler_t>(action->handler);
+            given.sa_flags = static_cast<int>(action->flags);
+            put_mask(given.sa_mask, action->mask);
+            set_chained(as_read_back(given));
+        }
+        if (old)
+            *old = {reinterpret_cast<void*>(before.sa_handler), static_cast<unsigned>(before.sa_flags),
+                    reinterpret_cast<void*>(before.sa_restorer), get_mask(before.sa_mask)};
+        return 0;
+    }
+    KernelAction given{};
+    KernelAction before{};
+    if (action) {
+        given = *action;
+        given.mask = for_kernel(given.mask);
+        if (given.flags & SA_ONSTACK) a_handler_has_asked_for_a_stack();
+    }
+    const long result = by_number(action ? &given : nullptr, old ? &before : nullptr);
+    if (result != 0 || !old) return result;
+    before.mask = for_program(before.mask);
+    *old = before;
+    return result;
+}
+
 } // namespace
+
+namespace homing::doors {
+
+bool signal_call_by_number(long number, const long* arguments, long& result) noexcept {
+    switch (number) {
+    case SYS_rt_sigprocmask:
+        result = mask_call_by_number(arguments);
+        return true;
+    case SYS_rt_sigaction:
+        result = action_call_by_number(arguments);
+        return true;
+    case SYS_sigaltstack:
+        result = ::sigaltstack(reinterpret_cast<const stack_t*>(arguments[0]),
+                               reinterpret_cast<stack_t*>(arguments[1]));
+        if (result != 0) result = -errno;
+        return true;
+    default:
+        return false;
+    }
+}
+
+} // namespace homing::doors
 
 extern "C" {
 
 HOMING_EXPORT int sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept {
     if (is_kept_here(signal)) {
         const struct sigaction before = get_chained();
-        if (action) set_chained(*action);
+        if (action) set_chained(as_read_back(*action));
         if (old) *old = before;
         return 0;
     }
@@ -321,32 +460,27 @@ HOMING_EXPORT int sigaction(int signal, const struct sigaction* action, struct s
     // it.
     struct sigaction given = {};
     struct sigaction before = {};
-    const bool asked_before = asked_for_stack(signal);
     if (action) {
         given = *action;
         put_mask(given.sa_mask, for_kernel(get_mask(action->sa_mask)));
-        given.sa_flags = flags_for_kernel(action->sa_flags);
+        if (given.sa_flags & SA_ONSTACK) a_handler_has_asked_for_a_stack();
     }
     const int result = real_sigaction(signal, action ? &given : nullptr, old ? &before : nullptr);
-    if (result != 0) return result;
-    if (action) remember_asked(signal, (action->sa_flags & SA_ONSTACK) != 0);
-    if (old) {
-        put_mask(before.sa_mask, for_program(get_mask(before.sa_mask)));
-        if (asked_before) before.sa_flags |= SA_ONSTACK;
-        *old = before.sa_sigaction == handler ? get_chained() : before;
-    }
+    if (result != 0 || !old) return result;
+    put_mask(before.sa_mask, for_program(get_mask(before.sa_mask)));
+    *old = before.sa_sigaction == handler ? get_chained() : before;
     return result;
 }
 
 HOMING_EXPORT sighandler_t signal(int number, sighandler_t function) noexcept {
     static constinit Real<sighandler_t(int, sighandler_t)> real{"signal"};
-    return install(real, number, function, SA_RESTART);
+    return install(real, number, function, SA_RESTART, mask_of(number));
 }
 
 // System V semantics: one signal a handler, which is not masked meanwhile.
 HOMING_EXPORT sighandler_t sysv_signal(int number, sighandler_t function) noexcept {
     static constinit Real<sighandler_t(int, sighandler_t)> real{"sysv_signal"};
-    return install(real, number, function, static_cast<int>(SA_RESETHAND | SA_NODEFER));
+    return install(real, number, function, static_cast<int>(SA_RESETHAND | SA_NODEFER), 0);
 }
 HOMING_EXPORT sighandler_t __sysv_signal(int number, sighandler_t function) noexcept {
     return sysv_signal(number, function);

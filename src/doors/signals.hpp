@@ -7,10 +7,14 @@
 namespace homing::doors {
 
 /// Before each window: our handler is in force and SIGSEGV can reach it. Null: yes; otherwise the reason in
-/// words.
+/// words. Before the first call of this, nothing of the program's signals is changed.
 const char* prepare_handler() noexcept;
 /// No windows in this process from now on, also where none were in use yet. The first reason counts.
 void forbid_windows(const char* reason) noexcept;
+
+/// A system call about signals by its number (rt_sigaction, rt_sigprocmask, sigaltstack): done as by the C
+/// library's function. False: it is none of these, and was not made. The result is the kernel's.
+bool signal_call_by_number(long number, const long* arguments, long& result) noexcept;
 
 /// The kernel gets the program's own handler back, for good. There are no windows any more.
 void hand_back_handler() noexcept;

@@ -3,6 +3,8 @@
 #include "base/inside.hpp"
 #include "base/raw_calls.hpp"
 #include "doors/export.hpp"
+#include "doors/kernel_actions.hpp"
+#include "doors/masks.hpp"
 #include "doors/own_memory.hpp"
 #include "phases/regions.hpp"
 #include "references/windows.hpp"
@@ -17,7 +19,6 @@ namespace homing::doors {
 namespace {
 
 constinit Real<int(const stack_t*, stack_t*)> real_sigaltstack{"sigaltstack"};
-constinit Real<int(int, const struct sigaction*, struct sigaction*)> real_sigaction{"sigaction"};
 
 constexpr int disarms_itself = -1 - 0x7fffffff; // SS_AUTODISARM
 
@@ -44,31 +45,6 @@ stack_t ours() noexcept {
     stack.ss_sp = own_stack;
     stack.ss_size = own_stack_bytes();
     return stack;
-}
-
-// Does a thread of the program have an alternate stack of its own, or had one?
-constinit std::atomic<bool> program_has_stacks{false};
-/// Signals whose handlers ask for one.
-constinit std::atomic<bool> asked[_NSIG] = {};
-
-bool any_asked() noexcept {
-    return std::any_of(std::begin(asked), std::end(asked),
-                       [](const auto& one) { return one.load(std::memory_order_relaxed); });
-}
-
-/// The kernel is told after all.
-void tell_asked(int signal) noexcept {
-    struct sigaction action = {};
-    if (real_sigaction(signal, nullptr, &action) != 0 || action.sa_flags & SA_ONSTACK) return;
-    action.sa_flags |= SA_ONSTACK;
-    real_sigaction(signal, &action, nullptr);
-}
-
-/// The program's first alternate stack.
-void stacks_come() noexcept {
-    if (program_has_stacks.exchange(true, std::memory_order_seq_cst)) return;
-    for (int signal = 1; signal < _NSIG; ++signal)
-        if (asked[signal].load(std::memory_order_seq_cst)) tell_asked(signal);
 }
 
 /// Null: there is no memory.
@@ -102,6 +78,7 @@ struct Beginning {
 void* begin_thread(void* memory) {
     const Beginning beginning = *static_cast<Beginning*>(memory);
     own_free(memory);
+    let_faults_through_here();
     give_stack();
     return beginning.function(beginning.argument);
 }
@@ -114,8 +91,8 @@ void prepare_stacks() noexcept {
 
 void give_stack() noexcept {
     if (own_stack || !giving.load(std::memory_order_acquire)) return;
-    // Some threads of the program have alternate stacks, and handlers want to run on them: then on no other.
-    if (program_has_stacks.load(std::memory_order_relaxed) && any_asked()) return;
+    // A handler of the program's that asks for an alternate stack must find the program's, or none.
+    if (a_handler_asks_for_a_stack()) return;
     stack_t now{};
     if (raw::call(SYS_sigaltstack, nullptr, &now) != 0 || !disables(now)) return;
     take_into_use(own_allocate(own_stack_bytes()));
@@ -125,20 +102,6 @@ bool is_own_stack(const void* begin) noexcept { return own_stack && begin == own
 
 void give_no_more_stacks() noexcept { giving.store(false, std::memory_order_release); }
 
-int flags_for_kernel(int flags) noexcept {
-    const bool hidden =
-        giving.load(std::memory_order_relaxed) && !program_has_stacks.load(std::memory_order_seq_cst);
-    return hidden ? flags & ~SA_ONSTACK : flags;
-}
-
-bool asked_for_stack(int signal) noexcept { return asked[signal].load(std::memory_order_relaxed); }
-
-void remember_asked(int signal, bool yes) noexcept {
-    asked[signal].store(yes, std::memory_order_seq_cst);
-    // Another thread may have got its first alternate stack in between.
-    if (yes && program_has_stacks.load(std::memory_order_seq_cst)) tell_asked(signal);
-}
-
 } // namespace homing::doors
 
 using namespace homing::doors;
@@ -147,6 +110,11 @@ extern "C" {
 
 // An alternate stack must never be armed: the kernel could not deliver the very fault.
 HOMING_EXPORT int sigaltstack(const stack_t* stack, stack_t* old) noexcept {
+    if (!translates_masks()) { // no window yet: the call as it is
+        const int result = real_sigaltstack(stack, old);
+        if (result == 0 && stack && !disables(*stack)) note_alternate_stack(stack->ss_sp, stack->ss_size);
+        return result;
+    }
     stack_t given{};
     stack_t before{};
     if (stack) given = *stack;
@@ -156,7 +124,6 @@ HOMING_EXPORT int sigaltstack(const stack_t* stack, stack_t* old) noexcept {
     const int result = real_sigaltstack(stack ? &given : nullptr, old ? &before : nullptr);
     if (result != 0) return result;
     if (old) *old = is_own_stack(before.ss_sp) ? no_stack() : before;
-    if (sets) stacks_come();
     return result;
 }
 
@@ -166,6 +133,7 @@ HOMING_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attrib
         "pthread_create"};
     if (homing::phases::aside() || homing::is_inside() || !giving.load(std::memory_order_acquire))
         return real(thread, attribute, function, argument);
+    let_faults_through_here();
     give_stack();
     auto* beginning = static_cast<Beginning*>(own_allocate(sizeof(Beginning)));
     if (!beginning) return real(thread, attribute, function, argument);

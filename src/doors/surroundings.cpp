@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/raw_calls.hpp"
+#include "doors/kernel_actions.hpp"
 #include "doors/look_pace.hpp"
 #include "doors/masks.hpp"
 #include "record/record.hpp"
@@ -160,7 +161,6 @@ std::string forbidding(Windows& windows) {
 /// Reasons are kept as long as the process lives.
 bool forbid(Windows& windows, const std::string& reason) {
     windows.forbid((new std::string(reason))->c_str());
-    record::message(record::Level::warning, "windows end here: " + reason);
     return false;
 }
 
@@ -178,13 +178,15 @@ bool surroundings_allow(Windows& windows) noexcept {
         if (!last.pace.due(now, cost, changed)) return !changed;
         last.threads = threads;
         last.pace.looked(now, cost);
+        let_faults_through_handlers(); // that were installed past the C library
         const char* mark = find_mark();
         const long blocked = find_blocked();
         last.took_each = std::min(last.took_each, (clock_seconds() - now) / parts);
         if (mark) return forbid(windows, mark);
         if (stays_blocked(blocked, now) && !std::exchange(last.said, true))
             record::message(record::Level::warning,
-                            "a thread blocks SIGSEGV past the C library: no windows as long as it does");
+                            "a thread blocks SIGSEGV, past the C library or since before the first parallel "
+                            "region: no windows as long as it does");
         return !blocked;
     } catch (...) {
         return false; // no memory: not now

@@ -2,8 +2,8 @@
 //
 // region (some threads, inside regions) | always (all OpenMP threads inherit a full mask) | serial (around a
 // region) | sigprocmask | raw (the system call itself) | attribute (a thread created with a full mask) |
-// setmask | past (a thread that uses no function for it, as Go's runtime does) | past-ends (it ends in the
-// middle)
+// early (such a thread, created before the first region) | setmask | past (a thread that uses no function for
+// it, as Go's runtime does) | past-ends (it ends in the middle)
 #include "core.h"
 #include <pthread.h>
 #include <signal.h>
@@ -57,6 +57,17 @@ static void* toucher(void* result) {
     return NULL;
 }
 
+static pthread_t create_blocked(uint64_t* touched) {
+    pthread_t thread;
+    pthread_attr_t attribute;
+    sigset_t full;
+    sigfillset(&full);
+    pthread_attr_init(&attribute);
+    pthread_attr_setsigmask_np(&attribute, &full);
+    pthread_create(&thread, &attribute, toucher, touched);
+    return thread;
+}
+
 int main(int count, char** arguments) {
     const char* how = count > 1 ? arguments[1] : "region";
     sigset_t before;
@@ -67,14 +78,7 @@ int main(int count, char** arguments) {
     pthread_t thread;
     past = strncmp(how, "past", 4) == 0;
     if (past) pthread_create(&thread, NULL, toucher, &touched);
-    if (strcmp(how, "attribute") == 0) {
-        pthread_attr_t attribute;
-        sigset_t full;
-        sigfillset(&full);
-        pthread_attr_init(&attribute);
-        pthread_attr_setsigmask_np(&attribute, &full);
-        pthread_create(&thread, &attribute, toucher, &touched);
-    }
+    if (strcmp(how, "early") == 0) thread = create_blocked(&touched);
     for (int i = 0; i < (past ? 2 * CORE_ITERATIONS : CORE_ITERATIONS); ++i) {
         if (i == CORE_ITERATIONS && strcmp(how, "past-ends") == 0) {
             stop = 1;
@@ -82,6 +86,7 @@ int main(int count, char** arguments) {
         }
         if (strcmp(how, "serial") == 0 && i % 2) block_all(how, &before);
         core_step(i);
+        if (i == 0 && strcmp(how, "attribute") == 0) thread = create_blocked(&touched);
         if (strcmp(how, "serial") == 0 && i % 2) pthread_sigmask(SIG_SETMASK, &before, NULL);
 #pragma omp parallel num_threads(3) reduction(+ : seen)
         {
@@ -93,7 +98,7 @@ int main(int count, char** arguments) {
             if (blocks) pthread_sigmask(SIG_SETMASK, &mine, NULL);
         }
     }
-    if (strcmp(how, "attribute") == 0 || strcmp(how, "past") == 0) {
+    if (strcmp(how, "attribute") == 0 || strcmp(how, "early") == 0 || strcmp(how, "past") == 0) {
         stop = 1;
         pthread_join(thread, NULL);
         printf("touched %llu\n", (unsigned long long)touched);

@@ -83,6 +83,13 @@ CASES: list[Case] = [
     # signals
     *_modes("segv_handler", "siginfo plain signal sigset sysv resethand nodefer late region again bypass"),
     Case("segv_query"),
+    *_modes("signal_state", "alone threads onstack", works=False),
+    Case("signal_state", ("regions",)),
+    Case("own_stacks"),
+    *_modes(
+        "own_faults", "plain nodefer jump array", mechanism="every-region", says="faults (SIGSEGV) of its own"
+    ),
+    Case("own_faults", ("serial",), lasts=True),
     *_modes("segv_altstack", "static watched threads none"),
     *_modes("segv_jump", "mask nomask stack"),
     Case("segv_throw", variants=("g++",)),  # clang's exceptions come from calls only
@@ -90,6 +97,8 @@ CASES: list[Case] = [
     *_modes("blocked", "region serial sigprocmask raw attribute setmask"),
     Case("blocked", ("always",), works=False),
     Case("blocked", ("past",), works=False, says="blocks SIGSEGV"),
+    # A thread's mask cannot be changed from outside: while it lives there are no windows.
+    Case("blocked", ("early",), works=False, says="blocks SIGSEGV"),
     Case(
         "blocked",
         ("past-ends",),

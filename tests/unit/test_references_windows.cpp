@@ -159,9 +159,34 @@ TEST_F(WindowsGivenUpTest, ATouchIsAnsweredBeforeTheNextOneIsOpen) {
 TEST_F(WindowsTest, AFaultOnWhatWasNeverArmedIsTheProgramsOwn) {
     windows.exclude(apart[0]);
     EXPECT_EQ(windows.open(apart, there), 1u);
-    EXPECT_EQ(windows.fault(apart[0].begin, true), Windows::Verdict::foreign);
+    EXPECT_NE(windows.fault(apart[0].begin, true), Windows::Verdict::counted);
     EXPECT_EQ(windows.fault(apart[1].begin, true), Windows::Verdict::counted);
-    EXPECT_EQ(windows.fault(apart[1].begin, true), Windows::Verdict::foreign) << "it is open already";
+    EXPECT_EQ(windows.fault(apart[1].begin, true), Windows::Verdict::late) << "it is open already";
+    EXPECT_EQ(windows.fault(apart[1].end + page_bytes(), true), Windows::Verdict::foreign);
+}
+
+TEST_F(WindowsTest, NothingIsTakenAwayAfterAFaultOfTheProgramsOwnUntilTheNextWindow) {
+    EXPECT_TRUE(windows.is_quiet());
+    EXPECT_EQ(windows.open(apart, there), 2u);
+    EXPECT_FALSE(windows.is_quiet());
+    const std::uint32_t window = windows.sequence();
+    windows.cut_short();
+    EXPECT_TRUE(windows.is_quiet());
+    EXPECT_EQ(windows.sequence(), window);
+    windows.close();
+    EXPECT_EQ(windows.open(apart, there), 2u);
+    EXPECT_NE(windows.sequence(), window);
+}
+
+TEST_F(WindowsTest, AProgramWhoseFaultsEndEveryWindowHasNoMore) {
+    for (int i = 0; i < 32; ++i) {
+        EXPECT_EQ(windows.open(apart, there), 2u) << i;
+        windows.cut_short();
+        windows.cut_short(); // the same window
+        windows.close();
+    }
+    EXPECT_EQ(windows.open(apart, there), 0u);
+    EXPECT_NE(windows.forbidden(), nullptr);
 }
 
 TEST_F(WindowsTest, ATouchOfWhatAnotherThreadIsOpeningIsTriedAgain) {
@@ -196,7 +221,7 @@ TEST_F(WindowsTest, AWindowInWhichNothingCouldBeArmedIsNotOpen) {
 TEST_F(WindowsTest, AFaultOfTheLastWindowIsNotTakenForOneOfTheNext) {
     EXPECT_EQ(windows.open(std::span(apart.data(), 1), there), 1u);
     windows.close();
-    EXPECT_EQ(windows.fault(apart[0].begin, true), Windows::Verdict::foreign);
+    EXPECT_EQ(windows.fault(apart[0].begin, true), Windows::Verdict::late);
     std::vector<Reference> seen;
     windows.drain(seen);
     EXPECT_TRUE(seen.empty());
