@@ -9,6 +9,8 @@
 // come back to their class when they are freed. Any thread may allocate and free; a signal handler may not.
 #pragma once
 
+#include "base/raw_mutex.hpp"
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -75,7 +77,7 @@ class Arena {
     /// A piece of the class that is cut off the newest segment, or off a new one; null where there is none.
     Header* cut(std::size_t kind) noexcept;
 
-    std::mutex mutex_;
+    RawMutex mutex_;
     std::array<Header*, classes> free_{};
     std::array<Segment, most_segments> segments_{};
     std::atomic<std::size_t> segment_count_{0};

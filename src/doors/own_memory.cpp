@@ -1,6 +1,7 @@
 #include "doors/own_memory.hpp"
 
-#include <cstring>
+#include "base/own_strings.hpp"
+
 #include <pthread.h>
 
 namespace homing::doors {
@@ -13,7 +14,8 @@ void* own_zeroed(std::size_t count, std::size_t bytes) noexcept {
     std::size_t all = 0;
     if (__builtin_mul_overflow(count, bytes, &all)) return nullptr;
     void* block = own_allocate(all);
-    return block ? std::memset(block, 0, all) : nullptr;
+    if (block) own_clear(block, all);
+    return block;
 }
 
 void own_free(void* block) noexcept { own_arena.free(block); }
@@ -24,7 +26,7 @@ void* own_reallocate(void* block, std::size_t bytes) noexcept {
     if (bytes <= room) return block;
     void* fresh = own_arena.allocate(bytes);
     if (!fresh) return nullptr;
-    std::memcpy(fresh, block, room);
+    own_copy(fresh, block, room);
     own_arena.free(block);
     return fresh;
 }
