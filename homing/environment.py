@@ -64,9 +64,13 @@ def bind_threads(environment: dict[str, str]) -> str:
     return "OMP_PROC_BIND=spread OMP_PLACES=cores"
 
 
+#: Names of libraries, as gcc and clang have them.
+SANITIZERS = ("libasan.", "libtsan.", "liblsan.", "libubsan.", "libhwasan.", "libclang_rt.")
+
+
 def preload(environment: dict[str, str], library: str, folder: str) -> None:
-    """Put the library before what the user preloads. `folder`: for a link where the library's path has a
-    space or a colon, which LD_PRELOAD cannot express."""
+    """Put the library before what the user preloads, but for sanitizers, which must come first. `folder`: for
+    a link where the library's path has a space or a colon, which LD_PRELOAD cannot express."""
     if any(mark in library for mark in " :\t\n"):
         if not folder:
             raise UserError(
@@ -75,8 +79,10 @@ def preload(environment: dict[str, str], library: str, folder: str) -> None:
         link = os.path.join(folder, "libhoming.so")
         os.symlink(library, link)
         library = link
-    others = environment.get("LD_PRELOAD", "")
-    environment["LD_PRELOAD"] = f"{library}:{others}" if others else library
+    others = environment.get("LD_PRELOAD", "").replace(":", " ").split()
+    first = [other for other in others if os.path.basename(other).startswith(SANITIZERS)]
+    behind = [other for other in others if other not in first]
+    environment["LD_PRELOAD"] = ":".join([*first, library, *behind])
     # A sanitized program that a script or another launcher starts would refuse to run behind our library; the
     # library itself steps aside there.
     options = environment.get("ASAN_OPTIONS", "")

@@ -180,15 +180,6 @@ template <class First, class... Others>
     Windows::begin(call);
 }
 
-/// A function that this C library does not have: a program that finds ours has a way without it.
-template <class R> [[gnu::cold, gnu::noinline]] R missing() noexcept {
-    errno = ENOSYS;
-    if constexpr (std::is_pointer_v<R>)
-        return nullptr;
-    else if constexpr (!std::is_void_v<R>)
-        return static_cast<R>(-1);
-}
-
 /// The C library's function, within a call that has begun. Nothing is done on the way of an exception: a
 /// cancelled thread unwinds through here, from any instruction (InFlight).
 template <class Function, class... Arguments>
@@ -222,6 +213,7 @@ template <class Function, class... Arguments>
     HOMING_DOOR(name, parameters) {                                                                          \
         using namespace homing::doors;                                                                       \
         static constinit Real<Signature<&::name>::Function> real{#name};                                     \
+        if (!real.is_ready()) return early(real, __VA_ARGS__);                                               \
         homing::InFlight call;                                                                               \
         begin(call, HOMING_LIST memory);                                                                     \
         return finish(call, real, __VA_ARGS__);                                                              \

@@ -72,6 +72,7 @@ int pivot_root(const char*, const char*);
             mode = va_arg(list, mode_t);                                                                     \
             va_end(list);                                                                                    \
         }                                                                                                    \
+        if (!real.is_ready()) return early(real, __VA_ARGS__, flags, mode);                                  \
         homing::InFlight call;                                                                               \
         begin(call, text(path));                                                                             \
         return finish(call, real, __VA_ARGS__, flags, mode);                                                 \
@@ -266,6 +267,7 @@ HOMING_DOOR(mq_open, (const char* name, int flags, ...)) {
         attributes = va_arg(list, mq_attr*);
         va_end(list);
     }
+    if (!real.is_ready()) return early(real, name, flags, mode, attributes);
     homing::InFlight call;
     begin(call, text(name), object(attributes));
     return finish(call, real, name, flags, mode, attributes);

@@ -27,6 +27,7 @@ struct everything_of_child {
 template <class Memory, class Function, class... Arguments>
 [[gnu::always_inline]] inline auto start(Memory memory, homing::doors::Real<Function>& real,
                                          Arguments... arguments) {
+    if (!real.is_ready()) return homing::doors::early(real, arguments...);
     homing::InFlight call;
     homing::doors::begin(call, memory);
     const homing::doors::Inheritance inheritance;

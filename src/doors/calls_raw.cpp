@@ -42,6 +42,7 @@ HOMING_DOOR(ioctl, (int fd, unsigned long request, ...)) {
     va_start(list, request);
     const long argument = va_arg(list, long);
     va_end(list);
+    if (!real.is_ready()) return early(real, fd, request, argument);
     homing::InFlight call;
     begin(call, of_request(request, argument));
     return finish(call, real, fd, request, argument);
@@ -55,6 +56,7 @@ HOMING_DOOR(ioctl, (int fd, unsigned long request, ...)) {
         va_start(list, command);                                                                             \
         const long argument = va_arg(list, long);                                                            \
         va_end(list);                                                                                        \
+        if (!real.is_ready()) return early(real, fd, command, argument);                                     \
         homing::InFlight call;                                                                               \
         begin(call, bytes{reinterpret_cast<const void*>(argument), sizeof(struct flock)});                   \
         return finish(call, real, fd, command, argument);                                                    \
@@ -72,6 +74,7 @@ HOMING_DOOR(semctl, (int set, int number, int command, ...)) {
     va_start(list, command);
     const long argument = va_arg(list, long);
     va_end(list);
+    if (!real.is_ready()) return early(real, set, number, command, argument);
     homing::InFlight call;
     begin(call, bytes{reinterpret_cast<const void*>(argument), 65536});
     return finish(call, real, set, number, command, argument);
@@ -86,6 +89,7 @@ HOMING_DOOR(prctl, (int option, ...)) {
     for (int i = 1; i < 5; ++i)
         arguments[i] = va_arg(list, long);
     va_end(list);
+    if (!real.is_ready()) return early(real, option, arguments[1], arguments[2], arguments[3], arguments[4]);
     filter_may_come(SYS_prctl, arguments);
     homing::InFlight call;
     begin(call, structure(arguments[1]), structure(arguments[2]), structure(arguments[3]));
@@ -103,6 +107,9 @@ HOMING_DOOR(ptrace, (int request, ...)) {
     const long here = va_arg(list, long);
     const long more = va_arg(list, long);
     va_end(list);
+    if (!real.is_ready())
+        return early(real, static_cast<__ptrace_request>(request), static_cast<pid_t>(process), there, here,
+                     more);
     homing::InFlight call;
     begin(call, structure(here));
     return finish(call, real, static_cast<__ptrace_request>(request), static_cast<pid_t>(process), there,
@@ -255,6 +262,9 @@ HOMING_DOOR(syscall, (long number, ...)) {
     for (long& argument : arguments)
         argument = va_arg(list, long);
     va_end(list);
+    if (!real.is_ready())
+        return early(real, number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+                     arguments[5]);
     memory_changes_by(number, arguments);
     filter_may_come(number, arguments);
     if (long result = 0; !homing::is_inside() && signal_call_by_number(number, arguments, result)) {

@@ -1,12 +1,11 @@
 #include "doors/export.hpp"
 
+#include "base/own_strings.hpp"
 #include "base/raw_calls.hpp"
 
 #include <cstdint>
-#include <cstring>
 #include <elf.h>
 #include <link.h>
-#include <string_view>
 
 namespace homing::doors {
 namespace {
@@ -23,17 +22,17 @@ struct Table {
 };
 constinit std::atomic<Table*> the_table{nullptr};
 
-std::size_t place_of(std::string_view name) noexcept {
+std::size_t place_of(const char* name) noexcept {
     std::uint64_t hash = 14695981039346656037u; // FNV-1a
-    for (const char letter : name)
-        hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211u;
+    for (; *name; ++name)
+        hash = (hash ^ static_cast<unsigned char>(*name)) * 1099511628211u;
     return (hash ^ hash >> 32) & (slots - 1);
 }
 
 /// The slot of the name, or the empty one where it would be.
 Known& find(Table& table, const char* name) noexcept {
     std::size_t at = place_of(name);
-    while (table.known[at].name && std::strcmp(table.known[at].name, name) != 0)
+    while (table.known[at].name && !own_equal(table.known[at].name, name))
         at = (at + 1) & (slots - 1);
     return table.known[at];
 }
@@ -42,8 +41,9 @@ Known& find(Table& table, const char* name) noexcept {
 /// dynamic symbols.
 class Definitions {
   public:
-    explicit Definitions(const link_map& object) noexcept : base_(object.l_addr) {
-        for (const ElfW(Dyn)* entry = object.l_ld; entry->d_tag != DT_NULL; ++entry) {
+    explicit Definitions(const link_map& object) noexcept : Definitions(object.l_addr, object.l_ld) {}
+    Definitions(ElfW(Addr) base, const ElfW(Dyn) * dynamic) noexcept : base_(base) {
+        for (const ElfW(Dyn)* entry = dynamic; entry->d_tag != DT_NULL; ++entry) {
             if (entry->d_tag == DT_SYMTAB) symbols_ = at<ElfW(Sym)>(entry->d_un.d_ptr);
             if (entry->d_tag == DT_STRTAB) names_ = at<char>(entry->d_un.d_ptr);
             if (entry->d_tag == DT_GNU_HASH) hash_ = at<std::uint32_t>(entry->d_un.d_ptr);
@@ -62,7 +62,8 @@ class Definitions {
         }
     }
 
-    /// Is the name defined here? Then `function` is it, or null where only the loader can tell.
+    /// Is the name defined here? Then `function` is it (or the object), or null where only the loader can
+    /// tell.
     bool find(const char* name, void*& function) const noexcept {
         if (!is_complete()) return false;
         std::uint32_t hash = 5381;
@@ -75,12 +76,12 @@ class Definitions {
         if (symbol < first()) return false;
         for (;; ++symbol) {
             if ((chain(symbol) | 1) == (hash | 1) && is_definition(symbol) &&
-                std::strcmp(names_ + symbols_[symbol].st_name, name) == 0)
+                own_equal(names_ + symbols_[symbol].st_name, name))
                 break;
             if (chain(symbol) & 1) return false;
         }
         auto* address = reinterpret_cast<void*>(base_ + symbols_[symbol].st_value);
-        if (kind(symbol) == STT_FUNC) function = address;
+        if (kind(symbol) == STT_FUNC || kind(symbol) == STT_OBJECT) function = address;
 #if defined(__x86_64__)
         // One that chooses among several: elsewhere it wants to be told what the loader knows of the CPU.
         if (kind(symbol) == STT_GNU_IFUNC) function = reinterpret_cast<void* (*)()>(address)();
@@ -121,18 +122,44 @@ class Definitions {
     const ElfW(Half) * versions_ = nullptr;
 };
 
-bool is_own_name(std::string_view name) noexcept {
-    return name.starts_with("homing") || name.starts_with("upmlib");
+bool is_own_name(const char* name) noexcept {
+    return own_starts_with(name, "homing") || own_starts_with(name, "upmlib");
+}
+
+/// The loader's own description of the process, without a look into our table of addresses, which is not
+/// filled yet: the kernel tells where the loader lies, and its symbols where that is. Null: unknown.
+const r_debug* find_debug() noexcept {
+    ElfW(auxv_t) entries[48];
+    const int file = raw::open("/proc/self/auxv", O_RDONLY);
+    const long bytes = file < 0 ? 0 : raw::call(SYS_read, file, static_cast<void*>(entries), sizeof entries);
+    raw::close(file);
+    ElfW(Addr) base = 0;
+    for (long i = 0; i < bytes / static_cast<long>(sizeof entries[0]); ++i)
+        if (entries[i].a_type == AT_BASE) base = entries[i].a_un.a_val;
+    if (!base) return nullptr;
+    const auto& header = *reinterpret_cast<const ElfW(Ehdr)*>(base);
+    const auto* segments = reinterpret_cast<const ElfW(Phdr)*>(base + header.e_phoff);
+    for (int i = 0; i < header.e_phnum; ++i) {
+        if (segments[i].p_type != PT_DYNAMIC) continue;
+        void* debug = nullptr;
+        const Definitions loader(base, reinterpret_cast<const ElfW(Dyn)*>(base + segments[i].p_vaddr));
+        if (loader.find("_r_debug", debug)) return static_cast<const r_debug*>(debug);
+    }
+    return nullptr;
 }
 
 // What the program was started with: this library, and the objects behind it up to the C library. Whoever
 // asks dlsym allocates (for the message about a name that is not there), and the program's allocator, which
 // may be a sanitizer's or one that was preloaded, comes back to us with any call. So what is there is found
-// without a call of the loader's; the list of objects is as it is for debuggers.
+// without a call of the loader's, or of any other library; the list of objects is as it is for debuggers.
+
+extern "C" __attribute__((visibility("hidden"))) const ElfW(Ehdr) __ehdr_start; // where this library lies
 
 const link_map* own_object() noexcept {
-    const link_map* object = _r_debug.r_map;
-    while (object && object->l_ld != _DYNAMIC)
+    const auto here = reinterpret_cast<ElfW(Addr)>(&__ehdr_start);
+    const r_debug* debug = is_relocated() ? &_r_debug : find_debug();
+    const link_map* object = debug ? debug->r_map : nullptr;
+    while (object && object->l_addr != here)
         object = object->l_next;
     return object;
 }
@@ -165,6 +192,13 @@ void find_in(Table& table, const Definitions& definitions) noexcept {
 
 } // namespace
 
+namespace relocation {
+constinit const volatile char a_place = 0;
+constinit const volatile char* volatile relocated_place = &a_place;
+} // namespace relocation
+
+void set_missing() noexcept { errno = ENOSYS; }
+
 void look_up_exports() noexcept {
     auto* table = static_cast<Table*>(raw::map_memory(sizeof(Table)));
     if (!table) return;
@@ -186,7 +220,7 @@ void* next_definition(const char* name) noexcept {
     } else {
         each_behind([&](const Definitions& definitions) { return !definitions.find(name, function); });
     }
-    if (function) return function;
+    if (function || !is_relocated()) return function;
     function = ::dlsym(RTLD_NEXT, name);
     if (!function) ::dlerror(); // the program has not asked
     return function;

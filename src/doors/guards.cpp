@@ -81,6 +81,7 @@ HOMING_FORBIDS(getaddrinfo_a, (int mode, gaicb** list, int n, sigevent* event),
 HOMING_DOOR(timer_create, (clockid_t clock, sigevent* event, timer_t* timer)) {
     using namespace homing::doors;
     static constinit Real<Signature<&::timer_create>::Function> real{"timer_create"};
+    if (!real.is_ready()) return early(real, clock, event, timer);
     if (event && event->sigev_notify == SIGEV_THREAD)
         no_more_windows("a timer runs functions in threads that block SIGSEGV");
     homing::InFlight call;
@@ -90,6 +91,7 @@ HOMING_DOOR(timer_create, (clockid_t clock, sigevent* event, timer_t* timer)) {
 HOMING_DOOR(mq_notify, (mqd_t queue, const sigevent* event)) {
     using namespace homing::doors;
     static constinit Real<Signature<&::mq_notify>::Function> real{"mq_notify"};
+    if (!real.is_ready()) return early(real, queue, event);
     if (event && event->sigev_notify == SIGEV_THREAD)
         no_more_windows("a message queue runs functions in threads that block SIGSEGV");
     homing::InFlight call;

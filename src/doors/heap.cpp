@@ -66,6 +66,11 @@ __attribute__((always_inline)) inline bool ready() noexcept {
     return true;
 }
 
+/// Nothing of ours can be reached yet (export.hpp).
+__attribute__((always_inline)) inline bool is_too_early() noexcept {
+    return __builtin_expect(!looked_up.load(std::memory_order_relaxed), 0) && !is_relocated();
+}
+
 /// Does homing's own memory answer?
 __attribute__((always_inline)) inline bool ours() noexcept {
     return (own_memory && is_inside() && !is_borrowing) || !ready();
@@ -175,6 +180,7 @@ __attribute__((always_inline)) inline void* noted(void* block, std::size_t bytes
 }
 
 __attribute__((noinline)) void* allocate_slowly(std::size_t bytes, Address from) {
+    if (is_too_early()) return early(real_malloc, bytes);
     if (ours()) {
         void* block = own_allocate(bytes);
         if (block || looking_up) return block;
@@ -193,6 +199,7 @@ __attribute__((always_inline)) inline void* allocate(std::size_t bytes) {
 }
 
 __attribute__((noinline)) void free_slowly(void* block) {
+    if (is_too_early()) return early(real_free, block);
     if (is_own(block)) return own_free(block);
     if (!ready()) return;
     if (maybe_known(block)) {
@@ -214,6 +221,7 @@ extern "C" {
 HOMING_EXPORT void* malloc(std::size_t bytes) { return allocate(bytes); }
 
 HOMING_EXPORT void* calloc(std::size_t count, std::size_t bytes) {
+    if (is_too_early()) return early(real_calloc, count, bytes);
     if (__builtin_expect(ours(), 0)) {
         void* block = own_zeroed(count, bytes);
         if (block || looking_up) return block;
@@ -230,6 +238,7 @@ HOMING_EXPORT void free(void* block) {
 }
 
 HOMING_EXPORT void* realloc(void* block, std::size_t bytes) {
+    if (is_too_early()) return early(real_realloc, block, bytes);
     if (!block) return allocate(bytes);
     if (is_own(block)) return own_reallocate(block, bytes);
     Range before;
@@ -256,6 +265,7 @@ HOMING_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t byt
 }
 
 HOMING_EXPORT int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) {
+    if (is_too_early()) return early(real_posix_memalign, block, alignment, bytes);
     if (ours() && (*block = own_allocate(bytes, alignment))) return 0;
     if (looking_up) return ENOMEM;
     const int error = real_posix_memalign(block, alignment, bytes);
@@ -264,17 +274,23 @@ HOMING_EXPORT int posix_memalign(void** block, std::size_t alignment, std::size_
 }
 
 HOMING_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+    if (is_too_early()) return early(real_aligned_alloc, alignment, bytes);
     if (ours()) return own_allocate(bytes, alignment);
     return noted(real_aligned_alloc(alignment, bytes), bytes);
 }
 
 HOMING_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) {
+    if (is_too_early()) return early(real_memalign, alignment, bytes);
     if (ours()) return own_allocate(bytes, alignment);
     return noted(real_memalign(alignment, bytes), bytes);
 }
 
-HOMING_EXPORT void* valloc(std::size_t bytes) { return ready() ? noted(real_valloc(bytes), bytes) : nullptr; }
+HOMING_EXPORT void* valloc(std::size_t bytes) {
+    if (is_too_early()) return early(real_valloc, bytes);
+    return ready() ? noted(real_valloc(bytes), bytes) : nullptr;
+}
 HOMING_EXPORT void* pvalloc(std::size_t bytes) {
+    if (is_too_early()) return early(real_pvalloc, bytes);
     return ready() ? noted(real_pvalloc(bytes), bytes) : nullptr;
 }
 

@@ -24,6 +24,7 @@ constinit thread_local bool looking_up = false;
 /// by the look-up of the function behind us.
 void* map(Real<MapFunction>& real, void* address, std::size_t bytes, int protection, int flags, int file,
           off_t offset) noexcept {
+    if (!is_relocated()) return early(real, address, bytes, protection, flags, file, offset);
     if (flags & MAP_FIXED) memory_changes(address, bytes);
     MapFunction* function = real.known();
     if (!function && !looking_up) {
@@ -92,6 +93,7 @@ extern "C" {
 
 HOMING_EXPORT int munmap(void* address, std::size_t bytes) noexcept {
     static constinit Real<int(void*, std::size_t)> real{"munmap"};
+    if (!real.is_ready()) return early(real, address, bytes);
     homing::doors::memory_changes(address, bytes);
     homing::end_named_areas(homing::range_of(address, bytes));
     const int result = real(address, bytes);
@@ -112,24 +114,28 @@ HOMING_EXPORT void* mmap64(void* address, std::size_t bytes, int protection, int
 
 HOMING_EXPORT void* shmat(int segment, const void* address, int flags) noexcept {
     static constinit Real<void*(int, const void*, int)> real{"shmat"};
+    if (!real.is_ready()) return early(real, segment, address, flags);
     if (address && flags & SHM_REMAP) homing::doors::segment_comes(segment, address);
     return real(segment, address, flags);
 }
 
 HOMING_EXPORT int pkey_mprotect(void* address, std::size_t bytes, int protection, int key) noexcept {
     static constinit Real<int(void*, std::size_t, int, int)> real{"pkey_mprotect"};
+    if (!real.is_ready()) return early(real, address, bytes, protection, key);
     homing::doors::memory_changes(address, bytes);
     return real(address, bytes, protection, key);
 }
 
 HOMING_EXPORT int mprotect(void* address, std::size_t bytes, int protection) noexcept {
     static constinit Real<int(void*, std::size_t, int)> real{"mprotect"};
+    if (!real.is_ready()) return early(real, address, bytes, protection);
     homing::doors::memory_changes(address, bytes);
     return real(address, bytes, protection);
 }
 
 HOMING_EXPORT int madvise(void* address, std::size_t bytes, int advice) noexcept {
     static constinit Real<int(void*, std::size_t, int)> real{"madvise"};
+    if (!real.is_ready()) return early(real, address, bytes, advice);
     homing::doors::memory_changes(address, bytes);
     const int result = real(address, bytes, advice);
     if (result == 0 && advice == MADV_DONTNEED && homing::simulation())
@@ -143,6 +149,7 @@ HOMING_EXPORT void* mremap(void* address, std::size_t bytes, std::size_t new_byt
     va_start(arguments, flags);
     void* wanted = flags & MREMAP_FIXED ? va_arg(arguments, void*) : nullptr;
     va_end(arguments);
+    if (!real.is_ready()) return early(real, address, bytes, new_bytes, flags, wanted);
     homing::doors::memory_changes(address, bytes);
     if (flags & MREMAP_FIXED) homing::doors::memory_changes(wanted, new_bytes);
     void* fresh = real(address, bytes, new_bytes, flags, wanted);

@@ -131,6 +131,7 @@ HOMING_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attrib
                                  void* argument) noexcept {
     static constinit Real<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)> real{
         "pthread_create"};
+    if (!real.is_ready()) return early(real, thread, attribute, function, argument);
     if (homing::phases::aside() || homing::is_inside() || !giving.load(std::memory_order_acquire))
         return real(thread, attribute, function, argument);
     let_faults_through_here();
