@@ -49,6 +49,14 @@ inline constexpr double least_gain = .1;
 /// Pages that all nodes use alike with this probability belong evenly on all of them. Spike.
 inline constexpr double certainly_spread = .8;
 
+/// Touches of an area that are kept: as many as any pattern of the table needs (100), and some for drift.
+inline constexpr std::size_t most_touches = 160;
+/// Touches since a change of owners that can show it, and the log of its prior probability, at each question.
+/// Test (TouchesTest.StableOwnersAreHardlyEverTakenForChanged): no false alarm in 480
+/// questions; -3 gave 7.
+inline constexpr std::size_t least_since_change = 8;
+inline constexpr double change_log_prior = -7;
+
 /// One touch in so many goes by traffic, whatever is believed. Table, 60 areas (`homing bench sampling`).
 inline constexpr unsigned check_interval = 10;
 /// The first touches of an area lie evenly, and this share of those behind; the others lie where the least is

@@ -1,0 +1,46 @@
+// The touches of one area that still say something: the newest ones, and none from before its owners changed.
+//
+// Whether owners changed is a question of evidence, too: touches before and since a moment are explained by
+// one distribution, or by one each. One explains touches of unchanged owners far better, for what the older
+// ones have shown need not be guessed again by the newer ones. So drift, phases and thawing need no mode of
+// their own.
+#pragma once
+
+#include "model/belief.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace homing::model {
+
+class Touches {
+  public:
+    /// Keeps so many touches at most: beyond, the oldest go.
+    explicit Touches(std::size_t most = tuning::most_touches) : most_(most) {}
+
+    /// A touch in an outer iteration, of a page that lay on `home` (unknown_node: not known). Iterations
+    /// never fall.
+    void add(std::uint64_t page, std::uint32_t thread, bool write, std::uint32_t iteration, Node home);
+    /// Drops what came before a change of owners, where the touches show one. Returns whether they do. Some
+    /// fits of the belief: to be asked after new touches, not after each. formulas and prior as in Belief.
+    bool follow_change(const Formulas& formulas, const Team& team, std::uint64_t pages, const Prior& prior);
+    void forget();
+
+    /// Oldest first; ages are those at `iteration`.
+    std::span<const Touch> at(std::uint32_t iteration);
+    /// Where the page of each lay.
+    std::span<const Node> homes() const noexcept { return homes_; }
+    std::size_t size() const noexcept { return touches_.size(); }
+    bool empty() const noexcept { return touches_.empty(); }
+
+  private:
+    void drop(std::size_t count);
+
+    std::size_t most_;
+    std::vector<Touch> touches_;
+    std::vector<std::uint32_t> iterations_;
+    std::vector<Node> homes_;
+};
+
+} // namespace homing::model

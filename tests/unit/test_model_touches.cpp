@@ -1,0 +1,124 @@
+// The memory of an area's touches: bounded, and without what came before a change of owners.
+#include "base/invariant.hpp"
+#include "model/touches.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+using namespace homing::model;
+
+namespace {
+
+constexpr std::uint64_t pages = 4000;
+using Owner = std::function<int(double y, std::mt19937_64& random)>;
+
+Owner block(int threads, int rotated = 0) {
+    return [=](double y, std::mt19937_64&) { return (static_cast<int>(y * threads) + rotated) % threads; };
+}
+Owner shared(int threads) {
+    return [=](double, std::mt19937_64& random) {
+        return static_cast<int>(random() % static_cast<std::uint64_t>(threads));
+    };
+}
+Owner irregular(int threads) {
+    return [=](double y, std::mt19937_64&) {
+        std::mt19937_64 page(static_cast<std::uint64_t>(y * pages));
+        return static_cast<int>(page() % static_cast<std::uint64_t>(threads));
+    };
+}
+Owner halo(int threads) {
+    return [=](double y, std::mt19937_64& random) {
+        const double moved = y + (random() % 3 == 0 ? .3 / threads : 0);
+        return std::min(threads - 1, static_cast<int>(moved * threads));
+    };
+}
+
+void touch(Touches& touches, const Owner& owner, int count, std::uint32_t iteration,
+           std::mt19937_64& random) {
+    for (int i = 0; i < count; ++i) {
+        const std::uint64_t page = random() % pages;
+        const int thread = owner((static_cast<double>(page) + .5) / pages, random);
+        touches.add(page, static_cast<std::uint32_t>(thread), false, iteration, 0);
+    }
+}
+
+struct Setting {
+    Team team = Team::packed(8, 4);
+    Formulas formulas{8};
+    Prior prior{formulas};
+    bool follow(Touches& touches) const { return touches.follow_change(formulas, team, pages, prior); }
+};
+
+} // namespace
+
+TEST(TouchesTest, OwnersThatChangePlacesAreNoticedAfterSixteenTouches) {
+    const Setting setting;
+    int noticed = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        std::mt19937_64 random(seed);
+        Touches touches;
+        touch(touches, block(8), 60, 1, random);
+        touch(touches, block(8, 2), 16, 2, random);
+        if (!setting.follow(touches)) continue;
+        ++noticed;
+        EXPECT_LE(touches.size(), 40u);
+    }
+    EXPECT_GE(noticed, 19);
+}
+
+TEST(TouchesTest, StableOwnersAreHardlyEverTakenForChanged) {
+    const Setting setting;
+    int alarms = 0, questions = 0;
+    for (const Owner& owner : {block(8), shared(8), irregular(8), halo(8)})
+        for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+            std::mt19937_64 random(seed);
+            Touches touches;
+            for (std::uint32_t iteration = 1; iteration <= 10; ++iteration) {
+                touch(touches, owner, 8, iteration, random);
+                alarms += setting.follow(touches);
+                ++questions;
+            }
+        }
+    EXPECT_LE(alarms, questions / 100) << "of " << questions;
+}
+
+TEST(TouchesTest, AnAreaThatBecomesSharedIsNoticed) {
+    const Setting setting;
+    std::mt19937_64 random(4);
+    Touches touches;
+    touch(touches, block(8), 60, 1, random);
+    bool noticed = false;
+    for (std::uint32_t iteration = 2; iteration < 8; ++iteration) {
+        touch(touches, shared(8), 8, iteration, random);
+        noticed |= setting.follow(touches);
+    }
+    EXPECT_TRUE(noticed);
+    const Belief belief(setting.formulas, setting.team, pages, touches.at(8), setting.prior);
+    EXPECT_GT(belief.probability(Family::shared), .8);
+}
+
+TEST(TouchesTest, TheOldestGoWhereThereIsNoRoom) {
+    Touches touches(40);
+    for (std::uint32_t i = 0; i < 200; ++i) {
+        touches.add(i, 0, false, i, 0);
+        ASSERT_LE(touches.size(), 40u);
+    }
+    EXPECT_GE(touches.size(), 30u);
+    EXPECT_EQ(touches.at(199).back().page, 199u);
+    EXPECT_EQ(touches.homes().size(), touches.size());
+}
+
+TEST(TouchesTest, AgesAreCountedFromTheIterationThatAsks) {
+    Touches touches;
+    touches.add(1, 0, false, 3, 0);
+    touches.add(2, 1, true, 5, unknown_node);
+    const auto seen = touches.at(7);
+    EXPECT_EQ(seen[0].age, 4u);
+    EXPECT_EQ(seen[1].age, 2u);
+    EXPECT_THROW(touches.add(3, 0, false, 4, 0), homing::InvariantBroken);
+    touches.forget();
+    EXPECT_TRUE(touches.empty());
+}
