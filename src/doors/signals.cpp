@@ -72,6 +72,18 @@ struct sigaction get_chained() noexcept {
     return copy;
 }
 
+/// Address of the instruction that faulted.
+Address instruction_of(const void* context) noexcept {
+    const auto* user = static_cast<const ucontext_t*>(context);
+#if defined(__x86_64__)
+    return static_cast<Address>(user->uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+    return static_cast<Address>(user->uc_mcontext.pc);
+#else
+    return user ? 0 : 0;
+#endif
+}
+
 bool is_write(const void* context) noexcept {
     const auto* user = static_cast<const ucontext_t*>(context);
 #if defined(__x86_64__)
@@ -220,11 +232,11 @@ struct Proof {
 constinit thread_local Proof proof;
 
 /// A fault came, and was not proved to be the program's. True: the access is to be made again.
-bool take_fault(Windows* windows, Address address, bool write) noexcept {
+bool take_fault(Windows* windows, Address address, const void* context) noexcept {
     Windows::Verdict verdict = Windows::Verdict::foreign;
     if (windows) {
         const Inside inside; // our own system calls on that page are not the program's
-        verdict = windows->fault(address, write);
+        verdict = windows->fault(address, is_write(context), instruction_of(context));
     }
     if (verdict == Windows::Verdict::counted) {
         retries = {};
@@ -256,8 +268,7 @@ void handler(int signal, siginfo_t* info, void* context) noexcept {
     if (info->si_code > 0) {
         const int saved = errno;
         Windows* windows = active_windows.load(std::memory_order_acquire);
-        if (!proof.holds(windows) &&
-            take_fault(windows, reinterpret_cast<Address>(info->si_addr), is_write(context))) {
+        if (!proof.holds(windows) && take_fault(windows, reinterpret_cast<Address>(info->si_addr), context)) {
             errno = saved;
             return;
         }

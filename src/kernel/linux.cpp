@@ -310,7 +310,7 @@ int LinuxKernel::open_sampler(const SamplerEvent& event, int thread, std::size_t
     attributes.config1 = event.config1;
     attributes.config2 = event.config2;
     attributes.sample_period = event.period;
-    attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU;
+    attributes.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU;
     if (event.weight) attributes.sample_type |= PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC;
     attributes.precise_ip = static_cast<unsigned>(event.precise) & 3;
     attributes.exclude_kernel = event.exclude_kernel;

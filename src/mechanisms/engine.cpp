@@ -67,18 +67,18 @@ Engine::Engine(Kernel& kernel, Machine machine, DoorServices services)
       survey_(kernel, static_cast<std::uint64_t>(option_number(Option::seed))), mover_(kernel, nodes_),
       initial_(kernel, nodes_, mover_, machine_.targets()),
       plan_(option_number(Option::observe_share), static_cast<std::uint64_t>(option_number(Option::seed))),
-      policies_(kernel) {}
+      touch_record_(static_cast<std::uint64_t>(option_number(Option::record_samples))), policies_(kernel) {}
 
 Engine::~Engine() = default;
 
-/// Work at a boundary: timed, never throwing into the program. Running out of memory is a reason to step
-/// aside.
 void Engine::step_aside(const std::string& reason) noexcept {
     if (windows_) windows_->abandon();
     record::message(record::Level::not_done, reason + ": it stepped aside");
     phases::step_aside();
 }
 
+/// Work at a boundary: timed, never throwing into the program. Running out of memory is a reason to step
+/// aside.
 template <class Work> void Engine::guarded(Work&& work) noexcept {
     const Uncancelled uncancelled;
     const OwnFloatingPoint own;
@@ -427,11 +427,13 @@ void Engine::take_references() {
 /// Count what was seen into the areas' counters.
 void Engine::count_references() {
     const bool scans = source_ && source_->scans();
+    const double now = touch_record_.enabled() ? record::now() : 0;
     for (const Reference& reference : references_) {
         WatchedArea* area = watch_.find(reference.address);
         const int position = nodes_.position(reference.node);
         if (!area || position < 0) continue;
         if (!area->seen) survey_.look_at(watch_, *area);
+        if (touch_record_.enabled()) record_touch(*area, reference, position, now);
         const std::uint64_t granule = area->granule_of(reference.address);
         if (scans) scan_rounds_.saw(*area, granule);
         area->counters.add(granule, position, reference.weight);

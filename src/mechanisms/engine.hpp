@@ -17,6 +17,7 @@
 #include "mechanisms/region_table.hpp"
 #include "mechanisms/scan_rounds.hpp"
 #include "mechanisms/survey.hpp"
+#include "mechanisms/touch_record.hpp"
 #include "mechanisms/watch.hpp"
 #include "mechanisms/window_plan.hpp"
 #include "phases/period.hpp"
@@ -184,6 +185,8 @@ class Engine final : public phases::Listener {
 
   private:
     void record_placement(WatchedArea& area, std::uint32_t when);
+    void record_homes(WatchedArea& area, std::uint32_t when);
+    void record_touch(const WatchedArea& area, const Reference& reference, int position, double now);
     void choose_source(std::unique_ptr<ReferenceSource> given, std::string& chosen, std::string& reasons);
     std::string prepare_windows();
     void say_threads();
@@ -234,6 +237,7 @@ class Engine final : public phases::Listener {
     WindowPlan plan_;
     RegionTable regions_;
     PlaceTable places_;
+    TouchRecord touch_record_;
     PolicyKeeper policies_;
     std::unique_ptr<Windows> windows_;
     std::unique_ptr<ReferenceSource> sampled_; ///< pmu or hint-faults

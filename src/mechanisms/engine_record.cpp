@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace homing {
 namespace {
@@ -63,6 +64,25 @@ void Engine::record_overhead(double now) {
 void Engine::record_placements(std::uint32_t when) {
     for (const auto& area : watch_.areas())
         if (when != 1 || (area->seen && !area->found_recorded)) record_placement(*area, when);
+}
+
+void Engine::record_touch(const WatchedArea& area, const Reference& reference, int position, double now) {
+    // Windows show the region that runs; the other sources, whatever ran since they were drained last.
+    const bool windows = source_ && source_->needs_plan();
+    const TouchPlace where{windows ? open_.region : ~std::uint32_t{0},
+                           windows ? open_.place : PlaceTable::nowhere, iteration_};
+    const std::uint32_t source = windows ? 3 : source_ && source_->scans() ? 2 : 1;
+    touch_record_.touch(watch_, area, reference, position, where, source, now);
+}
+
+/// Of every granule, unless there are very many.
+void Engine::record_homes(WatchedArea& area, std::uint32_t when) {
+    if (!area.seen || area.granules > TouchRecord::most_granules) return;
+    std::vector<std::uint64_t> granules(area.granules);
+    std::iota(granules.begin(), granules.end(), std::uint64_t{0});
+    std::vector<int> homes;
+    mover_.homes(area, granules, homes);
+    touch_record_.homes(area, homes, when, record::now());
 }
 
 void Engine::record_move(WatchedArea& area, std::uint64_t pages) {
@@ -132,6 +152,7 @@ void Engine::record_estimate(WatchedArea& area) {
 }
 
 void Engine::record_placement(WatchedArea& area, std::uint32_t when) {
+    if (touch_record_.enabled() && when != 2) record_homes(area, when);
     // Evenly spread over what exists.
     const policy::PageSet& there = area.there();
     const std::uint64_t most =

@@ -129,6 +129,20 @@ inline constexpr std::size_t row_bytes = 128;
             FIELD(f64, touches) FIELD(f64, traffic) FIELD(f64, weight) FIELD(f64, weight2)                   \
                 FIELD(f64, before) FIELD(f64, before1) FIELD(f64, before2) FIELD(f64, after)                 \
                     FIELD(f64, after1) FIELD(f64, after2))                                                   \
+    /* one touch (--record-samples): granule of the area, kernel's thread number, its node's position, 1     \
+     * where it wrote, region and                                                                            \
+     */                                                                                                      \
+    /* place in the iteration (~0: not known), source 1 pmu 2 hint-faults 3 windows, code as an offset in an \
+     * object */                                                                                             \
+    ROW(45, sample,                                                                                          \
+        FIELD(u32, area) FIELD(u64, granule) FIELD(f64, time) FIELD(i32, thread) FIELD(i32, node)            \
+            FIELD(u32, write) FIELD(u32, weight) FIELD(u32, region) FIELD(u32, place) FIELD(u32, iteration)  \
+                FIELD(u32, source) FIELD(u32, object) FIELD(u64, offset))                                    \
+    /* granules first..end-1 of an area lie on the node at a position; -1: they do not exist; when as in     \
+     * placement */                                                                                          \
+    ROW(46, homes,                                                                                           \
+        FIELD(u32, area) FIELD(f64, time) FIELD(u32, when) FIELD(u64, first) FIELD(u64, end)                 \
+            FIELD(i32, node))                                                                                \
     /* iterations that have ended; the only row that is written anew in its place, so that it is true also   \
      */                                                                                                      \
     /* of a process that was killed */                                                                       \

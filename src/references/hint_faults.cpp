@@ -106,6 +106,8 @@ void HintFaults::sample(std::size_t, const Sample& sample) {
     Reference reference;
     reference.address = sample.address;
     reference.node = static_cast<std::int16_t>(kernel_.node_of_cpu(static_cast<int>(sample.cpu)));
+    reference.thread = static_cast<std::int32_t>(sample.thread);
+    reference.instruction = sample.instruction;
     if (reference.node >= 0) out_->push_back(reference);
 }
 

@@ -47,7 +47,7 @@ class Pmu final : public ReferenceSource, private SampleVisitor {
   private:
     void sample(std::size_t event, const Sample& sample) override;
     void aux(std::size_t event, const SamplerRing& ring, const AuxChunk& chunk) override;
-    void refer(std::size_t event, Address address, std::uint32_t cpu, bool write);
+    void refer(std::size_t event, const Reference& seen, std::uint32_t cpu);
     bool open();
     void begin_to_count();
     void adapt();
@@ -143,13 +143,11 @@ void Pmu::stop() {
     watched_.clear();
 }
 
-void Pmu::refer(std::size_t event, Address address, std::uint32_t cpu, bool write) {
-    if (!watched_.contains(address)) return;
-    Reference reference;
-    reference.address = address;
+void Pmu::refer(std::size_t event, const Reference& seen, std::uint32_t cpu) {
+    if (!watched_.contains(seen.address)) return;
+    Reference reference = seen;
     reference.node = static_cast<std::int16_t>(kernel_.node_of_cpu(static_cast<int>(cpu)));
     if (reference.node < 0) return;
-    reference.write = write;
     const std::uint64_t period = description_.events[event].sampler.period;
     reference.weight =
         static_cast<std::uint32_t>(std::clamp<std::uint64_t>((period + unit_ / 2) / unit_, 1, ~0u));
@@ -165,7 +163,12 @@ void Pmu::sample(std::size_t event, const Sample& sample) {
     }
     addressed_ = true;
     if (what.sampler.weight && served(sample.data_source) == Served::cache) return;
-    refer(event, sample.address, sample.cpu, what.stores || is_store(sample.data_source));
+    Reference seen;
+    seen.address = sample.address;
+    seen.write = what.stores || is_store(sample.data_source);
+    seen.thread = static_cast<std::int32_t>(sample.thread);
+    seen.instruction = sample.instruction;
+    refer(event, seen, sample.cpu);
 }
 
 void Pmu::aux(std::size_t event, const SamplerRing& ring, const AuxChunk& chunk) {
@@ -185,7 +188,11 @@ void Pmu::aux(std::size_t event, const SamplerRing& ring, const AuxChunk& chunk)
         if (record.memory_operation && record.has_address &&
             spe_went_beyond_caches(record, description_.neoverse_sources)) {
             addressed_ = true;
-            refer(event, record.address, chunk.cpu, record.store);
+            Reference seen;
+            seen.address = record.address;
+            seen.write = record.store;
+            seen.thread = ring.thread;
+            refer(event, seen, chunk.cpu);
         }
 }
 

@@ -21,6 +21,8 @@ struct Reference {
     bool write = false;
     std::uint32_t weight =
         1; ///< references this sample stands for, in units of the source's unit(), at least 1
+    std::int32_t thread = 0; ///< the kernel's number of the thread; 0: not known
+    Address instruction = 0; ///< that made the reference; 0: not known
 };
 
 /// What a source can watch now: the watched ranges, ascending and disjoint, with their granule.

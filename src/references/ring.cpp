@@ -43,6 +43,7 @@ void copy_out(const Geometry& ring, std::uint64_t position, void* to, std::size_
 
 /// Fields of a sample in the order in which the kernel writes them (perf_event_open(2), PERF_RECORD_SAMPLE).
 struct SampleFields {
+    std::uint64_t instruction;
     std::uint32_t process, thread;
     std::uint64_t time;
     std::uint64_t address;
@@ -106,7 +107,7 @@ void drain_ring(const SamplerRing& mapped, bool weight, RingVisitor& visitor, Ri
                 copy_out(ring, at, &fields, sample_bytes);
                 ++statistics.samples;
                 visitor.sample({fields.process, fields.thread, fields.time, fields.address, fields.cpu,
-                                fields.weight, fields.data_source});
+                                fields.weight, fields.data_source, fields.instruction});
             } else {
                 ++statistics.malformed;
             }

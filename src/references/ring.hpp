@@ -19,6 +19,7 @@ struct Sample {
     std::uint32_t cpu = 0;
     std::uint64_t weight = 0;      ///< latency in core cycles, where asked for
     std::uint64_t data_source = 0; ///< union perf_mem_data_src, where asked for
+    std::uint64_t instruction = 0; ///< address of the code
 };
 
 /// PERF_RECORD_AUX: `size` bytes at `offset` of the AUX buffer (modulo its size) were filled on `cpu`.

@@ -368,7 +368,7 @@ void Windows::cut_short() noexcept {
         forbid("the program takes faults (SIGSEGV) of its own, which end every window");
 }
 
-Windows::Verdict Windows::fault(Address address, bool write) noexcept {
+Windows::Verdict Windows::fault(Address address, bool write, Address instruction) noexcept {
     if (!slots_) return Verdict::foreign;
     const Using guard(users_);
     // A fault may arrive late, after its window was closed and while the next one is being built, which waits
@@ -384,6 +384,8 @@ Windows::Verdict Windows::fault(Address address, bool write) noexcept {
     const int node = kernel_.current_node();
     slot->node = static_cast<std::int16_t>(node);
     slot->write = write;
+    slot->thread = static_cast<std::int32_t>(raw::call(SYS_gettid));
+    slot->instruction = instruction;
     // Access first, then the move: the kernel moves no page that nobody may access.
     unprotect(granule);
     slot->state.store(seen, std::memory_order_seq_cst);
@@ -506,7 +508,8 @@ void Windows::drain(std::vector<Reference>& out) {
     for (std::size_t i = 0; i < count; ++i) {
         Slot& slot = slots_[i];
         if (slot.state.load(std::memory_order_acquire) == seen && slot.node >= 0)
-            out.push_back({slot.granule.begin, slot.node, slot.write, slot.write ? write_weight : 1});
+            out.push_back({slot.granule.begin, slot.node, slot.write, slot.write ? write_weight : 1,
+                           slot.thread, slot.instruction});
     }
     count_.store(0, std::memory_order_release);
     count_mappings(); // for the next one

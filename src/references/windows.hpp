@@ -62,7 +62,7 @@ class Windows final : public ReferenceSource {
     /// now; or of one of this window that is open by now; or of no page of this window. The last two may have
     /// been ours when they happened: then the access is possible now.
     enum class Verdict { counted, retry, late, foreign };
-    Verdict fault(Address address, bool write) noexcept;
+    Verdict fault(Address address, bool write, Address instruction = 0) noexcept;
 
     /// [signal] A fault at `address` keeps coming back: whoever claimed the granule was held up before it
     /// could open it (mprotect waits for whoever reads /proc/self/maps). False: nobody has it claimed.
@@ -121,6 +121,8 @@ class Windows final : public ReferenceSource {
         }
         std::int16_t node = -1;
         bool write = false;
+        std::int32_t thread = 0;
+        Address instruction = 0;
     };
     Slot* find(Address address) noexcept;
     Slot* first_overlapping(Range range) noexcept;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -134,7 +135,8 @@ def test_the_record_of_a_program_that_is_killed(program: Path, tmp_path: Path) -
     assert not process["record"]["complete"]
     assert not process["record"]["truncated"]
     iterations = process["iterations"]
-    assert iterations["count"] == max(row["number"] for row in iterations["rows"]) + 1
+    # At rest an iteration leaves no row of its own: the count is that of the row of progress.
+    assert iterations["count"] > max(row["number"] for row in iterations["rows"])
     assert "did not end in order" in done.stderr
     again = subprocess.run([*command, "report", "kept.homing"], env=variables, cwd=tmp_path)
     assert again.returncode == 0
@@ -228,3 +230,42 @@ def test_rows_of_a_matrix_and_the_used_part_of_a_workspace_move(tmp_path: Path) 
     assert areas[1000]["moved_pages"] > 0
     assert areas[1]["moved_pages"] > 0
     assert areas[1]["after"]["absent"] > areas[1]["bytes"] // 4096 * 9 // 10
+
+
+def test_the_record_keeps_single_touches_where_it_is_asked_for_them(program: Path, tmp_path: Path) -> None:
+    variables = environment(
+        LIBRARY,
+        tmp_path,
+        HOMING_ASSUME_NODES="4",
+        OMP_NUM_THREADS="4",
+        OMP_WAIT_POLICY="passive",
+        HOMING_REFERENCES="windows",
+        HOMING_OBSERVE_SHARE="0.5",
+    )
+    words = ["run", "--record-samples", "50", "--summary", "none", "--record", "kept.homing", "--", program]
+    done = subprocess.run(
+        [sys.executable, "-m", "homing", *words],
+        env=variables,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 3, done.stderr
+    record = read_record(str(tmp_path / "kept.homing"))
+    samples, homes = record.table("sample"), record.table("homes")
+    assert 0 < len(samples) <= 50
+    areas = {area.id: area for area in record.areas}
+    regions = {int(row["id"]) for row in record.table("region")}
+    for row in samples:
+        area = areas[int(row["area"])]
+        assert int(row["granule"]) * area.granule <= area.bytes
+        assert int(row["region"]) in regions and int(row["source"]) == 3
+        assert int(row["thread"]) > 0 and 0 <= int(row["node"]) < 4
+        assert int(row["object"]) > 0 and int(row["offset"]) > 0  # the code that touched
+    assert {int(row["write"]) for row in samples} <= {0, 1}
+    # Every granule of what was touched lies somewhere, or does not exist: runs without gaps.
+    for area_id in {int(row["area"]) for row in samples}:
+        runs = [row for row in homes if int(row["area"]) == area_id and int(row["when"]) == 1]
+        assert int(runs[0]["first"]) == 0
+        assert all(int(a["end"]) == int(b["first"]) for a, b in itertools.pairwise(runs))

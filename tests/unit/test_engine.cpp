@@ -1,4 +1,5 @@
 // The whole engine over the simulated kernel (simulated_program.hpp).
+#include "base/invariant.hpp"
 #include "simulated_program.hpp"
 
 #include "record/record.hpp"
@@ -479,6 +480,30 @@ TEST_F(EngineTest, SurvivesPagesThatAreRefused) {
         EXPECT_GT(program.engine->statistics().refused, 0u);
         EXPECT_EQ(program.simulated.protected_pages(), 0u);
     }
+}
+
+/// A source with a defect: it breaks a rule when it is asked for what it saw.
+class BrokenSource final : public ReferenceSource {
+  public:
+    const char* name() const noexcept override { return "broken"; }
+    std::string unavailable() override { return {}; }
+    bool start(std::span<const WatchedRange>) override { return true; }
+    void stop() override {}
+    void drain(std::vector<Reference>&) override { invariant(false, "a source tells what it saw"); }
+};
+
+TEST_F(EngineTest, ABrokenRuleMakesHomingStepAsideAndSayWhere) {
+    // In a process of its own: stepping aside is for good.
+    const auto run = [] {
+        Program program(256);
+        program.simulated.touch_all(program.range, 0);
+        program.engine = std::make_unique<Engine>(program.kernel, machine_of(nodes, 1 << 16), DoorServices{});
+        if (!program.engine->start(std::make_unique<BrokenSource>())) std::_Exit(1);
+        program.iterate(20, program.block());
+        if (program.simulated.pages_moved() != 0 || program.simulated.protected_pages() != 0) std::_Exit(2);
+        std::_Exit(record::messages(record::Level::not_done) > 0 ? 0 : 3);
+    };
+    ASSERT_EXIT(run(), ::testing::ExitedWithCode(0), "");
 }
 
 } // namespace

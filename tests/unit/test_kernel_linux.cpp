@@ -285,6 +285,7 @@ std::vector<std::uint64_t> sampled_addresses(const SamplerRing& ring) {
     for (std::uint64_t tail = 0; tail < head;) {
         struct Sample {
             perf_event_header header;
+            std::uint64_t instruction;
             std::uint32_t process, thread;
             std::uint64_t time, address;
             std::uint32_t cpu, reserved;
@@ -296,6 +297,7 @@ std::vector<std::uint64_t> sampled_addresses(const SamplerRing& ring) {
             EXPECT_EQ(header.size, sizeof sample);
             std::memcpy(&sample, data + tail % bytes, sizeof sample);
             EXPECT_EQ(sample.thread, static_cast<std::uint32_t>(::gettid()));
+            EXPECT_NE(sample.instruction, 0u);
             addresses.push_back(sample.address);
         }
         tail += header.size;
