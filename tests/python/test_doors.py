@@ -358,7 +358,7 @@ ASIDE = [
     ("regions", "gcc-asan", "AddressSanitizer"),
     ("regions", "clang-asan", "AddressSanitizer"),
     ("regions", "gcc-tsan", "ThreadSanitizer"),
-    ("no_openmp", "gcc", "OpenMP"),
+    ("no_openmp", "gcc", "no process reported a parallel region"),
 ]
 
 
