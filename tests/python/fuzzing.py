@@ -128,7 +128,7 @@ def mutate_text(data: bytes, chance: random.Random) -> bytes:
             depth = chance.choice((2, 50, 2000))
             tokens[at] = opening * depth + tokens[at] + closing * chance.choice((depth, 0))
         elif choice == 7:
-            tokens[at] = tokens[at] * chance.choice((2, 10, 5000))
+            tokens[at] = (tokens[at] * chance.choice((2, 10, 5000)))[: 1 << 16]
         elif choice == 8:
             lines = b"".join(tokens).splitlines(keepends=True)
             chance.shuffle(lines[: chance.randrange(2, 6)])
@@ -457,7 +457,7 @@ def _read_cc(data: bytes, folder: Path) -> None:
         mock.patch.object(cc, "_inlined", lambda clang: "x.bc"),
         mock.patch.object(cc, "_beside", lambda compiler, tool: tool),
         mock.patch.object(check, "examine", lambda *_: None),
-        mock.patch.object(cc, "callbacks", lambda: "/callbacks"),
+        mock.patch.object(cc, "find_callbacks", lambda: "/callbacks"),
     ):
         for arguments in (words[1:], [f"@{response}"]):
             with contextlib.suppress(UserError):
