@@ -12,10 +12,10 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from homing import record_file
+from homing.record_additions import add_to_record
 from homing.records import read_record
 from homing.report import identity
 from homing.report.dwarf import ObjectInfo
-from homing.report.keep import keep_sources
 from homing.report.names import Namer
 from homing.report.sources import CODE, DECLARATION
 from tests.python.record_writer import RecordWriter
@@ -138,7 +138,7 @@ def test_names_that_are_kept_outlive_the_program(ended: bool, tmp_path: Path) ->
     namer.begin(read)
     namer.names(read.areas)
     assert {what for _, what, _ in namer.sources.found} == {CODE, DECLARATION}
-    keep_sources(str(record), namer.sources.found)
+    add_to_record(str(record), sources=namer.sources.found)
     again = read_record(str(record))
     assert not again.truncated and (again.end is not None) == ended
     assert len(again.areas) == 2
@@ -153,7 +153,7 @@ def test_nothing_is_written_beside_a_process_at_work(tmp_path: Path) -> None:
     """Its rows and ours would have one place."""
     record = record_of(build(tmp_path), tmp_path, end=False, pid=os.getpid())
     before = record.read_bytes()
-    keep_sources(str(record), {("/a", CODE, 1): "[]"})
+    add_to_record(str(record), sources={("/a", CODE, 1): "[]"})
     assert record.read_bytes() == before
 
 
@@ -182,7 +182,8 @@ def test_kept_names_that_make_no_sense_are_none(text: str, tmp_path: Path) -> No
     program = build(tmp_path)
     record = record_of(program, tmp_path)
     offset = return_address(program)
-    keep_sources(str(record), {(str(program), CODE, offset): text, (str(program), DECLARATION, 5): text})
+    sources = {(str(program), CODE, offset): text, (str(program), DECLARATION, 5): text}
+    add_to_record(str(record), sources=sources)
     assert titles(record)[0] == NAMES
 
 
@@ -190,5 +191,5 @@ def test_kept_texts_drive_no_terminal(tmp_path: Path) -> None:
     program = build(tmp_path)
     record = record_of(program, tmp_path)
     text = '[["\\u001b[2J","/a\\u001b.c",3,"x = malloc(1);",false,null]]'
-    keep_sources(str(record), {(str(program), CODE, return_address(program)): text})
+    add_to_record(str(record), sources={(str(program), CODE, return_address(program)): text})
     assert "x (a?.c:3)" in titles(record)[0]
