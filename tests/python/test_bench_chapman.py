@@ -80,7 +80,7 @@ def results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
         return str(command[0]).rpartition("-")[2]
 
     monkeypatch.setattr(chapman, "Builder", Builder)
-    monkeypatch.setattr(chapman, "tree", lambda: tmp_path)
+    monkeypatch.setattr(chapman, "kept_folder", lambda: tmp_path)
     monkeypatch.setattr(chapman, "digest", lambda path: "0")
     monkeypatch.setattr(chapman, "run_time", lambda command, threads: seconds[version(command)] / threads)
     monkeypatch.setattr(
