@@ -8,9 +8,6 @@ namespace {
 using tuning::reaches;
 using tuning::strays;
 
-/// Touches between two looks at which formulas are ruled out.
-constexpr std::size_t batch = 8;
-
 /// Logs of the prior weights of the nuisances.
 const std::array<float, tuning::nuisances>& nuisance_logs() {
     static const auto logs = [] {
@@ -29,8 +26,8 @@ const std::array<float, tuning::nuisances>& nuisance_logs() {
 /// Adds the touches to the candidates' logs. Those are dropped on the way that are ruled out beside `best`: a
 /// log only falls.
 void Belief::observe(std::span<const Touch> touches, std::vector<Candidate>& candidates, double best) const {
-    for (std::size_t from = 0; from < touches.size(); from += batch) {
-        const auto some = touches.subspan(from, std::min(batch, touches.size() - from));
+    for (std::size_t from = 0; from < touches.size(); from += tuning::batch) {
+        const auto some = touches.subspan(from, std::min(tuning::batch, touches.size() - from));
         for (Candidate& candidate : candidates)
             for (const Touch& touch : some) {
                 const Nuisances& log =

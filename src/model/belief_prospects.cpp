@@ -7,11 +7,6 @@ namespace {
 
 using tuning::reaches;
 
-/// What is left out of a stretch's borders: formulas of less weight, and runs.
-constexpr double negligible_border = 1e-3;
-/// A gap between touches on different nodes is cut into so many pieces.
-constexpr int pieces_of_gap = 4;
-
 } // namespace
 
 void Belief::prospect(std::uint64_t page, Node home, Prospect& out) const {
@@ -95,19 +90,19 @@ void Belief::find_breaks() {
     double runs = 0;
     for (const Runs& one : runs_)
         runs += one.share;
-    if (none_ > negligible_border)
+    if (none_ > tuning::negligible_border)
         for (const auto& [page, node] : seen_) {
             breaks_.push_back(page);
             breaks_.push_back(page + 1);
         }
-    if (runs > negligible_border)
+    if (runs > tuning::negligible_border)
         for (std::size_t i = 0; i + 1 < seen_.size(); ++i) {
             const auto [page, node] = seen_[i];
             const auto [next, other] = seen_[i + 1];
             if (node == other) continue;
-            for (int piece = 0; piece < pieces_of_gap; ++piece)
-                breaks_.push_back(page + 1 +
-                                  (next - page - 1) * static_cast<std::uint64_t>(piece) / pieces_of_gap);
+            for (int piece = 0; piece < tuning::pieces_of_gap; ++piece)
+                breaks_.push_back(
+                    page + 1 + (next - page - 1) * static_cast<std::uint64_t>(piece) / tuning::pieces_of_gap);
         }
     std::ranges::sort(breaks_);
     breaks_.erase(std::unique(breaks_.begin(), breaks_.end()), breaks_.end());
@@ -125,12 +120,12 @@ std::uint64_t Belief::stretch_end(std::uint64_t page) const {
     if (next != breaks_.end()) end = std::min(end, *next);
     const double y = position(page);
     for (const Alive& alive : alive_) {
-        if (alive.share < negligible_border) continue;
+        if (alive.share < tuning::negligible_border) continue;
         const double border = formulas_.block_end(alive.formula, pages_, y);
         end = std::min(end, first_behind(page, border));
     }
     for (const Even& even : even_) {
-        if (even.share < negligible_border) continue;
+        if (even.share < tuning::negligible_border) continue;
         const auto blocks = static_cast<double>(even.blocks);
         end = std::min(end, first_behind(page, (std::floor(y * blocks) + 1) / blocks));
     }

@@ -83,6 +83,15 @@ inline constexpr double even_share = .3;
 inline constexpr int refined_steps = 8;
 inline constexpr int refinements = 3;
 
+/// Touches between two looks at which formulas are ruled out: a look costs as much as a touch.
+inline constexpr std::size_t batch = 8;
+
+/// Formulas and runs of less of the posterior make no borders of stretches: a move of so little is nobody's
+/// gain.
+inline constexpr double negligible_border = 1e-3;
+/// A gap between touches on different nodes is cut into so many stretches: its borders are known no better.
+inline constexpr int pieces_of_gap = 4;
+
 /// Touches from which on tiles and drifting borders are tried at all (they are most of the formulas, and no
 /// fewer touches decide them: spike, tiles 43 % right after 4, 91 % after 8), and the probability of a
 /// simpler formula that makes them needless.
