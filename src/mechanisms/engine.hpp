@@ -20,7 +20,7 @@
 #include "mechanisms/touch_record.hpp"
 #include "mechanisms/watch.hpp"
 #include "mechanisms/window_plan.hpp"
-#include "phases/period.hpp"
+#include "phases/iteration.hpp"
 #include "phases/regions.hpp"
 #include "policy/guard.hpp"
 #include "policy/stability.hpp"

@@ -1,5 +1,5 @@
 // The outer iteration found in sequences of region ids: recorded ones of real programs, and made ones.
-#include "phases/period.hpp"
+#include "phases/iteration.hpp"
 
 #include <cstdint>
 #include <fstream>
