@@ -8,10 +8,10 @@ module app
   integer(c_int), parameter, public :: app_serial = 0, app_parallel = 1, app_published = 2, app_first_use = 3
   integer(c_int), parameter, public :: app_successful = 0, app_failed = 1, app_not_applicable = 2
 
-  public :: app_begin, app_integer_option, app_choice_option, app_text_option, app_initialise_option
+  public :: app_begin, app_integer_option, app_bytes_option, app_choice_option, app_text_option, app_initialise_option
   public :: app_options_end, app_missing
   public :: app_describe, app_iterations_begin, app_iteration_begin, app_iteration_end, app_iterations_end
-  public :: app_result, app_compare, app_finish, app_error, homing_mark
+  public :: app_result, app_result_integer, app_compare, app_finish, app_error, homing_mark
 
   ! The arguments as C sees them; they must live until app_options_end.
   character(kind=c_char), allocatable, target :: argument_text(:)
@@ -31,6 +31,13 @@ module app
 
     function c_integer_option(name, otherwise, least, most, help) result(number) &
         bind(c, name="app_integer_option")
+      import
+      type(c_ptr), value :: name, help
+      integer(c_long), value :: otherwise, least, most
+      integer(c_long) :: number
+    end function
+
+    function c_bytes_option(name, otherwise, least, most, help) result(number) bind(c, name="app_bytes_option")
       import
       type(c_ptr), value :: name, help
       integer(c_long), value :: otherwise, least, most
@@ -93,6 +100,12 @@ module app
       import
       character(kind=c_char), intent(in) :: name(*)
       real(c_double), value :: number
+    end subroutine
+
+    subroutine c_result_integer(name, number) bind(c, name="app_result_integer")
+      import
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_long), value :: number
     end subroutine
 
     function app_compare(number, expected, tolerance) result(verdict) bind(c, name="app_compare")
@@ -178,6 +191,12 @@ contains
     number = c_integer_option(keep(name), otherwise, least, most, keep(help))
   end function
 
+  integer(c_long) function app_bytes_option(name, otherwise, least, most, help) result(number)
+    character(*), intent(in) :: name, help
+    integer(c_long), intent(in) :: otherwise, least, most
+    number = c_bytes_option(keep(name), otherwise, least, most, keep(help))
+  end function
+
   ! The index counts from 0, as in C.
   integer(c_int) function app_choice_option(name, otherwise, choices, help) result(number)
     character(*), intent(in) :: name, choices, help
@@ -236,6 +255,12 @@ contains
     character(*), intent(in) :: name
     real(c_double), intent(in) :: number
     call c_result(name//c_null_char, number)
+  end subroutine
+
+  subroutine app_result_integer(name, number)
+    character(*), intent(in) :: name
+    integer(c_long), intent(in) :: number
+    call c_result_integer(name//c_null_char, number)
   end subroutine
 
   subroutine app_error(message)

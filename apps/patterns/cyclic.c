@@ -1,0 +1,40 @@
+// Loops whose chunks are dealt out to the threads in turn.
+//
+// Truth: a, b: DISTRIBUTE(CYCLIC(2048)) over all threads: chunks of 16 KiB.
+#include "pattern.h"
+
+enum { CHUNK = 2048 }; // words
+
+static long n; // words of each array
+static word *a, *b;
+
+static long allocate(long bytes) {
+    n = bytes / (2 * (long)sizeof(word));
+    a = pattern_array(n);
+    b = pattern_array(n);
+    return 2 * n * (long)sizeof(word);
+}
+
+static void fill(void) {
+#pragma omp for schedule(static, CHUNK)
+    for (long i = 0; i < n; i++) {
+        a[i] = (word)i;
+        b[i] = 0;
+    }
+}
+
+static void iterate(long number) {
+#pragma omp parallel for schedule(static, CHUNK)
+    for (long i = 0; i < n; i++)
+        b[i] = pattern_next(a[i] + (word)number);
+#pragma omp parallel for schedule(static, CHUNK)
+    for (long i = 0; i < n; i++)
+        a[i] = b[i] + (i > 0 ? b[i - 1] : 0);
+}
+
+static word checksum(void) { return pattern_sum(pattern_sum(0, a, n), b, n); }
+
+int main(int argc, char** argv) {
+    static const struct pattern cyclic = {"pattern_cyclic", NULL, allocate, fill, iterate, checksum};
+    return pattern_run(&cyclic, argc, argv);
+}
