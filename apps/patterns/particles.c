@@ -1,14 +1,13 @@
-// Particles on a ring of cells, kept in the order of the cells. They crowd in a quarter of the ring at first,
-// and move on, some faster than others; so the cells that a thread has stay, and its particles do not.
+// Particles on a ring of cells, kept in the order of the cells. Half of them crowd in a quarter of the ring
+// at first, and all move on, some faster than others: the cells that a thread has stay, its particles do not.
 //
 // Truth: start, staying: DISTRIBUTE(BLOCK) over all threads, by cells. place, speed: DISTRIBUTE(GEN_BLOCK) by
 // the number of particles in the cells of each thread, with borders that drift.
 #include "pattern.h"
 
-enum { CELLS = 512, CELL = 1 << 16 }; // length of a cell
+enum { CELLS = 256, CELL = 1 << 16 }; // length of a cell
 // In CELL a step: of all particles, and further of some.
 enum { LEAST_SPEED = CELL / 4, MORE_SPEED = CELL / 2 };
-enum { CROWDED = 3 }; // of four are in the first quarter of the ring
 
 static long particles;
 static int now; // which of the two copies holds the particles
@@ -22,7 +21,7 @@ static long allocate(long bytes) {
         place[copy] = pattern_array(particles);
         speed[copy] = pattern_array(particles);
     }
-    long in_quarter = particles * CROWDED / 4;
+    long in_quarter = particles / 2;
     for (long cell = 0; cell <= CELLS; cell++)
         start[0][cell] = cell <= CELLS / 4 ? in_quarter * cell / (CELLS / 4)
                                            : in_quarter + (particles - in_quarter) * (cell - CELLS / 4) /
