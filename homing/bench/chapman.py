@@ -296,7 +296,7 @@ GUEST_RUNS: dict[str, tuple[str, str, bool, bool]] = {
 
 def guest_section(bench: Bench) -> None:
     """Figure 2: Jacobi on 4 nodes, remote misses counted; (a) with migration by the kernel and by homing."""
-    from homing.bench.convergence import balancing_settings
+    from homing.bench.balancing import balancing_settings
     from homing.bench.guest_runs import LAST_HALF, RUN, GuestRuns, Outcome
     from homing.lab.errors import LabError
 

@@ -6,11 +6,18 @@ A run's remote misses are those of the whole run: initialisation, first and last
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from homing.bench.balancing import (
+    SCANNED,
+    STEP_TIMEOUT,
+    describe_rate,
+    knobs_of,
+    run_at_rate,
+    run_scanned,
+)
 from homing.bench.guest_runs import LAST_HALF, GuestRuns, Outcome
 from homing.bench.places import find_program, kept_folder
 from homing.bench.progress import Progress
@@ -18,23 +25,7 @@ from homing.bench.results import Check, Parts, Results, Row, check_only, library
 from homing.installation import find_library
 from homing.lab.built import find_built
 
-_STEP_TIMEOUT = 1200.0
 _BALANCING = {"balancing_0.1": 0.1, "balancing_1": 1.0, "balancing_10": 10.0}
-#: A scan of one footprint is cut into so many pieces at least where time allows (into an iteration's each, if
-#: that is more), at least two timer ticks apart.
-_SCAN_PIECES = 4
-_LEAST_MS = 8
-_SCANNED = "scanned_footprints_an_iteration"
-_SCANNED_FIRST = "scanned_footprints_an_iteration_at_first"
-_FIRST = "first_iterations"
-#: The rate is that of so many first iterations, in which so many footprints would be scanned: later the
-#: kernel scans less, for nothing moves any more.
-_LEAST_FIRST = 12
-_FIRST_FOOTPRINTS = 2
-#: Runs of the first iterations under one setting at the most, and how near to its rate is near enough (a
-#: factor).
-_TRIES = 6
-_NEAR = 1.2
 #: Their owners change all the time: pages follow as long as the program runs.
 _NEVER_SETTLES = ("drift",)
 
@@ -121,50 +112,6 @@ class ProgramRuns:
     runs: dict[str, Outcome] = field(default_factory=dict)
 
 
-def balancing_settings(footprints: float, iteration_seconds: float, footprint_bytes: int) -> dict[str, int]:
-    """The kernel's knobs for so many footprints scanned in an iteration.
-
-    The kernel spreads one scan of a process's resident memory over scan_period_min_ms of a thread's run time,
-    in pieces of scan_size_mb; minimum and maximum are the same so that it does not adapt. A piece is no more
-    than what is to be scanned in an iteration, however short the period: all at once, and then nothing for
-    many iterations, is another rate.
-    """
-    least = math.ceil(1 / footprints)
-    scan_ms = max(least * _LEAST_MS, round(1000 * iteration_seconds / footprints))
-    pieces = min(max(_SCAN_PIECES, least), scan_ms // _LEAST_MS)
-    size = max(1, math.ceil(footprint_bytes / pieces / 2**20))
-    pieces = max(1, math.ceil(footprint_bytes / size / 2**20))
-    return {
-        "numa_balancing": 1,
-        "scan_period_min_ms": scan_ms,
-        "scan_period_max_ms": scan_ms,
-        "scan_size_mb": size,
-        "scan_delay_ms": max(1, scan_ms // pieces),
-    }
-
-
-@dataclass
-class PeriodSearch:
-    """Finds the correction of a scan period at which the kernel scans at the rate wanted (ratio 1)."""
-
-    correction: float = 1.0
-    too_slow: float = math.inf  #: the least correction (period) that scanned too little
-    too_fast: float = 0.0  #: the greatest that scanned too much
-
-    def next(self, ratio: float) -> bool:
-        """Take in what the present correction gave; False where there is nothing left to try."""
-        if ratio < 1:
-            self.too_slow = min(self.too_slow, self.correction)
-        else:
-            self.too_fast = max(self.too_fast, self.correction)
-        before = self.correction
-        if self.too_fast > 0 and self.too_slow < math.inf:
-            self.correction = math.sqrt(self.too_fast * self.too_slow)
-        else:
-            self.correction *= min(max(ratio, 0.05), 20.0)
-        return not math.isclose(self.correction, before, rel_tol=0.02)
-
-
 def run_variant(
     runs: GuestRuns, name: str, command: Sequence[str], found_before: Mapping[str, Outcome]
 ) -> Outcome:
@@ -175,71 +122,13 @@ def run_variant(
     variant = VARIANTS[name]
     none = found_before.get("none")
     words = [*variant.prefix, *command, "--initialise", variant.initialise]
-    if variant.as_scanned_in:
-        assert none is not None
-        scanned = found_before[variant.as_scanned_in].settings
-        told = (_SCANNED, _SCANNED_FIRST, _FIRST)
-        knobs = {knob: value for knob, value in scanned.items() if knob not in told}
-        return _scanned(runs, name, words, none, knobs, variant.homing)
-    if not variant.footprints:
-        return runs.run(name, words, homing=variant.homing, timeout=_STEP_TIMEOUT)
+    if not variant.as_scanned_in and not variant.footprints:
+        return runs.run(name, words, homing=variant.homing, timeout=STEP_TIMEOUT)
     assert none is not None
-    # The kernel counts a thread's run time, slows down where scans are dear, and scans less once nothing
-    # moves any more: the period that gives the rate is searched for in runs of the first iterations.
-    first = shortened(words, max(_LEAST_FIRST, round(_FIRST_FOOTPRINTS / variant.footprints)))
-    tried, correction = _at_rate(runs, name, first, none)
-    found = _balanced(runs, name, words, none, correction)
-    found.settings[_FIRST] = tried.output.count
-    found.settings[_SCANNED_FIRST] = tried.settings[_SCANNED]
-    return found
-
-
-def _at_rate(runs: GuestRuns, name: str, words: list[str], none: Outcome) -> tuple[Outcome, float]:
-    """The run whose scan rate comes nearest, and its period's correction."""
-    search = PeriodSearch()
-    best: tuple[float, Outcome, float] | None = None
-    for _ in range(_TRIES):
-        tried = _balanced(runs, name, words, none, search.correction)
-        ratio = max(tried.settings[_SCANNED], 1e-6) / VARIANTS[name].footprints
-        if best is None or abs(math.log(ratio)) < best[0]:
-            best = (abs(math.log(ratio)), tried, search.correction)
-        if best[0] <= math.log(_NEAR) or not search.next(ratio):
-            break
-    assert best is not None
-    return best[1], best[2]
-
-
-def shortened(words: Sequence[str], iterations: int) -> list[str]:
-    """The command with fewer iterations."""
-    if "--iterations" not in words:
-        return [*words, "--iterations", str(iterations)]
-    at = list(words).index("--iterations") + 1
-    return [*words[:at], str(min(int(words[at]), iterations)), *words[at + 1 :]]
-
-
-def _balanced(runs: GuestRuns, name: str, words: list[str], none: Outcome, correction: float) -> Outcome:
-    """A run under the kernel's balancing. correction: of the period, for the rate that is wanted."""
-    median = none.output.median * correction
-    knobs: dict[str, Any] = dict(balancing_settings(VARIANTS[name].footprints, median, none.output.bytes))
-    return _scanned(runs, name, words, none, knobs, None)
-
-
-def _scanned(
-    runs: GuestRuns,
-    name: str,
-    words: list[str],
-    none: Outcome,
-    knobs: Mapping[str, Any],
-    homing: Mapping[str, str] | None,
-) -> Outcome:
-    """A run with these knobs, and how much the kernel scanned in it."""
-    before = runs.vmstat("numa_pte_updates")
-    found = runs.run(name, words, homing=homing, timeout=_STEP_TIMEOUT, **knobs)
-    updates = runs.vmstat("numa_pte_updates") - before
-    # Memory is scanned during initialisation, too: take the share of the iterations in the run's time.
-    share = found.output.total / max(found.seconds, found.output.total)
-    found.settings[_SCANNED] = 4096 * updates / none.output.bytes * share / found.output.count
-    return found
+    if variant.as_scanned_in:
+        knobs = knobs_of(found_before[variant.as_scanned_in])
+        return run_scanned(runs, name, words, none, knobs, variant.homing)
+    return run_at_rate(runs, name, words, variant.footprints, none)
 
 
 def _is_enough(found: Mapping[tuple[str, int], Outcome], turns: int) -> bool:
@@ -317,14 +206,9 @@ def rows_of(program: ProgramRuns) -> list[Row]:
         found = runs[variant]
         note = f"{found.remote_fraction():.1%} of all misses"
         if VARIANTS[variant].footprints:
-            knobs = found.settings
-            note += (
-                f"; scan_size {knobs['scan_size_mb']} MB, period {knobs['scan_period_min_ms']} ms: "
-                f"{knobs[_SCANNED_FIRST]:.2g} footprints an iteration were scanned in runs of the first "
-                f"{knobs[_FIRST]} iterations, {knobs[_SCANNED]:.2g} in this run"
-            )
+            note += f"; {describe_rate(found)}"
         elif VARIANTS[variant].as_scanned_in:
-            note += f"; {found.settings[_SCANNED]:.2g} footprints an iteration were scanned"
+            note += f"; {found.settings[SCANNED]:.2g} footprints an iteration were scanned"
         rows.append(Row(f"{name}.{variant}", found.remote_misses(), "remote misses", note))
     rows.append(
         Row(
@@ -364,7 +248,7 @@ def _when(record: Mapping[str, Any]) -> str:
 
 def _scans_to_settle(found: Outcome) -> float:
     """Scans of the footprint that the kernel made until homing had settled (as in the row `settle`)."""
-    return int((found.homing or {}).get("settled_after", 0)) * float(found.settings.get(_SCANNED, 0.0))
+    return int((found.homing or {}).get("settled_after", 0)) * float(found.settings.get(SCANNED, 0.0))
 
 
 def checks_of(program: ProgramRuns) -> list[Check]:

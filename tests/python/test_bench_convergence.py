@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from homing.bench import convergence
+from homing.bench import balancing, convergence
 from homing.bench.guest_runs import Outcome
 from homing.bench.programs import Output, parse_output
 from tests.python.test_bench import OUTPUT
@@ -33,7 +33,7 @@ def made(name: str, remote: dict[int, int], oracle: int = 100, last: float = 0.0
 @pytest.mark.parametrize("seconds", [0.05, 0.5, 5.0])
 def test_balancing_scans_what_is_asked_for(footprints: float, seconds: float) -> None:
     size = 64 << 20
-    knobs = convergence.balancing_settings(footprints, seconds, size)
+    knobs = balancing.balancing_settings(footprints, seconds, size)
     assert knobs["numa_balancing"] == 1
     assert knobs["scan_period_min_ms"] == knobs["scan_period_max_ms"]
     wanted_ms = 1000 * seconds / footprints
@@ -120,7 +120,7 @@ def test_a_scan_period_is_searched_for() -> None:
     def scanned(correction: float) -> float:  # a kernel that follows the knob unevenly
         return 0.2 if correction > 0.5 else 3.0 if correction < 0.1 else 0.9
 
-    search = convergence.PeriodSearch()
+    search = balancing.PeriodSearch()
     for _ in range(6):
         ratio = scanned(search.correction)
         if 0.67 <= ratio <= 1.5:
