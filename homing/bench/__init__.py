@@ -26,6 +26,7 @@ BENCHES = {
     "convergence": Bench(
         "homing.bench.convergence", "counted remote misses in the guest, against other mechanisms"
     ),
+    "patterns": Bench("homing.bench.patterns", "remote misses of programs whose distributions are known"),
     "sampling": Bench(
         "homing.bench.sampling", "faults to find the owners of 1 GiB: sampled against every page"
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import hashlib
 import json
 import os
 import platform
@@ -212,6 +213,12 @@ def library_key(path: str) -> list[float]:
     """Tells one build of the library from the next."""
     facts = os.stat(path)
     return [facts.st_size, facts.st_mtime]
+
+
+def content_key(path: str) -> str:
+    """Tells one file's content from another's."""
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()[:12]
 
 
 def _replace(path: Path, content: str | bytes) -> None:
