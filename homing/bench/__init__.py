@@ -15,11 +15,13 @@ from homing.errors import UserError
 
 @dataclass(frozen=True)
 class Bench:
-    """A benchmark: the module that has a function `run(size, only, tell, redo)`, and its line in the list."""
+    """A benchmark: the module that has a function `run(size, only, tell, redo)`, and its line in the list.
+    One that runs programs of the user's takes `programs`, too, the file that describes them."""
 
     module: str
     summary: str
     sizes: tuple[str, ...] = ("small", "full")  #: the smallest first
+    takes_programs: bool = False
 
 
 BENCHES = {
@@ -27,6 +29,12 @@ BENCHES = {
         "homing.bench.convergence", "counted remote misses in the guest, against other mechanisms"
     ),
     "patterns": Bench("homing.bench.patterns", "remote misses of programs whose distributions are known"),
+    "foreign": Bench(
+        "homing.bench.foreign",
+        "remote misses of the programs that --programs FILE describes",
+        ("small",),
+        takes_programs=True,
+    ),
     "sampling": Bench(
         "homing.bench.sampling", "faults to find the owners of 1 GiB: sampled against every page"
     ),
@@ -60,6 +68,9 @@ def command(
     redo: Annotated[
         bool, typer.Option("--redo", help="measure again what was kept of an earlier run")
     ] = False,
+    programs: Annotated[
+        str, typer.Option(help="for foreign: describes the programs (docs/foreign.md)", metavar="FILE")
+    ] = "",
     output: Annotated[
         str,
         typer.Option(
@@ -82,13 +93,19 @@ def command(
     allowed = BENCHES[name].sizes if name is not None else SIZES
     if size not in allowed:
         raise UserError(f"--size {size}: must be one of {', '.join(allowed)}")
+    if programs and name is not None and not BENCHES[name].takes_programs:
+        raise UserError(f"--programs {programs}: homing bench {name} has programs of its own")
     parts = [part for part in only.split(",") if part]
-    chosen = list(BENCHES) if name is None else [name]
-    failed = [each for each in chosen if not measure(each, size, parts, redo, output)]
+    chosen = (
+        [name]
+        if name is not None
+        else [each for each in BENCHES if programs or not BENCHES[each].takes_programs]
+    )
+    failed = [each for each in chosen if not measure(each, size, parts, redo, output, programs)]
     return 1 if failed else 0
 
 
-def measure(name: str, size: str, only: list[str], redo: bool, output: str = "") -> bool:
+def measure(name: str, size: str, only: list[str], redo: bool, output: str = "", programs: str = "") -> bool:
     """Run one benchmark and write its results. False where a requirement is not met."""
     from homing.bench.places import results_folder
     from homing.bench.results import Results, format_value, write
@@ -102,7 +119,8 @@ def measure(name: str, size: str, only: list[str], redo: bool, output: str = "")
         extra = ["--size", size] if size != SIZES[0] else []
         return " ".join(["homing bench", *words, *extra, *(["--only", ",".join(only)] if only else [])])
 
-    results: Results = module.run(size, only, tell, redo)
+    more = {"programs": programs} if BENCHES[name].takes_programs else {}
+    results: Results = module.run(size, only, tell, redo, **more)
     for text in results.texts:
         print(f"{text}\n")
     for row in results.rows:

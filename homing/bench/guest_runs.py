@@ -150,12 +150,15 @@ class GuestRuns(GuestWithFolder):
         homing: Mapping[str, str] | None = None,
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        cwd: str | None = None,
+        read: Callable[[StepResult], Output] | None = None,
         **settings: Any,
     ) -> Outcome:
         """Run one command. `homing`: homing's variables; None runs the program without homing.
 
-        settings: of the guest's kernel (homing/lab/steps.py). LabError where the program failed, or did not
-        verify: then there is nothing to compare.
+        read: of a program that is not one of apps/, what its output would be. settings: of the guest's kernel
+        (homing/lab/steps.py). LabError where the program failed, or did not verify: then there is nothing to
+        compare.
         """
         variables = {**BINDING, **(env or {})}
         pattern = os.path.join(self._folder, name + ".%p.homing")
@@ -163,10 +166,10 @@ class GuestRuns(GuestWithFolder):
             variables.update(homing)
             variables["HOMING_RECORD"] = pattern
             environment.preload(variables, self._library, self._folder)
-        step = Step(command=list(command), env=variables, label=name, timeout=timeout, **settings)
+        step = Step(command=list(command), env=variables, label=name, timeout=timeout, cwd=cwd, **settings)
         result = self.guest.step(step)
         record = None if homing is None else self._record(pattern)
-        return outcome(result, record, settings)
+        return outcome(result, record, settings, read)
 
     def _record(self, pattern: str) -> Record:
         """The record of the one process, which is removed."""
@@ -187,8 +190,8 @@ class GuestRuns(GuestWithFolder):
         return 0
 
 
-def outcome(result: StepResult, record: Record | None, settings: Mapping[str, Any]) -> Outcome:
-    """The outcome of a step that counted. LabError where its program failed."""
+def verified(result: StepResult) -> Output:
+    """The output of a program of apps/ that ended well."""
     output = parse_output(result.stdout.decode(errors="replace"))
     if result.exit_status != 0 or output.verification not in ("successful", "not applicable"):
         words = " ".join(result.stderr.decode(errors="replace").split()[-30:])
@@ -197,6 +200,17 @@ def outcome(result: StepResult, record: Record | None, settings: Mapping[str, An
         raise LabError(
             f"{result.label}: {' '.join(result.step.command)} {why}{verified}: {words}", LAB_FAILED
         )
+    return output
+
+
+def outcome(
+    result: StepResult,
+    record: Record | None,
+    settings: Mapping[str, Any],
+    read: Callable[[StepResult], Output] | None = None,
+) -> Outcome:
+    """The outcome of a step that counted. LabError where its program failed."""
+    output = (read or verified)(result)
     counts = result.counts
     if counts is None:
         raise UserError("the guest does not count")

@@ -418,6 +418,8 @@ def test_the_list_names_every_benchmark(capsys: pytest.CaptureFixture[str]) -> N
     assert cli.main(["bench"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [
         "convergence",
+        "patterns",
+        "foreign",
         "sampling",
         "chapman",
         "overhead",
