@@ -137,6 +137,21 @@ def test_cg_comes_home(runs: GuestRuns, serial: Outcome, source: str) -> None:
     assert homed.remote_fraction(LAST_HALF) < 0.5 * serial.remote_fraction(LAST_HALF)
 
 
+def test_phases_of_a_program_are_marked_by_its_regions(runs: GuestRuns) -> None:
+    marks = {
+        "LD_PRELOAD": str(find_built("libhoming_region_marks.so")),
+        "HOMING_MARK_ITERATIONS": "2",
+        "HOMING_MARK_LAST_HALF": "8",
+    }
+    # Two regions an iteration; where the page for marks is taken the program leaves them to others.
+    words = [find_program("pattern_block_gcc"), "--size", "1M", "--iterations", "5"]
+    marked = runs.run("marked", words, env=marks)
+    own = runs.run("own", words)
+    # Three iterations; one iteration, four passes over an array, and the checksum, two passes.
+    assert marked.misses[2] == pytest.approx(own.misses[2], rel=0.1)
+    assert marked.misses[3] == pytest.approx(marked.misses[2] / 2, rel=0.2)
+
+
 def test_what_counts_as_moved_is_there(runs: GuestRuns, placed: str) -> None:
     plain, _ = run_placed(runs, [placed, "4", "60"], None)
     found, record = run_placed(runs, [placed, "4", "60"], {})

@@ -43,6 +43,9 @@ COMPILERS = dict.fromkeys(C_PATTERNS, ("gcc", "clang")) | dict.fromkeys(
 )
 
 
+SMALL = ("--size", "1M")
+
+
 def run_with_homing(path: Path, *arguments: str) -> str:
     """The program's output on four nodes that are only assumed."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OMP")}
@@ -66,12 +69,13 @@ def test_a_pattern_has_the_same_checksum_in_every_way(pattern: str) -> None:
     for compiler in COMPILERS[pattern]:
         path = program(f"pattern_{name}", compiler)
         for threads, initialise in ((1, "serial"), (3, "parallel"), (4, "serial")):
-            done = run(path, *arguments, "--initialise", initialise, threads=threads)
+            done = run(path, *arguments, *SMALL, "--initialise", initialise, threads=threads)
             assert (done.returncode, done.stderr) == (0, "")
             assert f"initialise: {initialise}" in done.stdout.splitlines()
             seen.add("\n".join(results(done.stdout)))
         for initialise in ("serial", "parallel"):
-            seen.add("\n".join(results(run_with_homing(path, *arguments, "--initialise", initialise))))
+            stdout = run_with_homing(path, *arguments, *SMALL, "--initialise", initialise)
+            seen.add("\n".join(results(stdout)))
     assert len(seen) == 1
     assert seen.pop().startswith("result checksum: ")
 
@@ -90,5 +94,5 @@ def test_a_checksum_depends_on_the_iterations() -> None:
     for pattern in COMPILERS:
         name, *arguments = pattern.split()
         path = program(f"pattern_{name}", COMPILERS[pattern][0])
-        once, twice = (run(path, *arguments, "--size", "1M", "--iterations", n).stdout for n in "12")
+        once, twice = (run(path, *arguments, *SMALL, "--iterations", n).stdout for n in "12")
         assert results(once) != results(twice), pattern
