@@ -237,7 +237,7 @@ def run(
     described = read_programs(programs)
     check_only(only, [*(program.name for program in described), *compared.WAYS])
     chosen = [program for program in described if program.name in only] or described
-    ways = compared.needed([way for way in compared.WAYS if way in only] or compared.WAYS)
+    ways = [way for way in compared.WAYS if way in only] or compared.WAYS
 
     def wanted(_case: Case, way: str) -> bool:
         return way in ways

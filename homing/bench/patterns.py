@@ -69,7 +69,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     is shown."""
     check_only(only, [*PATTERNS, *_INITIALISATIONS, *compared.WAYS])
     names = [name for name in PATTERNS if name in only] or list(PATTERNS)
-    ways = compared.needed([way for way in compared.WAYS if way in only] or compared.WAYS)
+    ways = [way for way in compared.WAYS if way in only] or compared.WAYS
     kinds = [kind for kind in _INITIALISATIONS if kind in only] or _INITIALISATIONS
 
     def wanted(case: Case, way: str) -> bool:
