@@ -1,17 +1,22 @@
 // Loops whose chunks are dealt out to the threads in turn.
 //
-// Truth: a, b: DISTRIBUTE(CYCLIC(2048)) over all threads: chunks of 16 KiB.
+// Truth: a, b: DISTRIBUTE(CYCLIC(2048)) over all threads: chunks of 16 KiB. Arrays begin with a page, so that
+// no page belongs to two threads: whichever came first would own it, and equal runs would differ.
 #include "pattern.h"
 
-enum { CHUNK = 2048 }; // words
+#include <stdlib.h>
+
+enum { CHUNK = 2048, PAGE = 4096 }; // words; bytes
 
 static long n; // words of each array
 static word *a, *b;
 
 static long allocate(long bytes) {
     n = bytes / (2 * (long)sizeof(word));
-    a = pattern_array(n);
-    b = pattern_array(n);
+    n -= n % CHUNK;
+    a = aligned_alloc(PAGE, (size_t)n * sizeof *a);
+    b = aligned_alloc(PAGE, (size_t)n * sizeof *b);
+    if (a == NULL || b == NULL) app_error("not enough memory for the arrays");
     return 2 * n * (long)sizeof(word);
 }
 

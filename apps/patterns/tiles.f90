@@ -1,9 +1,11 @@
 ! Threads in a rectangle, each with a tile of both dimensions.
 !
 ! Truth: a, b: DISTRIBUTE(BLOCK, BLOCK) over all threads, as near to a square as their number allows, the first
-! dimension's blocks counting fastest. A column is 32 KiB, so with four threads a tile has runs of 16 KiB.
+! dimension's blocks counting fastest. A column is 32 KiB, so with four threads a tile has runs of 16 KiB. Arrays
+! begin with a page, so that no page belongs to two threads: whichever came first would own it, and equal runs
+! would differ.
 module tiles
-  use, intrinsic :: iso_c_binding, only: c_long
+  use, intrinsic :: iso_c_binding, only: c_intptr_t, c_loc, c_long
   use omp_lib, only: omp_get_num_threads, omp_get_thread_num
   use pattern
   implicit none
@@ -12,7 +14,7 @@ module tiles
   public :: allocate_arrays, fill, iterate, checksum
 
   integer, parameter :: n = 4096 ! words of a column
-  integer(word), allocatable :: a(:, :), b(:, :)
+  integer(word), pointer, contiguous :: a(:, :), b(:, :)
   integer(word) :: columns
 
   type :: tile
@@ -25,8 +27,20 @@ contains
     integer(c_long), intent(in) :: bytes
 
     columns = bytes/(2*n*word_bytes)
-    allocate (a(n, columns), b(n, columns))
+    a => array_of_pages()
+    b => array_of_pages()
     made = 2*size(a, kind=c_long)*word_bytes
+  end function
+
+  ! It lives as long as the program.
+  function array_of_pages() result(array)
+    integer, parameter :: page_words = 4096/word_bytes
+    integer(word), pointer, contiguous :: array(:, :), words(:)
+    integer(c_intptr_t) :: words_before
+
+    allocate (words(n*columns + page_words))
+    words_before = mod(transfer(c_loc(words), 0_c_intptr_t)/word_bytes, int(page_words, c_intptr_t))
+    array(1:n, 1:columns) => words(page_words - words_before + 1:)
   end function
 
   ! The calling thread's; outside of a region that is all.
