@@ -31,21 +31,17 @@ PATTERNS: dict[str, tuple[str, ...]] = {
     "particles": ("particles_gcc", "160"),
     "transpose": ("transpose_gfortran", "120"),
     "wavefront": ("wavefront_gfortran", "240"),
-    "dynamic": ("dynamic_gcc", "400", "--schedule", "dynamic"),
-    "guided": ("dynamic_gcc", "400", "--schedule", "guided"),
-    "tasks": ("tasks_gcc", "400"),
+    "dynamic": ("dynamic_gcc", "160", "--schedule", "dynamic"),
+    "guided": ("dynamic_gcc", "160", "--schedule", "guided"),
+    "tasks": ("tasks_gcc", "160"),
     "giant": ("giant_gfortran", "240"),
     "nested": ("nested_gcc", "120"),
     "half": ("half_gcc", "120"),
     "short": ("block_gcc", "8"),
     "first_phase": ("first_phase_gfortran", "160"),
 }
-#: Bytes of all arrays, the same for patterns without a distribution, and a factor of the iterations, by the
-#: bench's size.
-SIZES = {"small": ("8M", "4M", 1), "full": ("16M", "8M", 2)}
-#: Their pages have another owner every time. The oracle knows afterwards who came most often: 7 points in 160
-#: iterations, and fewer the more there are. So more of them, of fewer pages.
-_NO_DISTRIBUTION = ("dynamic", "guided", "tasks")
+#: Bytes of all arrays, and a factor of the iterations, by the bench's size.
+SIZES = {"small": ("8M", 1), "full": ("16M", 2)}
 #: Of twenty patterns; those that have several rows count as several.
 REQUIRED = {"windows": Required((17, 20), (17, 20)), "hint_faults": Required((19, 20), (1, 1))}
 _INITIALISATIONS = ("serial", "parallel")
@@ -58,8 +54,7 @@ def cases_of(names: Sequence[str], size: str) -> list[Case]:
     cases = []
     for name in names:
         program, iterations, *arguments = PATTERNS[name]
-        amount, less, factor = SIZES[size]
-        amount = less if name in _NO_DISTRIBUTION else amount
+        amount, factor = SIZES[size]
         command = (find_program(f"pattern_{program}"), *arguments, "--size", amount)
         command = (*command, "--iterations", str(int(iterations) * (1 if name == "short" else factor)))
         serial = f"{name}.serial"
