@@ -32,9 +32,8 @@ else:
     import tomli as tomllib
 
 NODES = 4
-#: Of eight programs. Near to the oracle is required where there is something to be gained.
+#: Of eight programs.
 REQUIRED = {"windows": Required((6, 8), (6, 8)), "hint_faults": Required((1, 1), (1, 1))}
-LEAST_GAIN = 0.1
 _MARKS = "libhoming_region_marks.so"
 
 
@@ -55,9 +54,7 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def case(self) -> Case:
-        return Case(
-            self.name, self.name, self.command, first=self.first or self.command, least_gain=LEAST_GAIN
-        )
+        return Case(self.name, self.name, self.command, first=self.first or self.command)
 
 
 _KINDS: dict[str, type] = {
