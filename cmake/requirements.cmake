@@ -1,6 +1,6 @@
 # Headers without which nothing compiles: say so at once, with the package's name.
 include(CheckIncludeFileCXX)
-foreach(needed "hwloc.h=libhwloc-dev" "toml++/toml.h=libtomlplusplus-dev")
+foreach(needed "toml++/toml.h=libtomlplusplus-dev")
   string(REPLACE "=" ";" needed ${needed})
   list(GET needed 0 header)
   list(GET needed 1 package)

@@ -46,7 +46,7 @@ Machine assumed_machine(int count) {
     std::uint64_t memory =
         std::accumulate(real.nodes.begin(), real.nodes.end(), std::uint64_t{0},
                         [](std::uint64_t sum, const Node& node) { return sum + node.memory_bytes; });
-    if (memory == 0) { // no hwloc
+    if (memory == 0) { // no node tells it
         memory = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 1L)) * page_bytes();
     }
     std::vector<int> own_cpus(static_cast<std::size_t>(count), 0);

@@ -1,5 +1,4 @@
-// The machine: its NUMA nodes, their CPUs, memory and distances. Found by hwloc here, or from a description
-// (hwloc's synthetic notation or XML), so that a one-node laptop can test an eight-node box.
+// The machine: its NUMA nodes, their CPUs, memory and distances.
 #pragma once
 
 #include "kernel/kernel.hpp"
@@ -14,9 +13,10 @@ struct Node {
     int index = 0; ///< operating system index, may be sparse
     int cpus = 0;  ///< CPUs of the node that this process may run on
     std::uint64_t memory_bytes = 0;
-    bool allowed = true; ///< inside the cpuset's memory nodes
+    bool memory_known = true; ///< false: of a described machine whose memory nobody told (memory_bytes is 0)
+    bool allowed = true;      ///< inside the cpuset's memory nodes
     /// A page may be sent here: has CPUs of this process's cpuset and memory, and is allowed.
-    bool target() const noexcept { return cpus > 0 && memory_bytes > 0 && allowed; }
+    bool target() const noexcept { return cpus > 0 && (memory_bytes > 0 || !memory_known) && allowed; }
 };
 
 struct Machine {
@@ -25,7 +25,7 @@ struct Machine {
         distances; ///< [from][to] in nodes' order; SLIT values, 10 = local; may be empty
     std::uint64_t last_level_cache_bytes = 0; ///< of one cache (a share of a node's CPUs)
     int last_level_caches_per_node = 1;
-    std::string source;               ///< "hwloc", "HOMING_ASSUME_NODES", ... for the record
+    std::string source;               ///< "sysfs", "HOMING_ASSUME_NODES", ... for the record
     std::vector<std::string> remarks; ///< e.g. "node 4 has no CPUs: never a target"
 
     NodeSet targets() const noexcept;
@@ -34,24 +34,19 @@ struct Machine {
     std::vector<int> cpu_caches; ///< the same for last-level caches, numbered by their first CPU; -1: none
 };
 
-/// Number of nodes that have CPUs, read from sysfs without hwloc: cheap enough for the start of every
+/// Number of nodes that have CPUs, read from one file of sysfs: cheap enough for the start of every
 /// process. 1 where it cannot be read.
 int quick_node_count() noexcept;
 int quick_node_count(const char* has_cpu_file) noexcept; ///< the same of another file
 
-/// Note the calling thread's affinity as that of the process: to be called as early as possible, before an
-/// OpenMP runtime binds the thread. Without it discover_machine() uses the affinity it finds, unless the
-/// environment asks for binding (OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY): then it knows
-/// of the cpuset only.
-void remember_affinity() noexcept;
-
-/// Discover this machine through hwloc (opened by dlopen at this moment only). Empty `nodes` and a remark
-/// when hwloc is missing or fails.
+/// Discover this machine through sysfs. Never empty: a kernel without NUMA has one node. CPUs are those that
+/// the process may run on: its affinity, or, where the environment asks an OpenMP runtime for binding
+/// (OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY), those of its control group.
 Machine discover_machine(Kernel& kernel);
 
-/// A machine from hwloc's synthetic notation ("numa:4 core:2 pu:1") or from a file NAME.xml that lstopo
-/// wrote, for tests. Empty `nodes` and a remark where hwloc does not understand it.
-Machine described_machine(const std::string& description);
+/// The machine of a folder like /sys/devices/system, for a process that may use these nodes and CPUs
+/// (ascending; none: all).
+Machine read_machine(const std::string& folder, NodeSet allowed_nodes, const std::vector<int>& allowed_cpus);
 
 /// `nodes` equal parts of this machine's CPUs, in CPU order (the same as assumed_kernel's). With fewer CPUs
 /// than nodes every node still counts as having one, so that it is a target.

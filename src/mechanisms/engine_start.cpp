@@ -185,10 +185,12 @@ bool Engine::start(std::unique_ptr<ReferenceSource> source) {
     }
     record_machine(machine_, nodes_, kernel_);
     if (nodes_.count() < 2) {
-        record::message(record::Level::note,
-                        machine_.nodes.empty()
-                            ? "the machine's nodes could not be found: homing stepped aside"
-                            : "only one node can hold pages: there is nothing to send home");
+        record::message(
+            record::Level::note,
+            nodes_.count() == 0
+                ? "no node has both memory and CPUs of this process: there is nothing to send home"
+                : "only one node has both memory and CPUs of this process: there is nothing to send "
+                  "home");
         return false;
     }
     const StatedCosts stated = find_costs(option_text(Option::costs), machine_);

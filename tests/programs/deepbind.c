@@ -1,5 +1,5 @@
-// A library that homing uses, too, was opened by the program with RTLD_DEEPBIND (oneTBB opens hwloc so): its
-// free() is the C library's, whatever stands before it, and so must be what strdup() gave it.
+// A library that the program opens with RTLD_DEEPBIND, as oneTBB opens hwloc (libtbb brings it): its malloc()
+// and free() are the C library's, whatever stands before them.
 #include "core.h"
 
 #include <dlfcn.h>

@@ -269,3 +269,34 @@ def test_the_record_keeps_single_touches_where_it_is_asked_for_them(program: Pat
         runs = [row for row in homes if int(row["area"]) == area_id and int(row["when"]) == 1]
         assert int(runs[0]["first"]) == 0
         assert all(int(a["end"]) == int(b["first"]) for a, b in itertools.pairwise(runs))
+
+
+#: What stands for /sys/devices/system/node, and nodes that are assumed: nothing (a tmpfs over it, as in some
+#: containers), folders without files, and files without sense.
+NODES = {
+    "no nodes": ("true", "4"),
+    "an empty node": ("mkdir node0 && echo 0 | tee online has_cpu >node0/cpulist", "4"),
+    "two empty nodes": ("mkdir node0 node1 && echo 0-1 | tee online >has_cpu", "0"),
+    "nonsense": (
+        "mkdir node0 node1 && echo 0-1 | tee online >has_cpu && echo - | tee node0/cpulist node1/cpulist "
+        "node0/meminfo >node0/distance",
+        "0",
+    ),
+}
+
+
+@pytest.mark.parametrize(("nodes", "assumed"), NODES.values(), ids=NODES)
+def test_no_shape_of_sysfs_ends_a_program(program: Path, tmp_path: Path, nodes: str, assumed: str) -> None:
+    folder = "/sys/devices/system/node"
+    script = f"mount -t tmpfs none {folder} && cd {folder} && {nodes} && cd / && LD_PRELOAD=$L exec $P"
+    variables = environment(LIBRARY, tmp_path, HOMING_ASSUME_NODES=assumed, OMP_NUM_THREADS="2")
+    variables.update(L=str(LIBRARY), P=str(program), OMP_WAIT_POLICY="passive", HOMING_COSTS="")
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", script], env=variables, capture_output=True, text=True, timeout=60
+    )
+    if "unshare" in done.stderr or "mount" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    alone = subprocess.run(
+        [program], env={**os.environ, "OMP_NUM_THREADS": "2"}, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (3, alone.stdout, "")

@@ -132,7 +132,7 @@ def test_what_is_no_toml_and_what_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_machine_of_hwloc() -> None:
-    machine = find(str(TREE / "tests" / "unit" / "machines" / "two_sockets_four_nodes.xml"))
+    machine = find(str(TREE / "tests" / "hwloc" / "two_sockets_four_nodes.xml"))
     assert machine.nodes == 4
     assert machine.cpu_count >= 4
     assert not cache_problem(machine.private.bytes, machine.private.ways, machine.line)
