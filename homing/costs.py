@@ -18,7 +18,7 @@ import sys
 from homing.errors import UserError
 from homing.files import MOST_DESCRIPTION, read_bytes
 from homing.installation import find_binary
-from homing.integers import decimal
+from homing.machine_facts import cpu_nodes
 from homing.paths import Cache
 
 if sys.version_info >= (3, 11):
@@ -57,15 +57,8 @@ def check_costs(flag: str, path: str) -> None:
 
 
 def nodes_with_cpus(root: str = "/") -> int:
-    """NUMA nodes that have CPUs, from sysfs; 1 where it cannot be read."""
-    text = _read(os.path.join(root, "sys/devices/system/node/has_cpu")).strip()
-    count = 0
-    for part in text.split(","):
-        word, _, end = part.partition("-")
-        if (first := decimal(word)) is not None:
-            last = decimal(end or word)
-            count += last - first + 1 if last is not None and last >= first else 1
-    return max(1, count)
+    """How many NUMA nodes have CPUs; 1 where it cannot be read."""
+    return max(1, len(cpu_nodes(root)))
 
 
 def machine_id(root: str = "/") -> str:

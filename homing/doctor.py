@@ -14,7 +14,7 @@ import typer
 from homing import __version__
 from homing.environment import stated_binding
 from homing.errors import UserError, os_reason
-from homing.machine_facts import MachineFacts, Pmu, errno_name, read_facts
+from homing.machine_facts import MachineFacts, NodeFacts, Pmu, errno_name, read_facts
 
 SCHEMA = "homing-doctor/1"
 
@@ -85,9 +85,7 @@ def diagnose(facts: MachineFacts) -> Diagnosis:
 
 
 def _verdict(facts: MachineFacts, sources: list[Source]) -> tuple[str, bool]:
-    targets = [node for node in facts.nodes if node.cpus and node.memory_bytes]
-    if facts.nodes_allowed:
-        targets = [node for node in targets if node.index in facts.nodes_allowed]
+    targets = facts.targets
     best = next((source for source in sources if source.available), None)
     if len(targets) < 2:
         if not facts.nodes:
@@ -95,7 +93,7 @@ def _verdict(facts: MachineFacts, sources: list[Source]) -> tuple[str, bool]:
         elif len(facts.nodes) == 1:
             why = "one NUMA node, so every page is at home"
         else:
-            why = f"of {len(facts.nodes)} NUMA nodes {len(targets) or 'none'} can be used"
+            why = f"of {len(facts.nodes)} NUMA nodes {_usable(targets)}"
         return f"homing steps aside here: {why} (try homing run --on lab)", False
     if facts.move_pages_error:
         return f"homing cannot move pages here: move_pages gives {errno_name(facts.move_pages_error)}", False
@@ -166,8 +164,15 @@ def _size(value: int) -> str:
     return size(value)
 
 
+def _usable(targets: list[NodeFacts]) -> str:
+    """Fewer than two nodes that pages may be sent to."""
+    which = f"only node {targets[0].index}" if targets else "none"
+    return f"{which} has CPUs and memory that this process may use"
+
+
 def _nodes(facts: MachineFacts) -> Iterator[Finding]:
     count = len(facts.nodes)
+    targets = facts.targets
     if not count:
         meaning = "sys/devices/system/node shows none: homing does nothing in such a process"
         yield Finding("NUMA nodes", "none found", "blocks", meaning)
@@ -175,8 +180,12 @@ def _nodes(facts: MachineFacts) -> Iterator[Finding]:
         yield Finding(
             "NUMA nodes", str(count), "blocks", "every page is at home: homing does nothing in such a process"
         )
+    elif len(targets) < 2:
+        meaning = f"{_usable(targets)}: homing does nothing in such a process"
+        yield Finding("NUMA nodes", str(count), "blocks", meaning)
     else:
-        yield Finding("NUMA nodes", str(count), "ok", "pages can be sent from node to node")
+        where = "from node to node" if len(targets) == count else f"between {len(targets)} of them"
+        yield Finding("NUMA nodes", str(count), "ok", f"pages can be sent {where}")
     for node in facts.nodes:
         distances = " ".join(map(str, node.distances))
         value = f"{node.cpus} CPUs, {_size(node.free_bytes)} free of {_size(node.memory_bytes)}"
@@ -191,7 +200,9 @@ def _nodes(facts: MachineFacts) -> Iterator[Finding]:
             )
         elif facts.nodes_allowed and node.index not in facts.nodes_allowed:
             yield Finding(name, value, "limits", "outside the cpuset's memory nodes: never a target")
-        elif count > 1 and node.free_bytes * 20 < node.memory_bytes:
+        elif node.usable_cpus == 0:
+            yield Finding(name, value, "limits", "no CPUs that this process may run on: never a target")
+        elif len(targets) > 1 and node.free_bytes * 20 < node.memory_bytes:
             yield Finding(
                 name,
                 value,
@@ -200,7 +211,8 @@ def _nodes(facts: MachineFacts) -> Iterator[Finding]:
                 "sync; echo 1 | sudo tee /proc/sys/vm/drop_caches",
             )
         else:
-            yield Finding(name, value, "ok", "pages can be sent here" if count > 1 else "all pages are here")
+            meaning = "pages can be sent here" if len(targets) > 1 else "the only node for pages"
+            yield Finding(name, value, "ok", meaning if count > 1 else "all pages are here")
 
 
 def _kernel(facts: MachineFacts) -> Finding:

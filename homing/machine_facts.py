@@ -26,6 +26,8 @@ class NodeFacts:
     memory_bytes: int
     free_bytes: int
     distances: tuple[int, ...]
+    #: Of the CPUs those that this process may run on; None: that is not known.
+    usable_cpus: int | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,17 @@ class MachineFacts:
     move_pages_error: int | None = None
     perf_error: int | None = None
 
+    @property
+    def targets(self) -> list[NodeFacts]:
+        """The nodes that pages may be sent to: with CPUs, with memory, and inside the cpuset."""
+        return [
+            node
+            for node in self.nodes
+            if (node.cpus if node.usable_cpus is None else node.usable_cpus)
+            and node.memory_bytes
+            and (not self.nodes_allowed or node.index in self.nodes_allowed)
+        ]
+
     def capable(self, number: int) -> bool:
         """Is this capability in effect?"""
         return bool(self.capabilities >> number & 1)
@@ -96,6 +109,28 @@ def parse_list(text: str) -> list[int]:
         if found:
             numbers += range(int(found[1]), int(found[2] or found[1]) + 1)
     return numbers
+
+
+def cpu_nodes(root: str = "/") -> list[int]:
+    """NUMA nodes that have CPUs, as the library counts them at the start of a process; none where nothing
+    can be read."""
+    return parse_list(_Tree(root).text("sys/devices/system/node/has_cpu"))
+
+
+def one_node_reason(root: str = "/") -> str:
+    """Why homing has nothing to do on a machine; empty where several of its nodes have CPUs."""
+    nodes = parse_list(_Tree(root).text("sys/devices/system/node/online"))
+    with_cpus = cpu_nodes(root)
+    if len(with_cpus) > 1:
+        return ""
+    if len(nodes) > 1 and with_cpus:
+        return (
+            f"of this machine's {len(nodes)} NUMA nodes only node {with_cpus[0]} has CPUs, and pages are "
+            "sent to nodes with CPUs only"
+        )
+    if len(nodes) > 1:
+        return f"none of this machine's {len(nodes)} NUMA nodes is known to have CPUs"
+    return "this machine has one NUMA node, so every page is at home"
 
 
 class _Tree:
@@ -134,7 +169,7 @@ def read_facts(root: str = "/", environment: Mapping[str, str] | None = None) ->
     tree = _Tree(root)
     status = _status(tree.text("proc/self/status"))
     facts = MachineFacts(
-        nodes=_nodes(tree),
+        nodes=_nodes(tree, set(parse_list(status.get("Cpus_allowed_list", "")))),
         kernel=tree.text("proc/sys/kernel/osrelease").strip(),
         numa_balancing=tree.number("proc/sys/kernel/numa_balancing"),
         perf_paranoid=tree.number("proc/sys/kernel/perf_event_paranoid"),
@@ -174,7 +209,7 @@ def _integer(text: str, base: int = 10) -> int:
         return 0
 
 
-def _nodes(tree: _Tree) -> list[NodeFacts]:
+def _nodes(tree: _Tree, allowed: set[int]) -> list[NodeFacts]:
     folder = "sys/devices/system/node"
     nodes = []
     for index in parse_list(tree.text(f"{folder}/online")):
@@ -189,8 +224,10 @@ def _nodes(tree: _Tree) -> list[NodeFacts]:
             for word in tree.text(f"{folder}/node{index}/distance").split()
             if (number := decimal(word)) is not None
         )
-        cpus = len(parse_list(tree.text(f"{folder}/node{index}/cpulist")))
-        nodes.append(NodeFacts(index, cpus, memory.get("MemTotal", 0), memory.get("MemFree", 0), distances))
+        cpus = parse_list(tree.text(f"{folder}/node{index}/cpulist"))
+        usable = len(allowed.intersection(cpus)) if allowed else None
+        total, free = memory.get("MemTotal", 0), memory.get("MemFree", 0)
+        nodes.append(NodeFacts(index, len(cpus), total, free, distances, usable))
     return nodes
 
 

@@ -20,6 +20,7 @@ from homing.errors import UserError, os_reason, unexpected
 from homing.installation import find_library
 from homing.lab_flags import LAB_FLAGS, flag_of, lab_parameters, parameter, with_signature
 from homing.launchers import task
+from homing.machine_facts import one_node_reason
 from homing.options import Option, check_environment, load_options, only_variables
 from homing.run_files import (
     WORDS,
@@ -218,9 +219,7 @@ def aside(verdict: Verdict, variables: dict[str, str]) -> str:
     if variables.get("HOMING") == "off":
         return "HOMING=off is set"
     assumed = variables.get("HOMING_ASSUME_NODES", "0") or "0"
-    if float(assumed) < 2 and costs.nodes_with_cpus() < 2:
-        return "this machine has one NUMA node, so every page is at home"
-    return ""
+    return one_node_reason() if float(assumed) < 2 else ""
 
 
 @dataclass

@@ -229,7 +229,10 @@ std::vector<int> cpus_of_control_group() {
         std::string group = path_behind(key.c_str());
         if (group == "?") continue;
         for (;;) {
-            const std::vector<int> cpus = root.list(mount + group + file, most_cpus);
+            std::string path = mount;
+            path += group;
+            path += file;
+            const std::vector<int> cpus = root.list(path, most_cpus);
             if (!cpus.empty()) return cpus;
             if (group.empty()) break;
             group.resize(std::min(group.rfind('/'), group.size() - 1));

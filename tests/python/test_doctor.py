@@ -12,7 +12,14 @@ import pytest
 
 from homing import cli
 from homing.doctor import Diagnosis, Finding, diagnose
-from homing.machine_facts import MachineFacts, parse_list, read_facts, try_move_pages, try_perf_event
+from homing.machine_facts import (
+    MachineFacts,
+    one_node_reason,
+    parse_list,
+    read_facts,
+    try_move_pages,
+    try_perf_event,
+)
 
 GIB = 1 << 20  # KiB in a GiB, as meminfo counts
 
@@ -172,7 +179,7 @@ def test_a_container(tmp_path: Path) -> None:
     assert (facts.container, facts.memory_limit, facts.nodes_allowed) == ("docker", 4 << 30, (0,))
     assert not diagnosis.able
     assert "steps aside" in diagnosis.verdict
-    assert "of 2 NUMA nodes 1 can be used" in diagnosis.verdict
+    assert "of 2 NUMA nodes only node 0 has CPUs and memory that this process may use" in diagnosis.verdict
     cpuset = finding(diagnosis, "cpuset")
     assert cpuset.value == "16 of 64 CPUs"
     assert "no memory of node 1" in cpuset.meaning
@@ -181,12 +188,13 @@ def test_a_container(tmp_path: Path) -> None:
     assert "cpuset" in finding(diagnosis, "node 1").meaning
     assert finding(diagnosis, "seccomp").command == "docker run --cap-add SYS_NICE ..."
     # What was really tried counts more than what is usual.
-    blocked = diagnose(replace(facts, nodes_allowed=(0, 1), move_pages_error=1, perf_error=1))
+    nodes = [replace(one, usable_cpus=16) for one in facts.nodes]
+    blocked = diagnose(replace(facts, nodes=nodes, nodes_allowed=(0, 1), move_pages_error=1, perf_error=1))
     assert not blocked.able
     assert "move_pages gives EPERM" in blocked.verdict
     assert finding(blocked, "seccomp").status == "blocks"
     assert blocked.sources[0].command == "docker run --cap-add PERFMON ..."
-    open_door = diagnose(replace(facts, nodes_allowed=(0, 1), move_pages_error=0, perf_error=0))
+    open_door = diagnose(replace(facts, nodes=nodes, nodes_allowed=(0, 1), move_pages_error=0, perf_error=0))
     assert open_door.able
     assert finding(open_door, "seccomp").status == "ok"
 
@@ -325,3 +333,69 @@ def test_lists_of_the_kernel() -> None:
     assert parse_list("0-3,8,10-11\n") == [0, 1, 2, 3, 8, 10, 11]
     assert parse_list("") == []
     assert parse_list("nonsense,5") == [5]
+
+
+def test_memory_nodes_of_which_one_has_cpus(tmp_path: Path) -> None:
+    """HBM or CXL memory beside one processor: nothing says that pages could be sent, nor that there is one
+    node."""
+    nodes = {0: ("0-63", 128, 100, "10 20 20 20"), **dict.fromkeys((1, 2, 3), ("", 32, 30, "20 10 20 20"))}
+    root = tree(tmp_path, nodes, {"sys/devices/system/node/has_cpu": "0"})
+    _, diagnosis = examine(root)
+    assert not diagnosis.able
+    assert "of 4 NUMA nodes only node 0 has CPUs and memory" in diagnosis.verdict
+    blocks = finding(diagnosis, "NUMA nodes")
+    assert blocks.status == "blocks" and "homing does nothing" in blocks.meaning
+    assert [finding(diagnosis, f"node {at}").meaning for at in range(4)] == [
+        "the only node for pages",
+        *["has no CPUs: never a target"] * 3,
+    ]
+    assert not any("can be sent" in one.meaning for one in diagnosis.findings)
+    assert one_node_reason(str(root)) == (
+        "of this machine's 4 NUMA nodes only node 0 has CPUs, and pages are sent to nodes with CPUs only"
+    )
+
+
+def test_two_nodes_with_cpus_beside_memory(tmp_path: Path) -> None:
+    nodes = {**TWO_NODES, 2: ("", 512, 500, "20 20 10")}
+    root = tree(tmp_path, nodes, {"sys/devices/system/node/has_cpu": "0-1"})
+    _, diagnosis = examine(root)
+    assert diagnosis.able and "between 2 nodes" in diagnosis.verdict
+    assert finding(diagnosis, "NUMA nodes").meaning == "pages can be sent between 2 of them"
+    assert one_node_reason(str(root)) == ""
+
+
+@pytest.mark.parametrize(
+    ("online", "has_cpu", "reason"),
+    [
+        ("0", "0", "this machine has one NUMA node, so every page is at home"),
+        ("", "", "this machine has one NUMA node, so every page is at home"),
+        ("0-3", "", "none of this machine's 4 NUMA nodes is known to have CPUs"),
+        ("0,8", "8", "of this machine's 2 NUMA nodes only node 8 has CPUs"),
+        ("0,8", "0,8", ""),
+    ],
+)
+def test_why_there_is_nothing_to_do(tmp_path: Path, online: str, has_cpu: str, reason: str) -> None:
+    folder = tmp_path / "sys/devices/system/node"
+    folder.mkdir(parents=True)
+    (folder / "online").write_text(online + "\n")
+    (folder / "has_cpu").write_text(has_cpu + "\n")
+    found = one_node_reason(str(tmp_path))
+    assert found.startswith(reason) and bool(found) == bool(reason)
+
+
+def test_node_folders_of_any_shape(tmp_path: Path) -> None:
+    root = tree(tmp_path, TWO_NODES, {})
+    folder = root / "sys/devices/system/node/node1"
+    for name in ("cpulist", "distance", "meminfo"):
+        (folder / name).unlink()
+    _, diagnosis = examine(root)
+    assert not diagnosis.able and "only node 0 has CPUs and memory" in diagnosis.verdict
+    (folder / "cpulist").write_bytes(b"\xff9-3,junk,\n")
+    assert examine(root)[1].verdict == diagnosis.verdict
+
+
+def test_a_process_that_may_run_on_one_node(tmp_path: Path) -> None:
+    _, diagnosis = examine(tree(tmp_path, TWO_NODES, {}, allowed="0-15"))
+    assert not diagnosis.able and "only node 0 has CPUs and memory" in diagnosis.verdict
+    assert finding(diagnosis, "NUMA nodes").status == "blocks"
+    assert finding(diagnosis, "node 1").meaning == "no CPUs that this process may run on: never a target"
