@@ -28,7 +28,7 @@ bool is_caller(pid_t id) noexcept { return id == 0 || id == ::gettid(); }
 /// As the system calls have it: EINVAL for a mask that is too small, or without a CPU that is there.
 int tell_cpus(std::size_t bytes, cpu_set_t* set) noexcept {
     const cpu_set_t mine = cpus_of_caller();
-    const auto needed = static_cast<std::size_t>(described().cpu_count() + 7) / 8;
+    const auto needed = static_cast<std::size_t>(described().cpu_slots() + 7) / 8;
     if (bytes < std::min(needed, sizeof mine) || !set) return EINVAL;
     std::memset(set, 0, bytes);
     std::memcpy(set, &mine, std::min(bytes, sizeof mine));

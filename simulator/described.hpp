@@ -4,7 +4,9 @@
 #pragma once
 
 #include "machine/machine.hpp"
+#include "places.hpp"
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,7 +14,6 @@
 namespace homing::simulator {
 
 enum class Initial : std::uint8_t { first_touch, round_robin, random, single_node };
-enum class Binding : std::uint8_t { spread, close, primary };
 
 struct Cache {
     std::uint64_t bytes = 0; ///< 0: there is none
@@ -27,27 +28,36 @@ struct Distribution {
     std::uint64_t cycle = 0; ///< pages; 0: block
 };
 
+/// Where an OpenMP runtime would put its threads.
+struct Placement {
+    std::vector<std::vector<int>> places; ///< CPUs by number; none is empty
+    std::vector<Binding> bindings;        ///< by nesting level; the last one counts on
+};
+
 struct Described {
     std::string name;
-    std::vector<int> cpus;             ///< of each node
-    std::vector<std::uint64_t> memory; ///< bytes of each node
+    std::vector<int> cpu_nodes;        ///< by CPU number; -1: there is no such CPU
+    std::vector<int> cpu_caches;       ///< the last-level cache of each CPU, counted from 0; -1: no such CPU
+    std::vector<std::uint64_t> memory; ///< bytes of each node; 0: not known, and never full
     std::vector<std::vector<double>> distances;
     std::uint64_t page = 4096;
     std::uint64_t line = 64;
     Cache own;    ///< private to a thread
-    Cache shared; ///< last level, shared by `shared.cpus` CPUs of a node
+    Cache shared; ///< last level; cpu_caches tells who shares one
     Initial initial = Initial::first_touch;
-    Binding binding = Binding::spread;
-    std::vector<std::vector<int>> places; ///< CPUs by number
+    std::array<Placement, 2> placements; ///< by Runtime
     std::vector<Distribution> distributions;
     std::uint64_t seed = 1;
     std::int64_t turn = 0; ///< accesses that a thread has before the next one's turn; 0: all run at once
     std::string fact;      ///< for the record: what the launcher wants to find there
     bool lines = false;    ///< count by place in the code, too
 
-    int nodes() const noexcept { return static_cast<int>(cpus.size()); }
+    int nodes() const noexcept { return static_cast<int>(memory.size()); }
+    int cpu_slots() const noexcept { return static_cast<int>(cpu_nodes.size()); } ///< above every number
     int cpu_count() const noexcept;
-    int node_of_cpu(int cpu) const noexcept;
+    int cpus_of(int node) const noexcept; ///< how many
+    int cache_count() const noexcept;
+    int node_of_cpu(int cpu) const noexcept; ///< -1: there is no such CPU
 };
 
 /// Reads the file. Empty string: done; otherwise what is wrong.

@@ -104,16 +104,8 @@ void go_to(Thread& one, int cpu) {
     const int node = stated->node_of_cpu(cpu);
     one.cpu = cpu;
     if (stated->shared.bytes) {
-        int first = 0;
-        std::size_t index = 0;
-        for (int n = 0; n < node; ++n) {
-            first += stated->cpus[static_cast<std::size_t>(n)];
-            index += (static_cast<std::size_t>(stated->cpus[static_cast<std::size_t>(n)]) +
-                      stated->shared.cpus - 1) /
-                     stated->shared.cpus;
-        }
-        one.shared =
-            &shared_caches.value[index + static_cast<std::size_t>(cpu - first) / stated->shared.cpus];
+        const int cache = stated->cpu_caches[static_cast<std::size_t>(cpu)];
+        one.shared = &shared_caches.value[static_cast<std::size_t>(cache)];
     }
     if (node == one.node) return;
     if (one.node >= 0) {
@@ -135,8 +127,8 @@ void look_where(Thread& one) noexcept {
 cpu_set_t all_cpus() noexcept {
     cpu_set_t all;
     CPU_ZERO(&all);
-    for (int cpu = 0; cpu < std::min(stated->cpu_count(), CPU_SETSIZE); ++cpu)
-        CPU_SET(cpu, &all);
+    for (int cpu = 0; cpu < std::min(stated->cpu_slots(), CPU_SETSIZE); ++cpu)
+        if (stated->node_of_cpu(cpu) >= 0) CPU_SET(cpu, &all);
     return all;
 }
 
@@ -293,10 +285,7 @@ std::string prepare_model(const Described& given) {
     if (stated->shared.bytes) {
         table.shared_ways = stated->shared.ways;
         table.shared_set_mask = sets_of(stated->shared) - 1;
-        std::size_t caches = 0;
-        for (const int cpus : stated->cpus)
-            caches += (static_cast<std::size_t>(cpus) + stated->shared.cpus - 1) / stated->shared.cpus;
-        shared_caches.value.resize(caches);
+        shared_caches.value.resize(static_cast<std::size_t>(stated->cache_count()));
         for (SharedCache& cache : shared_caches.value) {
             cache.tags = reserve<std::uint64_t>(stated->shared.bytes / stated->line);
             if (!cache.tags) return "no memory for the shared caches";

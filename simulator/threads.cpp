@@ -1,6 +1,9 @@
 #include "threads.hpp"
 
+#include "base/inside.hpp"
+
 #include <algorithm>
+#include <cstring>
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -12,7 +15,17 @@ struct OpenMp {
     int (*level)() = nullptr;
     int (*number)(int) = nullptr;
     int (*size)(int) = nullptr;
+    Runtime kind = Runtime::gcc;
 };
+
+/// Whose functions these are; libiomp5 is LLVM's under another name.
+Runtime kind_of(const void* function) noexcept {
+    Dl_info found{};
+    if (!::dladdr(function, &found) || !found.dli_fname) return Runtime::gcc;
+    const char* slash = std::strrchr(found.dli_fname, '/');
+    return std::strncmp(slash ? slash + 1 : found.dli_fname, "libgomp", 7) == 0 ? Runtime::gcc
+                                                                                : Runtime::llvm;
+}
 
 const OpenMp& runtime() {
     static OpenMp found;
@@ -20,6 +33,7 @@ const OpenMp& runtime() {
         found.number = reinterpret_cast<int (*)(int)>(::dlsym(RTLD_DEFAULT, "omp_get_ancestor_thread_num"));
         found.size = reinterpret_cast<int (*)(int)>(::dlsym(RTLD_DEFAULT, "omp_get_team_size"));
         found.level = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "omp_get_level"));
+        if (found.level) found.kind = kind_of(reinterpret_cast<const void*>(found.level));
     }
     return found;
 }
@@ -36,38 +50,42 @@ void thread_ends(void*) {
     __atomic_store_n(watched.alive, false, __ATOMIC_RELEASE);
 }
 
-} // namespace
-
-Partition place_of(Binding binding, Partition all, std::size_t number, std::size_t team) {
-    team = std::max<std::size_t>(team, 1);
-    number = std::min(number, team - 1);
-    if (binding == Binding::primary) return all;
-    if (team > all.count) return {all.first + number * all.count / team, 1}; // several threads a place
-    if (binding == Binding::close) return {all.first + number, all.count - number};
-    const std::size_t first = number * all.count / team;
-    return {all.first + first, (number + 1) * all.count / team - first};
+/// The CPUs one after the other, round and round.
+int cpu_in_turn(const Described& machine, int ordinal) noexcept {
+    int left = ordinal % machine.cpu_count();
+    int cpu = 0;
+    while (machine.node_of_cpu(cpu) < 0 || left-- > 0)
+        ++cpu;
+    return cpu;
 }
+
+} // namespace
 
 int cpu_of_caller(const Described& machine, bool main, int ordinal, std::uint64_t& order) {
     const OpenMp& omp = runtime();
     const int level = omp.level && omp.number && omp.size ? omp.level() : 0;
-    Partition places{0, machine.places.size()};
-    std::size_t turn = 0;
+    const Placement& placement = machine.placements[static_cast<std::size_t>(omp.kind)];
+    const std::size_t count = placement.places.size();
     if (main) order = 0;
-    if (level == 0 && !main) {
-        const auto cpus = static_cast<std::size_t>(machine.cpu_count());
-        return static_cast<int>(static_cast<std::size_t>(ordinal) % cpus);
-    }
+    if (level == 0 && !main) return cpu_in_turn(machine, ordinal);
+    const Inside inside; // what is allocated here is not the program's
+    Position at{0, count, 0};
+    std::size_t turn = 0; // threads of one place take its CPUs in turn
     for (int outer = 1; outer <= level; ++outer) {
         const auto number = static_cast<std::size_t>(std::max(omp.number(outer), 0));
         const auto team = static_cast<std::size_t>(std::max(omp.size(outer), 1));
-        if (team > places.count) // threads of one place take its CPUs in turn
-            turn = number - (number * places.count / team * team + places.count - 1) / places.count;
         order = (outer == 1 ? 0 : order << 12) + number;
-        places = place_of(machine.binding, places, number, team);
+        if (team <= 1 || number >= team) continue;
+        const Binding binding =
+            placement.bindings[std::min(static_cast<std::size_t>(outer), placement.bindings.size()) - 1];
+        const std::vector<Position> positions = positions_of(omp.kind, binding, at, count, team);
+        at = positions[number];
+        turn = static_cast<std::size_t>(
+            std::count_if(positions.begin(), positions.begin() + static_cast<std::ptrdiff_t>(number),
+                          [&](const Position& one) { return one.place == at.place; }));
     }
-    const std::vector<int>& place = machine.places[std::min(places.first, machine.places.size() - 1)];
-    return place.empty() ? 0 : place[turn % place.size()];
+    const std::vector<int>& place = placement.places[std::min(at.place, count - 1)];
+    return place[turn % place.size()];
 }
 
 int allowed_cpu(const cpu_set_t& allowed, int cpu, int ordinal) noexcept {

@@ -101,7 +101,7 @@ def run(
     wishes = Wishes(
         initial=initial,
         seed=seed,
-        places=tuple(tuple(one) for one in places.places({}, described)),
+        placements={one: places.placement({}, described, one) for one in places.RUNTIMES},
         turn=turn,
     )
     before = os.environ.get("OMP_NUM_THREADS")

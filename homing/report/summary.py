@@ -139,9 +139,10 @@ def _machine(process: ProcessResult) -> Iterable[Text]:
     machine = "unknown"
     if nodes:
         cpus, memory = [node.cpus for node in nodes], [node.memory_bytes for node in nodes]
-        machine = (
-            f"{count}, {_range(cpus)} CPU{'' if max(cpus) == 1 else 's'} and {_range(memory, size)} each"
-        )
+        machine = f"{count}, {_range(cpus)} CPU{'' if max(cpus) == 1 else 's'}"
+        # A described machine whose memory nobody told: there is a target without any.
+        known = all(node.memory_bytes for node in nodes if node.target)
+        machine += f" and {_range(memory, size)} each" if known else " each, memory unknown"
     if excluded:
         machine += f"; never targets: node {', '.join(excluded)}"
     yield _head("machine", machine)

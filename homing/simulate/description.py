@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from homing.errors import UserError
 from homing.simulate.machines import Cache, Machine
+from homing.simulate.places import Placement
 from homing.simulate.time_model import Calibration
 
 #: Accesses that a thread has before the next one's turn, unless the user says otherwise.
@@ -29,8 +31,8 @@ class Wishes:
     """What the user asked of a simulation."""
 
     initial: str = "first-touch"
-    binding: str = "spread"
-    places: tuple[tuple[int, ...], ...] = ()
+    #: By runtime (places.RUNTIMES): the one that the program brings decides.
+    placements: Mapping[str, Placement] = field(default_factory=dict)
     distributions: tuple[Distribution, ...] = ()
     seed: int = 1
     turn: int = 0
@@ -94,16 +96,21 @@ def _cache(cache: Cache) -> str:
 
 def description(machine: Machine, wishes: Wishes) -> str:
     """The file. JSON's texts, numbers and lists are TOML's as well."""
+    highest = max(max(cpus) for cpus in machine.node_cpus)
+    nodes, caches = [-1] * (highest + 1), [-1] * (highest + 1)
+    for groups, numbers in ((machine.node_cpus, nodes), (machine.cache_groups, caches)):
+        for at, cpus in enumerate(groups):
+            for cpu in cpus:
+                numbers[cpu] = at
     values: dict[str, Any] = {
         "name": machine.name,
-        "cpus": list(machine.cpus),
-        "memory": list(machine.memory),
+        "cpu_nodes": nodes,
+        "cpu_caches": caches,
+        "memory": [one or 0 for one in machine.memory],
         "distances": [list(row) for row in machine.distances],
         "page": machine.page,
         "line": machine.line,
         "initial": wishes.initial,
-        "binding": wishes.binding,
-        "places": [list(place) for place in wishes.places],
         "seed": wishes.seed,
         "turn": wishes.turn,
         "lines": wishes.lines,
@@ -113,6 +120,12 @@ def description(machine: Machine, wishes: Wishes) -> str:
     lines.append(f"private = {_cache(machine.private)}")
     if machine.shared:
         lines.append(f"shared = {_cache(machine.shared)}")
+    for runtime, placed in wishes.placements.items():
+        lines += [
+            f"[placement.{runtime}]",
+            f"places = {json.dumps(placed.places)}",
+            f"bindings = {json.dumps(placed.bindings)}",
+        ]
     for one in wishes.distributions:
         lines += ["[[distributions]]", f"area = {json.dumps(one.area)}", f"cycle = {one.cycle}"]
     return "\n".join(lines) + "\n"

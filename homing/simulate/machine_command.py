@@ -60,6 +60,8 @@ def _cache(cache: Cache) -> str:
 
 #: Nodes that are drawn side by side; more are told in words.
 MOST_DRAWN = 8
+#: Runs of CPU numbers that are written out.
+MOST_RUNS = 3
 _WIDTH = 25
 
 
@@ -80,17 +82,31 @@ def draw(machine: Machine) -> list[str]:
         f"{machine.bandwidth_gbs:g} GB/s a node, {machine.link_gbs:g} GB/s a link",
         f"time     T = 1 + m (R - 1) f with R = {model.ratio:g}, m from {model.m[0]:g} to {model.m[1]:g}; "
         f"a move {model.migration_call_us:g} us a call and {model.migration_page_us:g} us a page",
-        f"file     {machine.path}",
+        *([f"file     {machine.path}"] if machine.path else []),
+        *(f"note     {remark}" for remark in machine.remarks),
     ]
     return lines
 
 
+def _numbers(cpus: tuple[int, ...]) -> str:
+    """0 to 15; 0, 2 and 10 more; 0 to 7, 64 to 71."""
+    runs: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if runs and runs[-1][1] == cpu - 1:
+            runs[-1][1] = cpu
+        else:
+            runs.append([cpu, cpu])
+    if len(runs) > MOST_RUNS:
+        return f"{cpus[0]}, {cpus[1]} and {len(cpus) - 2} more"
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in runs)
+
+
 def _node(machine: Machine, node: int) -> list[str]:
-    first = sum(machine.cpus[:node])
     count = machine.cpus[node]
+    memory = machine.memory[node]
     rows = [
         f"node {node}",
-        f"CPU {first}" if count == 1 else f"CPUs {first} to {first + count - 1}",
+        f"CPU{'' if count == 1 else 's'} {_numbers(machine.node_cpus[node])}",
         f"each {_cache(machine.private)}",
     ]
     if machine.shared:
@@ -100,7 +116,7 @@ def _node(machine: Machine, node: int) -> list[str]:
             if caches > 1
             else f"all {_cache(machine.shared)}"
         )
-    rows.append(f"memory {show_size(machine.memory[node])}")
+    rows.append(f"memory {'unknown' if memory is None else show_size(memory)}")
     width = max(_WIDTH, *(len(row) for row in rows))
     return [
         "+" + "-" * (width + 2) + "+",

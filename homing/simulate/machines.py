@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any
 
-from homing.errors import UserError, os_reason
+from homing.errors import UserError
 from homing.files import MOST_DESCRIPTION, read_text
 from homing.installation import PACKAGE, find_data
 from homing.integers import decimal
@@ -52,12 +52,18 @@ class TimeModel:
 
 @dataclass(frozen=True)
 class Machine:
-    """A ccNUMA machine. Lists by node; distances as in a SLIT (10: local)."""
+    """A ccNUMA machine. Lists by node; distances as in a SLIT (10: local); memory in bytes, None where it is
+    not known.
+
+    cpu_ids: the numbers of each node's CPUs, neighbours side by side; empty: numbered node by node. cores,
+    caches (of the last level) and sockets are groups of CPU numbers in the same order; empty: each CPU is a
+    core, each node a socket, and shared.cpus CPUs of a node share a cache.
+    """
 
     name: str
     title: str
     cpus: tuple[int, ...]
-    memory: tuple[int, ...]
+    memory: tuple[int | None, ...]
     distances: tuple[tuple[float, ...], ...]
     page: int
     line: int
@@ -68,6 +74,11 @@ class Machine:
     link_gbs: float
     time: TimeModel
     path: str = field(default="", compare=False)
+    cpu_ids: tuple[tuple[int, ...], ...] = ()
+    cores: tuple[tuple[int, ...], ...] = ()
+    caches: tuple[tuple[int, ...], ...] = ()
+    sockets: tuple[tuple[int, ...], ...] = ()
+    remarks: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def nodes(self) -> int:
@@ -77,13 +88,21 @@ class Machine:
     def cpu_count(self) -> int:
         return sum(self.cpus)
 
-    def node_of(self, cpu: int) -> int:
-        """CPUs are numbered node by node."""
-        for node, count in enumerate(self.cpus):
-            if cpu < count:
-                return node
-            cpu -= count
-        raise IndexError(cpu)
+    @property
+    def node_cpus(self) -> tuple[tuple[int, ...], ...]:
+        """The numbers of each node's CPUs."""
+        if self.cpu_ids:
+            return self.cpu_ids
+        ends = list(accumulate(self.cpus))
+        return tuple(tuple(range(end - count, end)) for end, count in zip(ends, self.cpus, strict=True))
+
+    @property
+    def cache_groups(self) -> tuple[tuple[int, ...], ...]:
+        """The CPUs that share a cache of the last level; each alone where none is shared."""
+        width = self.shared.cpus if self.shared else 1
+        if self.shared and self.caches:
+            return self.caches
+        return tuple(cpus[at : at + width] for cpus in self.node_cpus for at in range(0, len(cpus), width))
 
 
 def size(text: str | int) -> int:
@@ -115,12 +134,14 @@ def names() -> list[str]:
 
 def find(name: str) -> Machine:
     """A machine by its name, or of a file NAME.toml or NAME.xml (hwloc). UserError where there is none."""
+    from homing.simulate import hwloc_import
+
     if name.endswith(".xml"):
-        return read_hwloc(name)
+        return hwloc_import.read_hwloc(name)
     if name.endswith(".toml") or "/" in name:
         return read(name)
     if ":" in name:
-        return synthetic(name)
+        return hwloc_import.synthetic(name)
     if name in names():
         return read(os.path.join(folder(), name + ".toml"))
     raise UserError(
@@ -300,7 +321,7 @@ def _distances(reader: _Reader, nodes: int) -> tuple[tuple[float, ...], ...]:
 
 def _time(reader: _Reader, distances: tuple[tuple[float, ...], ...]) -> TimeModel:
     table = reader.table_of("time", needed=False)
-    ratio = _mean_ratio(distances)
+    ratio = mean_ratio(distances)
     if table is None:
         return TimeModel(ratio, (0.1, 1.0), 50, 2)
     m = table.get("m", [0.1, 1.0])
@@ -321,130 +342,9 @@ def _time(reader: _Reader, distances: tuple[tuple[float, ...], ...]) -> TimeMode
     return model
 
 
-def _mean_ratio(distances: tuple[tuple[float, ...], ...]) -> float:
+def mean_ratio(distances: tuple[tuple[float, ...], ...]) -> float:
     far = [one for a, row in enumerate(distances) for b, one in enumerate(row) if a != b]
     return max(1.0, sum(far) / len(far) / 10) if far else 1.0
-
-
-def read_hwloc(path: str) -> Machine:
-    """A machine of a file that `lstopo NAME.xml` wrote: nodes, CPUs, memory, caches and distances.
-
-    The least and most of m and the costs of a move are not in it: the model's widest range is taken.
-    """
-    try:
-        root = ElementTree.parse(path).getroot()
-    except OSError as error:
-        raise UserError(f"{path}: {os_reason(error)}") from error
-    except ElementTree.ParseError as error:
-        raise UserError(f"{path}: not an XML file of hwloc: {error}") from None
-    objects = list(root.iter("object"))
-    nodes = sorted(
-        (one for one in objects if one.get("type") == "NUMANode"),
-        key=lambda one: int(one.get("os_index", "0")),
-    )
-    if root.tag != "topology" or not nodes:
-        raise UserError(f"{path}: not an XML file of hwloc with NUMA nodes")
-    cpus = [_bits(node.get("cpuset", "")) for node in nodes]
-    kept = [at for at, count in enumerate(cpus) if count > 0][:MOST_NODES]
-    if not kept:
-        raise UserError(f"{path}: no NUMA node has CPUs")
-    own, last = _hwloc_caches(objects)
-    count = len(kept)
-    distances = _hwloc_distances(root, len(nodes), kept) or tuple(
-        tuple(10.0 if a == b else 20.0 for b in range(count)) for a in range(count)
-    )
-    memory = [max(int(nodes[at].get("local_memory", "0")), 1 << 20) for at in kept]
-    return Machine(
-        name=os.path.basename(path).removesuffix(".xml"),
-        title=f"described by hwloc in {os.path.basename(path)}",
-        cpus=tuple(cpus[at] for at in kept),
-        memory=tuple(memory),
-        distances=distances,
-        page=LEAST_PAGE,
-        line=64,
-        private=own,
-        shared=last,
-        local_ns=100,
-        bandwidth_gbs=10,
-        link_gbs=5,
-        time=TimeModel(_mean_ratio(distances), (0.1, 1.0), 50, 2),
-        path=path,
-    )
-
-
-def synthetic(text: str) -> Machine:
-    """A machine in hwloc's synthetic notation: "pack:2 numa:2 l3:1 core:8 pu:1". Levels above the NUMA nodes
-    and the nodes themselves make the number of nodes, those below their CPUs. Everything else is as wide as
-    for XML; --cache, --shared-cache and --page-size say more."""
-    nodes, cpus, sharing = 1, 1, 0
-    below = False
-    for word in text.split():
-        found = re.fullmatch(r"([a-z0-9]+):([0-9]{1,4})(\([^)]*\))?", word.strip("[]").lower())
-        if not found or int(found[2]) == 0:
-            raise UserError(f"--on {text!r}: {word!r} is not hwloc's synthetic notation (numa:4 core:8)")
-        kind, count = found[1], int(found[2])
-        if not below:
-            nodes *= count
-            below = kind in ("numa", "numanode", "node")
-        else:
-            cpus *= count
-            sharing = 1 if kind in ("l3", "l3cache") else sharing * count
-    if not below or not 1 <= nodes <= MOST_NODES or cpus > 4096:
-        raise UserError(f"--on {text!r}: needs a level numa, and at most {MOST_NODES} nodes of 4096 CPUs")
-    distances = tuple(tuple(10.0 if a == b else 20.0 for b in range(nodes)) for a in range(nodes))
-    return Machine(
-        name=text,
-        title="described in hwloc's synthetic notation",
-        cpus=(cpus,) * nodes,
-        memory=(16 << 30,) * nodes,
-        distances=distances,
-        page=LEAST_PAGE,
-        line=64,
-        private=Cache(1 << 20, 16),
-        shared=Cache(16 << 20, 16, sharing) if sharing else None,
-        local_ns=100,
-        bandwidth_gbs=10,
-        link_gbs=5,
-        time=TimeModel(2.0, (0.1, 1.0), 50, 2),
-    )
-
-
-def _bits(cpuset: str) -> int:
-    return sum(int(part, 16).bit_count() for part in cpuset.split(",") if part.startswith("0x"))
-
-
-def _hwloc_caches(objects: list[ElementTree.Element]) -> tuple[Cache, Cache | None]:
-    """The largest cache of one core, and the largest one that several share; a size that is no power of two
-    of sets is brought down to the next that is."""
-    own, last = Cache(1 << 20, 16), None
-    seen_own = 0
-    for one in objects:
-        kind = one.get("type", "")
-        if not re.fullmatch(r"L[1-4]Cache", kind):
-            continue
-        bytes_ = int(one.get("cache_size", "0"))
-        ways = max(int(one.get("cache_associativity", "0")), 1)
-        cores = sum(1 for inner in one.iter("object") if inner.get("type") == "Core")
-        pus = sum(1 for inner in one.iter("object") if inner.get("type") == "PU")
-        sets = max(bytes_ // (64 * ways), 1)
-        fitting = 64 * ways * (1 << (sets.bit_length() - 1))
-        if cores <= 1 and bytes_ > seen_own:
-            seen_own, own = bytes_, Cache(fitting, ways)
-        elif cores > 1 and (last is None or bytes_ > last.bytes):
-            last = Cache(fitting, ways, max(pus, 1))
-    return own, last
-
-
-def _hwloc_distances(
-    root: ElementTree.Element, count: int, kept: list[int]
-) -> tuple[tuple[float, ...], ...] | None:
-    for table in root.iter("distances2"):
-        if table.get("type") != "NUMANode":
-            continue
-        values = [float(word) for one in table.iter("u64values") for word in (one.text or "").split()]
-        if len(values) == count * count:
-            return tuple(tuple(max(10.0, values[a * count + b]) for b in kept) for a in kept)
-    return None
 
 
 def changed(machine: Machine, page: str | None, cache: str | None, shared: str | None) -> Machine:

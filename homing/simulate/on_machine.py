@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ from homing.simulate import machines, places
 from homing.simulate.description import TURN, Wishes, costs, description, parse_distributions
 from homing.simulate.expressions import FAILED, Expression
 from homing.simulate.machines import Machine
+from homing.simulate.places import Placement
 from homing.simulate.time_model import parse_calibration
 
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 #: personality(2).
 _ADDR_NO_RANDOMIZE = 0x0040000
 _OVERCOMMIT = "/proc/sys/vm/overcommit_memory"
+
+#: OMP_NUM_THREADS: a number for each nesting level.
+_TEAMS = re.compile(r"\s*[1-9][0-9]*\s*(,\s*[1-9][0-9]*\s*)*", re.ASCII)
 
 LIBRARY = "libhoming_simulator.so"
 HOW_TO_BUILD = "build it with `homing cc` (homing cc gcc -fopenmp ..., or CC=homing-gcc FC=homing-gfortran)"
@@ -68,22 +73,25 @@ def run(request: Request, name: str, given: dict[str, Any]) -> int:
     turn = given["turn"]
     if turn is not None and not 1 <= turn <= 1_000_000_000:
         raise UserError(f"--turn {turn}: must be a number of accesses from 1 to 1,000,000,000")
+    path = launch.find_command(request.command[0])
+    placements, said = _placements(request, path, machine)
     wishes = Wishes(
         initial=request.option("HOMING_INITIAL") or "first-touch",
-        binding=places.binding(os.environ),
-        places=tuple(tuple(place) for place in places.places(os.environ, machine)),
+        placements=placements,
         distributions=parse_distributions(given["distribute"]),
         seed=int(float(request.option("HOMING_SEED") or "1")),
         turn=(turn or TURN) if given["deterministic"] or turn is not None else 0,
         lines=given["lines"],
         calibration=parse_calibration(given["calibrate"]),
     )
-    path = launch.find_command(request.command[0])
     _check(path)
     library = find_simulator()
+    for line in said:
+        print(f"homing run: {line}", file=sys.stderr)
     with launch.put_off(), temporary_folder(request, needed=True) as folder:
         done = simulate(request, path, library, machine, wishes, folder)
         with afterwards("the summary"):
+            done.results.notes = [*machine.remarks, *done.results.notes]
             _say_missing(done.results, path)
             interrupted = launch.signal_name(launch.exit_status(done.status))
             if given["sweep"] and done.results.counts is not None and not interrupted:
@@ -102,6 +110,32 @@ def run(request: Request, name: str, given: dict[str, Any]) -> int:
         with afterwards("the records"):
             keep(done.records, done.kept, done.results)
         return done.status if expression is None else _judge(expression, done, path)
+
+
+def _placements(
+    request: Request, path: str, machine: Machine
+) -> tuple[dict[str, Placement], tuple[str, ...]]:
+    """Where threads are placed by the rules of each OpenMP runtime, and what the user is told: of the runtime
+    that the program is linked with, of both where that is not known before it starts."""
+    variables = dict(os.environ)
+    if request.bind:
+        environment.bind_threads(variables)
+    placements = {one: places.placement(variables, machine, one) for one in places.RUNTIMES}
+    elf = read_elf(path)
+    needed = elf.needed if elf is not None else ()
+    known = [
+        runtime
+        for runtime, names in ((places.GCC, (b"libgomp.",)), (places.LLVM, (b"libomp.", b"libiomp5.")))
+        if any(one.startswith(names) for one in needed)
+    ]
+    said = [line for one in known or places.RUNTIMES for line in placements[one].remarks]
+    return placements, (*dict.fromkeys(said), *_wrong_team(variables, machine))
+
+
+def _wrong_team(variables: dict[str, str], machine: Machine) -> Iterator[str]:
+    text = variables.get("OMP_NUM_THREADS")
+    if text is not None and not _TEAMS.fullmatch(text):
+        yield f"OMP_NUM_THREADS={text} is no list of numbers: there are {machine.cpu_count} threads"
 
 
 def _judge(expression: Expression, done: Simulated, path: str) -> int:
@@ -238,7 +272,8 @@ def _environment(
             "HOMING_INITIAL": wishes.initial,
         }
     )
-    variables.setdefault("OMP_NUM_THREADS", str(machine.cpu_count))
+    if not _TEAMS.fullmatch(variables.get("OMP_NUM_THREADS", "")):
+        variables["OMP_NUM_THREADS"] = str(machine.cpu_count)
     variables.setdefault("HOMING_GRANULE", str(machine.page))
     notes: list[str] = []
     if "HOMING_COSTS" not in variables:

@@ -299,35 +299,14 @@ def _read_dwarf(data: bytes, folder: Path) -> None:
 
 
 def _hwloc_seeds() -> list[bytes]:
-    folders = (TREE / "tests", Path("/work/shared/cases/simulator/hwloc"))
-    found = [path for folder in folders for path in sorted(folder.rglob("*.xml"))]
-    return [_HWLOC.encode(), *(path.read_bytes() for path in found if path.stat().st_size < 100_000)]
+    from tests.python import hwloc_files
 
-
-_HWLOC = """<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE topology SYSTEM "hwloc2.dtd">
-<topology version="2.0">
-  <object type="Machine" os_index="0" cpuset="0xf" complete_cpuset="0xf" nodeset="0x3" gp_index="1">
-    <object type="Package" os_index="0" cpuset="0x3" nodeset="0x1" gp_index="2">
-      <object type="NUMANode" os_index="0" cpuset="0x3" nodeset="0x1" gp_index="3" local_memory="4294967296"/>
-      <object type="L2Cache" cpuset="0x1" gp_index="4" cache_size="1048576" depth="2" cache_linesize="64"
-        cache_associativity="16" cache_type="0">
-        <object type="PU" os_index="0" cpuset="0x1" nodeset="0x1" gp_index="5"/>
-      </object>
-      <object type="PU" os_index="1" cpuset="0x2" nodeset="0x1" gp_index="6"/>
-    </object>
-    <object type="Package" os_index="1" cpuset="0xc" nodeset="0x2" gp_index="7">
-      <object type="NUMANode" os_index="1" cpuset="0xc" nodeset="0x2" gp_index="8" local_memory="4294967296"/>
-      <object type="PU" os_index="2" cpuset="0x4" nodeset="0x2" gp_index="9"/>
-      <object type="PU" os_index="3" cpuset="0x8" nodeset="0x2" gp_index="10"/>
-    </object>
-  </object>
-  <distances2 type="NUMANode" nbobjs="2" kind="5" indexing="os">
-    <indexes length="4">0 1 </indexes>
-    <u64values length="12">10 20 20 10 </u64values>
-  </distances2>
-</topology>
-"""
+    machines = (
+        hwloc_files.describe(hwloc_files.two_nodes(), hwloc_files.matrix([10, 21, 21, 10])),
+        hwloc_files.describe(hwloc_files.beside_hbm()),
+    )
+    files = sorted((TREE / "tests" / "hwloc").glob("*.xml"))
+    return [*(machine.encode() for machine in machines), *(path.read_bytes() for path in files)]
 
 
 def _read_hwloc(data: bytes, folder: Path) -> None:
@@ -417,11 +396,12 @@ def _read_places(data: bytes, folder: Path) -> None:
     from homing.simulate import places
 
     text = _text(data)
-    variables = dict.fromkeys(places.VARIABLES, text)
-    with contextlib.suppress(UserError):
-        places.binding(variables)
-    found = places.places(variables, _sf15k())
-    assert all(0 <= cpu < _sf15k().cpu_count for place in found for cpu in place)
+    there = set(range(_sf15k().cpu_count))
+    for name in places.VARIABLES:
+        for runtime in places.RUNTIMES:
+            found = places.placement({name: text}, _sf15k(), runtime)
+            assert found.bindings and found.places
+            assert all(place and there.issuperset(place) for place in found.places)
 
 
 _COUNTS = {

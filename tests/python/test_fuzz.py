@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 
 from tests.python import fuzzing
 
-#: Readers that are being written anew: their findings are known.
-_REWRITTEN = {"hwloc", "places"}
-NAMES = [
-    pytest.param(name, marks=pytest.mark.xfail(strict=False, reason="its reader is being written anew"))
-    if name in _REWRITTEN
-    else name
-    for name in fuzzing.readers()
-]
+NAMES = list(fuzzing.readers())
 
 
 def _check(outcome: fuzzing.Outcome) -> None:

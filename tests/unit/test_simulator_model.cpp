@@ -32,13 +32,19 @@ constexpr Cache own_cache{64 << 10, 4, 1};
 Described machine(bool with_shared) {
     Described one;
     one.name = "four";
-    one.cpus.assign(nodes, 1);
+    for (int node = 0; node < nodes; ++node) {
+        one.cpu_nodes.push_back(node);
+        one.cpu_caches.push_back(node);
+    }
     one.memory.assign(nodes, node_pages * page);
     one.distances = {{10, 20, 30, 40}, {20, 10, 20, 30}, {30, 20, 10, 20}, {40, 30, 20, 10}};
     one.own = own_cache;
     if (with_shared) one.shared = {256 << 10, 8, 1};
-    for (int cpu = 0; cpu < nodes; ++cpu)
-        one.places.push_back({cpu});
+    for (Placement& placement : one.placements) {
+        for (int cpu = 0; cpu < nodes; ++cpu)
+            placement.places.push_back({cpu});
+        placement.bindings = {Binding::spread};
+    }
     one.distributions = {{"blocks", 0}, {"cycles", 2}};
     return one;
 }
@@ -403,50 +409,6 @@ TEST(SimulatorModelPrepared, SaysWhatIsMissingWithoutAddressSpace) {
         std::_Exit(said.empty() ? 1 : 0);
     };
     EXPECT_EXIT(prepare_in_little(), ::testing::ExitedWithCode(0), "vm.overcommit_memory must not be 2");
-}
-
-/// OpenMP API 5.2, section 10.1.3.
-RC_GTEST_PROP(SimulatorPlaces, SpreadDividesThePlaces, ()) {
-    const auto places = *rc::gen::inRange<std::size_t>(1, 200);
-    const auto team = *rc::gen::inRange<std::size_t>(1, places + 1);
-    std::size_t next = 0;
-    std::size_t least = places;
-    std::size_t most = 0;
-    for (std::size_t number = 0; number < team; ++number) {
-        const Partition part = place_of(Binding::spread, {7, places}, number, team);
-        RC_ASSERT(part.first == 7 + next);
-        next += part.count;
-        least = std::min(least, part.count);
-        most = std::max(most, part.count);
-    }
-    RC_ASSERT(next == places);
-    RC_ASSERT(most - least <= 1u);
-}
-
-RC_GTEST_PROP(SimulatorPlaces, MoreThreadsThanPlacesFillThemEvenly, ()) {
-    const auto places = *rc::gen::inRange<std::size_t>(1, 50);
-    const auto team = *rc::gen::inRange<std::size_t>(places + 1, 1000);
-    const auto binding = *rc::gen::element(Binding::spread, Binding::close);
-    std::vector<std::size_t> threads(places, 0);
-    std::size_t before = 0;
-    for (std::size_t number = 0; number < team; ++number) {
-        const Partition part = place_of(binding, {0, places}, number, team);
-        RC_ASSERT(part.count == 1u);
-        RC_ASSERT(part.first >= before);
-        before = part.first;
-        ++threads[part.first];
-    }
-    RC_ASSERT(*std::max_element(threads.begin(), threads.end()) -
-                  *std::min_element(threads.begin(), threads.end()) <=
-              1u);
-}
-
-TEST(SimulatorPlaces, CloseFillsOneAfterTheOtherAndPrimaryStays) {
-    for (std::size_t number = 0; number < 4; ++number) {
-        EXPECT_EQ(place_of(Binding::close, {2, 8}, number, 4).first, 2 + number);
-        EXPECT_EQ(place_of(Binding::primary, {2, 8}, number, 4).first, 2u);
-        EXPECT_EQ(place_of(Binding::primary, {2, 8}, number, 4).count, 8u);
-    }
 }
 
 } // namespace
