@@ -53,6 +53,7 @@ class ModelKernel final : public Kernel {
 
     int task_policy(MemoryPolicy& policy) noexcept override {
         policy = {};
+        task_policy_of_caller(policy.mode, policy.nodes.bits);
         return 0;
     }
 
@@ -81,9 +82,7 @@ class ModelKernel final : public Kernel {
         return ENOENT;
     }
     void close_sampler(SamplerRing& ring) noexcept override { ring = {}; }
-    int node_of_cpu(int cpu) noexcept override {
-        return cpu >= 0 && cpu < described().cpu_count() ? described().node_of_cpu(cpu) : -1;
-    }
+    int node_of_cpu(int cpu) noexcept override { return described().node_of_cpu(cpu); }
 };
 
 class ModelSource final : public ReferenceSource {

@@ -146,6 +146,12 @@ std::uint32_t* page_misses_seen(Address address) noexcept;
 /// Misses that would be remote with every page on its majority node (of pages as they are now).
 std::uint64_t oracle_remote() noexcept;
 
+/// The calling thread's own policy, of set_mempolicy: threads that have none go by the main thread's.
+void set_task_policy(int mode, std::uint64_t nodes) noexcept;
+void task_policy_of_caller(int& mode, std::uint64_t& nodes) noexcept;
+/// Where a page goes that `node` touches, by a policy with nodes.
+int preferred_home(Address address, int node, int mode, std::uint64_t nodes) noexcept;
+
 /// A policy by range, of mbind: mode and nodes (0: none).
 void bind_range(Range range, int mode, std::uint64_t nodes);
 void policy_of(Address address, int& mode, std::uint64_t& nodes);

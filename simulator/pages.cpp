@@ -5,6 +5,7 @@
 #include <bit>
 #include <cerrno>
 #include <linux/mempolicy.h>
+#include <unistd.h>
 
 namespace homing::simulator {
 namespace {
@@ -25,8 +26,8 @@ constinit std::uint8_t pieces[std::size_t{1} << (address_bits - piece_bits)] = {
 constinit std::atomic<std::uint64_t> oracle_gone{0}; ///< remote misses of the oracle on pages that are gone
 
 bool has_room(int node) noexcept {
-    return used_pages[node].load(std::memory_order_relaxed) <
-           stated->memory[static_cast<std::size_t>(node)] >> table.page_shift;
+    const std::uint64_t bytes = stated->memory[static_cast<std::size_t>(node)];
+    return bytes == 0 || used_pages[node].load(std::memory_order_relaxed) < bytes >> table.page_shift;
 }
 
 /// The node, or the nearest one that has room.
@@ -57,17 +58,22 @@ int nth_node(std::uint64_t nodes, std::uint64_t n) noexcept {
     return std::countr_zero(nodes);
 }
 
+/// A policy that a thread set for its pages.
+struct TaskPolicy {
+    std::atomic<int> mode{MPOL_DEFAULT};
+    std::atomic<std::uint64_t> nodes{0};
+    std::atomic<bool> stated{false};
+};
+constinit TaskPolicy main_policy; ///< threads inherit it
+constinit thread_local TaskPolicy own_policy;
+
 /// Where a page goes that `node` touches first.
 int first_home(std::uint64_t page, int node) noexcept {
-    if (any_bound.load(std::memory_order_acquire)) {
-        int mode = MPOL_DEFAULT;
-        std::uint64_t nodes = 0;
-        policy_of(page << table.page_shift, mode, nodes);
-        if (nodes != 0) {
-            if (mode == MPOL_INTERLEAVE) return with_room(nth_node(nodes, page));
-            return with_room(nodes >> node & 1 ? node : std::countr_zero(nodes));
-        }
-    }
+    int mode = MPOL_DEFAULT;
+    std::uint64_t nodes = 0;
+    if (any_bound.load(std::memory_order_acquire)) policy_of(page << table.page_shift, mode, nodes);
+    if (nodes == 0 && mode == MPOL_DEFAULT) task_policy_of_caller(mode, nodes);
+    if (nodes != 0) return preferred_home(page << table.page_shift, node, mode, nodes);
     const auto count = static_cast<std::uint64_t>(table.nodes);
     switch (stated->initial) {
     case Initial::round_robin:
@@ -95,6 +101,29 @@ std::uint64_t oracle_of(std::uint64_t page) noexcept {
 }
 
 } // namespace
+
+int preferred_home(Address address, int node, int mode, std::uint64_t nodes) noexcept {
+    constexpr int weighted_interleave = 6; // of Linux 6.9; all weights are 1 here
+    if (mode == MPOL_INTERLEAVE || mode == weighted_interleave)
+        return with_room(nth_node(nodes, page_of(address)));
+    return with_room(nodes >> node & 1 ? node : std::countr_zero(nodes));
+}
+
+void set_task_policy(int mode, std::uint64_t nodes) noexcept {
+    const auto set = [mode, nodes](TaskPolicy& policy) {
+        policy.mode.store(mode, std::memory_order_relaxed);
+        policy.nodes.store(nodes, std::memory_order_relaxed);
+        policy.stated.store(true, std::memory_order_release);
+    };
+    set(own_policy);
+    if (::gettid() == ::getpid()) set(main_policy);
+}
+
+void task_policy_of_caller(int& mode, std::uint64_t& nodes) noexcept {
+    const TaskPolicy& policy = own_policy.stated.load(std::memory_order_acquire) ? own_policy : main_policy;
+    mode = policy.mode.load(std::memory_order_relaxed);
+    nodes = policy.nodes.load(std::memory_order_relaxed);
+}
 
 void place(std::uint64_t page, int home) noexcept {
     std::uint8_t entry = __atomic_load_n(&table.pages[page], __ATOMIC_RELAXED);
@@ -217,7 +246,11 @@ void bind_range(Range range, int mode, std::uint64_t nodes) {
     std::erase_if(bound.value, [&](const Bound& one) {
         return range.begin <= one.range.begin && one.range.end <= range.end;
     });
-    if (nodes != 0) bound.value.push_back({range, mode, nodes});
+    // Taking a policy off a part of a range leaves it on the rest.
+    const bool covers = std::ranges::any_of(bound.value, [&](const Bound& one) {
+        return range.begin < one.range.end && one.range.begin < range.end;
+    });
+    if (nodes != 0 || covers) bound.value.push_back({range, mode, nodes});
     any_bound.store(!bound.value.empty(), std::memory_order_release);
 }
 

@@ -83,6 +83,7 @@ void append_counted(Scope scope, record::u32 id, const Totals& counts, std::uint
 struct NotCounted {
     std::string objects;
     std::string constants;
+    bool libnuma = false;
 };
 int add_not_counted(dl_phdr_info* info, std::size_t, void* out);
 
@@ -270,7 +271,7 @@ class ModelSimulation final : public Simulation {
         for (int index = 0; index < stated.nodes(); ++index) {
             record::node_row row;
             row.index = row.position = index;
-            row.cpus = stated.cpus[static_cast<std::size_t>(index)];
+            row.cpus = stated.cpus_of(index);
             row.memory_bytes = stated.memory[static_cast<std::size_t>(index)];
             row.free_bytes = free_bytes_of(index);
             row.target = 1;
@@ -300,6 +301,11 @@ class ModelSimulation final : public Simulation {
         if (!others.constants.empty())
             record::message(record::Level::note, "reads of constants are not counted: up to " +
                                                      others.constants + " of read-only data");
+        if (others.libnuma)
+            record::message(record::Level::note,
+                            "libnuma is loaded: its numa_...() functions see this computer's nodes and place "
+                            "nothing on the described machine (mbind, set_mempolicy, get_mempolicy and "
+                            "move_pages do)");
         if (turns_were_cut())
             record::message(
                 record::Level::note,
@@ -393,6 +399,7 @@ int add_not_counted(dl_phdr_info* info, std::size_t, void* out) {
                                 std::to_string(bytes >> 10) + " KiB";
         return 0;
     }
+    others.libnuma |= std::strncmp(name, "libnuma.so", 10) == 0;
     for (const char* known : unremarkable)
         if (std::strncmp(name, known, std::strlen(known)) == 0) return 0;
     others.objects += (others.objects.empty() ? "" : ", ") + std::string(name);

@@ -9,6 +9,7 @@
 #include "doors/heap.hpp"
 #include "doors/sandbox.hpp"
 #include "doors/signals.hpp"
+#include "mechanisms/simulation.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -265,6 +266,9 @@ HOMING_DOOR(syscall, (long number, ...)) {
     if (!real.is_ready())
         return early(real, number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
                      arguments[5]);
+    if (long result = 0;
+        homing::homing_simulated_call && homing::homing_simulated_call(number, arguments, &result))
+        return result;
     memory_changes_by(number, arguments);
     filter_may_come(number, arguments);
     if (long result = 0; !homing::is_inside() && signal_call_by_number(number, arguments, result)) {

@@ -163,9 +163,6 @@ HOMING_CALL2(sched_rr_get_interval, object(b))
 HOMING_CALL3(pthread_setschedparam, object(c))
 HOMING_CALL2(pthread_setname_np, bytes(b, 16))
 HOMING_CALL3(pthread_getname_np, bytes(b, c))
-#if __GLIBC_PREREQ(2, 29)
-HOMING_CALL2(getcpu, object(a), object(b))
-#endif
 
 HOMING_CALL3(mincore, bytes(c, b / homing::page_bytes() + 1))
 HOMING_CALL3(msgctl, structure(c))

@@ -93,6 +93,8 @@ __attribute__((constructor)) void enter() noexcept {
         step_aside();
     } else if (simulation()) {
         heap_threshold.store(option_size(Option::area_minimum), std::memory_order_relaxed);
+        lend_services(
+            {nullptr, nullptr, record_affinity, nullptr}); // nothing is protected, nothing is in the way
         phases::set_starter(start_engine);
         ::pthread_atfork(nullptr, nullptr, in_child);
     } else if (const char* symbol = sanitizer()) {

@@ -51,6 +51,9 @@ class Simulation {
 /// Defined in the simulator's library only: reads what it was given, and calls set_simulation and
 /// play_machine.
 extern "C" __attribute__((weak, visibility("hidden"))) void homing_prepare_simulation() noexcept;
+/// The simulated machine's answer to a system call by number, with errno; false: the call is the kernel's.
+extern "C" __attribute__((weak, visibility("hidden"))) bool
+homing_simulated_call(long number, const long* arguments, long* result) noexcept;
 
 namespace detail {
 inline constinit std::atomic<Simulation*> the_simulation{nullptr};
