@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 
@@ -65,7 +66,8 @@ def command(
             "no file given: homing translate FILE... --to TARGET, or --to TARGET -- gfortran ARGS"
         )
     flags = [*(f"-I{folder}" for folder in include), *(f"-D{name}" for name in define)]
-    if form_of(words[0]) is None and not os.path.exists(words[0]):
+    # A compiler may be named by its path.
+    if form_of(words[0]) is None and (not os.path.exists(words[0]) or shutil.which(words[0])):
         from homing.translate.compile import translate_and_compile
 
         if output:
