@@ -24,7 +24,7 @@ from homing.bench.results import Check, Parts, Results, Row, library_key
 from homing.bench.task_runs import share_at_home
 from homing.bench.wittmann_ways import WAYS, Way
 from homing.errors import UserError
-from homing.installation import python_path
+from homing.installation import find_library, python_path
 from homing.options import load_options
 from homing.simulate import machines
 from homing.simulate.on_machine import find_simulator
@@ -126,8 +126,9 @@ def build(program: str, compiler: str) -> Path:
         return path
     flags = ["-std=c++20", "-O3", "-g", "-fopenmp", "-I", str(include_folder()), "-I", str(apps / "common")]
     fresh = path.with_suffix(".new")
-    # The simulator has homing's functions, too: the ordinary library must not come in beside it.
-    libraries = [str(common), simulator, f"-Wl,-rpath,{os.path.dirname(simulator)}", "-ltbb", "-lm"]
+    # `homing run --on` preloads the simulator's library, which has the name of this one and stands for it.
+    library = find_library()
+    libraries = [str(common), library, f"-Wl,-rpath,{os.path.dirname(library)}", "-ltbb", "-lm"]
     words = [sys.executable, "-m", "homing", "cc", _COMPILERS[compiler], *flags]
     words += [*map(str, sources), *libraries, "-o", str(fresh)]
     execute(words, {**os.environ, "PYTHONPATH": python_path()})

@@ -56,7 +56,7 @@ class Simulated:
 
 def find_simulator() -> str:
     """The library with the simulator in it; HOMING_SIMULATOR_LIBRARY overrides."""
-    path = os.environ.get("HOMING_SIMULATOR_LIBRARY") or find_binary(LIBRARY)
+    path = os.environ.get("HOMING_SIMULATOR_LIBRARY") or find_binary(f"homing/{LIBRARY}")
     if path is None or not os.path.isfile(path):
         raise UserError(
             f"{LIBRARY} was not built with this homing: build it, or set HOMING_SIMULATOR_LIBRARY"
@@ -195,7 +195,7 @@ def simulate(
     elf = read_elf(path)
     if elf is not None and any(needed.startswith(b"libtsan.so") for needed in elf.needed):
         # Linked with GCC's sanitizer: the loader finds our library of that name first.
-        drop_in = os.path.join(os.path.dirname(library), "homing", "drop-in")
+        drop_in = os.path.join(os.path.dirname(library), "drop-in")
         others = variables.get("LD_LIBRARY_PATH", "")
         variables["LD_LIBRARY_PATH"] = f"{drop_in}:{others}" if others else drop_in
     begin = time.monotonic()

@@ -63,7 +63,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
             pytest.skip(reason)
         if shutil.which(COMPILERS[compiler]) is None:
             pytest.skip(f"{compiler} is not installed")
-        name = "_".join([source.split(".")[0], compiler, *(flag.strip("-") for flag in flags)])
+        name = "_".join([Path(source).stem, compiler, *(flag.strip("-") for flag in flags)])
         program = folder / name.replace("/", "_")
         if not program.exists():
             words = [

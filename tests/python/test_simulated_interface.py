@@ -1,0 +1,81 @@
+"""Programs that call homing by name, on described machines: its C interface, locality queues, the names of
+UPMlib and the Fortran module. They are linked with homing's library, as everywhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.python.hwloc_files import beside_hbm, write
+from tests.python.test_simulator import FOUR, TREE, build, simulate
+
+__all__ = ["build"]
+
+OBSERVE = ("--mechanism", "observe")
+BUILD = Path(os.environ.get("HOMING_BUILD_DIR", TREE / "build" / "release"))
+LINK = (f"-I{TREE / 'include'}", f"-L{BUILD}", "-lhoming", f"-Wl,-rpath,{BUILD}")
+FORTRAN = str(TREE / "fortran" / "homing.f90")
+
+
+@pytest.mark.parametrize("machine", [FOUR, "hbm", "numa:8 core:2"], ids=["four", "hbm", "synthetic"])
+def test_calls_tell_of_the_described_machine(
+    tmp_path: Path, build: Callable[..., Path], machine: str
+) -> None:
+    if machine == "hbm":  # four nodes of 16 CPUs, and four beside them that have no CPUs of their own
+        machine = write(tmp_path, beside_hbm())
+    nodes = "8" if ":" in machine else "4"
+    program = build("interface.c", "gcc", *LINK)
+    run = simulate(tmp_path, program, nodes, on=machine, flags=OBSERVE, OMP_NUM_THREADS=nodes)
+    assert run["output"] == "done\n", run["said"]
+    assert run["status"] == 0
+    assert [len(row) for row in run["counts"]["run"]["misses"]] == [int(nodes)] * int(nodes)
+    assert "mine" in [area["name"] for area in run["counts"]["areas"]]
+
+
+def test_every_call_keeps_its_promise_on_a_described_machine(
+    tmp_path: Path, build: Callable[..., Path]
+) -> None:
+    """One homing is in the process, the simulator's: a second one would not know of the first one's areas."""
+    run = simulate(tmp_path, build("../api/calls.c", "gcc", *LINK), "4", LD_DEBUG="files")
+    assert run["output"] == "passed\n"
+    started = {line.split()[-1] for line in run["said"].splitlines() if "calling init:" in line}
+    assert [os.path.basename(one) for one in started if "libhoming" in one] == ["libhoming_simulator.so"]
+    mapped = next(area for area in run["counts"]["areas"] if area["name"] == "mapped")
+    assert mapped["total_misses"] > 0
+    assert len(run["counts"]["iterations"]) >= 12, "iterations are those that were called"
+
+
+def test_figure_1_of_upmlib_sends_pages_home(tmp_path: Path, build: Callable[..., Path]) -> None:
+    run = simulate(tmp_path, build("../api/figure1.f90", "gfortran", *LINK))
+    assert run["output"].split()[0] == "sum"
+    assert float(run["output"].split()[1]) == 5 * 64**3 * (1 + 20 * 1.0)
+    named = [area for area in run["counts"]["areas"] if area["name"].startswith("upmlib")]
+    assert len(named) == 3, "the three arrays"
+    assert run["counts"]["moved_pages"] > 1000
+    iterations = run["counts"]["iterations"]
+    assert iterations[0]["remote_fraction"] > 0.3, "the arrays were initialised by one thread"
+    assert iterations[-2]["remote_fraction"] < 0.05, "after the last call one thread sums up"
+
+
+def test_the_fortran_module_on_a_described_machine(tmp_path: Path, build: Callable[..., Path]) -> None:
+    program = build("../api/module.f90", "gfortran", FORTRAN, f"-J{tmp_path}", *LINK)
+    run = simulate(tmp_path, program)
+    assert run["status"] == 0, run["said"]
+    lines = run["output"].splitlines()
+    assert lines[0] == "active 1"
+    assert lines[1].split() == ["sum", f"{512 * sum(10 * j for j in range(1, 513)):.1f}"]
+    assert [area["name"] for area in run["counts"]["areas"]] == ["upmlib"], "named last so"
+
+
+def test_fortran_queues_on_a_described_machine(tmp_path: Path, build: Callable[..., Path]) -> None:
+    program = build("../api/queues.f90", "gfortran", FORTRAN, f"-J{tmp_path}", *LINK)
+    run = simulate(tmp_path, program, flags=OBSERVE)
+    assert (run["output"], run["status"]) == ("32 32\n", 0), run["said"]
+
+
+def test_tasks_from_queues_run_where_their_data_are(tmp_path: Path, build: Callable[..., Path]) -> None:
+    run = simulate(tmp_path, build("../../examples/tasks.c", "gcc", *LINK), flags=OBSERVE)
+    assert (run["output"], run["status"]) == ("sum 5000000\n", 0), run["said"]
