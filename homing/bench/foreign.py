@@ -161,18 +161,17 @@ class ForeignRuns(GuestRuns):
         program = self._programs[name.partition(".")[0]]
         whole = tuple(command) == program.command
         iterations = program.iterations if whole else program.first_iterations
-        variables = dict(program.environment, OMP_NUM_THREADS=str(program.threads))
+        variables = {}
         if program.marks == "regions" and whole:
             begin, regions = program.regions_before, self._regions(program)
-            variables["LD_PRELOAD"] = str(find_built(_MARKS))
             variables["HOMING_MARK_ITERATIONS"] = str(begin)
             variables["HOMING_MARK_LAST_HALF"] = str(begin + max(regions - begin, 0) // 2)
 
         def read(result: StepResult) -> Output:
             return output_of(program, result, iterations)
 
-        more.pop("env", None)
-        return super().run(name, command, env=variables, cwd=program.folder, read=read, **more)
+        env = _environment(program, variables)
+        return super().run(name, command, env=env, cwd=program.folder, read=read, **more)
 
     def _regions(self, program: Program) -> int:
         """How many parallel regions a run has."""
@@ -180,12 +179,10 @@ class ForeignRuns(GuestRuns):
         if (kept := self._parts.get(key)) is not None:
             return int(kept)
         path = os.path.join(self._folder, "regions")
-        variables = {"LD_PRELOAD": str(find_built(_MARKS)), "HOMING_MARK_REGIONS": path}
-        variables |= {**program.environment, "OMP_NUM_THREADS": str(program.threads)}
         super().run(
             f"{program.name}.regions",
             program.command,
-            env=variables,
+            env=_environment(program, {"HOMING_MARK_REGIONS": path}),
             cwd=program.folder,
             timeout=STEP_TIMEOUT,
             read=lambda result: output_of(program, result, program.iterations),
@@ -201,6 +198,15 @@ class ForeignRuns(GuestRuns):
             ) from error
         self._parts.put(key, regions)
         return regions
+
+
+def _environment(program: Program, marking: Mapping[str, str]) -> dict[str, str]:
+    """The program's environment. marking: what its regions are counted for; nothing: they are not."""
+    variables = {**program.environment, **marking, "OMP_NUM_THREADS": str(program.threads)}
+    if marking:
+        own = variables.get("LD_PRELOAD", "").split()
+        variables["LD_PRELOAD"] = " ".join([str(find_built(_MARKS)), *own])
+    return variables
 
 
 def output_of(program: Program, result: StepResult, iterations: int) -> Output:

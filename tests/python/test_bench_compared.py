@@ -285,6 +285,14 @@ def test_a_foreign_program_is_read_like_one_of_ours(tmp_path: Path) -> None:
         foreign.output_of(one, StepResult(step, 3, b"", b"oh\n", 6.0, False, None), 3)
 
 
+def test_what_a_foreign_program_preloads_itself_stays(tmp_path: Path) -> None:
+    more = 'environment = { LD_PRELOAD = "/own.so", A = "b" }\n'
+    (one,) = described(tmp_path, f"[[program]]\n{PROGRAM}{more}")
+    assert foreign._environment(one, {}) == {"LD_PRELOAD": "/own.so", "A": "b", "OMP_NUM_THREADS": "4"}
+    marked = foreign._environment(one, {"HOMING_MARK_REGIONS": "file"})
+    assert marked["LD_PRELOAD"].split() == [str(find_built("libhoming_region_marks.so")), "/own.so"]
+
+
 @pytest.mark.parametrize("name", ["block", "dynamic"])
 def test_parallel_regions_of_a_foreign_program_are_counted(tmp_path: Path, name: str) -> None:
     counted = tmp_path / "regions"
