@@ -1,5 +1,6 @@
 // homing.h on a described machine: what the calls tell is that machine's. interface NODES; a thread a node.
 // Prints a line where a call is wrong, and "done".
+#define _GNU_SOURCE
 #include <homing/homing.h>
 #include <omp.h>
 #include <sched.h>
