@@ -6,12 +6,13 @@
 //   lines   line by line: a thread reads its own block and a line of its neighbours
 //   curve   along Morton's curve: its own block and what lies around it
 //   random  in any order: SHARED, all threads read all of it
+// The master thread writes row_start, whoever initialises the rest.
 #include "pattern.h"
 
 #include <stdlib.h>
 
 enum numbering { LINES, CURVE, RANDOM };
-enum { NEIGHBOURS = 9, MOST_BITS = 20 };
+enum { NEIGHBOURS = 9, MOST_BITS = 13 }; // of a line and of a place: 32 bits number the elements
 
 static int numbering;
 static long side, rows; // of the square of points; side is a power of two
@@ -68,7 +69,7 @@ static int neighbours(long point, int32_t found[NEIGHBOURS]) {
 
 static long allocate(long bytes) {
     long a_row = NEIGHBOURS * (long)(sizeof(word) + sizeof(int32_t)) + 2 * (long)sizeof(word);
-    for (side = 1; 4 * side * side * a_row <= bytes && side < 1L << 15;)
+    for (side = 1; 4 * side * side * a_row <= bytes && side < 1L << MOST_BITS;)
         side *= 2;
     rows = side * side;
     number_of = malloc((size_t)rows * sizeof *number_of);
