@@ -2,7 +2,7 @@
 // are taken for structures; a number is nobody's memory.
 //
 // And system calls by number, as language runtimes and libraries make them: those that wait or move data are
-// known; of others it is known only that an argument in watched memory is one.
+// known; others may use anything, also through pointers in what they are given.
 #include "base/inside.hpp"
 #include "doors/calls.hpp"
 #include "doors/guards.hpp"
@@ -34,6 +34,13 @@ homing::doors::bytes of_request(unsigned long request, long argument) noexcept {
     return {reinterpret_cast<const void*>(argument), std::max<std::size_t>(_IOC_SIZE(request), 4096)};
 }
 
+/// Requests whose argument holds no pointers of its own: terminals, and how much there is to read. Of others
+/// (devices that read and write memory of the program, or keep it to themselves) nothing is known.
+bool is_flat(unsigned long request) noexcept {
+    constexpr unsigned long terminals = 'T';
+    return _IOC_TYPE(request) == terminals;
+}
+
 } // namespace
 
 HOMING_DOOR(ioctl, (int fd, unsigned long request, ...)) {
@@ -45,7 +52,10 @@ HOMING_DOOR(ioctl, (int fd, unsigned long request, ...)) {
     va_end(list);
     if (!real.is_ready()) return early(real, fd, request, argument);
     homing::InFlight call;
-    begin(call, of_request(request, argument));
+    if (is_flat(request))
+        begin(call, of_request(request, argument));
+    else
+        begin(call, everything{});
     return finish(call, real, fd, request, argument);
 }
 
@@ -218,7 +228,12 @@ bool SystemCall::lend(InFlight& call) const noexcept {
         return uses(bytes{at<void>(c), size(b)});
     case SYS_getcpu:
         return uses(structure(a), structure(b));
-    // Without memory, and some that do not come back.
+    // Without memory that they read or write, and some that do not come back.
+    case SYS_mmap:
+    case SYS_munmap:
+    case SYS_mprotect:
+    case SYS_madvise:
+    case SYS_brk:
     case SYS_gettid:
     case SYS_getpid:
     case SYS_tkill:
@@ -280,9 +295,8 @@ HOMING_DOOR(syscall, (long number, ...)) {
     if (SystemCall{number, arguments}.lend(call)) {
         homing::Windows::begin(call);
     } else if (!homing::is_inside()) {
-        // No window opens while it runs; one that is open ends only where that may matter.
         call.add(homing::all_memory);
-        homing::Windows::begin_with(arguments);
+        homing::Windows::begin(call);
     }
     const long result = finish(call, real, number, arguments[0], arguments[1], arguments[2], arguments[3],
                                arguments[4], arguments[5]);
