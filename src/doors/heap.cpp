@@ -12,6 +12,7 @@
 #include "base/inside.hpp"
 #include "base/loaded_object.hpp"
 #include "doors/export.hpp"
+#include "doors/own_calls.hpp"
 #include "doors/own_memory.hpp"
 #include "mechanisms/simulation.hpp"
 #include "references/windows.hpp"
@@ -109,6 +110,10 @@ _Unwind_Reason_Code collect(_Unwind_Context* context, void* data) {
 /// large as the file system likes its pieces: some megabytes on parallel ones), which it gives to the kernel
 /// at any time, past the doors of system calls.
 constinit Range c_library;
+/// The loader's, which allocates (calloc) a record of every object that it brings, before anything of that
+/// runs.
+constinit Range loader;
+constinit bool loader_asks_us = false;
 
 int find_code(dl_phdr_info* object, std::size_t, void* code) noexcept {
     auto& found = *static_cast<Range*>(code);
@@ -116,6 +121,12 @@ int find_code(dl_phdr_info* object, std::size_t, void* code) noexcept {
     if (segment.empty()) return 0;
     found = segment;
     return 1;
+}
+
+/// Does this object, ours, have that function?
+int is_ours(dl_phdr_info* object, std::size_t, void* function) noexcept {
+    const auto address = reinterpret_cast<Address>(*static_cast<const void**>(function));
+    return is_this_library(*object) && !segment_of(*object, address).empty();
 }
 
 /// A block begins to live: note it with the place it came from, which is `from` and what called that. The
@@ -226,6 +237,7 @@ HOMING_EXPORT void* calloc(std::size_t count, std::size_t bytes) {
         void* block = own_zeroed(count, bytes);
         if (block || looking_up) return block;
     }
+    if (__builtin_expect(loader.contains(caller()), 0)) object_comes();
     void* block = real_calloc(count, bytes);
     return block ? noted(block, count * bytes) : nullptr;
 }
@@ -302,6 +314,12 @@ void know_c_library() noexcept {
     // One of its functions that no door has taken the place of, nor a loader chooses at run time.
     Range code{reinterpret_cast<Address>(next_definition("gnu_get_libc_version")), 0};
     if (code.begin && ::dl_iterate_phdr(find_code, &code)) c_library = code;
+    code = {reinterpret_cast<Address>(next_definition("__tls_get_addr")), 0};
+    if (code.begin && ::dl_iterate_phdr(find_code, &code)) loader = code;
+    const void* first = ::dlsym(RTLD_DEFAULT, "calloc");
+    loader_asks_us = loader.bytes() > 0 && ::dl_iterate_phdr(is_ours, &first);
 }
+
+bool loader_uses_our_allocator() noexcept { return loader_asks_us; }
 
 } // namespace homing::doors

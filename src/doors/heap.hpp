@@ -9,8 +9,11 @@ namespace homing::doors {
 /// Blocks of so many bytes and more are noted; SIZE_MAX: none (homing steps aside).
 extern std::atomic<std::size_t> heap_threshold;
 
-/// At the start of the process: what the C library allocates for itself is not the program's.
+/// At the start of the process: what the C library allocates for itself is not the program's, and the loader
+/// allocates for objects that come.
 void know_c_library() noexcept;
+/// False: the program brings an allocator, and the loader asks that one.
+bool loader_uses_our_allocator() noexcept;
 
 /// The program is about to unmap, move, replace or protect this memory itself: no window may stand in its
 /// way, now or later.

@@ -9,6 +9,7 @@
 #include "doors/affinity.hpp"
 #include "doors/export.hpp"
 #include "doors/heap.hpp"
+#include "doors/own_calls.hpp"
 #include "doors/own_memory.hpp"
 #include "doors/signals.hpp"
 #include "doors/surroundings.hpp"
@@ -110,7 +111,8 @@ __attribute__((constructor)) void enter() noexcept {
         // Blocks that the user does not want to be watched are noted, too: the record names them.
         heap_threshold.store(std::min(option_size(Option::area_minimum), unwatched_minimum),
                              std::memory_order_relaxed);
-        lend_services({prepare_handler, exclude_alternate_stacks, record_affinity, surroundings_allow});
+        lend_services({prepare_handler, exclude_alternate_stacks, record_affinity, surroundings_allow,
+                       keeps_windows_in_regions});
         phases::set_starter(start_engine);
         ::pthread_atfork(before_fork, after_fork, in_child);
     }

@@ -42,6 +42,18 @@ void set_chained(const struct sigaction& action) noexcept {
     chained.sequence.fetch_add(1, std::memory_order_acq_rel);
 }
 
+bool has_handler(const struct sigaction& action) noexcept {
+    return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
+}
+
+/// The program's own from now on. Where that is a handler, faults are to come to it that are not ours: a
+/// window that is open now would be in its way in serial code.
+void keep_action(const struct sigaction& action) noexcept {
+    set_chained(action);
+    Windows* windows = armed_windows.load(std::memory_order_acquire);
+    if (windows && has_handler(action)) windows->abandon();
+}
+
 /// What the C library's function returns of every action: how a handler goes back to the kernel.
 constinit std::atomic<void (*)()> restorer{nullptr};
 constinit std::atomic<int> restorer_flag{0};
@@ -108,10 +120,6 @@ bool is_write(const void* context) noexcept {
     (void)user;
     return false;
 #endif
-}
-
-bool has_handler(const struct sigaction& action) noexcept {
-    return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
 }
 
 void end_by_default(int signal) noexcept {
@@ -235,8 +243,9 @@ constinit thread_local Proof proof;
 bool take_fault(Windows* windows, Address address, const void* context) noexcept {
     Windows::Verdict verdict = Windows::Verdict::foreign;
     if (windows) {
+        const bool own = is_inside();
         const Inside inside; // our own system calls on that page are not the program's
-        verdict = windows->fault(address, is_write(context), instruction_of(context));
+        verdict = windows->fault(address, is_write(context), instruction_of(context), own);
     }
     if (verdict == Windows::Verdict::counted) {
         retries = {};
@@ -338,6 +347,10 @@ const char* prepare_handler() noexcept {
     return blocked_here() ? "SIGSEGV is blocked" : nullptr;
 }
 
+bool has_own_handler() noexcept {
+    return installed.load(std::memory_order_acquire) && has_handler(get_chained());
+}
+
 void hand_back_handler() noexcept {
     forbid_windows("the program's own handler is in force");
     if (!installed.load(std::memory_order_acquire) || replaced_by_others()) return;
@@ -387,7 +400,7 @@ sighandler_t install(Real<sighandler_t(int, sighandler_t)>& real, int signal, si
         action.sa_handler = function;
         action.sa_flags = flags;
         put_mask(action.sa_mask, mask);
-        set_chained(as_read_back(action));
+        keep_action(as_read_back(action));
         return before.sa_handler;
     }
     const sighandler_t before = real(signal, function);
@@ -412,7 +425,7 @@ long action_call_by_number(const long* arguments) noexcept {
             given.sa_handler = reinterpret_cast<sighandler_t>(action->handler);
             given.sa_flags = static_cast<int>(action->flags);
             put_mask(given.sa_mask, action->mask);
-            set_chained(as_read_back(given));
+            keep_action(as_read_back(given));
         }
         if (old)
             *old = {reinterpret_cast<void*>(before.sa_handler), static_cast<unsigned>(before.sa_flags),
@@ -462,7 +475,7 @@ extern "C" {
 HOMING_EXPORT int sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept {
     if (is_kept_here(signal)) {
         const struct sigaction before = get_chained();
-        if (action) set_chained(as_read_back(*action));
+        if (action) keep_action(as_read_back(*action));
         if (old) *old = before;
         return 0;
     }

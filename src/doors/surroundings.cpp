@@ -7,6 +7,7 @@
 #include "doors/kernel_actions.hpp"
 #include "doors/look_pace.hpp"
 #include "doors/masks.hpp"
+#include "doors/own_calls.hpp"
 #include "record/record.hpp"
 #include "references/windows.hpp"
 
@@ -155,6 +156,7 @@ std::string forbidding(Windows& windows) {
     ::dl_iterate_phdr(count_objects, &objects);
     if (objects == last.objects) return {};
     last.objects = objects;
+    object_comes();
     return windows.unavailable();
 }
 

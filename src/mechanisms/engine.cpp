@@ -124,6 +124,7 @@ void Engine::event(Address id, bool is_barrier) {
     ++info.in_iteration;
     ++events_;
     ++events_in_iteration_;
+    serial_code_ends();
     if (events_ <= team_events && source_running_ && samples_itself()) source_->follow_threads();
     if (!called_) {
         const phases::Step step = finder_.push(region);
@@ -147,6 +148,7 @@ void Engine::event(Address id, bool is_barrier) {
     enter(region);
     if (windows_ && (activity_ != policy::Activity::rest || mechanism_->needs_windows() || called_touch_))
         follow_changes();
+    if (called_touch_) close_window();
     if (called_touch_ && called_touch_->region_begins(*this, region))
         window_open_ = true;
     else if (mechanism_->region_begins(*this, region))
@@ -234,6 +236,7 @@ bool Engine::next_touch_called(Range range) noexcept {
                                 (reason.empty() ? "no memory" : reason));
             return;
         }
+        close_window();
         pages_placed();
         called_touch_ = make_next_touch_of(range);
         called_touch_->iteration_begins(*this);
@@ -255,6 +258,7 @@ void Engine::iteration_boundary(Basis basis) {
         return;
     }
     if (was_active) {
+        close_window(); // what is decided now looks at pages and moves them
         const std::uint64_t moved_before = statistics_.moved;
         end_observing();
         record_iteration(now, round_references_, statistics_.moved - moved_before);
@@ -311,9 +315,13 @@ void Engine::next_iteration() {
     spent_in_iteration_ = 0;
     iteration_begin_ = record::now();
     if (mechanism_->needs_windows() || called_touch_) survey_.look_at_all(watch_);
-    if (activity_ != policy::Activity::rest) initial_.place(watch_, iteration_);
+    if (activity_ != policy::Activity::rest) {
+        if (initial_.wanted() != "first-touch") close_window(); // it moves pages
+        initial_.place(watch_, iteration_);
+    }
     mechanism_->iteration_begins(*this);
     if (called_touch_) {
+        close_window();
         pages_placed();
         called_touch_->iteration_begins(*this);
         if (!called_touch_->needs_windows()) called_touch_.reset(); // its iteration is over
@@ -325,13 +333,77 @@ void Engine::enter(std::uint32_t region) {
     open_ = {region, called_ ? PlaceTable::nowhere : places_.enter(period.period(), period.newest())};
 }
 
+/// Does what is armed stay so in serial code, and in the regions that follow?
+bool Engine::windows_outlast_regions() {
+    const char* reason = services_.keeps_windows_in_regions ? services_.keeps_windows_in_regions() : nullptr;
+    if (reason && !std::exchange(windows_in_regions_said_, true))
+        record::message(record::Level::note,
+                        std::string("each window ends with its parallel region: ") + reason);
+    return !reason;
+}
+
+/// A region, or one of the program's own iterations, begins: what serial code has touched since the last one.
+void Engine::serial_code_ends() {
+    if (!window_stays_) return;
+    if (windows_->is_open() && !window_may_stay(record::now())) return close_window();
+    if (windows_->is_open() && windows_->touches() == touches_taken_) return;
+    const Site ran = std::exchange(open_, Site{~std::uint32_t{0}, PlaceTable::nowhere});
+    take_touches();
+    plan_.observed_between(watch_, references_);
+    open_ = ran;
+}
+
+/// What may have changed in serial code, past every door: looked at now and then.
+bool Engine::window_may_stay(double now) {
+    constexpr double seldom = 10e-3; // seconds; a look takes some microseconds
+    if (now < window_looked_at_ + seldom) return true;
+    window_looked_at_ = now;
+    if (services_.prepare_handler)
+        if (const char* reason = services_.prepare_handler()) {
+            windows_->forbid(reason);
+            say_windows_ended();
+            return false;
+        }
+    return windows_->leaves_mappings() &&
+           (!services_.surroundings_allow || services_.surroundings_allow(*windows_));
+}
+
+/// What was touched since the last time. A window that somebody else has ended is over.
+void Engine::take_touches() {
+    if (!windows_->is_open()) window_open_ = window_stays_ = false;
+    touches_taken_ = windows_->touches();
+    references_.clear();
+    windows_->drain(references_);
+    plan_.paid(windows_->costs(), windows_->armed());
+    count_references();
+}
+
+/// A window that stayed ends here: nothing is armed any more.
+void Engine::close_window() {
+    if (!window_stays_) return;
+    const Site ran = std::exchange(open_, Site{~std::uint32_t{0}, PlaceTable::nowhere});
+    windows_->close();
+    take_touches();
+    plan_.observed_between(watch_, references_);
+    open_ = ran;
+}
+
 void Engine::window_region_begins() {
     if (plan_.empty()) return;
     const RegionInfo& info = regions_[open_.region];
-    // At a place that is not known: the same functions work on grids of several sizes, one after the other.
-    const double here = places_.mean_seconds();
-    const double seconds = here > 0 ? here : info.longest * scale_;
-    std::vector<Range> granules = plan_.choose(open_, seconds, running_.seconds(record::now()));
+    const double elapsed = running_.seconds(record::now());
+    const bool outlasts = windows_outlast_regions();
+    std::vector<Range> granules;
+    if (outlasts) {
+        granules = plan_.add(elapsed, window_stays_ ? windows_->armed() : 0,
+                             [this](Address granule) { return windows_->is_armed(granule); });
+    } else {
+        close_window();
+        // At a place that is not known: the same functions work on grids of several sizes, one after the
+        // other.
+        const double here = places_.mean_seconds();
+        granules = plan_.choose(open_, here > 0 ? here : info.longest * scale_, elapsed);
+    }
     // A region that is entered for the first time may be initialisation, whose touches say nothing of the
     // computation to come: then its pages do not exist yet. What does exist was initialised before, and is
     // used now.
@@ -345,9 +417,12 @@ void Engine::window_region_begins() {
         granules = plan_.filter([&](const Range&) { return homes_[at++] >= 0; });
     }
     if (granules.empty()) return;
-    const double arming = record::now();
-    window_open_ = open_window(granules) > 0;
-    if (window_open_) plan_.armed(record::now() - arming);
+    const bool opened = open_window(granules) > 0;
+    window_stays_ = outlasts && windows_->is_open();
+    window_open_ = opened || window_stays_;
+    if (opened) plan_.paid(windows_->costs(), windows_->armed());
+    // What has come since we asked has found no window to end.
+    if (window_stays_ && !windows_outlast_regions()) window_stays_ = false;
 }
 
 /// Areas come and go between regions. What is gone must never be armed: plans forget it before a window
@@ -356,6 +431,7 @@ void Engine::follow_changes() {
     const bool changed = watch_.synchronise(record::now());
     if (changed) {
         ++area_changes_;
+        if (initial_.wanted() != "first-touch") close_window(); // it moves pages
         initial_.place(watch_, iteration_);
         if (windows_) windows_->start(watch_.ranges());
     }
@@ -408,13 +484,14 @@ void Engine::window_wanted(bool opened) {
 
 void Engine::window_region_ends(double seconds) {
     if (!window_open_) return;
-    window_open_ = false;
-    const double disarming = record::now();
-    windows_->close();
-    plan_.disarmed(record::now() - disarming);
-    references_.clear();
-    windows_->drain(references_);
-    count_references();
+    if (window_stays_ && windows_outlast_regions()) {
+        const bool is_open = windows_->is_open();
+        references_.clear();
+        if (!is_open || windows_->touches() != touches_taken_) take_touches();
+    } else {
+        windows_->close();
+        take_touches();
+    }
     plan_.observed(watch_, open_, references_, seconds);
 }
 

@@ -39,6 +39,8 @@ struct DoorServices {
     bool (*exclude_alternate_stacks)(Windows&) noexcept = nullptr;
     void (*record_tasks)() noexcept = nullptr; ///< rows of the affinity clause, at the end
     bool (*surroundings_allow)(Windows&) noexcept = nullptr;
+    /// Why a window must end with its region; null: it need not. Asked at every region.
+    const char* (*keeps_windows_in_regions)() noexcept = nullptr;
 };
 
 /// How the outer iteration is known.
@@ -205,8 +207,15 @@ class Engine final : public phases::Listener {
     void count_remote_misses();
     void enter(std::uint32_t region);
     void open_region_ends(double now);
+    bool windows_outlast_regions();
+    void add_to_window();
+    void serial_code_ends();
+    void take_touches();
+    void close_window();
+    bool window_may_stay(double now);
     void window_region_begins();
     void window_region_ends(double seconds);
+    void measure_window_costs();
     void follow_changes();
     void event(Address id, bool barrier);
     bool samples_accesses() const noexcept { return source_ && !source_->needs_plan() && !source_->scans(); }
@@ -256,7 +265,11 @@ class Engine final : public phases::Listener {
     bool called_ = false;     ///< iterations are told by the program
     bool call_waits_ = false; ///< one was told within the region that is open
     bool window_open_ = false;
+    bool window_stays_ = false;       ///< when its region has ended
+    std::uint64_t touches_taken_ = 0; ///< of all that windows saw
+    double window_looked_at_ = 0;     ///< when it was made sure that it may stay
     bool windows_ended_said_ = false;
+    bool windows_in_regions_said_ = false;
     std::uint32_t refused_ = 0; ///< windows in turn
     double refused_since_ = 0;
     bool source_running_ = false;

@@ -56,7 +56,14 @@ void Engine::record_overhead(double now) {
     row.observing = statistics_.observing;
     row.deciding = statistics_.deciding;
     row.moving = statistics_.moving;
-    row.faults = windows_ ? windows_->faults() : statistics_.references;
+    row.faults = statistics_.references;
+    if (windows_) {
+        const Windows::Costs costs = windows_->costs();
+        row.faults = costs.faults;
+        row.armed = costs.armed;
+        row.touches = costs.touches;
+        row.calls = costs.arm_calls + costs.back_calls + costs.touches;
+    }
     row.region_events = events_;
     record::append(row);
 }

@@ -95,22 +95,6 @@ int ask_runtime(const char* name) noexcept {
     return function ? function() : -1;
 }
 
-/// What it takes to arm one isolated page: tried on pages of our own.
-double arming_seconds(Kernel& kernel) {
-    constexpr int pages = 16;
-    const std::size_t bytes = 2 * pages * page_bytes();
-    void* memory = raw::map_memory(bytes);
-    if (!memory) return 0;
-    const auto begin = reinterpret_cast<Address>(memory);
-    std::memset(memory, 1, bytes); // what does not exist is cheap to protect
-    const double before = thread_seconds();
-    for (int i = 0; i < pages; ++i)
-        kernel.protect({begin + 2 * i * page_bytes(), begin + (2 * i + 1) * page_bytes()}, Access::none);
-    const double seconds = (thread_seconds() - before) / pages;
-    raw::unmap(memory, bytes);
-    return seconds;
-}
-
 constinit std::atomic<Address> requested_begin{0};
 constinit std::atomic<Address> requested_end{0};
 
@@ -231,7 +215,7 @@ bool Engine::start(std::unique_ptr<ReferenceSource> source) {
     }
     const int threads = ask_runtime("omp_get_max_threads");
     threads_ = threads > 0 ? threads : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-    if (windows_) plan_.calibrate(simulation() ? 0 : arming_seconds(kernel_));
+    if (windows_) measure_window_costs();
     mover_.pages_may_hide([this] { pause_source(); });
     watch_.synchronise(record::now());
     if (initial_.wanted() != "first-touch") record::fact("initial", initial_.wanted());
@@ -283,6 +267,49 @@ void Engine::choose_source(std::unique_ptr<ReferenceSource> given, std::string& 
     }
     if (wanted != "auto" && source_ == nullptr)
         record::message(record::Level::warning, "--references " + wanted + " is not possible: " + reasons);
+}
+
+/// What arming an isolated page takes, and a fault: tried on pages of our own. Whether or not the handler is
+/// ours (it is not in the unit tests), arming can be tried.
+void Engine::measure_window_costs() {
+    constexpr std::size_t pages = 16;
+    if (simulation()) return plan_.calibrate(0);
+    const std::size_t bytes = 2 * pages * page_bytes();
+    void* memory = raw::map_memory(bytes);
+    if (!memory) return;
+    std::memset(memory, 1, bytes); // what does not exist is cheap to protect
+    std::vector<Range> isolated;
+    for (std::size_t i = 0; i < pages; ++i) {
+        const Address begin = reinterpret_cast<Address>(memory) + 2 * i * page_bytes();
+        isolated.push_back({begin, begin + page_bytes()});
+    }
+    const auto of_each = [](auto&& work) {
+        const double before = thread_seconds();
+        work();
+        return (thread_seconds() - before) / static_cast<double>(pages);
+    };
+    const auto protect = [&](Access access) {
+        return of_each([&] {
+            for (const Range& page : isolated)
+                kernel_.protect(page, access);
+        });
+    };
+    const double arming = protect(Access::none);
+    const double giving_back = protect(Access::read_write);
+    double fault = 0;
+    const WatchedRange all{{isolated.front().begin, isolated.back().end}, page_bytes()};
+    if (services_.prepare_handler && windows_->start({&all, 1}) &&
+        windows_->open(isolated, [] { return true; }) == pages)
+        fault = of_each([&] {
+            for (const Range& page : isolated)
+                *reinterpret_cast<volatile char*>(page.begin) = 2;
+        });
+    windows_->close();
+    windows_->drain(references_);
+    windows_->forget_costs();
+    references_.clear();
+    raw::unmap(memory, bytes);
+    plan_.calibrate(arming, fault, fault > 0 ? giving_back : 0);
 }
 
 /// Windows as a source, or for the touches that a program asks for beside another source. What forbids them,

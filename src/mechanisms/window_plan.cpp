@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace homing {
 namespace {
@@ -53,6 +54,13 @@ constexpr double least_worth = 1.0 / 8;
 /// The same for other regions: long regions must leave something to short ones, who alone use the coarse
 /// grids.
 constexpr double later_share = 0.25;
+/// Granules that may wait for a touch at one time where windows outlast their regions: so many, and half of
+/// those that were touched of late, but for those that were given back untouched; never fewer than the least.
+/// So two of three are touched where there are many.
+constexpr double first_standing = 96;
+constexpr double standing_share = 0.5;
+constexpr double least_standing = 16;
+constexpr double remembered_outcomes = 2048;
 /// Arming costs are believed within these limits (seconds): a call may be held up.
 constexpr double least_arm_cost = 1e-6;
 constexpr double most_arm_cost = 2e-4;
@@ -68,6 +76,7 @@ std::uint64_t WindowPlan::random() noexcept { // xorshift64*: spread, not secrec
 
 void WindowPlan::gather(WatchList& watch) {
     entries_.clear();
+    turns_.clear();
     cursor_ = 0;
     areas_ = 0;
     bytes_ = 0;
@@ -89,10 +98,60 @@ void WindowPlan::gather(WatchList& watch) {
         ++areas_;
         bytes_ += static_cast<double>(area->used_bytes());
     }
-    for (std::size_t i = entries_.size(); i > 1; --i)
-        std::swap(entries_[i - 1], entries_[random() % i]);
+    turns_.resize(entries_.size());
+    std::iota(turns_.begin(), turns_.end(), 0u);
+    for (std::size_t i = turns_.size(); i > 1; --i)
+        std::swap(turns_[i - 1], turns_[random() % i]);
     // A few samples of them may send home as many pages as have come home so far.
-    std::ranges::stable_partition(entries_, &Entry::left_behind);
+    std::ranges::stable_partition(turns_, [this](std::uint32_t at) { return entries_[at].left_behind; });
+}
+
+/// Seconds that may be spent now.
+double WindowPlan::left_at(double elapsed) const noexcept {
+    const double allowance = std::min(first_references * first_cost_, most_allowance);
+    return allowance + share_ * (drifts_ ? drifting_share : 1) * elapsed - spent_;
+}
+
+bool WindowPlan::is_eager() const noexcept {
+    return spent_ < std::min(first_references * first_cost_, most_allowance);
+}
+
+std::size_t WindowPlan::room_beside(std::size_t standing) const noexcept {
+    const double most = std::clamp(first_standing + standing_share * useful_ - wasted_, least_standing,
+                                   static_cast<double>(largest_window));
+    return static_cast<std::size_t>(std::max(0.0, most - static_cast<double>(standing)));
+}
+
+/// How likely the turn of an entry is taken: parts that lack samples come first, and those of which what is
+/// armed is never touched seldom.
+double WindowPlan::wanted_of(const Entry& entry) const {
+    const double wanted = lacking_ ? wanted_rate[static_cast<std::size_t>(entry.need)] : 1;
+    const auto found = coverage_.find(part_of(entry.piece));
+    return found == coverage_.end() ? wanted : wanted * std::max(least_rate, rate_of(found->second, 1));
+}
+
+void WindowPlan::begin_adding(double elapsed, std::size_t standing) {
+    chosen_.clear();
+    ranges_.clear();
+    room_ = 0;
+    if (entries_.empty()) return;
+    // Nothing that stood before was slowed: a while without arming pays for some at once.
+    const double share = is_eager() ? eager_share : steady_share;
+    const double may_take = first_share * std::min(left_at(elapsed), share * (elapsed - added_at_));
+    const double count = may_take / each();
+    if (count < static_cast<double>(smallest_window)) return;
+    const std::size_t room = std::min(room_beside(standing), static_cast<std::size_t>(count));
+    if (room >= smallest_window) room_ = room;
+}
+
+const std::vector<Range>& WindowPlan::end_adding(double elapsed) {
+    if (chosen_.empty()) return ranges_;
+    added_at_ = elapsed;
+    const auto by_address = [](const Entry& entry) { return entry.granule.begin; };
+    std::ranges::sort(chosen_, {}, by_address);
+    const auto twice = std::ranges::unique(chosen_, {}, by_address);
+    chosen_.erase(twice.begin(), twice.end());
+    return collect();
 }
 
 const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double elapsed) {
@@ -100,14 +159,13 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
     ranges_.clear();
     if (entries_.empty()) return ranges_;
     const double allowance = std::min(first_references * first_cost_, most_allowance);
-    const double left = allowance + share_ * (drifts_ ? drifting_share : 1) * elapsed - spent_;
+    const double left = left_at(elapsed);
     if (left < each() * static_cast<double>(smallest_window)) return ranges_;
-    const bool eager = spent_ < allowance;
     const Touches* here = at_place(site);
     const double likely = seconds > 0 ? seconds : last_;
     if (!(here && here->touched > 0) && too_short(likely)) return ranges_;
     passed_over_ = 0;
-    const double share = eager ? eager_share : steady_share;
+    const double share = is_eager() ? eager_share : steady_share;
     const std::size_t unknown =
         speed_ > 0 ? later_window : std::min(first_window, first_window_each * areas_);
     auto count = seconds > 0
@@ -124,9 +182,9 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
     double expected = 0;
     // One pass over the list at the most: entries where this region seldom touches anything are mostly passed
     // over.
-    for (std::size_t looked = 0; looked < entries_.size() && chosen_.size() < count; ++looked) {
-        if (cursor_ == entries_.size()) cursor_ = 0;
-        const Entry& entry = entries_[cursor_++];
+    for (std::size_t looked = 0; looked < turns_.size() && chosen_.size() < count; ++looked) {
+        if (cursor_ == turns_.size()) cursor_ = 0;
+        const Entry& entry = entries_[turns_[cursor_++]];
         const double wanted = lacking_ ? wanted_rate[static_cast<std::size_t>(entry.need)] : 1;
         const double likely_touched = rate(site, entry, here, scale);
         if (!happens(wanted * likely_touched)) continue;
@@ -157,30 +215,74 @@ const std::vector<Range>& WindowPlan::collect() {
     return ranges_;
 }
 
-void WindowPlan::calibrate(double seconds) noexcept {
-    arm_cost_ = std::clamp(seconds, least_arm_cost, most_arm_cost);
-    fault_cost_ = fault_in_arms * arm_cost_;
-    first_cost_ = arm_cost_ + fault_cost_;
+void WindowPlan::calibrate(double arming, double fault, double handler) noexcept {
+    const double arm = std::clamp(arming, least_arm_cost, most_arm_cost);
+    const double all = fault > 0 ? std::clamp(fault, least_arm_cost, most_arm_cost) : fault_in_arms * arm;
+    arming_.set(arm);
+    handler_.set(std::clamp(handler, 0.0, all));
+    outside_handler_ = all - handler_.value();
+    first_cost_ = arm + all;
 }
 
-void WindowPlan::armed(double seconds) noexcept {
-    if (chosen_.empty()) return;
-    const double measured =
-        std::clamp(seconds / static_cast<double>(chosen_.size()), least_arm_cost, most_arm_cost);
-    arm_cost_ += (measured - arm_cost_) / 4;
+void WindowPlan::paid(const Windows::Costs& costs, std::size_t standing) noexcept {
+    const auto each_of = [](double seconds, std::uint64_t count) {
+        return std::clamp(seconds / static_cast<double>(count), least_arm_cost, most_arm_cost);
+    };
+    const std::uint64_t armed = costs.armed - paid_.armed;
+    const std::uint64_t touches = costs.touches - paid_.touches;
+    const std::uint64_t timed = costs.timed_touches - paid_.timed_touches;
+    const double arming = costs.arm_seconds - paid_.arm_seconds;
+    const double giving_back = costs.back_seconds - paid_.back_seconds;
+    if (armed > 0 && arming > 0) arming_.saw(each_of(arming, armed));
+    if (timed > 0) handler_.saw(each_of(costs.touch_seconds - paid_.touch_seconds, timed));
+    const double faults = fault_cost() * static_cast<double>(touches);
+    const std::size_t outcomes = std::size_t{armed} + stood_;
+    const std::size_t given_back = outcomes - std::min<std::size_t>(outcomes, touches + standing);
+    faults_spent_ += faults;
+    spent_ += arming_.value() * static_cast<double>(armed) + faults +
+              std::clamp(giving_back, 0.0, most_arm_cost * static_cast<double>(given_back));
+    useful_ += static_cast<double>(touches);
+    wasted_ += static_cast<double>(given_back);
+    if (useful_ + wasted_ > remembered_outcomes) {
+        useful_ /= 2;
+        wasted_ /= 2;
+    }
+    stood_ = standing;
+    paid_ = costs;
 }
 
-void WindowPlan::disarmed(double seconds) noexcept {
-    spent_ += std::clamp(seconds, 0.0, most_arm_cost * static_cast<double>(chosen_.size()));
+/// A granule was touched: what is known of its part.
+void WindowPlan::cover(WatchedArea& area, std::uint64_t granule, int node) {
+    const std::uint32_t part = part_of(piece_of(area, granule));
+    Coverage& covered = coverage_[part];
+    ++covered.touched;
+    if (covered.node < 0) covered.node = static_cast<std::int16_t>(node);
+    covered.mixed |= covered.node != node;
+    const Need need = need_of(part, area.there().size() / parts);
+    if (covered.need != need)
+        for (Entry& entry : entries_)
+            if (part_of(entry.piece) == part) entry.need = need;
+    covered.need = need;
+}
+
+void WindowPlan::observed_between(WatchList& watch, const std::vector<Reference>& references) {
+    for (const Reference& reference : references)
+        if (WatchedArea* area = watch.find(reference.address))
+            cover(*area, area->granule_of(reference.address), reference.node);
 }
 
 void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Reference>& references,
                           double seconds) {
+    const auto was_chosen = [this](Address granule) {
+        const auto at = std::ranges::lower_bound(chosen_, granule, {},
+                                                 [](const Entry& entry) { return entry.granule.begin; });
+        return at != chosen_.end() && at->granule.begin == granule;
+    };
     // (Next touch arms windows of its own.)
     if (!chosen_.empty() && references.size() >= enough_for_speed && seconds > 0 && seconds >= longest_) {
         longest_ = seconds;
         const double touched = static_cast<double>(references.size()) / static_cast<double>(chosen_.size());
-        speed_ = touched * bytes_ / seconds;
+        speed_ = std::min(1.0, touched) * bytes_ / seconds;
     }
     if (parts_.size() > most_remembered) { // programs that allocate in every iteration: areas without end
         touches_.clear();
@@ -197,29 +299,19 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
         if (site.placed())
             for (const std::uint32_t where : {piece, all_of_part | part, all_pieces})
                 ++(placed_[key(site.place, where)].*what);
-        ++(coverage_[part].*what);
     };
-    for (const Entry& entry : chosen_)
+    for (const Entry& entry : chosen_) {
         count(entry.area, entry.piece, &Touches::armed);
+        ++coverage_[part_of(entry.piece)].armed;
+    }
     for (const Reference& reference : references) {
-        const WatchedArea* area = watch.find(reference.address);
+        WatchedArea* area = watch.find(reference.address);
         if (!area) continue;
-        const std::uint32_t piece = piece_of(*area, area->granule_of(reference.address));
-        const std::uint32_t part = part_of(piece);
-        count(area->id, piece, &Touches::touched);
-        Coverage& covered = coverage_[part];
-        if (covered.node < 0) covered.node = reference.node;
-        covered.mixed |= covered.node != reference.node;
-        const Need need = need_of(part, area->there().size() / parts);
-        if (covered.need != need)
-            for (Entry& entry : entries_)
-                if (part_of(entry.piece) == part) entry.need = need;
-        covered.need = need;
+        const std::uint64_t granule = area->granule_of(reference.address);
+        if (was_chosen(reference.address)) count(area->id, piece_of(*area, granule), &Touches::touched);
+        cover(*area, granule, reference.node);
     }
     armed_ += chosen_.size();
-    const double faults = fault_cost_ * static_cast<double>(references.size());
-    faults_spent_ += faults;
-    spent_ += arm_cost_ * static_cast<double>(chosen_.size()) + faults;
     chosen_.clear();
 }
 

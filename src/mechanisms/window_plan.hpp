@@ -1,14 +1,18 @@
-// Which granules are armed in which region, and how many: windows may take a small share of the run only.
+// Which granules are armed when, and how many: windows may take a small share of the run only.
 //
-// All granules that the areas' sample plans ask for stand in one shuffled list; each region takes the next
-// few of them that it is known to touch. So a sample is of pairs (page, region): what a page's counters hold
-// after an iteration is a fair draw of who touched it first in its regions.
+// All granules that the areas' sample plans ask for stand in one shuffled list. Where windows outlast their
+// regions, the next few are armed whenever there is time for them and not too many wait for a touch already
+// (add). Where a window ends with its region, each region takes the next few that it is known to touch
+// (choose): a sample is of pairs (page, region) then, and what a page's counters hold after an iteration is
+// a fair draw of who touched it first in its regions.
 #pragma once
 
 #include "mechanisms/region_table.hpp"
 #include "mechanisms/watch.hpp"
+#include "references/windows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 #include <vector>
 
@@ -20,6 +24,24 @@ namespace homing {
 inline constexpr double usual_arm_cost = 5e-6;
 inline constexpr double fault_in_arms = 2;
 
+/// What something takes that is done again and again, in seconds: a running mean. What is much above the
+/// least of late was held up by something else, and counts for twice that least.
+class Price {
+  public:
+    void set(double seconds) noexcept { value_ = seconds; }
+    void saw(double seconds) noexcept {
+        recent_[seen_++ % recent_.size()] = seconds;
+        const auto end = recent_.begin() + static_cast<std::ptrdiff_t>(std::min(seen_, recent_.size()));
+        value_ += (std::min(seconds, 2 * *std::min_element(recent_.begin(), end)) - value_) / 4;
+    }
+    double value() const noexcept { return value_; }
+
+  private:
+    std::array<double, 8> recent_{};
+    std::size_t seen_ = 0;
+    double value_ = 0;
+};
+
 /// Which region runs: its function, and where in the iteration, if that is known.
 struct Site {
     std::uint32_t region = 0;
@@ -29,7 +51,9 @@ struct Site {
 
 class WindowPlan {
   public:
-    WindowPlan(double share, std::uint64_t seed) : share_(share), random_(seed | 1) {}
+    WindowPlan(double share, std::uint64_t seed) : share_(share), random_(seed | 1) {
+        calibrate(usual_arm_cost);
+    }
 
     /// Collect what the areas want to have sampled (WatchedArea::pending) into the shuffled list.
     void gather(WatchList& watch);
@@ -41,18 +65,30 @@ class WindowPlan {
         std::erase_if(chosen_, [&](const Entry& entry) { return !keep(entry.granule); });
         return collect();
     }
-    /// Arming one granule takes so long on this machine where one thread runs: before the first window.
-    void calibrate(double seconds) noexcept;
-    /// Arming all of the chosen granules took so long, ...
-    void armed(double seconds) noexcept;
-    /// ... and disarming those that were not touched.
-    void disarmed(double seconds) noexcept;
+    /// Granules to be armed beside `standing` ones that wait for their touch already, ascending: none that
+    /// is armed. `elapsed`: the time for which the process has run.
+    template <class IsArmed>
+    const std::vector<Range>& add(double elapsed, std::size_t standing, IsArmed&& is_armed) {
+        begin_adding(elapsed, standing);
+        for (std::size_t looked = 0; looked < turns_.size() && chosen_.size() < room_; ++looked) {
+            if (cursor_ == turns_.size()) cursor_ = 0;
+            add_run(turns_[cursor_++], is_armed);
+        }
+        return end_adding(elapsed);
+    }
+    /// What one granule takes here where one thread runs, in seconds: arming it, the fault of its touch, and
+    /// of that what our handler takes. Before the first window.
+    void calibrate(double arming, double fault = 0, double handler = 0) noexcept;
+    /// All that windows took so far, and the granules that still wait for a touch.
+    void paid(const Windows::Costs& costs, std::size_t standing) noexcept;
     /// A region took so long, whether or not a window was open.
     void region_ended(double seconds) noexcept { last_ = seconds; }
-    /// After the region, which took so long: what was touched of what was armed.
+    /// After the region, which took so long: what was touched, of what was armed for it and before.
     void observed(WatchList& watch, Site site, const std::vector<Reference>& references, double seconds);
+    /// What was touched outside of regions.
+    void observed_between(WatchList& watch, const std::vector<Reference>& references);
 
-    /// Share of an area's armed granules that a region touched; 0 where none was armed.
+    /// Share of an area's granules that were armed for a region which it touched; 0 where none was armed.
     double touch_estimate(std::uint32_t region, std::uint32_t area) const;
     /// A part of an area, as granules, of which too little was seen, or nothing.
     struct Lacking {
@@ -116,26 +152,53 @@ class WindowPlan {
     std::uint32_t scale_of(double seconds) const;
     std::uint64_t random() noexcept;
     const std::vector<Range>& collect();
-    double each() const noexcept { return arm_cost_ + fault_cost_; }
+    double each() const noexcept { return arming_.value() + fault_cost(); }
+    double fault_cost() const noexcept { return outside_handler_ + handler_.value(); }
+    double left_at(double elapsed) const noexcept;
+    bool is_eager() const noexcept;
+    void begin_adding(double elapsed, std::size_t standing);
+    const std::vector<Range>& end_adding(double elapsed);
+    std::size_t room_beside(std::size_t standing) const noexcept;
+    double wanted_of(const Entry& entry) const;
+    void cover(WatchedArea& area, std::uint64_t granule, int node);
+    /// The granule whose turn it is, and its neighbours that are asked for, too: one call arms them all.
+    template <class IsArmed> void add_run(std::uint32_t at, IsArmed& is_armed) {
+        constexpr std::size_t longest_run = 8;
+        if (!happens(wanted_of(entries_[at]))) return;
+        for (std::size_t run = 0; run < longest_run && chosen_.size() < room_; ++run, ++at) {
+            const Entry& entry = entries_[at];
+            if (is_armed(entry.granule.begin)) return;
+            chosen_.push_back(entry);
+            if (at + 1 == entries_.size() || entries_[at + 1].granule.begin != entry.granule.end) return;
+        }
+    }
 
     double share_;
-    double arm_cost_ = usual_arm_cost;
-    double fault_cost_ = fault_in_arms * usual_arm_cost;
-    double first_cost_ = (1 + fault_in_arms) * usual_arm_cost; ///< of a reference, where one thread runs
+    Price arming_;               ///< a granule
+    Price handler_;              ///< a touch, in our handler ...
+    double outside_handler_ = 0; ///< ... and in the kernel, on the way there and back
+    Windows::Costs paid_;
+    double useful_ = 0; ///< armed granules that were touched ...
+    double wasted_ = 0; ///< ... and that were given back: of late
+    std::size_t stood_ = 0;
+    std::size_t room_ = 0;
+    double added_at_ = 0;
+    double first_cost_ = 0; ///< of a reference, where one thread runs
     std::uint64_t random_;
     double spent_ = 0;
     double faults_spent_ = 0;
     std::size_t cursor_ = 0;
-    std::size_t areas_ = 0;  ///< that have entries
-    std::size_t armed_ = 0;  ///< since gather()
-    double bytes_ = 0;       ///< of the areas that have entries
-    double longest_ = 0;     ///< seconds of the longest region that touched much of what was armed
-    double last_ = 0;        ///< seconds of the newest region
-    double passed_over_ = 0; ///< seconds of regions too short for a window, since the last window
-    double speed_ = 0;       ///< bytes of the areas that it went through in a second
-    bool lacking_ = false;   ///< some entries are of parts that lack samples
-    bool drifts_ = false;    ///< borders of some area drift
-    std::vector<Entry> entries_;
+    std::size_t areas_ = 0;            ///< that have entries
+    std::size_t armed_ = 0;            ///< since gather()
+    double bytes_ = 0;                 ///< of the areas that have entries
+    double longest_ = 0;               ///< seconds of the longest region that touched much of what was armed
+    double last_ = 0;                  ///< seconds of the newest region
+    double passed_over_ = 0;           ///< seconds of regions too short for a window, since the last window
+    double speed_ = 0;                 ///< bytes of the areas that it went through in a second
+    bool lacking_ = false;             ///< some entries are of parts that lack samples
+    bool drifts_ = false;              ///< borders of some area drift
+    std::vector<Entry> entries_;       ///< ascending by address
+    std::vector<std::uint32_t> turns_; ///< of them, shuffled
     std::vector<Entry> chosen_;
     std::vector<Range> ranges_;
     std::unordered_map<std::uint64_t, Touches> touches_; ///< by region and area

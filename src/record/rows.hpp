@@ -80,7 +80,8 @@ inline constexpr std::size_t row_bytes = 128;
     /* where homing's own time went, cumulative; the newest row counts */                                    \
     ROW(18, overhead,                                                                                        \
         FIELD(f64, time) FIELD(f64, observing) FIELD(f64, deciding) FIELD(f64, moving) FIELD(f64, hooks)     \
-            FIELD(u64, faults) FIELD(u64, region_events))                                                    \
+            FIELD(u64, faults) FIELD(u64, region_events) FIELD(u64, armed) FIELD(u64, touches)               \
+                FIELD(u64, calls))                                                                           \
     /* the process ended in order; status not known to us */                                                 \
     ROW(19, end,                                                                                             \
         FIELD(f64, time) FIELD(f64, parallel_seconds) FIELD(u32, iterations) FIELD(u32, settled_at)          \

@@ -40,7 +40,35 @@ void relax() noexcept {
 #endif
 }
 
-/// While it lives, the slots are not filled anew.
+/// Adds the processor time of this thread between its begin and its end to a sum: what the thread was put
+/// aside for in between does not count.
+class Timed {
+  public:
+    explicit Timed(std::atomic<std::uint64_t>& sum) noexcept : sum_(sum), begin_(is_possible() ? now() : 0) {}
+    ~Timed() {
+        if (begin_) sum_.fetch_add(now() - begin_, std::memory_order_relaxed);
+    }
+    Timed(const Timed&) = delete;
+    Timed& operator=(const Timed&) = delete;
+
+    /// Simulated time has nothing to do with the processor's.
+    static bool is_possible() noexcept {
+        return the_clock.load(std::memory_order_relaxed) == monotonic_seconds;
+    }
+    /// [signal] Nanoseconds.
+    static std::uint64_t now() noexcept {
+        timespec used{};
+        raw::call(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &used);
+        return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000u +
+               static_cast<std::uint64_t>(used.tv_nsec);
+    }
+
+  private:
+    std::atomic<std::uint64_t>& sum_;
+    std::uint64_t begin_;
+};
+
+/// While it lives, the slots that it can reach are not used anew.
 class Using {
   public:
     explicit Using(std::atomic<int>& users) noexcept : users_(users) {
@@ -93,11 +121,38 @@ int find_forbidding(dl_phdr_info* info, std::size_t, void* found) noexcept {
 
 } // namespace
 
+constinit const Windows::Order Windows::nothing{};
+
 Windows::~Windows() {
     stop();
-    raw::unmap(index_, 4 * capacity_ * sizeof(std::uint64_t));
-    raw::unmap(slots_, capacity_ * sizeof(Slot));
+    for (Order& order : orders_) {
+        raw::unmap(order.index, 4 * capacity_ * sizeof(std::uint64_t));
+        raw::unmap(order.places, capacity_ * sizeof(Order::Place));
+    }
+    raw::unmap(free_, slot_count() * sizeof(std::uint32_t));
+    raw::unmap(dropped_, slot_count() * sizeof(std::uint32_t));
+    raw::unmap(slots_, slot_count() * sizeof(Slot));
     raw::unmap(watched_, max_watched * sizeof(SharedRange));
+}
+
+bool Windows::map_memory() noexcept {
+    if (slots_) return true;
+    if (!watched_) watched_ = map_array<SharedRange>(max_watched);
+    if (!free_) free_ = map_array<std::uint32_t>(slot_count());
+    if (!dropped_) dropped_ = map_array<std::uint32_t>(slot_count());
+    for (Order& order : orders_) {
+        if (!order.index) order.index = map_array<std::uint64_t>(4 * capacity_);
+        if (!order.places) order.places = map_array<Order::Place>(capacity_);
+        if (!order.index || !order.places) return false;
+    }
+    if (!watched_ || !free_ || !dropped_) return false;
+    Slot* slots = map_array<Slot>(slot_count());
+    if (!slots) return false;
+    for (std::size_t i = 0; i < slot_count(); ++i)
+        free_[i] = static_cast<std::uint32_t>(slot_count() - 1 - i); // the first ones first
+    free_count_ = slot_count();
+    slots_ = slots;
+    return true;
 }
 
 std::string Windows::unavailable() {
@@ -109,10 +164,7 @@ std::string Windows::unavailable() {
 }
 
 bool Windows::start(std::span<const WatchedRange> ranges) {
-    if (!slots_) slots_ = map_array<Slot>(capacity_);
-    if (!watched_) watched_ = map_array<SharedRange>(max_watched);
-    if (!index_) index_ = map_array<std::uint64_t>(4 * capacity_);
-    if (!slots_ || !watched_ || !index_) return false;
+    if (!map_memory()) return false;
     const std::uint32_t before = watched_sequence_.load(std::memory_order_relaxed);
     watched_sequence_.store(before + 1, std::memory_order_relaxed); // odd: readers assume the worst
     std::atomic_thread_fence(std::memory_order_release);
@@ -137,38 +189,51 @@ void Windows::stop() {
     active_windows.compare_exchange_strong(self, nullptr);
 }
 
-void Windows::index(std::size_t count) noexcept {
-    index_size_ = 16;
-    while (index_size_ < 2 * count)
-        index_size_ *= 2;
-    std::fill_n(index_, index_size_, 0);
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::uint64_t page = slots_[i].granule.begin / page_bytes();
-        std::size_t at = hash(page) & (index_size_ - 1);
-        while (index_[at])
-            at = (at + 1) & (index_size_ - 1);
-        index_[at] = page << slot_bits | (i + 1);
+void Windows::index(Order& order) noexcept {
+    order.index_size = 16;
+    while (order.index_size < 2 * order.count)
+        order.index_size *= 2;
+    std::fill_n(order.index, order.index_size, 0);
+    for (std::size_t i = 0; i < order.count; ++i) {
+        const std::uint64_t page = order.places[i].begin / page_bytes();
+        std::size_t at = hash(page) & (order.index_size - 1);
+        while (order.index[at])
+            at = (at + 1) & (order.index_size - 1);
+        order.index[at] = page << slot_bits | (i + 1);
     }
 }
 
 Windows::Slot* Windows::find(Address address) noexcept {
-    const std::size_t count = count_.load(std::memory_order_acquire);
-    if (count == 0) return nullptr;
-    const std::size_t mask = index_size_ - 1;
+    const Order& now = order();
+    if (now.count == 0) return nullptr;
+    const std::size_t mask = now.index_size - 1;
     const std::uint64_t page = address / page_bytes();
-    for (std::size_t at = hash(page) & mask, steps = 0; index_[at] && steps <= mask;
+    for (std::size_t at = hash(page) & mask, steps = 0; now.index[at] && steps <= mask;
          at = (at + 1) & mask, ++steps) {
-        const std::size_t slot = index_[at] & ((std::uint64_t{1} << slot_bits) - 1);
-        if (index_[at] >> slot_bits == page && slot <= count && slots_[slot - 1].granule.contains(address))
-            return &slots_[slot - 1];
+        const std::size_t place = (now.index[at] & ((std::uint64_t{1} << slot_bits) - 1)) - 1;
+        if (now.index[at] >> slot_bits == page && slot(now, place).granule.contains(address))
+            return &slot(now, place);
     }
     // A page within a larger granule, or none of ours.
-    Slot* end = slots_ + count;
-    Slot* at = std::upper_bound(slots_, end, address,
-                                [](Address value, const Slot& slot) { return value < slot.granule.begin; });
-    if (at == slots_) return nullptr;
-    --at;
-    return at->granule.contains(address) ? at : nullptr;
+    const Order::Place* const first = now.places;
+    const Order::Place* const end = first + now.count;
+    const Order::Place* at = std::upper_bound(
+        first, end, address, [](Address value, const Order::Place& place) { return value < place.begin; });
+    if (at == first) return nullptr;
+    Slot& found = slots_[(at - 1)->slot];
+    return found.granule.contains(address) ? &found : nullptr;
+}
+
+template <class Visit> void Windows::each_overlapping(Range range, Visit&& visit) noexcept {
+    const Order& now = order();
+    const Order::Place* const first = now.places;
+    const Order::Place* const end = first + now.count;
+    const Order::Place* at =
+        std::upper_bound(first, end, range.begin,
+                         [](Address value, const Order::Place& place) { return value < place.begin; });
+    if (at != first) --at;
+    for (; at != end && at->begin < range.end; ++at)
+        if (slots_[at->slot].granule.overlaps(range)) visit(slots_[at->slot]);
 }
 
 bool Windows::watches(Address begin, Address end) const noexcept {
@@ -211,45 +276,87 @@ bool Windows::excludes(Range granule) const noexcept {
                        [&](const Range& excluded) { return granule.overlaps(excluded); });
 }
 
-void Windows::fill(std::span<const Range> granules) noexcept {
-    const std::size_t count = std::min(granules.size(), capacity_);
-    for (std::size_t i = 0; i < count; ++i) {
-        slots_[i].granule = granules[i];
-        slots_[i].node = -1;
-        slots_[i].state.store(planned, std::memory_order_relaxed);
+/// What is armed, with these granules planned beside it. Nobody but the driver can reach the order that is
+/// written, nor the slots that the last one before it has left.
+const Windows::Order& Windows::build(std::span<const Range> granules) noexcept {
+    for (; dropped_count_ > 0; --dropped_count_)
+        free_[free_count_++] = dropped_[dropped_count_ - 1];
+    const Order& old = order();
+    Order& fresh = &old == &orders_[0] ? orders_[1] : orders_[0];
+    fresh.count = 0;
+    const auto add = [&](std::uint32_t at) { fresh.places[fresh.count++] = {slots_[at].granule.begin, at}; };
+    // What is armed stays within reach, come what may: its place is kept before any is given away.
+    const auto stays = [&](std::size_t place) {
+        const std::uint8_t state = slot(old, place).state.load(std::memory_order_acquire);
+        return state != planned && state != released;
+    };
+    std::size_t room = capacity_;
+    for (std::size_t i = 0; i < old.count; ++i)
+        room -= stays(i);
+    std::size_t next = 0;
+    const auto plan_next = [&] {
+        const Range granule = granules[next++];
+        if (room == 0 || free_count_ == 0) return;
+        --room;
+        const std::uint32_t at = free_[--free_count_];
+        Slot& slot = slots_[at];
+        slot.granule = granule;
+        slot.node = -1;
+        slot.state.store(planned, std::memory_order_relaxed);
+        add(at);
+    };
+    for (std::size_t i = 0; i < old.count; ++i) {
+        const std::uint32_t at = old.places[i].slot;
+        if (!stays(i)) {
+            drop(at);
+            continue;
+        }
+        const Range granule = slots_[at].granule;
+        while (next < granules.size() && granules[next].end <= granule.begin)
+            plan_next();
+        const bool asked_again = next < granules.size() && granules[next].overlaps(granule);
+        if (asked_again && slots_[at].state.load(std::memory_order_acquire) == seen) {
+            drop(at);
+            continue;
+        }
+        while (next < granules.size() && granules[next].overlaps(granule))
+            ++next;
+        add(at);
     }
-    index(count);
-    count_.store(count, std::memory_order_release);
+    while (next < granules.size())
+        plan_next();
+    index(fresh);
+    return fresh;
 }
 
 std::size_t Windows::open(std::span<const Range> granules,
                           const std::function<bool()>& still_there) noexcept {
     if (forbidden() || !slots_ || granules.empty()) return 0;
-    // Who gives back the last window finishes before its slots are taken away from those who wait for that.
-    const bool given_back = wait_for_changes(false);
-    building_.fetch_add(1, std::memory_order_seq_cst);
-    // Others that still look at the last window's slots come and go within a few calls, unless a signal's
-    // handler has jumped out of one.
-    if (!given_back || !wait_for_changes(false)) {
-        building_.fetch_add(1, std::memory_order_seq_cst);
+    // Whoever gives back a window finishes first, and whoever looks at an order that was replaced. They come
+    // and go within a few calls, unless a signal's handler has jumped out of one.
+    if (!wait_for_changes(false)) {
         stuck_.store(true, std::memory_order_release);
         forbid("a thread did not come back from changing the right to access pages");
         return 0;
     }
-    fill(granules);
+    const Order& fresh = build(granules);
     in_flight::forget_own();
     // From here on a call that begins sees that pages may be armed, or we see what it uses; and memory that
     // goes away takes its granules out of the window, or we see that it has gone.
-    arming_.store(true, std::memory_order_relaxed);
     open_.store(true, std::memory_order_seq_cst);
     armed_windows.store(this, std::memory_order_seq_cst);
-    building_.fetch_add(1, std::memory_order_seq_cst);
+    order_.store(&fresh, std::memory_order_seq_cst);
+    sequence_.fetch_add(1, std::memory_order_seq_cst);
+    arming_.store(true, std::memory_order_seq_cst);
+    std::size_t armed_now = 0;
     {
         const Using guard(users_);
-        std::size_t armed_now = 0;
-        if (asymmetric_fence_heavy() && leave_out_what_is_in_flight() && still_there()) armed_now = arm();
+        if (asymmetric_fence_heavy() && !forbidden() && leave_out_what_is_in_flight() && still_there())
+            armed_now = arm();
+        for (std::size_t i = 0; i < fresh.count; ++i)
+            slot(fresh, i).pass(planned, released);
         arming_.store(false, std::memory_order_seq_cst);
-        if (is_open() && armed_now > 0) return armed_now;
+        if (is_open() && !forbidden() && (armed_now > 0 || armed() > 0)) return armed_now;
         open_.store(false, std::memory_order_seq_cst);
         disarm(); // abandoned in between: what we armed after it looked must go, too
     }
@@ -257,12 +364,16 @@ std::size_t Windows::open(std::span<const Range> granules,
     return 0;
 }
 
+bool Windows::is_armed(Address address) noexcept {
+    const Slot* found = slots_ ? find(address) : nullptr;
+    return found && found->state.load(std::memory_order_relaxed) == is_protected;
+}
+
 /// What running calls use is not armed. False: one of them may use anything.
 bool Windows::leave_out_what_is_in_flight() noexcept {
     return in_flight::each([this](Range range) {
         if (range.begin == all_memory.begin && range.end == all_memory.end) return false;
-        for (Slot* at = first_overlapping(range); at != slots_end() && at->granule.begin < range.end; ++at)
-            if (at->granule.overlaps(range)) at->pass(planned, released);
+        each_overlapping(range, [](Slot& slot) { slot.pass(planned, released); });
         return true;
     });
 }
@@ -281,64 +392,82 @@ void Windows::count_mappings() noexcept {
     spare_mappings_ = mappings.now < most ? most - mappings.now : 0;
 }
 
+bool Windows::leaves_mappings() noexcept {
+    count_mappings();
+    return spare_mappings_ > 0;
+}
+
 /// Arms what is planned. Neighbours are armed by one call. A refused range (ENOMEM: too many mappings) is
 /// simply not armed, nor is what there may be no mappings for: that comes first in the next window. Returns
 /// how many granules were.
 std::size_t Windows::arm() noexcept {
-    const std::size_t count = count_.load(std::memory_order_relaxed);
-    const std::size_t first = std::exchange(first_to_arm_, 0);
+    const Order& now = order();
+    const auto at = [&](std::size_t place) -> Slot& { return slot(now, place); };
+    const Address first_wanted = std::exchange(first_to_arm_, 0);
+    std::size_t first = 0;
+    while (first < now.count && now.places[first].begin < first_wanted)
+        ++first;
+    const Timed timed(arm_nanoseconds_);
     std::size_t armed_now = 0;
     // What a run of neighbours can cost at the most, when every other one has been touched: one more than it
-    // has.
-    std::size_t spare = spare_mappings_;
-    for (std::size_t looked = 0; looked < count && is_open();) {
-        const std::size_t i = (first + looked) % count;
+    // has. What is armed already costs as much.
+    const std::size_t kept = 2 * armed();
+    std::size_t spare = spare_mappings_ - std::min(spare_mappings_, kept);
+    for (std::size_t looked = 0; looked < now.count && is_open();) {
+        const std::size_t i = (first + looked) % now.count;
+        if (at(i).state.load(std::memory_order_relaxed) != planned) {
+            ++looked;
+            continue;
+        }
         if (spare < 2) {
-            first_to_arm_ = i;
+            first_to_arm_ = at(i).granule.begin;
             break;
         }
-        if (excludes(slots_[i].granule) || !slots_[i].pass(planned, changing)) {
+        if (excludes(at(i).granule) || !at(i).pass(planned, changing)) {
             ++looked;
             continue;
         }
         std::size_t j = i + 1;
-        while (j < count && j - i + 2 <= spare && slots_[j].granule.begin == slots_[j - 1].granule.end &&
-               !excludes(slots_[j].granule) && slots_[j].pass(planned, changing))
+        while (j < now.count && j - i + 2 <= spare && at(j).granule.begin == at(j - 1).granule.end &&
+               !excludes(at(j).granule) && at(j).pass(planned, changing))
             ++j;
-        const Range range{slots_[i].granule.begin, slots_[j - 1].granule.end};
+        const Range range{at(i).granule.begin, at(j - 1).granule.end};
         const int error = kernel_.protect(range, Access::none);
+        arm_calls_.fetch_add(1, std::memory_order_relaxed);
         if (error) {
             unprotect(range);
             if (++refused_ > 64) forbid("the kernel refuses to protect pages");
         } else {
             armed_now += j - i;
+            standing_.fetch_add(j - i, std::memory_order_relaxed); // before anybody can claim one
         }
         for (std::size_t k = i; k < j; ++k)
-            slots_[k].state.store(error ? released : armed, std::memory_order_seq_cst);
+            at(k).state.store(error ? released : is_protected, std::memory_order_seq_cst);
         spare -= j - i + 1;
         looked += j - i;
     }
-    for (std::size_t i = 0; i < count; ++i)
-        slots_[i].pass(planned, released);
+    armed_.fetch_add(armed_now, std::memory_order_relaxed);
     return armed_now;
 }
 
 /// [signal] What is armed can be accessed again, what is planned is not armed any more. Not what others are
 /// changing just now.
 void Windows::disarm() noexcept {
-    const std::size_t count = count_.load(std::memory_order_acquire);
-    for (std::size_t i = 0; i < count;) {
-        if (!slots_[i].pass(armed, changing)) {
-            slots_[i++].pass(planned, released);
+    const Order& now = order();
+    const auto at = [&](std::size_t place) -> Slot& { return slot(now, place); };
+    const Timed timed(back_nanoseconds_);
+    for (std::size_t i = 0; i < now.count;) {
+        if (!claim(at(i))) {
+            at(i++).pass(planned, released);
             continue;
         }
         std::size_t j = i + 1;
-        while (j < count && slots_[j].granule.begin == slots_[j - 1].granule.end &&
-               slots_[j].pass(armed, changing))
+        while (j < now.count && at(j).granule.begin == at(j - 1).granule.end && claim(at(j)))
             ++j;
-        unprotect({slots_[i].granule.begin, slots_[j - 1].granule.end});
+        unprotect({at(i).granule.begin, at(j - 1).granule.end});
+        back_calls_.fetch_add(1, std::memory_order_relaxed);
         for (; i < j; ++i)
-            slots_[i].state.store(released, std::memory_order_seq_cst);
+            at(i).state.store(released, std::memory_order_seq_cst);
     }
 }
 
@@ -347,9 +476,9 @@ void Windows::close() noexcept {
     // Its slots are about to be forgotten, and another thread may be held up in the middle of giving back
     // what it has claimed, or the window.
     if (!wait_for_changes(false)) disarm();
-    const std::size_t count = count_.load(std::memory_order_acquire);
-    for (std::size_t i = 0; i < count; ++i)
-        if (slots_[i].state.load(std::memory_order_acquire) == changing) unprotect(slots_[i].granule);
+    const Order& now = order();
+    for (std::size_t i = 0; i < now.count; ++i)
+        if (slot(now, i).state.load(std::memory_order_acquire) == changing) unprotect(slot(now, i).granule);
     Windows* self = this;
     armed_windows.compare_exchange_strong(self, nullptr, std::memory_order_seq_cst);
 }
@@ -368,19 +497,26 @@ void Windows::cut_short() noexcept {
         forbid("the program takes faults (SIGSEGV) of its own, which end every window");
 }
 
-Windows::Verdict Windows::fault(Address address, bool write, Address instruction) noexcept {
+Windows::Verdict Windows::fault(Address address, bool write, Address instruction, bool own) noexcept {
     if (!slots_) return Verdict::foreign;
     const Using guard(users_);
-    // A fault may arrive late, after its window was closed and while the next one is being built, which waits
-    // for us.
-    if (building_.load(std::memory_order_seq_cst) & 1) return Verdict::retry;
     Slot* slot = find(address);
     if (!slot) return Verdict::foreign;
+    const std::uint64_t number = all_faults_.fetch_add(1, std::memory_order_relaxed);
     // Another thread got here first and may not have opened it yet; or it is open, or never was armed: what
     // forbids the access then is not ours.
-    if (!slot->pass(armed, changing))
+    if (!claim(*slot))
         return slot->state.load(std::memory_order_seq_cst) == changing ? Verdict::retry : Verdict::late;
+    constexpr std::uint64_t timed_of = 8;
+    const bool timed = number % timed_of == 0 && !own && Timed::is_possible();
+    const std::uint64_t begin = timed ? Timed::now() : 0;
     const Range granule = slot->granule;
+    if (own) {
+        unprotect(granule);
+        back_calls_.fetch_add(1, std::memory_order_relaxed);
+        slot->state.store(released, std::memory_order_seq_cst);
+        return Verdict::counted;
+    }
     const int node = kernel_.current_node();
     slot->node = static_cast<std::int16_t>(node);
     slot->write = write;
@@ -389,7 +525,11 @@ Windows::Verdict Windows::fault(Address address, bool write, Address instruction
     // Access first, then the move: the kernel moves no page that nobody may access.
     unprotect(granule);
     slot->state.store(seen, std::memory_order_seq_cst);
-    faults_.fetch_add(1, std::memory_order_relaxed);
+    touches_.fetch_add(1, std::memory_order_relaxed);
+    if (timed) {
+        touch_nanoseconds_.fetch_add(Timed::now() - begin, std::memory_order_relaxed);
+        timed_touches_.fetch_add(1, std::memory_order_relaxed);
+    }
     if (TouchAction action = action_.load(std::memory_order_acquire)) action(granule, node);
     return Verdict::counted;
 }
@@ -397,37 +537,28 @@ Windows::Verdict Windows::fault(Address address, bool write, Address instruction
 bool Windows::open_again(Address address) noexcept {
     if (!slots_) return false;
     const Using guard(users_);
-    if (building_.load(std::memory_order_seq_cst) & 1) return false;
     Slot* slot = find(address);
     // Memory that is `changing` cannot go away, whoever changes it.
     if (!slot || slot->state.load(std::memory_order_seq_cst) != changing) return false;
     return kernel_.protect(slot->granule, Access::read_write) == 0;
 }
 
-/// The first slot that may overlap the range.
-Windows::Slot* Windows::first_overlapping(Range range) noexcept {
-    Slot* at = std::upper_bound(slots_, slots_end(), range.begin,
-                                [](Address value, const Slot& slot) { return value < slot.granule.begin; });
-    return at == slots_ ? at : at - 1;
-}
-
 void Windows::release(Range range) noexcept {
     if (!slots_) return;
     const Using guard(users_);
-    // What makes the memory go was written before; whoever is filling slots just now will see it.
+    // What makes the memory go was written before; whoever is about to arm it just now will see it.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (building_.load(std::memory_order_seq_cst) & 1) return;
-    for (Slot* at = first_overlapping(range); at != slots_end() && at->granule.begin < range.end; ++at) {
-        if (!at->granule.overlaps(range)) continue;
+    each_overlapping(range, [this](Slot& slot) {
         const bool passed = wait_until(
             [&] {
-                switch (at->state.load(std::memory_order_seq_cst)) {
+                switch (slot.state.load(std::memory_order_seq_cst)) {
                 case planned:
-                    return at->pass(planned, released);
-                case armed:
-                    if (!at->pass(armed, changing)) return false;
-                    unprotect(at->granule);
-                    at->state.store(released, std::memory_order_seq_cst);
+                    return slot.pass(planned, released);
+                case is_protected:
+                    if (!claim(slot)) return false;
+                    unprotect(slot.granule);
+                    back_calls_.fetch_add(1, std::memory_order_relaxed);
+                    slot.state.store(released, std::memory_order_seq_cst);
                     return true;
                 case changing:
                     return false;
@@ -438,8 +569,19 @@ void Windows::release(Range range) noexcept {
             is_inside());
         // The program's handler of a signal, within our own work on these pages: they are still there, and
         // are to be used now. What comes back to the work finds them given back, which does no harm.
-        if (!passed && is_inside()) kernel_.protect(at->granule, Access::read_write);
+        if (!passed && is_inside()) kernel_.protect(slot.granule, Access::read_write);
+    });
+}
+
+/// [any thread] What is planned is not armed any more, when this returns. What is armed stays so.
+void Windows::stop_arming() noexcept {
+    {
+        const Using guard(users_);
+        const Order& now = order();
+        for (std::size_t i = 0; i < now.count; ++i)
+            slot(now, i).pass(planned, released);
     }
+    wait_for_changes(true);
 }
 
 void Windows::abandon_and_wait() noexcept {
@@ -462,17 +604,6 @@ void Windows::give_way(InFlight call) noexcept {
         else if (watches(range.begin, range.end))
             release(range);
     });
-}
-
-void Windows::begin_with(std::span<const long> arguments) noexcept {
-    begin_touching();
-    Windows* armed = armed_windows.load(std::memory_order_acquire);
-    if (!armed) return;
-    for (const long argument : arguments) {
-        const auto begin = static_cast<Address>(argument);
-        if (begin < ~Address{0} - page_bytes() && armed->watches(begin, begin + page_bytes()))
-            return armed->abandon_and_wait();
-    }
 }
 
 void Windows::exclude(Range range) noexcept {
@@ -504,15 +635,48 @@ void Windows::forbid(const char* reason) noexcept {
 }
 
 void Windows::drain(std::vector<Reference>& out) {
-    const std::size_t count = count_.load(std::memory_order_acquire);
-    for (std::size_t i = 0; i < count; ++i) {
-        Slot& slot = slots_[i];
-        if (slot.state.load(std::memory_order_acquire) == seen && slot.node >= 0)
-            out.push_back({slot.granule.begin, slot.node, slot.write, slot.write ? write_weight : 1,
-                           slot.thread, slot.instruction});
+    const Order& now = order();
+    for (std::size_t i = 0; i < now.count; ++i) {
+        Slot& touched = slot(now, i);
+        if (touched.state.load(std::memory_order_acquire) != seen) continue;
+        if (touched.node >= 0)
+            out.push_back({touched.granule.begin, touched.node, touched.write,
+                           touched.write ? write_weight : 1, touched.thread, touched.instruction});
+        touched.pass(seen, released);
     }
-    count_.store(0, std::memory_order_release);
+    if (is_open()) return;
+    close(); // others may be giving back what is about to be forgotten
+    order_.store(&nothing, std::memory_order_seq_cst);
+    for (std::size_t i = 0; i < now.count; ++i)
+        drop(now.places[i].slot);
     count_mappings(); // for the next one
+}
+
+Windows::Costs Windows::costs() const noexcept {
+    const auto read = [](const std::atomic<std::uint64_t>& value) {
+        return value.load(std::memory_order_relaxed);
+    };
+    const auto seconds = [&](const std::atomic<std::uint64_t>& nanoseconds) {
+        return 1e-9 * static_cast<double>(read(nanoseconds));
+    };
+    Costs costs;
+    costs.armed = read(armed_);
+    costs.arm_calls = read(arm_calls_);
+    costs.back_calls = read(back_calls_);
+    costs.touches = read(touches_);
+    costs.faults = read(all_faults_);
+    costs.arm_seconds = seconds(arm_nanoseconds_);
+    costs.back_seconds = seconds(back_nanoseconds_);
+    costs.timed_touches = read(timed_touches_);
+    costs.touch_seconds = seconds(touch_nanoseconds_);
+    return costs;
+}
+
+void Windows::forget_costs() noexcept {
+    for (std::atomic<std::uint64_t>* value :
+         {&armed_, &arm_calls_, &back_calls_, &touches_, &all_faults_, &arm_nanoseconds_, &back_nanoseconds_,
+          &timed_touches_, &touch_nanoseconds_})
+        value->store(0, std::memory_order_relaxed);
 }
 
 } // namespace homing

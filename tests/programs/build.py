@@ -104,6 +104,7 @@ PROGRAMS: dict[str, Program] = {
     "cxx_replaced": Program(source="cxx_new.cpp", flags=("-DREPLACE",)),
     "fortran_io_trap": Program(source="fortran_io.f90"),
     "segv_throw": Program(flags=("-fnon-call-exceptions",)),
+    "serial_raw": Program(source="serial.c", flags=("-DRAW",)),
     # functions that nobody should use are called, too; some were in libraries of their own before glibc 2.34
     **{
         f"calls_{group}": Program(

@@ -229,6 +229,209 @@ TEST_F(WindowsTest, AFaultOfTheLastWindowIsNotTakenForOneOfTheNext) {
     EXPECT_FALSE(windows.open_again(apart[0].begin)) << "it is whoever's it is now";
 }
 
+/// A window that outlasts its region: more is armed beside what waits for a touch already.
+class WindowsStayTest : public WindowsTest {
+  protected:
+    std::size_t open(const Range& granule) { return windows.open(std::span(&granule, 1), there); }
+    std::vector<Address> drained() {
+        std::vector<Reference> seen;
+        windows.drain(seen);
+        std::vector<Address> begins;
+        for (const Reference& reference : seen)
+            begins.push_back(reference.address);
+        return begins;
+    }
+};
+
+TEST_F(WindowsStayTest, WhatIsArmedStaysSoWhenMoreIs) {
+    EXPECT_EQ(windows.open(apart, there), 2u);
+    EXPECT_EQ(open(page(2)), 1u);
+    EXPECT_EQ(windows.armed(), 3u);
+    EXPECT_EQ(kernel.changes_of(apart[0]), (std::vector{Access::none}));
+    EXPECT_EQ(windows.open(apart, there), 0u) << "they are armed";
+    EXPECT_TRUE(windows.is_open());
+    windows.close();
+    for (const Range& granule : {apart[0], page(2), apart[1]})
+        EXPECT_EQ(kernel.changes_of(granule), (std::vector{Access::none, Access::read_write}));
+}
+
+TEST_F(WindowsStayTest, ATouchIsDrainedOnceAndTheOthersStayArmed) {
+    EXPECT_EQ(windows.open(apart, there), 2u);
+    EXPECT_EQ(windows.fault(apart[0].begin, true), Windows::Verdict::counted);
+    EXPECT_EQ(drained(), (std::vector{apart[0].begin}));
+    EXPECT_TRUE(drained().empty());
+    EXPECT_TRUE(windows.is_armed(apart[1].begin));
+    EXPECT_EQ(open(page(5)), 1u);
+    EXPECT_EQ(windows.fault(apart[1].begin, false), Windows::Verdict::counted);
+    EXPECT_EQ(drained(), (std::vector{apart[1].begin}));
+    windows.close();
+}
+
+TEST_F(WindowsStayTest, ATouchThatNobodyHasDrainedOutlastsTheNextOpening) {
+    EXPECT_EQ(windows.open(apart, there), 2u);
+    windows.fault(apart[0].begin, true);
+    EXPECT_EQ(open(page(5)), 1u);
+    EXPECT_EQ(drained(), (std::vector{apart[0].begin}));
+    windows.close();
+}
+
+TEST_F(WindowsStayTest, WhatWasTouchedCanBeArmedAgain) {
+    for (int i = 0; i < 1000; ++i) { // slots are used anew
+        EXPECT_EQ(windows.open(apart, there), i == 0 ? 2u : 1u);
+        EXPECT_EQ(windows.fault(apart[0].begin, true), Windows::Verdict::counted);
+        EXPECT_EQ(drained().size(), 1u);
+    }
+    EXPECT_EQ(kernel.changes_of(apart[1]), (std::vector{Access::none}));
+    windows.close();
+}
+
+TEST_F(WindowsStayTest, NoMoreIsArmedThanThereIsRoomFor) {
+    std::vector<Range> granules;
+    for (std::size_t i = 0; i < 100; ++i)
+        granules.push_back(page(2 * i));
+    EXPECT_EQ(windows.open(std::span(granules).subspan(50), there), 50u);
+    EXPECT_EQ(windows.open(granules, there), 14u) << "64 in all";
+    windows.close();
+    drained();
+    EXPECT_EQ(windows.open(granules, there), 64u);
+    windows.close();
+}
+
+TEST_F(WindowsStayTest, MemoryThatGoesLeavesTheOthersArmed) {
+    EXPECT_EQ(windows.open(apart, there), 2u);
+    EXPECT_EQ(open(page(5)), 1u);
+    std::thread([&] { windows.release({apart[0].begin, apart[1].begin}); }).join();
+    EXPECT_EQ(kernel.changes_of(apart[0]), (std::vector{Access::none, Access::read_write}));
+    EXPECT_EQ(windows.armed(), 2u);
+    EXPECT_EQ(windows.open(std::span(apart.data(), 1), [] { return false; }), 0u) << "it has gone";
+    EXPECT_TRUE(windows.is_open()) << "the others are there";
+    windows.close();
+}
+
+TEST_F(WindowsStayTest, ACallThatMayUseAnythingLetsNothingStand) {
+    EXPECT_EQ(windows.open(apart, there), 2u);
+    std::thread([&] {
+        InFlight call;
+        call.add(all_memory);
+        Windows::begin(call);
+        EXPECT_FALSE(windows.is_open());
+        call.end();
+    }).join();
+    EXPECT_EQ(open(page(5)), 1u) << "it is over";
+    EXPECT_EQ(windows.armed(), 1u);
+    windows.close();
+}
+
+/// printf: what it is given it has looked at before it writes it.
+TEST_F(WindowsStayTest, ACallThatTouchesItsMemoryLeavesWhatIsArmed) {
+    EXPECT_EQ(open(page(9)), 1u);
+    std::thread([&] {
+        InFlight call;
+        call.add(all_memory);
+        Windows::begin_touching();
+        std::thread([&] { EXPECT_EQ(windows.open(apart, there), 0u) << "no more while it runs"; }).join();
+        call.end();
+    }).join();
+    EXPECT_TRUE(windows.is_armed(page(9).begin));
+    EXPECT_EQ(windows.open(apart, there), 2u);
+    windows.close();
+}
+
+TEST_F(WindowsStayTest, AnAccessOfHomingsOwnIsNoTouch) {
+    EXPECT_EQ(windows.open(apart, there), 2u);
+    EXPECT_EQ(windows.fault(apart[0].begin, true, 0, true), Windows::Verdict::counted);
+    EXPECT_TRUE(drained().empty());
+    EXPECT_EQ(windows.costs().touches, 0u);
+    EXPECT_EQ(windows.armed(), 1u);
+    windows.close();
+}
+
+TEST_F(WindowsStayTest, CallsAndFaultsAreCounted) {
+    const std::array<Range, 4> granules{page(1), page(2), page(3), page(7)};
+    EXPECT_EQ(windows.open(granules, there), 4u);
+    windows.fault(page(2).begin, true);
+    windows.fault(page(2).begin, true); // late
+    windows.close();
+    const Windows::Costs costs = windows.costs();
+    EXPECT_EQ(costs.armed, 4u);
+    EXPECT_EQ(costs.arm_calls, 2u) << "neighbours together";
+    EXPECT_EQ(costs.touches, 1u);
+    EXPECT_EQ(costs.faults, 2u);
+    EXPECT_EQ(costs.back_calls, 3u);
+}
+
+/// The same as below, by a window that is never closed.
+TEST_F(WindowsStayTest, WithThreadsThatFreeAndFaultNothingStandsThatIsGone) {
+    constexpr std::size_t blocks = 32;
+    struct Block {
+        std::atomic<bool> live{true};
+        std::atomic<bool> gone{false};
+        std::atomic<bool> armed{false};
+    };
+    static std::array<Block, blocks> block;
+    std::atomic<std::uint64_t> changes{0};
+    std::atomic<int> wrong{0};
+    kernel.within = [&](const NotingKernel::Change& change) {
+        for (std::size_t i = 0; i < blocks; ++i)
+            if (change.range.overlaps(page(2 * i))) {
+                wrong += block[i].gone;
+                block[i].armed = change.access == Access::none;
+            }
+    };
+    std::atomic<bool> stop{false};
+    const auto frees = [&](std::size_t of) {
+        for (std::size_t i = of; !stop; i = (i + 5) % blocks) {
+            bool expected = true;
+            if (!block[i].live.compare_exchange_strong(expected, false)) continue;
+            ++changes;
+            windows.release(page(2 * i));
+            wrong += block[i].armed; // its next owner could not use it
+            block[i].gone = true;
+            std::this_thread::yield();
+            block[i].gone = false;
+            block[i].live = true;
+            ++changes;
+            std::this_thread::yield();
+        }
+    };
+    const auto touches = [&] {
+        for (std::size_t i = 0; !stop; i = (i + 1) % blocks)
+            if (block[i].armed && block[i].live) windows.fault(page(2 * i).begin, false);
+    };
+    const auto calls = [&] {
+        for (std::size_t i = 0; !stop; i = (i + 3) % blocks) {
+            InFlight call;
+            call.add(i % 16 ? page(2 * i) : all_memory);
+            Windows::begin(call);
+            for (int looks = 0; looks < 20; ++looks)
+                wrong += block[i].armed;
+            call.end();
+            std::this_thread::yield();
+        }
+    };
+    std::array<std::thread, 4> threads{std::thread(frees, 0), std::thread(frees, 1), std::thread(touches),
+                                       std::thread(calls)};
+    std::vector<Reference> seen;
+    for (int round = 0; round < 2000; ++round) {
+        const std::uint64_t known = changes;
+        std::vector<Range> granules;
+        for (std::size_t i = round % 3; i < blocks; i += 3)
+            if (block[i].live) granules.push_back(page(2 * i));
+        if (windows.open(granules, [&] { return changes == known; }) > 0) std::this_thread::yield();
+        if (round % 2 == 0) windows.drain(seen);
+    }
+    stop = true;
+    for (std::thread& thread : threads)
+        thread.join();
+    windows.close();
+    windows.drain(seen);
+    EXPECT_EQ(wrong, 0);
+    EXPECT_GT(seen.size(), 0u);
+    for (std::size_t i = 0; i < blocks; ++i)
+        EXPECT_FALSE(block[i].armed);
+    EXPECT_EQ(windows.forbidden(), nullptr);
+}
+
 TEST_F(WindowsTest, WithThreadsThatFreeAndFaultNothingIsChangedThatIsGone) {
     constexpr std::size_t blocks = 32;
     struct Block {

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <set>
 #include <sys/mman.h>
 
 namespace homing {
@@ -47,8 +48,18 @@ class WindowPlanTest : public ::testing::Test {
         std::vector<Reference> references;
         for (const Range& granule : armed)
             if (area().granule_of(granule.begin) >= first) references.push_back({granule.begin, 0, false, 1});
+        pay(plan, armed.size(), references.size());
         plan.observed(*watch_, site, references, seconds > 0 ? seconds : 0.01);
         return {armed.size(), references.size()};
+    }
+    /// So many were armed, which took so long each, and so many touched; the others stand or were given back.
+    void pay(WindowPlan& plan, std::size_t armed, std::size_t touched, double arming = 0, double back = 0,
+             std::size_t standing = 0) {
+        costs_.armed += armed;
+        costs_.arm_seconds += arming * static_cast<double>(armed);
+        costs_.touches += touched;
+        costs_.back_seconds += back;
+        plan.paid(costs_, standing);
     }
     /// The same; how many were armed.
     std::size_t run(WindowPlan& plan, Site site, double seconds, double elapsed, std::uint64_t first = 0) {
@@ -58,6 +69,7 @@ class WindowPlanTest : public ::testing::Test {
     NodeMap nodes_;
     void* memory_ = nullptr;
     std::unique_ptr<WatchList> watch_;
+    Windows::Costs costs_; ///< of the plan that a test has
 };
 
 TEST_F(WindowPlanTest, ObservationStaysWithinItsShare) {
@@ -76,6 +88,7 @@ TEST_F(WindowPlanTest, ObservationStaysWithinItsShare) {
 TEST_F(WindowPlanTest, DearMachinesArmLess) {
     const auto armed = [&](double arm_seconds) {
         WindowPlan plan(0.01, 7);
+        costs_ = {};
         plan.calibrate(arm_seconds);
         want_all(plan);
         std::size_t sum = 0;
@@ -84,6 +97,101 @@ TEST_F(WindowPlanTest, DearMachinesArmLess) {
         return sum;
     };
     EXPECT_GT(armed(2e-6), 4 * armed(50e-6));
+}
+
+/// Where windows outlast their regions.
+class WindowPlanAddTest : public WindowPlanTest {
+  protected:
+    std::vector<Range> add(WindowPlan& plan, double elapsed) {
+        const std::vector<Range> added =
+            plan.add(elapsed, standing_.size(), [&](Address granule) { return standing_.contains(granule); });
+        for (const Range& granule : added)
+            EXPECT_TRUE(standing_.insert(granule.begin).second) << "armed already";
+        pay(plan, added.size(), 0, 0, 0, standing_.size());
+        plan.observed(*watch_, {1}, {}, 0.001);
+        return added;
+    }
+    /// These are touched, between regions.
+    void touch(WindowPlan& plan, const std::vector<Range>& granules) {
+        std::vector<Reference> references;
+        for (const Range& granule : granules) {
+            standing_.erase(granule.begin);
+            references.push_back({granule.begin, 0, false, 1});
+        }
+        pay(plan, 0, granules.size(), 0, 0, standing_.size());
+        plan.observed_between(*watch_, references);
+    }
+
+    std::set<Address> standing_;
+};
+
+TEST_F(WindowPlanAddTest, WhatStandsIsNotAddedAgain) {
+    WindowPlan plan(1, 7);
+    want_all(plan);
+    for (int i = 0; i < 200; ++i)
+        touch(plan, add(plan, i));
+    std::size_t added = 0;
+    for (int i = 200; i < 400; ++i)
+        added += add(plan, i).size(); // add() looks that none stands
+    EXPECT_GE(added, 128u);
+    EXPECT_LE(added, 1024u);
+}
+
+TEST_F(WindowPlanAddTest, WhatIsNeverTouchedLeavesLittleRoom) {
+    WindowPlan plan(1, 7);
+    want_all(plan);
+    std::size_t touched = 0;
+    std::size_t given_back = 0;
+    for (int i = 0; i < 400; ++i) {
+        std::vector<Range> added = add(plan, i);
+        added.resize(added.size() / 8); // one in eight is used
+        touch(plan, added);
+        touched += added.size();
+        if (i % 4 < 3) continue;
+        given_back += standing_.size(); // decided: nothing stands
+        standing_.clear();
+        pay(plan, 0, 0);
+    }
+    EXPECT_GT(touched, 200u) << "it goes on all the same";
+    EXPECT_LE(given_back, 100u * 16 + 256);
+}
+
+TEST_F(WindowPlanAddTest, AddingStaysWithinItsShare) {
+    WindowPlan plan(0.01, 7);
+    plan.calibrate(5e-6, 20e-6, 5e-6);
+    want_all(plan);
+    double elapsed = 0;
+    for (int i = 0; i < 20000; ++i) {
+        touch(plan, add(plan, elapsed));
+        elapsed += 0.002;
+    }
+    EXPECT_LE(plan.spent(), 0.01 * elapsed + 400 * 25e-6 + 1e-3);
+    EXPECT_GE(plan.spent(), 0.005 * elapsed) << "what may be spent is used";
+}
+
+TEST_F(WindowPlanAddTest, NeighboursThatAreAskedForAreArmedTogether) {
+    WindowPlan plan(1, 7);
+    area().pending.clear();
+    for (std::uint64_t page = 0; page < area().granules; page += page % 64 == 3 ? 61 : 1)
+        area().pending.push_back(page); // four of every 64
+    plan.gather(*watch_);
+    const std::vector<Range> added = add(plan, 1);
+    ASSERT_GE(added.size(), 16u);
+    std::size_t runs = 1;
+    for (std::size_t i = 1; i < added.size(); ++i)
+        runs += added[i].begin != added[i - 1].end;
+    EXPECT_LE(2 * runs, added.size());
+}
+
+TEST(PriceTest, WhatIsHeldUpByOthersCountsForTwiceTheLeast) {
+    Price price;
+    price.set(5e-6);
+    for (int i = 0; i < 40; ++i)
+        price.saw(i % 4 == 0 ? 700e-6 : 5e-6);
+    EXPECT_LE(price.value(), 10e-6);
+    for (int i = 0; i < 40; ++i)
+        price.saw(40e-6); // it is dearer now
+    EXPECT_NEAR(price.value(), 40e-6, 1e-6);
 }
 
 /// What a single thread's calibration did not show: word to other processors with each arming.
@@ -97,11 +205,11 @@ TEST_F(WindowPlanTest, ArmingThatIsDearInATeamIsPaidFromTheSameAllowance) {
     for (int i = 0; i < 1000; ++i) {
         const std::vector<Range> chosen = plan.choose({1}, 0.01, 1);
         if (chosen.empty()) break;
-        plan.armed(in_team * static_cast<double>(chosen.size()));
         std::vector<Reference> references;
         for (const Range& granule : chosen)
             references.push_back({granule.begin, 0, false, 1});
         const double before = plan.spent();
+        pay(plan, chosen.size(), chosen.size(), in_team);
         plan.observed(*watch_, {1}, references, 0.01);
         armed += chosen.size();
         EXPECT_LE(plan.spent() - before, (in_team + 2 * alone) * static_cast<double>(chosen.size()) * 1.001);
@@ -116,6 +224,7 @@ TEST_F(WindowPlanTest, ArmingThatIsDearInATeamIsPaidFromTheSameAllowance) {
 TEST_F(WindowPlanTest, DisarmingWhatWasNotTouchedIsPaidToo) {
     const auto armed = [&](double disarm_seconds) {
         WindowPlan plan(0.01, 7);
+        costs_ = {};
         plan.calibrate(5e-6);
         want_all(plan);
         std::size_t sum = 0;
@@ -125,8 +234,7 @@ TEST_F(WindowPlanTest, DisarmingWhatWasNotTouchedIsPaidToo) {
             std::vector<Reference> references; // of every fourth
             for (std::size_t k = 0; k < granules.size(); k += 4)
                 references.push_back({granules[k].begin, 0, false, 1});
-            plan.armed(5e-6 * chosen);
-            plan.disarmed(disarm_seconds * chosen);
+            pay(plan, granules.size(), references.size(), 5e-6, disarm_seconds * chosen);
             plan.observed(*watch_, {1}, references, 0.01);
             sum += granules.size();
         }
@@ -224,6 +332,7 @@ TEST_F(WindowPlanTest, ShortRegionsThatTakeLongTogetherHaveTheirTurn) {
 TEST_F(WindowPlanTest, WhatMayBeSpentIsKeptForRegionsThatUseSomething) {
     for (const bool placed : {false, true}) {
         WindowPlan plan(0.01, 7);
+        costs_ = {};
         plan.calibrate(50e-6);
         want_all(plan);
         Seen used;
@@ -345,7 +454,7 @@ TEST_F(WindowPlanTest, WhatIsFilteredOutIsNotCounted) {
     EXPECT_LT(kept, all);
     plan.observed(*watch_, {1}, {}, 0.01);
     EXPECT_EQ(plan.touch_estimate(1, area().id), 0);
-    EXPECT_NEAR(plan.spent(), static_cast<double>(kept) * usual_arm_cost, 1e-9);
+    EXPECT_EQ(plan.armed_each(), kept) << "one area";
 }
 
 TEST(PlaceTable, EachPlaceHasItsOwnTime) {

@@ -1,0 +1,83 @@
+"""What windows have armed stays so in serial code, which uses it through the kernel, frees it, runs on it and
+leaves it: no call may fail, no result may differ (tests/programs/serial.c). Where serial code may do what no
+guard sees, windows end with their regions, and the record says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from homing.records import Record
+from tests.programs.build import build
+from tests.python.test_doors import both
+from tests.python.test_programs import assert_worked, did
+
+IN_REGIONS = "each window ends with its parallel region"
+
+HOWS = [
+    *("read", "file", "line", "pieces", "names", "mutex", "number", "control", "mapped", "touch", "masked"),
+    *("stack", "altstack", "jump", "fork", "vfork", "spawn", "protect", "remap", "limit", "thread"),
+]
+
+
+def said(record: Record) -> list[str]:
+    return [message.text for message in record.messages if IN_REGIONS in message.text]
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_serial_code_uses_what_is_armed(how: str, tmp_path: Path) -> None:
+    variant = ("gcc", "clang")[HOWS.index(how) % 2]
+    _, found = both([build("serial", variant), how], tmp_path)
+    assert_worked(found, "windows")
+    assert found[0].overhead.armed > 50, did(found[0])
+    assert not said(found[0]), did(found[0])
+
+
+def test_what_serial_code_touches_is_seen(tmp_path: Path) -> None:
+    """The second half of the array is touched by serial code only, by the first thread."""
+    _, found = both([build("serial", "gcc"), "touch"], tmp_path, {"HOMING_RECORD_SAMPLES": "100000"})
+    samples = found[0].table("sample")
+    array = max(found[0].areas, key=lambda area: area.bytes)
+    between = samples[samples["region"] == 0xFFFFFFFF]
+    mine = between[between["area"] == array.id]
+    assert len(mine) > 0, did(found[0])
+    assert len(set(mine["thread"].tolist())) == 1
+    assert min(int(one) for one in mine["granule"]) * array.granule >= array.bytes // 2 - array.granule
+
+
+def test_a_programs_own_handler_keeps_windows_in_regions(tmp_path: Path) -> None:
+    """From when it is installed: what it is for comes to it."""
+    _, found = both([build("serial", "gcc"), "handler"], tmp_path)
+    assert_worked(found, "windows")
+    assert any("SIGSEGV" in text for text in said(found[0])), did(found[0])
+
+
+def test_system_calls_of_the_programs_own_keep_windows_in_regions(tmp_path: Path) -> None:
+    _, found = both([build("serial_raw", "gcc"), "raw"], tmp_path)
+    assert_worked(found, "windows")
+    why = "the program makes system calls past the C library"
+    assert said(found[0]) == [f"{IN_REGIONS}: {why}"], did(found[0])
+
+
+def test_a_library_that_comes_with_system_calls_of_its_own(tmp_path: Path) -> None:
+    library = build("library_raw", "gcc-library")
+    _, found = both([build("serial", "gcc"), "library", library], tmp_path)
+    assert_worked(found, "windows")
+    why = "library_raw makes system calls past the C library"
+    assert said(found[0]) == [f"{IN_REGIONS}: {why}"], did(found[0])
+
+
+def test_exit_in_a_region(tmp_path: Path) -> None:
+    outcome, found = both([build("serial", "gcc"), "exit"], tmp_path)
+    assert outcome.status == 7
+    assert_worked(found, "windows")
+
+
+def test_most_of_what_is_armed_is_touched_where_regions_are_short(tmp_path: Path) -> None:
+    """LULESH's shape: many regions an iteration, each of which uses a few of 60 arrays for a moment."""
+    _, found = both([build("short_regions", "gcc")], tmp_path, {"HOMING_OBSERVE_SHARE": "0.05"})
+    overhead = found[0].overhead
+    assert overhead.armed > 100, did(found[0])
+    assert overhead.touches > overhead.armed / 2, overhead
+    assert overhead.calls < 4 * overhead.touches, overhead
