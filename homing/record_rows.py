@@ -222,7 +222,8 @@ class TaskHints:
 
 @dataclass(frozen=True)
 class Overhead:
-    """Where homing's own time went, in seconds since the start."""
+    """Where homing's own time went, in seconds since the start. Of windows: faults, granules armed, those of
+    them that were touched, and system calls (mprotect) that all of that took."""
 
     observing: float = 0.0
     deciding: float = 0.0
@@ -230,6 +231,9 @@ class Overhead:
     hooks: float = 0.0
     faults: int = 0
     region_events: int = 0
+    armed: int = 0
+    touches: int = 0
+    calls: int = 0
 
     @property
     def total(self) -> float:

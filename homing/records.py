@@ -562,16 +562,14 @@ class Record:
     def overhead(self) -> Overhead:
         """The newest account of homing's own time."""
         last = Overhead()
-        for row in self._dicts(
-            "overhead", "observing", "deciding", "moving", "hooks", "faults", "region_events"
-        ):
+        counts = ("faults", "region_events", "armed", "touches", "calls")  # 0.1.0 had the first two
+        for row in self._dicts("overhead", "observing", "deciding", "moving", "hooks", *counts[:2]):
             last = Overhead(
                 _finite(row["observing"]),
                 _finite(row["deciding"]),
                 _finite(row["moving"]),
                 _finite(row["hooks"]),
-                row["faults"],
-                row["region_events"],
+                *(row.get(name, 0) for name in counts),
             )
         return last
 

@@ -137,6 +137,7 @@ def _process(process: ProcessResult) -> dict[str, Any]:
             "hooks": number(overhead.hooks),
         },
         "faults": overhead.faults,
+        "windows": {"armed": overhead.armed, "touched": overhead.touches, "calls": overhead.calls},
         "region_events": overhead.region_events,
     }
 

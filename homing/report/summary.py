@@ -335,6 +335,8 @@ def _totals(processes: list[ProcessResult], results: Results) -> Iterable[Text]:
     hints = [one for process in processes if (one := process.record.task_hints) is not None and one.given]
     if hints:
         yield _head("tasks", _tasks(hints))
+    if windows := _windows(processes):
+        yield _head("windows", windows)
     yield _head("time", _overhead(processes))
 
 
@@ -359,6 +361,21 @@ def _tasks(hints: Sequence[TaskHints]) -> str:
         words = ", ".join(f"{reason} {number(count)}" for reason, count in sorted(left.items()))
         text += f"; left to the runtime: {words}"
     return text
+
+
+def _windows(processes: list[ProcessResult]) -> str:
+    """What the windows' touches took; empty where there were none."""
+    overheads = [process.record.overhead for process in processes]
+    armed, touches, calls, faults = (
+        sum(getattr(overhead, name) for overhead in overheads)
+        for name in ("armed", "touches", "calls", "faults")
+    )
+    if not armed:
+        return ""
+    share = f"{number(armed)} armed, {number(touches)} touched ({percent(touches / armed)})"
+    if not touches:
+        return f"{share}, {number(calls)} system calls"
+    return f"{share}: {calls / touches:.1f} system calls and {faults / touches:.1f} faults a touch"
 
 
 def _overhead(processes: list[ProcessResult]) -> str:
