@@ -333,9 +333,11 @@ void Engine::enter(std::uint32_t region) {
     open_ = {region, called_ ? PlaceTable::nowhere : places_.enter(period.period(), period.newest())};
 }
 
-/// Does what is armed stay so in serial code, and in the regions that follow?
+/// Does what is armed stay so in serial code, and in the regions that follow? Not where no door guards that
+/// code.
 bool Engine::windows_outlast_regions() {
-    const char* reason = services_.keeps_windows_in_regions ? services_.keeps_windows_in_regions() : nullptr;
+    if (!services_.keeps_windows_in_regions) return false;
+    const char* reason = services_.keeps_windows_in_regions();
     if (reason && !std::exchange(windows_in_regions_said_, true))
         record::message(record::Level::note,
                         std::string("each window ends with its parallel region: ") + reason);

@@ -54,11 +54,13 @@ constexpr double least_worth = 1.0 / 8;
 /// The same for other regions: long regions must leave something to short ones, who alone use the coarse
 /// grids.
 constexpr double later_share = 0.25;
-/// Granules that may wait for a touch at one time where windows outlast their regions: so many, and half of
-/// those that were touched of late, but for those that were given back untouched; never fewer than the least.
-/// So two of three are touched where there are many.
-constexpr double first_standing = 96;
-constexpr double standing_share = 0.5;
+/// Granules that may wait for a touch at one time where windows outlast their regions: so many, so many more
+/// for each one that was touched of late, and so many fewer for each one that was given back untouched; never
+/// fewer than the least. Where all are touched that is soon as many as there may be; where many are not, two
+/// of three are in the long run.
+constexpr double first_standing = 128;
+constexpr double more_for_touch = 2;
+constexpr double fewer_for_waste = 4;
 constexpr double least_standing = 16;
 constexpr double remembered_outcomes = 2048;
 /// Arming costs are believed within these limits (seconds): a call may be held up.
@@ -81,6 +83,7 @@ void WindowPlan::gather(WatchList& watch) {
     areas_ = 0;
     bytes_ = 0;
     armed_ = 0;
+    affords_ = 0;
     lacking_ = false;
     drifts_ = false;
     for (const auto& area : watch.areas()) {
@@ -117,8 +120,8 @@ bool WindowPlan::is_eager() const noexcept {
 }
 
 std::size_t WindowPlan::room_beside(std::size_t standing) const noexcept {
-    const double most = std::clamp(first_standing + standing_share * useful_ - wasted_, least_standing,
-                                   static_cast<double>(largest_window));
+    const double most = std::clamp(first_standing + more_for_touch * useful_ - fewer_for_waste * wasted_,
+                                   least_standing, static_cast<double>(largest_window));
     return static_cast<std::size_t>(std::max(0.0, most - static_cast<double>(standing)));
 }
 
@@ -141,7 +144,9 @@ void WindowPlan::begin_adding(double elapsed, std::size_t standing) {
     const double count = may_take / each();
     if (count < static_cast<double>(smallest_window)) return;
     const std::size_t room = std::min(room_beside(standing), static_cast<std::size_t>(count));
-    if (room >= smallest_window) room_ = room;
+    if (room < smallest_window) return;
+    room_ = room;
+    affords_ = std::max(affords_, room);
 }
 
 const std::vector<Range>& WindowPlan::end_adding(double elapsed) {

@@ -103,8 +103,11 @@ class WindowPlan {
     /// Seconds that faults of armed granules have cost the program's threads so far.
     double faults_cost() const noexcept { return faults_spent_; }
     bool empty() const noexcept { return entries_.empty(); }
-    /// Granules armed since gather(), of each area that had some to be sampled: what a round affords.
-    std::size_t armed_each() const noexcept { return armed_ / std::max<std::size_t>(1, areas_); }
+    /// Granules that were armed since gather(), or could have been at once, of each area that had some to be
+    /// sampled: what a round affords.
+    std::size_t armed_each() const noexcept {
+        return std::max(armed_, affords_) / std::max<std::size_t>(1, areas_);
+    }
 
   private:
     static constexpr std::uint32_t parts = 16;  ///< of an area
@@ -182,8 +185,9 @@ class WindowPlan {
     double wasted_ = 0; ///< ... and that were given back: of late
     std::size_t stood_ = 0;
     std::size_t room_ = 0;
-    double added_at_ = 0;
-    double first_cost_ = 0; ///< of a reference, where one thread runs
+    std::size_t affords_ = 0; ///< the most room there was since gather()
+    double added_at_ = -1;    ///< the first ones need not wait
+    double first_cost_ = 0;   ///< of a reference, where one thread runs
     std::uint64_t random_;
     double spent_ = 0;
     double faults_spent_ = 0;
