@@ -147,17 +147,21 @@ template <class Print> [[gnu::always_inline]] inline int printing(Print&& print)
 }
 } // namespace
 
+// Those with a list of arguments, and what the others call: not the exported name, which is found in a table
+// that need not be relocated yet, and may be another library's.
 #define HOMING_VPRINT(name, parameters, ...)                                                                 \
-    HOMING_DOOR(name, parameters) {                                                                          \
+    static int through_##name parameters {                                                                   \
         static constinit homing::doors::Real<homing::doors::Signature<&::name>::Function> real{#name};       \
+        if (!real.is_ready()) return homing::doors::early(real, __VA_ARGS__);                                \
         return printing([&] { return real(__VA_ARGS__); });                                                  \
-    }
+    }                                                                                                        \
+    HOMING_DOOR(name, parameters) { return through_##name(__VA_ARGS__); }
 #define HOMING_PRINT(name, parameters, last, vname, ...)                                                     \
     extern "C" HOMING_EXPORT int door_##name parameters __asm__(#name);                                      \
     int door_##name parameters {                                                                             \
         va_list list;                                                                                        \
         va_start(list, last);                                                                                \
-        const int result = door_##vname(__VA_ARGS__, list);                                                  \
+        const int result = through_##vname(__VA_ARGS__, list);                                               \
         va_end(list);                                                                                        \
         return result;                                                                                       \
     }

@@ -37,11 +37,12 @@ template <class Memory, class Function, class... Arguments>
 } // namespace
 
 #define HOMING_START(name, memory, parameters, ...)                                                          \
-    HOMING_DOOR(name, parameters) {                                                                          \
+    static homing::doors::Signature<&::name>::Result through_##name parameters {                             \
         using namespace homing::doors;                                                                       \
         static constinit Real<Signature<&::name>::Function> real{#name};                                     \
         return start(memory{}, real, __VA_ARGS__);                                                           \
-    }
+    }                                                                                                        \
+    HOMING_DOOR(name, parameters) { return through_##name(__VA_ARGS__); }
 #define HOMING_SPAWN(name)                                                                                   \
     HOMING_START(name, everything,                                                                           \
                  (pid_t * child, const char* path, const posix_spawn_file_actions_t* actions,                \
@@ -69,7 +70,8 @@ HOMING_START(execveat, everything_of_child,
              list, names, flags)
 #endif
 
-// Those with a list of arguments call the C library's execve inside it: they become the ones above.
+// Those with a list of arguments call the C library's execve inside it: they become the ones above, not by
+// their exported names, which are found in a table that need not be relocated yet.
 namespace {
 /// work(arguments, what follows them): of a list that ends with null, after the first one.
 template <class Work> int with_list(const char* first, va_list list, Work&& work) {
@@ -93,7 +95,7 @@ HOMING_DOOR(execl, (const char* path, const char* first, ...)) {
     va_list list;
     va_start(list, first);
     const int result =
-        with_list(first, list, [&](char** arguments, va_list) { return ::execv(path, arguments); });
+        with_list(first, list, [&](char** arguments, va_list) { return through_execv(path, arguments); });
     va_end(list);
     return result;
 }
@@ -101,7 +103,7 @@ HOMING_DOOR(execlp, (const char* file, const char* first, ...)) {
     va_list list;
     va_start(list, first);
     const int result =
-        with_list(first, list, [&](char** arguments, va_list) { return ::execvp(file, arguments); });
+        with_list(first, list, [&](char** arguments, va_list) { return through_execvp(file, arguments); });
     va_end(list);
     return result;
 }
@@ -110,7 +112,7 @@ HOMING_DOOR(execle, (const char* path, const char* first, ...)) {
     va_start(list, first);
     const int result = with_list(first, list, [&](char** arguments, va_list rest) {
         char* const* const environment = va_arg(rest, char* const*);
-        return ::execve(path, arguments, environment);
+        return through_execve(path, arguments, environment);
     });
     va_end(list);
     return result;

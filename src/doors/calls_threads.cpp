@@ -73,6 +73,7 @@ HOMING_CALL4(pthread_clockjoin_np, object(d))
 HOMING_DOOR(pthread_mutex_init, (pthread_mutex_t * mutex, const pthread_mutexattr_t* attributes)) {
     using namespace homing::doors;
     static constinit Real<Signature<&::pthread_mutex_init>::Function> real{"pthread_mutex_init"};
+    if (!real.is_ready()) return early(real, mutex, attributes);
     int robust = PTHREAD_MUTEX_STALLED;
     int protocol = PTHREAD_PRIO_NONE;
     int shared = PTHREAD_PROCESS_PRIVATE;
@@ -100,6 +101,7 @@ void keep_shared(const Attributes* attributes, int (*get_shared)(const Attribute
 #define HOMING_INIT(name, get_shared, parameters, ...)                                                       \
     HOMING_DOOR(name, parameters) {                                                                          \
         static constinit homing::doors::Real<homing::doors::Signature<&::name>::Function> real{#name};       \
+        if (!real.is_ready()) return homing::doors::early(real, __VA_ARGS__);                                \
         keep_shared(attributes, get_shared, object);                                                         \
         return real.get()(__VA_ARGS__);                                                                      \
     }
@@ -113,6 +115,7 @@ HOMING_INIT(pthread_barrier_init, ::pthread_barrierattr_getpshared,
 HOMING_DOOR(sem_init, (sem_t * semaphore, int shared, unsigned value)) {
     using namespace homing::doors;
     static constinit Real<Signature<&::sem_init>::Function> real{"sem_init"};
+    if (!real.is_ready()) return early(real, semaphore, shared, value);
     if (shared) never_arm(semaphore, sizeof *semaphore);
     return real.get()(semaphore, shared, value);
 }

@@ -1,5 +1,6 @@
 #include "doors/export.hpp"
 
+#include "base/fnv_hash.hpp"
 #include "base/own_strings.hpp"
 #include "base/raw_calls.hpp"
 
@@ -23,9 +24,7 @@ struct Table {
 constinit std::atomic<Table*> the_table{nullptr};
 
 std::size_t place_of(const char* name) noexcept {
-    std::uint64_t hash = 14695981039346656037u; // FNV-1a
-    for (; *name; ++name)
-        hash = (hash ^ static_cast<unsigned char>(*name)) * 1099511628211u;
+    const std::uint64_t hash = fnv_hash({name, own_length(name)});
     return (hash ^ hash >> 32) & (slots - 1);
 }
 
@@ -197,7 +196,10 @@ constinit const volatile char a_place = 0;
 constinit const volatile char* volatile relocated_place = &a_place;
 } // namespace relocation
 
-void set_missing() noexcept { errno = ENOSYS; }
+[[gnu::noinline]] static void set_reachable(int number) noexcept { errno = number; }
+void set_error(int number) noexcept {
+    if (is_relocated()) set_reachable(number);
+}
 
 void look_up_exports() noexcept {
     auto* table = static_cast<Table*>(raw::map_memory(sizeof(Table)));

@@ -18,8 +18,10 @@ void look_up_exports() noexcept;
 void* next_definition(const char* name) noexcept;
 
 namespace relocation {
-extern const volatile char a_place;
-extern const volatile char* volatile relocated_place;
+// Hidden here, not only where they are defined: else the compiler takes the first one's address from a table
+// that is not relocated either, and holds the same as the second.
+[[gnu::visibility("hidden")]] extern const volatile char a_place;
+[[gnu::visibility("hidden")]] extern const volatile char* volatile relocated_place;
 } // namespace relocation
 
 /// Has the loader relocated this library? It relocates libraries from the last to the first, and those behind
@@ -62,12 +64,13 @@ template <class Function> class Real {
     std::atomic<Function*> function_{nullptr};
 };
 
-/// Apart from its caller: the compiler may ask for the place of errno before it is sure that it is needed.
-[[gnu::noinline]] void set_missing() noexcept;
+/// errno, which is out of reach before this library is relocated. Apart from its caller: the compiler may ask
+/// for its place before it is sure that it is needed.
+[[gnu::noinline]] void set_error(int number) noexcept;
 
 /// A function that this C library does not have: a program that finds ours has a way without it.
 template <class R> [[gnu::cold, gnu::noinline]] R missing() noexcept {
-    if (is_relocated()) set_missing();
+    set_error(ENOSYS);
     if constexpr (std::is_pointer_v<R>)
         return nullptr;
     else if constexpr (!std::is_void_v<R>)

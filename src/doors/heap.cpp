@@ -220,6 +220,23 @@ __attribute__((noinline)) void free_slowly(void* block) {
     real_free(block);
 }
 
+/// realloc(), part of its caller.
+__attribute__((always_inline)) inline void* reallocate(void* block, std::size_t bytes) {
+    if (is_too_early()) return early(real_realloc, block, bytes);
+    if (!block) return allocate(bytes);
+    if (is_own(block)) return own_reallocate(block, bytes);
+    Range before;
+    if (__builtin_expect(maybe_known(block), 0)) before = end(block);
+    const bool own = !before.empty() && simulation() && has_own_mapping(block);
+    void* fresh = real_realloc(block, bytes);
+    if (own && fresh && fresh != block) simulation()->remapped(before, range_of(fresh, bytes));
+    if (!fresh && bytes != 0 && !before.empty()) { // the old block lives on
+        note(block, before.bytes(), caller());
+        return nullptr;
+    }
+    return noted(fresh, bytes);
+}
+
 } // namespace
 } // namespace homing::doors
 
@@ -249,31 +266,16 @@ HOMING_EXPORT void free(void* block) {
     free_slowly(block);
 }
 
-HOMING_EXPORT void* realloc(void* block, std::size_t bytes) {
-    if (is_too_early()) return early(real_realloc, block, bytes);
-    if (!block) return allocate(bytes);
-    if (is_own(block)) return own_reallocate(block, bytes);
-    Range before;
-    if (__builtin_expect(maybe_known(block), 0)) before = end(block);
-    const bool own = !before.empty() && homing::simulation() && has_own_mapping(block);
-    void* fresh = real_realloc(block, bytes);
-    if (own && fresh && fresh != block)
-        homing::simulation()->remapped(before, homing::range_of(fresh, bytes));
-    if (!fresh && bytes != 0 && !before.empty()) { // the old block lives on
-        note(block, before.bytes(), caller());
-        return nullptr;
-    }
-    return noted(fresh, bytes);
-}
+HOMING_EXPORT void* realloc(void* block, std::size_t bytes) { return reallocate(block, bytes); }
 
 // glibc's reallocarray calls realloc inside libc, where we are not seen.
 HOMING_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t bytes) {
     std::size_t total = 0;
     if (__builtin_mul_overflow(count, bytes, &total)) {
-        errno = ENOMEM;
+        set_error(ENOMEM);
         return nullptr;
     }
-    return realloc(block, total);
+    return reallocate(block, total);
 }
 
 HOMING_EXPORT int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) {

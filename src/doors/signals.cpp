@@ -409,6 +409,17 @@ sighandler_t install(Real<sighandler_t(int, sighandler_t)>& real, int signal, si
     return before == ours.sa_handler ? get_chained().sa_handler : before;
 }
 
+sighandler_t install_lasting(int number, sighandler_t function) noexcept {
+    static constinit Real<sighandler_t(int, sighandler_t)> real{"signal"};
+    return install(real, number, function, SA_RESTART, mask_of(number));
+}
+
+/// System V semantics: one signal a handler, which is not masked meanwhile.
+sighandler_t install_once(int number, sighandler_t function) noexcept {
+    static constinit Real<sighandler_t(int, sighandler_t)> real{"sysv_signal"};
+    return install(real, number, function, static_cast<int>(SA_RESETHAND | SA_NODEFER), 0);
+}
+
 /// rt_sigaction(2) as the program called it by its number.
 long action_call_by_number(const long* arguments) noexcept {
     const int signal = static_cast<int>(arguments[0]);
@@ -497,23 +508,19 @@ HOMING_EXPORT int sigaction(int signal, const struct sigaction* action, struct s
 }
 
 HOMING_EXPORT sighandler_t signal(int number, sighandler_t function) noexcept {
-    static constinit Real<sighandler_t(int, sighandler_t)> real{"signal"};
-    return install(real, number, function, SA_RESTART, mask_of(number));
-}
-
-// System V semantics: one signal a handler, which is not masked meanwhile.
-HOMING_EXPORT sighandler_t sysv_signal(int number, sighandler_t function) noexcept {
-    static constinit Real<sighandler_t(int, sighandler_t)> real{"sysv_signal"};
-    return install(real, number, function, static_cast<int>(SA_RESETHAND | SA_NODEFER), 0);
-}
-HOMING_EXPORT sighandler_t __sysv_signal(int number, sighandler_t function) noexcept {
-    return sysv_signal(number, function);
+    return install_lasting(number, function);
 }
 HOMING_EXPORT sighandler_t bsd_signal(int number, sighandler_t function) noexcept {
-    return signal(number, function);
+    return install_lasting(number, function);
 }
 HOMING_EXPORT sighandler_t ssignal(int number, sighandler_t function) noexcept {
-    return signal(number, function);
+    return install_lasting(number, function);
+}
+HOMING_EXPORT sighandler_t sysv_signal(int number, sighandler_t function) noexcept {
+    return install_once(number, function);
+}
+HOMING_EXPORT sighandler_t __sysv_signal(int number, sighandler_t function) noexcept {
+    return install_once(number, function);
 }
 
 } // extern "C"

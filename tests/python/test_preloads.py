@@ -36,6 +36,8 @@ LIBRARIES = {
     "libnuma": ["/usr/lib/*/libnuma.so.1"],
     "eatmydata": ["/usr/lib/*/libeatmydata.so"],
     "fakeroot": ["/usr/lib/*/libfakeroot/libfakeroot-sysv.so"],
+    "faketime": ["/usr/lib/*/faketime/libfaketime.so.1"],
+    "faketime for threads": ["/usr/lib/*/faketime/libfaketimeMT.so.1"],
     "stdbuf": ["/usr/libexec/coreutils/libstdbuf.so"],
 }
 SETTINGS = {
@@ -43,6 +45,7 @@ SETTINGS = {
     "LSAN_OPTIONS": "detect_leaks=0",
     "TSAN_OPTIONS": "report_bugs=0",
     "_STDBUF_O": "L",
+    "FAKETIME": "2020-01-01 00:00:00",
     "DUMP_HEAPTRACK_OUTPUT": "/dev/null",
 }
 
@@ -111,6 +114,22 @@ def test_beside_a_library_that_is_not_ready_yet(flags: tuple[str, ...], tmp_path
     """Its functions may be called by us only where the program calls them: they look up what is behind them,
     and until then die of a call."""
     same_in_both_orders(wrapper(*flags), tmp_path)
+
+
+def test_beside_a_library_that_chooses_its_functions(tmp_path: Path) -> None:
+    """IFUNC: a library's functions run while those in front of it are not relocated yet, us among them."""
+    chooser, user = tmp_path / "libchooser.so", tmp_path / "libuser.so"
+    shared = ["gcc", "-w", "-O1", "-D_GNU_SOURCE", "-fno-builtin", "-shared", "-fPIC"]
+    subprocess.run([*shared, FOREIGN / "chooser.c", "-o", chooser], check=True, timeout=120)
+    # The choice is made where another library is relocated that takes the function's address.
+    code = "int chosen(void); int (*pointer)(void) = chosen;"
+    subprocess.run([*shared, "-xc", "-", "-o", user], input=code, text=True, check=True, timeout=120)
+    others = f"{user}:{chooser}"
+    alone, _ = run(["/bin/true"], {"LD_PRELOAD": others}, tmp_path)
+    assert alone.status == 0 and alone.stdout == "chosen\n"
+    for order in (f"{LIBRARY}:{others}", f"{others}:{LIBRARY}", f"{user}:{LIBRARY}:{chooser}"):
+        outcome, errors = run(["/bin/true"], {**preloaded(tmp_path), "LD_PRELOAD": order}, tmp_path)
+        assert outcome == alone, f"{order}: {errors}"
 
 
 def test_under_an_auditor(tmp_path: Path) -> None:
