@@ -76,7 +76,7 @@ std::vector<MappedFile> mapped_files(const std::vector<Seen>& objects) {
 /// the file at the path is the one that is mapped.
 std::string file_identity(const char* path, std::uint64_t inode) {
     struct stat file{};
-    if (::stat(path, &file) != 0 || (inode != 0 && file.st_ino != inode)) return {};
+    if (raw::status(path, file) != 0 || (inode != 0 && file.st_ino != inode)) return {};
     const auto nanoseconds =
         static_cast<std::int64_t>(file.st_mtim.tv_sec) * 1'000'000'000 + file.st_mtim.tv_nsec;
     return "file " + std::to_string(file.st_size) + " " + std::to_string(nanoseconds);

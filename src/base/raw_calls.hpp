@@ -1,6 +1,8 @@
 // System calls by number, past the C library's functions: the library interposes some of them (mmap,
-// mprotect, free's munmap), and a program may bring its own. errno stays as it was found, so that hooks and
-// signal handlers leave no trace; the result is that of the kernel itself: a value, or a negative errno.
+// mprotect, free's munmap), a program may bring its own, and another preloaded library's may not be ready yet
+// when our constructor runs, and gone already when our destructor does. errno stays as it was found, so that
+// hooks and signal handlers leave no trace; the result is that of the kernel itself: a value, or a negative
+// errno.
 #pragma once
 
 #include <cerrno>
@@ -8,6 +10,7 @@
 #include <cstdint>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <type_traits>
 #include <unistd.h>
@@ -97,6 +100,44 @@ inline int open(const char* path, int flags, unsigned mode = 0600) noexcept {
 inline void close(int descriptor) noexcept {
     if (descriptor >= 0) call(SYS_close, descriptor);
 }
+
+/// What lies at the path (a link: where it leads to); 0, or -errno.
+inline int status(const char* path, struct stat& there) noexcept {
+#if defined(__x86_64__) || defined(__aarch64__) // the C library's structure is the kernel's
+    return static_cast<int>(call(SYS_newfstatat, AT_FDCWD, path, &there, 0));
+#else
+    const int saved = errno;
+    const int result = ::stat(path, &there) == 0 ? 0 : -errno;
+    errno = saved;
+    return result;
+#endif
+}
+
+/// The same without following a link.
+inline int link_status(const char* path, struct stat& there) noexcept {
+#if defined(__x86_64__) || defined(__aarch64__)
+    return static_cast<int>(call(SYS_newfstatat, AT_FDCWD, path, &there, AT_SYMLINK_NOFOLLOW));
+#else
+    const int saved = errno;
+    const int result = ::lstat(path, &there) == 0 ? 0 : -errno;
+    errno = saved;
+    return result;
+#endif
+}
+
+/// What is open; 0, or -errno.
+inline int status(int descriptor, struct stat& there) noexcept {
+#if defined(__x86_64__) || defined(__aarch64__)
+    return static_cast<int>(call(SYS_fstat, descriptor, &there));
+#else
+    const int saved = errno;
+    const int result = ::fstat(descriptor, &there) == 0 ? 0 : -errno;
+    errno = saved;
+    return result;
+#endif
+}
+
+inline int process_id() noexcept { return static_cast<int>(call(SYS_getpid)); }
 
 /// Up to `bytes` from `offset`, short only at the end of the file; the number read, or -errno.
 inline long read_at(int descriptor, void* buffer, std::size_t bytes, std::uint64_t offset) noexcept {

@@ -190,7 +190,7 @@ int LinuxKernel::reveal(std::span<void* const> pages) noexcept {
             const iovec here{bytes, count - at};
             long got = 0;
             const int failed =
-                retried(&got, SYS_process_vm_readv, ::getpid(), &here, 1, there + at, count - at, 0);
+                retried(&got, SYS_process_vm_readv, raw::process_id(), &here, 1, there + at, count - at, 0);
             if (failed && failed != EFAULT) error = failed;
             at += failed
                       ? 1
@@ -310,7 +310,8 @@ int LinuxKernel::open_sampler(const SamplerEvent& event, int thread, std::size_t
     attributes.config1 = event.config1;
     attributes.config2 = event.config2;
     attributes.sample_period = event.period;
-    attributes.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU;
+    attributes.sample_type =
+        PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU;
     if (event.weight) attributes.sample_type |= PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC;
     attributes.precise_ip = static_cast<unsigned>(event.precise) & 3;
     attributes.exclude_kernel = event.exclude_kernel;

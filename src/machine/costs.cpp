@@ -1,4 +1,5 @@
 #include "machine/costs.hpp"
+#include "base/raw_calls.hpp"
 
 #include "record/record.hpp"
 
@@ -29,7 +30,7 @@ constexpr off_t most_file_bytes = 1 << 20; // five lines are needed
 /// ever.
 std::string file_problem(const std::string& path) {
     struct stat there{};
-    if (::stat(path.c_str(), &there) != 0) return {}; // opening it says why
+    if (raw::status(path.c_str(), there) != 0) return {}; // opening it says why
     if (!S_ISREG(there.st_mode)) return "is not a regular file";
     return there.st_size > most_file_bytes ? "is too large" : "";
 }

@@ -1,4 +1,5 @@
 #include "mechanisms/engine.hpp"
+#include "base/raw_calls.hpp"
 
 #include "base/floating_point.hpp"
 #include "base/inside.hpp"
@@ -52,10 +53,10 @@ constexpr std::uint64_t giant_region_barriers = 32;
 
 /// Is kernel NUMA balancing on? Where it cannot be read, assume so.
 bool kernel_balances() noexcept {
-    std::FILE* file = std::fopen("/proc/sys/kernel/numa_balancing", "re");
-    if (!file) return ::access("/proc/sys/kernel", F_OK) != 0;
-    const int first = std::fgetc(file);
-    std::fclose(file);
+    char text[8];
+    if (raw::read_file("/proc/sys/kernel/numa_balancing", text, sizeof text) < 0)
+        return raw::call(SYS_faccessat, AT_FDCWD, "/proc/sys/kernel", F_OK) != 0;
+    const char first = text[0];
     return first != '0';
 }
 

@@ -64,13 +64,13 @@ bool is_ours(const struct stat& there) noexcept {
 int borrow(bool& opened) noexcept {
     opened = false;
     struct stat there{};
-    if (::fstat(state.descriptor, &there) == 0 && is_ours(there)) return state.descriptor;
+    if (raw::status(state.descriptor, there) == 0 && is_ours(there)) return state.descriptor;
     char path[64] = "/proc/";
     char* at = std::to_chars(path + 6, path + 30, state.launcher).ptr;
     at = std::copy_n("/fd/", 4, at);
     *std::to_chars(at, path + sizeof path - 1, state.descriptor).ptr = '\0';
     // Looked at before it is opened: on another host this is somebody else's descriptor.
-    if (::stat(path, &there) != 0) return -errno;
+    if (const int error = raw::status(path, there)) return error;
     if (!is_ours(there)) return -EBADF;
     const int descriptor = raw::open(path, O_RDWR);
     opened = descriptor >= 0;
@@ -134,7 +134,7 @@ void join() noexcept {
     if (descriptor < 0) return;
     struct stat there{};
     int error = 0;
-    void* map = ::fstat(descriptor, &there) == 0 && there.st_size >= static_cast<off_t>(head_bytes)
+    void* map = raw::status(descriptor, there) == 0 && there.st_size >= static_cast<off_t>(head_bytes)
                     ? raw::map(head_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0, error)
                     : nullptr;
     if (opened) raw::close(descriptor);

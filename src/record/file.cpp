@@ -46,7 +46,7 @@ bool expand_path(const char* pattern, char* out, std::size_t bytes) noexcept {
                 continue;
             }
             const int rank = process_rank();
-            const long value = *at == 'p' ? static_cast<long>(::getpid()) : rank < 0 ? 0 : rank;
+            const long value = *at == 'p' ? long{raw::process_id()} : rank < 0 ? 0 : rank;
             char digits[24];
             const auto result = std::to_chars(digits, digits + sizeof digits, value);
             if (!put({digits, static_cast<std::size_t>(result.ptr - digits)})) return false;
@@ -65,7 +65,7 @@ int in_folder(char* path, const Expected& expected) noexcept {
     const char kept = slash[1];
     slash[1] = '\0';
     struct stat folder{};
-    const int error = ::stat(path, &folder) == 0 ? 0 : -errno;
+    const int error = raw::status(path, folder);
     slash[1] = kept;
     if (error != 0) return error;
     return folder.st_dev == expected.folder_device && folder.st_ino == expected.folder_inode ? 0 : -ENOTDIR;
@@ -76,7 +76,7 @@ int in_folder(char* path, const Expected& expected) noexcept {
 /// namespace, or this one before its exec). 0, or a negative errno.
 int may_replace(const char* path, const Expected& expected) noexcept {
     struct stat there{};
-    if (::lstat(path, &there) != 0) return errno == ENOENT ? 0 : -errno;
+    if (const int error = raw::link_status(path, there)) return error == -ENOENT ? 0 : error;
     if (!S_ISREG(there.st_mode)) return -EEXIST;
     if (there.st_size == 0) return 0;
     const std::int64_t written = there.st_mtim.tv_sec * 1'000'000'000 + there.st_mtim.tv_nsec;
@@ -101,7 +101,7 @@ int create(File& file, const char* pattern, const Expected& expected) noexcept {
     raw::call(SYS_unlinkat, AT_FDCWD, file.path, 0);
     const int descriptor = raw::open(file.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
     struct stat made{};
-    if (descriptor >= 0 && ::fstat(descriptor, &made) == 0) {
+    if (descriptor >= 0 && raw::status(descriptor, made) == 0) {
         file.device = made.st_dev;
         file.inode = made.st_ino;
     }
@@ -112,7 +112,7 @@ int reopen(const File& file) noexcept {
     const int descriptor = raw::open(file.path, O_RDWR | O_NOFOLLOW);
     if (descriptor < 0) return descriptor;
     struct stat now_there{};
-    if (::fstat(descriptor, &now_there) == 0 && now_there.st_dev == file.device &&
+    if (raw::status(descriptor, now_there) == 0 && now_there.st_dev == file.device &&
         now_there.st_ino == file.inode) {
         return descriptor;
     }

@@ -167,7 +167,7 @@ bool write_header(char* header, std::size_t bytes) noexcept {
     out.put(",\"homing\":");
     out.string(version_text);
     out.put(",\"pid\":");
-    out.number(static_cast<unsigned long long>(::getpid()));
+    out.number(static_cast<unsigned long long>(raw::process_id()));
     out.put(",\"rank\":");
     const int rank = process_rank();
     if (rank < 0) {

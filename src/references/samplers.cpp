@@ -98,9 +98,7 @@ ThreadSamplers::~ThreadSamplers() { close(); }
 /// The directory of threads has 2 links and one for each thread: the cheapest way to ask for their number.
 nlink_t ThreadSamplers::thread_links() const noexcept {
     struct stat status{};
-    const int saved = errno;
-    const bool known = ::stat((proc_ + "/self/task").c_str(), &status) == 0;
-    errno = saved;
+    const bool known = raw::status((proc_ + "/self/task").c_str(), status) == 0;
     return known ? status.st_nlink : 0;
 }
 
@@ -147,7 +145,7 @@ int ThreadSamplers::open(std::span<const SamplerEvent> events) {
     statistics_ = {};
     refused_error_ = 0;
     events_.assign(events.begin(), events.end());
-    owner_ = ::getpid();
+    owner_ = raw::process_id();
     looks_ = 0;
     std::vector<int> ids;
     if (events_.empty() || !list_threads(ids)) return ENOENT;
@@ -174,7 +172,7 @@ void ThreadSamplers::close_thread(Thread& thread) {
 }
 
 void ThreadSamplers::close() {
-    if (owner_ == ::getpid())
+    if (owner_ == raw::process_id())
         for (Thread& thread : threads_)
             close_thread(thread);
     abandon();
@@ -223,7 +221,7 @@ void ThreadSamplers::look_for_threads(SampleVisitor* visitor) {
 
 void ThreadSamplers::drain(SampleVisitor& visitor) {
     if (owner_ == 0) return;
-    if (owner_ != ::getpid()) {
+    if (owner_ != raw::process_id()) {
         abandon();
         return;
     }
