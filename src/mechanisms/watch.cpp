@@ -207,7 +207,7 @@ void WatchList::record(const WatchedArea& area, double now) {
     record::append(row);
 }
 
-void WatchList::adopt(BlockGroup group, double now) {
+void WatchList::adopt(BlockGroup&& group, double now) {
     auto area = std::make_unique<WatchedArea>();
     area->group = std::move(group);
     const AreaEntry& entry = area->group.entry;

@@ -140,7 +140,7 @@ class WatchList {
     std::span<const WatchedRange> ranges() const noexcept { return ranges_; }
 
   private:
-    void adopt(BlockGroup group, double now);
+    void adopt(BlockGroup&& group, double now);
     std::vector<AreaEntry> entries_now(bool all);
     void end_area(const WatchedArea& area, double now) const;
     void lay_out(WatchedArea& area, std::size_t granule) const;

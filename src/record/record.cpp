@@ -75,7 +75,7 @@ class Turn {
                 mine_ = true;
                 return;
             }
-            ::sched_yield();
+            raw::call(SYS_sched_yield);
         }
     }
     ~Turn() {
@@ -151,7 +151,7 @@ bool enter_channel(int error) noexcept {
     if (!slot) return false;
     slot->file_error = -error;
     int problem = state.piece_count > most_kept ? -EOVERFLOW : channel::prepare();
-    char* pieces[most_kept];
+    char* pieces[most_kept] = {};
     const std::size_t count = std::max<std::size_t>(state.piece_count, 1);
     for (std::size_t i = 0; i < count && problem == 0; ++i) {
         pieces[i] = channel::take_piece(piece_bytes);
