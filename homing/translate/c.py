@@ -24,6 +24,7 @@ from homing.translate import openmp
 from homing.translate.affine import shifted
 from homing.translate.attach import attach
 from homing.translate.directives import Directive
+from homing.translate.includes import check_includes
 from homing.translate.positions import TranslationError
 from homing.translate.source import SourceFile
 from homing.translate.tree import (
@@ -122,6 +123,7 @@ def read(source: SourceFile, directives: Sequence[Directive], flags: Sequence[st
     TranslationError: what clang calls an error. UserError: there is no libclang.
     """
     index = _index()
+    check_includes(source, flags)
     here = os.path.dirname(os.path.abspath(source.path))
     arguments = ["-std=gnu17", "-Wno-everything", _OPENMP, f"-I{here}", *flags, *_other_headers()]
     unit = index.parse(

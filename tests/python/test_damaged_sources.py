@@ -3,6 +3,7 @@ and no output that lacks a part."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,41 @@ def test_what_is_odd_but_sound_is_read(name: str, target: str, tmp_path: Path) -
     except UserError as error:
         assert "a defect of homing" not in error.message
         assert "nested" not in error.message
+
+
+@pytest.mark.parametrize(
+    ("line", "header"),
+    [
+        ('#include "/dev/zero"', ""),
+        ('#  include "pipe"', ""),
+        ("#include <pipe>", ""),
+        ('#inc\\\nlude \\\n "pipe"', ""),
+        ('#include "header.h"', '#include "pipe"\n'),
+        ('#define FILE "/dev/zero"\n#include FILE', ""),
+        ("#include NAME", ""),
+        ('#include "link"', ""),
+    ],
+    ids=["device", "pipe", "brackets", "continued", "in a header", "macro", "flag", "link"],
+)
+def test_what_a_c_source_includes_must_be_a_file(line: str, header: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/dev/zero")
+    (tmp_path / "header.h").write_text(header)
+    path = tmp_path / "source.c"
+    path.write_text(
+        f"{line}\nint main(void) {{ return 0; }}\n#pragma homing distribute a[block]\ndouble a[9];\n"
+    )
+    flags = (f"-I{tmp_path}", '-DNAME="pipe"')
+    with pytest.raises(UserError, match=r"source.c:[1-3]:1: .* is a (device|pipe), not a file"):
+        translate([str(path)], Options("spmd", processes=1, flags=flags))
+
+
+def test_headers_in_a_circle_are_read(tmp_path: Path) -> None:
+    (tmp_path / "one.h").write_text('#pragma once\n#include "two.h"\n')
+    (tmp_path / "two.h").write_text('#pragma once\n#include "one.h"\n#include <stdio.h>\n')
+    path = tmp_path / "source.c"
+    path.write_text('#include "one.h"\n#if 0\n#include "nowhere.h"\n#endif\nint main(void) { return 0; }\n')
+    translate([str(path)], Options("spmd", processes=1))
 
 
 def test_a_file_that_takes_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
