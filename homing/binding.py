@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from homing.files import system_text
 from homing.launchers import Task, load_launchers, task
 from homing.machine_facts import parse_list
 
@@ -34,12 +35,14 @@ def cores_of(cpus: Iterable[int], root: str = "/") -> list[Core]:
     wanted = set(cpus)
     nodes = {}
     folder = os.path.join(root, "sys/devices/system/node")
-    for index in parse_list(_read(os.path.join(folder, "online"))):
-        for cpu in parse_list(_read(os.path.join(folder, f"node{index}/cpulist"))):
+    for index in parse_list(system_text(os.path.join(folder, "online"))):
+        for cpu in parse_list(system_text(os.path.join(folder, f"node{index}/cpulist"))):
             nodes[cpu] = index
     cores = {}
     for cpu in sorted(wanted):
-        siblings = _read(os.path.join(root, f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"))
+        siblings = system_text(
+            os.path.join(root, f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        )
         mine = tuple(sorted(wanted & {cpu, *parse_list(siblings)}))
         cores[mine] = Core(nodes.get(cpu, 0), mine)
     return sorted(cores.values(), key=lambda core: (core.node, core.cpus))
@@ -97,10 +100,15 @@ def _unknown(mine: Task) -> str:
     )
 
 
+def starts_tasks(command: Sequence[str]) -> bool:
+    """Is the command one that starts the tasks of a job, on any host?"""
+    return os.path.basename(command[0]) in STARTERS
+
+
 def starter(command: Sequence[str]) -> str:
     """Why threads are not bound where the command starts the tasks of a job; empty where it does not."""
     name = os.path.basename(command[0])
-    if name not in STARTERS:
+    if not starts_tasks(command):
         return ""
     return (
         f"not bound: the tasks that {name} starts would all be bound to the same CPUs: "
@@ -133,7 +141,7 @@ def _launcher_cpus(root: str) -> set[int] | None:
     names = [f"{name}=".encode() for launcher in load_launchers() for name in launcher.rank]
     process = os.getppid()
     for _ in range(64):
-        status = _read(f"{root}/{process}/status")
+        status = system_text(f"{root}/{process}/status")
         try:
             with open(f"{root}/{process}/environ", "rb") as file:
                 variables = file.read().split(b"\0")
@@ -152,7 +160,7 @@ def _launcher_cpus(root: str) -> set[int] | None:
 
 def _cpuset(root: str) -> set[int]:
     """The CPUs of our control group; empty where that is not known."""
-    for line in _read(f"{root}/self/cgroup").splitlines():
+    for line in system_text(f"{root}/self/cgroup").splitlines():
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if controllers == "":
@@ -162,17 +170,9 @@ def _cpuset(root: str) -> set[int]:
         else:
             continue
         while True:
-            if cpus := set(parse_list(_read(f"{base}{path}/{name}"))):
+            if cpus := set(parse_list(system_text(f"{base}{path}/{name}"))):
                 return cpus
             if path in ("", "/"):
                 break
             path = os.path.dirname(path)
     return set()
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""

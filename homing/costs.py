@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 from homing.errors import UserError
-from homing.files import MOST_DESCRIPTION, read_bytes
+from homing.files import MOST_DESCRIPTION, read_bytes, system_text
 from homing.installation import find_binary
 from homing.machine_facts import cpu_nodes
 from homing.paths import Cache
@@ -64,22 +64,14 @@ def nodes_with_cpus(root: str = "/") -> int:
 def machine_id(root: str = "/") -> str:
     """Sixteen hexadecimal digits that stand for this machine: cloned images share /etc/machine-id, so the
     CPUs and the nodes count as well."""
-    digest = hashlib.sha256(_read(os.path.join(root, "etc/machine-id")).encode())
-    for line in _read(os.path.join(root, "proc/cpuinfo")).splitlines():
+    digest = hashlib.sha256(system_text(os.path.join(root, "etc/machine-id")).encode())
+    for line in system_text(os.path.join(root, "proc/cpuinfo")).splitlines():
         if line.startswith(("model name", "CPU part", "CPU implementer")):
             digest.update(line.encode())
     nodes = os.path.join(root, "sys/devices/system/node")
     for name in ("online", "has_cpu", "has_memory"):
-        digest.update(_read(os.path.join(nodes, name)).encode())
+        digest.update(system_text(os.path.join(nodes, name)).encode())
     return digest.hexdigest()[:16]
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""
 
 
 def costs_file(root: str = "/", instead: str = "") -> str:

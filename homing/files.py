@@ -79,6 +79,15 @@ def read_text(path: str | os.PathLike[str], most: int, where: str = "", errors: 
         raise UserError(f"{where or os.fspath(path)}: not UTF-8, at byte {error.start}") from error
 
 
+def system_text(path: str) -> str:
+    """What the kernel tells in a file of /proc or /sys; empty where it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
 def open_output(path: str) -> TextIO:
     """Open a file for a text that is written once, after everything else. OSError also where it is a pipe
     that nobody reads: there one would wait for ever."""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from homing.files import system_text
 from homing.integers import decimal
 
 _CAP_SYS_ADMIN, _CAP_SYS_NICE, _CAP_PERFMON = 21, 23, 38
@@ -141,17 +142,13 @@ class _Tree:
         return os.path.join(self.root, name)
 
     def text(self, name: str) -> str:
-        try:
-            with open(self.path(name), encoding="utf-8", errors="replace") as file:
-                return file.read()
-        except OSError:
-            return ""
+        return system_text(self.path(name))
 
     def number(self, name: str) -> int | None:
-        try:
-            return int(self.text(name).split()[0])
-        except (ValueError, IndexError):
-            return None
+        """The first word as a number; None where it is none, or has more than 18 digits."""
+        word = (self.text(name).split() or [""])[0]
+        number = decimal(word.removeprefix("-"))
+        return number if number is None or not word.startswith("-") else -number
 
     def exists(self, name: str) -> bool:
         return os.path.exists(self.path(name))

@@ -243,6 +243,18 @@ def test_a_nested_control_group_with_a_tighter_parent(tmp_path: Path) -> None:
     assert read_facts(str(tree(tmp_path, TWO_NODES, files)), {}).memory_limit == 2 << 30
 
 
+def test_a_number_that_no_kernel_writes_is_none(tmp_path: Path) -> None:
+    files = {
+        "proc/self/cgroup": "0::/a",
+        "sys/fs/cgroup/a/memory.max": "9" * 400,
+        "proc/sys/kernel/perf_event_paranoid": "-1",
+        "proc/sys/vm/max_map_count": "1_000",
+    }
+    facts = read_facts(str(tree(tmp_path, TWO_NODES, files)), {})
+    assert (facts.memory_limit, facts.perf_paranoid, facts.max_map_count) == (None, -1, None)
+    assert diagnose(facts).findings
+
+
 def test_one_node(tmp_path: Path) -> None:
     _, diagnosis = examine(tree(tmp_path, {0: ("0-3", 16, 8, "10")}, INTEL, cpus="0-3", allowed="0-3"))
     assert not diagnosis.able
