@@ -65,6 +65,8 @@ _ROUNDED = 1 + 1e-9
 
 #: More nodes are damage, not machines: Linux has 1,024 at the most (MAX_NUMNODES).
 _MOST_NODES = 1024
+#: The largest pages that any machine has.
+_LARGEST_PAGE = 1 << 40
 
 #: Facts that the launcher adds, or the simulator: the name of a signal; what a guest's counter counted, as
 #: JSON.
@@ -90,6 +92,8 @@ class Record:
     truncated: bool = False
     #: True where the process found no more room (a full disk, a limit), and its last rows are missing.
     out_of_room: bool = False
+    #: How many tasks the job of this rank has; 0: not stated.
+    ranks: int = 0
 
     def table(self, name: str) -> Rows:
         """All rows of one kind as a structured array, in the order in which they were written."""
@@ -623,6 +627,13 @@ def read_record(path: str) -> Record:
     return parse_record(read_bytes(path), path)
 
 
+def _page_bytes(stated: Any) -> int:
+    """The size of a page; ValueError where no machine has such pages."""
+    if not 0 < (size := int(stated)) <= _LARGEST_PAGE:
+        raise ValueError("page_bytes")
+    return size
+
+
 def parse_record(data: bytes, path: str) -> Record:
     """As read_record, from the file's bytes; `path` is for messages."""
     try:
@@ -632,12 +643,13 @@ def parse_record(data: bytes, path: str) -> Record:
             path=path,
             pid=int(header.get("pid", 0)),
             rank=-1 if header.get("rank") is None else int(header["rank"]),
+            ranks=0 if header.get("ranks") is None else int(header["ranks"]),
             program=printable(str(header.get("program", "?"))),
             arguments=[printable(str(word)) for word in header.get("arguments", [])],
             host=printable(str(header.get("host", ""))),
             start=float(header.get("start", 0.0)),
             homing=printable(str(header.get("homing", "?"))),
-            page_bytes=int(header.get("page_bytes", 4096)),
+            page_bytes=_page_bytes(header.get("page_bytes", 4096)),
             rows=file.rows,
             out_of_room=file.out_of_room,
         )

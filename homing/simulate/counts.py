@@ -48,7 +48,7 @@ def simulated_counts(process: ProcessResult, namer: Namer) -> dict[str, Any] | N
         "version": VERSION,
         "source": "simulator",
         "machine": stated.get("machine", {"nodes": record.node_count}),
-        "cache": stated.get("cache", {}),
+        "cache": _cache(stated),
         "run": total,
         "phases": [{"phase": one.id, **figures([one])} for one in by_scope.get("phase", [])],
         "oracle": [],
@@ -80,6 +80,19 @@ def _stated(text: str) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _cache(stated: dict[str, Any]) -> dict[str, Any]:
+    """The cache that was simulated; empty where the record does not say it whole."""
+    cache = stated.get("cache")
+    if not isinstance(cache, dict):
+        return {}
+    needed = ["kib", "ways", "line", "page_bytes"]
+    if cache.get("shared_kib"):
+        needed += ["shared_kib", "shared_ways", "shared_cpus"]
+    numbers = [cache.get(name) for name in needed]
+    sound = all(isinstance(one, (int, float)) and not isinstance(one, bool) and one > 0 for one in numbers)
+    return cache if sound else {}
 
 
 def figures(counted: Iterable[Counted]) -> dict[str, Any]:

@@ -12,7 +12,8 @@ MOST_SHOWN = 6
 def simulated(counts: dict[str, Any]) -> Iterable[tuple[str, str]]:
     """(label, text): the stated cache, who served the misses, the arrays behind the remote ones, time."""
     cache, run = counts["cache"], counts["run"]
-    yield "", f"in {cache_text(cache)}; other caches give other fractions: --sweep cache shows them"
+    in_cache = f"in {cache_text(cache)}" if cache else "in a cache that the record does not name"
+    yield "", f"{in_cache}; other caches give other fractions: --sweep cache shows them"
     shares = run["home_shares"]
     if len(shares) <= 8:
         text = ", ".join(f"node {node} {percent(share)}" for node, share in enumerate(shares))

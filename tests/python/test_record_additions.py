@@ -101,3 +101,25 @@ def test_damaged_counts_are_a_note(tmp_path: Path, text: str) -> None:
     assert results.counts is None
     assert to_json(results)["counts"] is None
     assert ("the counts in the record are damaged" in (tmp_path / "summary").read_text()) == bool(text)
+
+
+@pytest.mark.parametrize(
+    ("cache", "said"),
+    [
+        (
+            {"kib": 1024, "ways": 1, "line": 64, "page_bytes": 4096},
+            "in 1024 KiB direct-mapped a thread, lines of 64",
+        ),
+        ({"kib": 1024, "line": 64, "page_bytes": 4096}, "in a cache that the record does not name"),
+        ({"kib": "1", "ways": 1, "line": 64, "page_bytes": 4096}, "in a cache that the record does not name"),
+        (None, "in a cache that the record does not name"),
+    ],
+)
+def test_a_simulated_cache_that_is_not_said_whole(tmp_path: Path, cache: Any, said: str) -> None:
+    writer = four_node_run()
+    writer.row("counted", accesses=100, oracle_remote=1)
+    writer.row("misses", to=[10, 0, 0, 0])
+    writer.fact("simulated", json.dumps({"cache": cache}))
+    results = read_results([str(writer.write(tmp_path / "r.homing"))])
+    print_summary(results, str(tmp_path / "summary"))
+    assert said in (tmp_path / "summary").read_text()

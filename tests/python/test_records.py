@@ -240,6 +240,8 @@ def test_random_bytes_are_no_record(data: bytes) -> None:
         (FILE[:8000], "only the record's header is there"),
         (FILE[:HEADER_BYTES], "only the record's header is there"),
         (FILE.replace(b'"row_bytes": 128', b'"row_bytes": 1e9'), "damaged"),
+        (FILE.replace(b'"page_bytes": 4096', b'"page_bytes": 0   '), "damaged"),
+        (FILE.replace(b'"page_bytes": 4096', b'"page_bytes": -1  '), "damaged"),
     ],
 )
 def test_report_of_a_bad_file_is_one_line_and_status_2(
