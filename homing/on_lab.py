@@ -36,6 +36,8 @@ def run(request: Request, given: dict[str, Any]) -> int:
         # beside it (the launcher's lock and note) is not the guest's.
         folder = os.path.join(own, "guest")
         os.mkdir(folder)
+        # The guest's program may be another user (setpriv); on the host nobody else gets here.
+        os.chmod(folder, 0o1777)
         records = Records(request.record, folder, local=False)
         options = lab_options(given, None if request.summary == "none" else tell, [folder])
         variables = dict(os.environ)

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,7 @@ from homing.simulate.flags import SIMULATION_FLAGS, simulation_parameters
 
 if TYPE_CHECKING:
     from homing.channel import Report
+    from homing.records import Record
     from homing.report.results import Results
 
 
@@ -296,6 +297,7 @@ def _results(request: Request, records: Records, kept: list[str], lost: str, end
             results.unreadable.append(text)
     results.names = bool(request.option("HOMING_AREAS"))
     results.counts = ended.counts or results.counts
+    results.notes += [text] if (text := missing_tasks(one.record for one in results.processes)) else []
     results.notes += rule_notes(results, lambda: known_variables(request.command))
     return results
 
@@ -303,23 +305,49 @@ def _results(request: Request, records: Records, kept: list[str], lost: str, end
 def unseen(request: Request, said: Report | None) -> tuple[bool, str]:
     """What to say where no process left a record, and the launcher saw no reason for it; and whether that is
     known. `said`: by the programs of the run; None: nobody could."""
+    from homing import binding
+
     others = "static, set-uid or started without LD_PRELOAD"
     if said is None:
-        return False, f"no record came back (no OpenMP, HOMING=off, or {others})"
-    deaf = "of another user with its inherited descriptors closed"
+        return False, (
+            f"no record came back (no OpenMP, HOMING=off, {others}, or of a user who cannot write it)"
+        )
+    deaf = (
+        "without HOMING_CHANNEL in its environment, of another user with its inherited descriptors closed, "
+        "or on another host"
+    )
     if only := request.option("HOMING_ONLY"):
         if said.programs > said.declined:
             return True, f"no process named {only} (--only) reported a parallel region"
         return True, f"no process named {only} (--only) was seen"
     if said.programs == 0:
-        return False, f"no program of the run reached homing (each was {others}, or {deaf})"
+        return False, f"no program of the run reached homing (each was {others}, {deaf})"
     if said.programs == said.declined:
         return True, "HOMING=off is set"
     where = "the one program" if said.programs == 1 else f"{said.programs} programs"
     off = f", in {said.declined} of them switched off" if said.declined else ""
     heard = f"homing was in {where} of the run{off}"
-    return True, (
-        f"no process reported a parallel region ({heard}; not heard of: one that is {others}, or {deaf})"
+    text = f"no process reported a parallel region ({heard}; not heard of: one that is {others}, {deaf})"
+    if binding.starts_tasks(request.command):
+        # Its tasks may be anywhere.
+        name = os.path.basename(request.command[0])
+        return False, f"{text}; {name} ... homing run -- PROGRAM hears of each task"
+    return True, text
+
+
+def missing_tasks(records: Iterable[Record]) -> str:
+    """A line where some tasks of a job left a record here and others did not; empty: nothing to say."""
+    known = [record for record in records if record.rank >= 0 and record.ranks > 0]
+    # Of several jobs in one run nothing can be said, nor by a launcher that is a task itself.
+    if len({record.ranks for record in known}) != 1 or task(os.environ) is not None:
+        return ""
+    size = known[0].ranks
+    missing = size - len({record.rank for record in known if record.rank < size})
+    if missing <= 0:
+        return ""
+    return (
+        f"{missing} of {size} tasks left no record here, what was done in them is not known: without a "
+        "parallel region, or on another host (MPIRUN ... homing run -- PROGRAM hears of each task)"
     )
 
 

@@ -15,10 +15,13 @@ from typing import Any
 import pytest
 
 from tests.compilers import missing_for
+from tests.places import use_a_folder_that_runs_programs
 
 for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
     if signal.getsignal(_number) == signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+
+use_a_folder_that_runs_programs()
 
 _GUEST = "tests/lab"
 #: These begin, so that no process is left with a long one at the end.

@@ -57,6 +57,13 @@ class Writer {
         put({digits, static_cast<std::size_t>(result.ptr - digits)});
     }
 
+    void number_or_null(int value) noexcept {
+        if (value < 0)
+            put("null");
+        else
+            number(static_cast<unsigned long long>(value));
+    }
+
     /// Bytes that are no UTF-8 become lone surrogates, as Python's "surrogateescape" has them.
     void string(std::string_view text) noexcept {
         put("\"");
@@ -169,12 +176,10 @@ bool write_header(char* header, std::size_t bytes) noexcept {
     out.put(",\"pid\":");
     out.number(static_cast<unsigned long long>(raw::process_id()));
     out.put(",\"rank\":");
-    const int rank = process_rank();
-    if (rank < 0) {
-        out.put("null");
-    } else {
-        out.number(static_cast<unsigned long long>(rank));
-    }
+    const Task task = process_task();
+    out.number_or_null(task.rank);
+    out.put(",\"ranks\":");
+    out.number_or_null(task.size);
     timespec time{};
     ::clock_gettime(CLOCK_REALTIME, &time);
     out.put(",\"start\":");

@@ -48,7 +48,7 @@ int rank_by(const Launcher& launcher) noexcept {
 
 } // namespace
 
-int process_rank() noexcept {
+Task process_task() noexcept {
     int rank = -1;
     int size = -1;
     for (const Launcher& launcher : launchers) {
@@ -57,7 +57,8 @@ int process_rank() noexcept {
         if (stated >= 0 && stated == rank) size = number_of(launcher.size);
         if (rank >= 0 && size > 0) break;
     }
-    return size == 1 ? -1 : rank;
+    if (rank < 0 || size == 1) return {};
+    return {rank, size > 0 ? size : -1};
 }
 
 } // namespace homing::record

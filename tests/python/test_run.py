@@ -384,7 +384,8 @@ def test_no_openmp_is_one_line(homing: Command) -> None:
     done = homing("run", "--", "true", HOMING_ASSUME_NODES="4")
     assert one_line(done.stderr) == (
         "homing: what was done is not known: no program of the run reached homing (each was static, set-uid "
-        "or started without LD_PRELOAD, or of another user with its inherited descriptors closed)\n"
+        "or started without LD_PRELOAD, without HOMING_CHANNEL in its environment, of another user with its "
+        "inherited descriptors closed, or on another host)\n"
     )
     done = homing("run", "--only", "nosuch", "--", "true", HOMING_ASSUME_NODES="4")
     assert "no process named nosuch (--only) was seen" in one_line(done.stderr)
