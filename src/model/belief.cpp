@@ -7,11 +7,9 @@
 namespace homing::model {
 namespace {
 
+using tuning::many_strays;
 using tuning::reaches;
 using tuning::strays;
-
-constexpr std::size_t many_strays = 2;
-static_assert(strays[many_strays].uniform > .2);
 
 /// Mean share of local touches on the owner's node, and on the master's besides, of weights by (reach,
 /// stray).

@@ -23,6 +23,9 @@ struct Stray {
     double uniform, master, weight;
 };
 inline constexpr std::array<Stray, 4> strays{{{.02, 0, .45}, {.10, 0, .30}, {.40, 0, .13}, {.05, .30, .12}}};
+/// The place of the one with the most strays: the crisp part of a belief leaves it out.
+inline constexpr std::size_t many_strays = 2;
+static_assert(strays[many_strays].uniform > .2);
 
 /// How far a neighbour's touches reach over a border, in blocks: the probability falls as exp(-distance /
 /// reach). Spike. Writes reach less far than reads do: halos are read, not written.

@@ -62,16 +62,17 @@ def test_a_fault_of_the_programs_own_comes_once(how: str, tmp_path: Path) -> Non
     assert calls - bare_calls <= handled + 2 * windows, counts
 
 
-@pytest.mark.parametrize("what", ["go_cgo", "go_openmp"])
+@pytest.mark.parametrize("flags", ["-O2", "-O2 -fopenmp"], ids=["without OpenMP", "with OpenMP"])
 @pytest.mark.parametrize("mechanism", ["auto", "every-region"])
-def test_go_with_c(what: str, mechanism: str, tmp_path: Path) -> None:
+def test_go_with_c(flags: str, mechanism: str, tmp_path: Path) -> None:
     """Go's runtime insists on its own signal stacks, which it sets past the C library."""
     needs("gcc")
     go = needs("go")
     folder = tmp_path / "go"
-    shutil.copytree(FOREIGN / what, folder)
+    shutil.copytree(FOREIGN / "go_c", folder)
     (folder / "go.mod").write_text("module program\n\ngo 1.19\n")
     cache = {"GOCACHE": str(OUTPUT / "go-cache"), "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"}
+    cache |= {"CGO_CFLAGS": flags, "CGO_LDFLAGS": flags}
     program = tmp_path / "program"
     built, errors = run([go, "build", "-o", program, "."], cache, folder)
     assert built.status == 0, errors

@@ -1,4 +1,5 @@
-// A Go program that calls C without OpenMP, while its own threads are signalled by the runtime.
+// A Go program that calls C, while its own threads are signalled by the runtime. With OpenMP where CGO_CFLAGS and
+// CGO_LDFLAGS have -fopenmp.
 package main
 
 // #include <stdlib.h>
@@ -6,6 +7,7 @@ package main
 //   double *a = malloc(n * sizeof *a), sum = 0;
 //   for (long i = 0; i < n; i++) a[i] = i % 97;
 //   for (int k = 0; k < iterations; k++) {
+//     _Pragma("omp parallel for")
 //     for (long i = 0; i < n; i++) a[i] = a[i] * 1.0001 + 1;
 //   }
 //   for (long i = 0; i < n; i++) sum += a[i];
