@@ -7,13 +7,17 @@ read from the text, and _OPENMP is defined as if it were.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import glob
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from clang import cindex
@@ -99,6 +103,12 @@ def _other_headers() -> tuple[str, ...]:
     return ("-idirafter", found.stdout.strip()) if found.returncode == 0 else ()
 
 
+def _deep(error: BaseException) -> BaseException:
+    """RecursionError also where ctypes met it while it made a callback's argument."""
+    inside = isinstance(error, ctypes.ArgumentError) and "RecursionError" in str(error)
+    return RecursionError() if inside else error
+
+
 @contextlib.contextmanager
 def _raising_callbacks() -> Iterator[None]:
     """libclang calls back for each child of a cursor, and what is raised there (nesting too deep) is printed
@@ -109,11 +119,35 @@ def _raising_callbacks() -> Iterator[None]:
     try:
         yield
     except Exception as error:  # where a part is missing, what is there is not understood either
-        raise (failed[0] if failed and failed[0] else error) from None
+        raise _deep(failed[0] if failed and failed[0] else error) from None
     finally:
         sys.unraisablehook = before
     if failed:
-        raise failed[0] or RecursionError
+        raise _deep(failed[0] or RecursionError())
+
+
+def _survives(parse: Callable[[], object]) -> bool:
+    """Does libclang survive this? It dies of a stack that is too small, and takes the process with it: tried
+    in a process of its own, which costs some tens of milliseconds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads: the child only parses and ends
+        child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what libclang says of its crash
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            parse()
+            status = 0
+        finally:
+            os._exit(status)
+    try:
+        _, status = os.waitpid(child, 0)
+    except BaseException:  # the time is up
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
+    return status == 0
 
 
 def read(source: SourceFile, directives: Sequence[Directive], flags: Sequence[str]) -> tuple[Unit, list[int]]:
@@ -126,14 +160,20 @@ def read(source: SourceFile, directives: Sequence[Directive], flags: Sequence[st
     check_includes(source, flags)
     here = os.path.dirname(os.path.abspath(source.path))
     arguments = ["-std=gnu17", "-Wno-everything", _OPENMP, f"-I{here}", *flags, *_other_headers()]
-    unit = index.parse(
-        source.path,
-        args=arguments,
-        unsaved_files=[
-            (source.path, source.text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
-        ],
-        options=TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD,
-    )
+    text = source.text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+    def parse() -> TranslationUnit:
+        return index.parse(
+            source.path,
+            args=arguments,
+            unsaved_files=[(source.path, text)],
+            options=TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD,
+        )
+
+    if not _survives(parse):
+        reason = "clang cannot read it: something is nested too deeply, or an included file has no end"
+        raise TranslationError([source.problem(0, 0, reason)])
+    unit = parse()
     problems = []
     for diagnostic in unit.diagnostics:
         if diagnostic.severity >= cindex.Diagnostic.Error:

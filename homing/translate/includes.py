@@ -20,7 +20,7 @@ _INCLUDE = re.compile(
 _MACRO = re.compile(
     r'^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE
 )
-#: A line that goes on, as long as before.
+#: A line that goes on in the next.
 _CONTINUED = re.compile(r"\\(?:\r\n|\n)")
 _MOST_FILES = 10_000
 
@@ -68,7 +68,17 @@ def _included(
 ) -> Iterator[tuple[int, int, str]]:
     """(begin, end, path) of each #include in the text whose file is there. Also of those that a condition
     leaves out, which cannot be known here."""
-    text = _CONTINUED.sub(lambda found: " " * len(found[0]), text)
+    joints = [found.span() for found in _CONTINUED.finditer(text)]
+    text = _CONTINUED.sub("", text)
+
+    def place(offset: int) -> int:
+        """Where it stands in the text as it was."""
+        for begin, end in joints:
+            if offset < begin:
+                break
+            offset += end - begin
+        return offset
+
     for found in _MACRO.finditer(text):
         macros.setdefault(found[1], found[2] or found[3])
     for found in _INCLUDE.finditer(text):
@@ -77,7 +87,7 @@ def _included(
             path = os.path.normpath(os.path.join(folder, name))
             there = name and "\0" not in path and os.path.lexists(path)
             if there and not os.path.isdir(path):  # clang looks in the next folder, or says so
-                yield found.start(), found.end(), path
+                yield place(found.start()), place(found.end()), path
                 break
 
 
