@@ -58,9 +58,10 @@ while read -r tag path; do
     [ -k "/root$path" ] && chmod o+x "/root${path%/*}"
 done </control/shares
 mount --bind /control /root/run/homing-lab || fail "cannot bind the control folder"
-# On a busy host the emulated clock loses seconds while the kernel boots; the hardware's is the host's. Files
-# that the host has just written must not be of the future (make says so).
-hwclock -u -s 2>/dev/null
+# Files on shared folders get the host's time, and must not be of the future (make says so). On a busy host the emulated
+# clock loses seconds while the kernel boots; the hardware's clock is the host's, in whole seconds. The rest is for what
+# is lost later.
+hwclock -u -s 2>/dev/null && date -s "@$(($(date +%s) + 3))" >/dev/null
 hostname homing-lab
 ip link set lo up
 uname -r >/control/release
