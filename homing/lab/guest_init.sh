@@ -55,7 +55,7 @@ chmod 1777 /root/run/lock
 while read -r tag path; do
     mkdir -p "/root$path" && mount -t virtiofs "$tag" "/root$path" || fail "cannot share $path"
     # One for all users lies in a folder of one user: the guest's copy of that lets them through.
-    [ -k "/root$path" ] && chmod o+x "/root${path%/*}"
+    [ -k "/root$path" ] && chmod a+x "/root${path%/*}"
 done </control/shares
 mount --bind /control /root/run/homing-lab || fail "cannot bind the control folder"
 # Files on shared folders get the host's time, and must not be of the future (make says so). On a busy host the emulated
