@@ -135,7 +135,10 @@ def command_line(
     plugin: str | None = None,
 ) -> list[str]:
     """QEMU's arguments. plugin: "FILE,argument=value,..." with commas inside values already doubled."""
-    append = "console=ttyS0 panic=-1 quiet mitigations=off random.trust_cpu=on tsc=reliable nowatchdog"
+    append = (
+        "console=ttyS0 panic=-1 quiet mitigations=off random.trust_cpu=on tsc=reliable nowatchdog "
+        "no_timer_check"  # on a busy host the emulated timer seems broken, and the kernel panics
+    )
     command = [
         qemu,
         "-name",
