@@ -19,11 +19,13 @@ from pathlib import Path
 
 import pytest
 
+from homing.installation import find_library
 from homing.lab import machine, vcpus
 from homing.lab.built import find_built
 from homing.lab.errors import LabError
 from homing.lab.guest import CountOptions, Guest, LabOptions
 from homing.lab.steps import Step, StepResult
+from tests.places import public_folder
 
 REPOSITORY = Path(__file__).parents[2]
 UNTIL = REPOSITORY / "tests" / "simulated" / "until.c"
@@ -409,6 +411,40 @@ def test_a_run_that_is_interrupted_tells_what_it_has_seen(work: Path, compiled_p
     ).stdout
     assert counted in again
     assert f"was interrupted after {after} iteration" in again
+
+
+@pytest.mark.full
+@pytest.mark.skipif(os.geteuid() != 0 or not public_folder(), reason="needs root, and programs for all users")
+def test_a_program_that_becomes_another_user_leaves_its_record(compiled_parts: None) -> None:
+    code = UNTIL.read_text().replace("!stop", "k < 12")
+    with tempfile.TemporaryDirectory(dir=public_folder()) as place:
+        os.chmod(place, 0o755)
+        subprocess.run(
+            ["gcc", "-O2", "-fopenmp", "-xc", "-", "-o", f"{place}/until"], input=code, text=True, check=True
+        )
+        shutil.copy(find_library(), f"{place}/libhoming.so")
+        words = [
+            "--on",
+            "lab",
+            "--nodes",
+            "2",
+            "--memory-per-node",
+            "256MiB",
+            "--",
+            "setpriv",
+            "--reuid",
+            "65534",
+        ]
+        done = subprocess.run(
+            [sys.executable, "-m", "homing", "run", *words, "--clear-groups", f"{place}/until"],
+            cwd=place,
+            env=dict(os.environ, PYTHONPATH=str(REPOSITORY), HOMING_LIBRARY=f"{place}/libhoming.so"),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 3 and done.stdout.endswith("in order: 1\n")
+    assert "homing 0." in done.stderr and "(process " in done.stderr, done.stderr
 
 
 def test_an_interrupt_while_the_guest_boots_is_one_line(work: Path, compiled_parts: None) -> None:
