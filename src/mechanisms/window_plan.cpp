@@ -54,14 +54,13 @@ constexpr double least_worth = 1.0 / 8;
 /// The same for other regions: long regions must leave something to short ones, who alone use the coarse
 /// grids.
 constexpr double later_share = 0.25;
-/// Granules that may wait for a touch at one time where windows outlast their regions: so many, so many more
-/// for each one that was touched of late, and so many fewer for each one that was given back untouched; never
-/// fewer than the least. Where all are touched that is soon as many as there may be; where many are not, two
-/// of three are in the long run.
-constexpr double first_standing = 128;
-constexpr double more_for_touch = 2;
-constexpr double fewer_for_waste = 4;
-constexpr double least_standing = 16;
+/// Granules that may wait for a touch at one time where windows outlast their regions: so many, and half of
+/// those that were touched of late, but for those that were given back untouched; never fewer than the least.
+/// So two of three are touched where there are many.
+constexpr double first_standing = 48;
+constexpr double more_for_touch = 0.5;
+constexpr double fewer_for_waste = 1;
+constexpr double least_standing = 8;
 constexpr double remembered_outcomes = 2048;
 /// Arming costs are believed within these limits (seconds): a call may be held up.
 constexpr double least_arm_cost = 1e-6;
