@@ -71,7 +71,7 @@ def test_a_library_that_comes_with_system_calls_of_its_own(tmp_path: Path) -> No
 def test_exit_in_a_region(tmp_path: Path) -> None:
     outcome, found = both([build("serial", "gcc"), "exit"], tmp_path)
     assert outcome.status == 7
-    assert_worked(found, "windows")
+    assert found[0].overhead.touches > 0, did(found[0])  # it is early: no iteration need be known
 
 
 def test_most_of_what_is_armed_is_touched_where_regions_are_short(tmp_path: Path) -> None:
