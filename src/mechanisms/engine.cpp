@@ -330,8 +330,7 @@ void Engine::next_iteration() {
 }
 
 void Engine::enter(std::uint32_t region) {
-    const phases::PeriodFinder& period = finder_.period();
-    open_ = {region, called_ ? PlaceTable::nowhere : places_.enter(period.period(), period.newest())};
+    open_ = {region, called_ ? PlaceTable::nowhere : places_.enter(finder_.exact_period(), finder_.newest())};
 }
 
 /// Does what is armed stay so in serial code, and in the regions that follow? Not where no door guards that

@@ -180,12 +180,13 @@ bool AnchorFinder::search() {
         Gram gram;
     };
     std::array<Bound, most_evaluated> top;
+    const bool regions = !std::all_of(ids_.begin(), ids_.begin() + size, is_within_region);
     int kept = 0;
     for (int length = 1; length <= longest_gram; ++length) {
         if (length > 1) count_grams(length, size);
         for (std::uint32_t i = 0; i < gram_count_; ++i) {
             const Gram& gram = grams_[i];
-            if (gram.count < 4) continue;
+            if (gram.count < 4 || (regions && is_within_region(ids_[gram.last]))) continue;
             const double span = gram.last - gram.first;
             const double mean = span / (gram.count - 1);
             if (span + mean < 0.6 * size) continue;

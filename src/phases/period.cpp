@@ -1,23 +1,13 @@
 #include "phases/period.hpp"
 
+#include "phases/lanes.hpp"
+
 #include <algorithm>
 #include <cstring>
 
 namespace homing::phases {
 
 namespace {
-
-// Four periods at a time; GCC's and clang's portable vectors (SSE2, NEON), so that the cost does not depend
-// on what the optimiser makes of a loop at -O2.
-using Lanes = std::int32_t __attribute__((vector_size(16)));
-constexpr std::uint32_t lanes = 4;
-
-Lanes load(const std::uint32_t* from) {
-    Lanes result;
-    std::memcpy(&result, from, sizeof result);
-    return result;
-}
-void store(std::uint32_t* to, Lanes value) { std::memcpy(to, &value, sizeof value); }
 
 constexpr std::uint64_t least_between_foreign = 9; // one foreign region in ten is the most that is tolerated
 
@@ -80,19 +70,25 @@ std::uint32_t PeriodFinder::needed_run(std::uint32_t period) const {
     return std::max(usual, std::min(beaten, usual + handicap));
 }
 
+// The iteration starts where the run did, or at the first region after that where it did so within one.
 Step PeriodFinder::follow(std::uint32_t period, PeriodEvent event) {
-    // The iteration starts where the run did. The newest id lies at offset (length - 1) mod period in it.
     const std::uint32_t length = run_length(period);
-    const std::uint32_t newest = (length - 1) % period;
-    for (std::uint32_t back = 0; back < period; ++back)
-        pattern_[(newest + period - back) % period] = history_[head_ + back];
+    const auto in_run = [&](std::uint32_t at) { return history_[head_ + length - 1 - at]; };
+    std::uint32_t start = 0;
+    while (start < period && is_within_region(in_run(start)))
+        ++start;
+    if (start == period) start = 0; // one region is all there is
+    for (std::uint32_t at = 0; at < period; ++at)
+        pattern_[at] = in_run(start + at);
+    // The newest id lies at offset (length - 1) in the run.
+    const std::uint32_t since_start = length - 1 - start;
     period_ = period;
-    position_ = length % period;
+    position_ = (since_start + 1) % period;
     matched_ = since_foreign_ = length;
-    iterations_ = (length - 1) / period + 1;
+    iterations_ = since_start / period + 1;
     followed_ = searched_ = 0;
     foreign_pending_ = settled_ = fast_ = false;
-    return {event, newest == 0, period};
+    return {event, since_start % period == 0, period};
 }
 
 // Moves on in the pattern if the id is the expected one.
@@ -109,6 +105,7 @@ Step PeriodFinder::break_off() {
     auto& record = record_[period_ - 1];
     record = static_cast<std::uint32_t>(
         std::max<std::uint64_t>(record, std::min<std::uint64_t>(matched_, 1u << 30)));
+    broken_ = {{pattern_.data(), period_}, position_, foreign_pending_ ? foreign_id_ : no_id, matched_};
     period_ = position_ = 0;
     settled_ = fast_ = foreign_pending_ = false;
     matched_ = since_foreign_ = followed_ = iterations_ = searched_ = 0;
@@ -139,6 +136,7 @@ Step PeriodFinder::challenge(std::uint32_t id) {
             !foreign_pending_ && since_foreign_ >= std::max<std::uint64_t>(period_, least_between_foreign);
         if (!tolerable) return break_off();
         foreign_pending_ = true;
+        foreign_id_ = id;
         return {PeriodEvent::none, false, period_};
     }
     if (foreign_pending_) {

@@ -1,14 +1,21 @@
-// Where the program is: finds its outer iteration in the sequence of parallel regions that it enters. Pure:
-// region ids in, events out; no clock, fixed memory, nothing is allocated after construction.
+// Where the program is: finds its outer iteration in the sequence of parallel regions that it enters, and of
+// the barriers within them. Pure: ids in, events out; no clock, fixed memory, nothing is allocated after
+// construction.
 //
-// Call push() when a region begins, before it runs: "a new iteration begins" is said at the region that
-// starts it.
+// Call push() when a region begins, or the driver comes to a barrier, before it runs: "a new iteration
+// begins" is said at the region that starts it.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace homing::phases {
+
+// Ids of events within a region (its barriers) carry this bit. An iteration begins with a region wherever it
+// has one: the team is at rest there.
+inline constexpr std::uint32_t within_region = std::uint32_t{1} << 31;
+inline bool is_within_region(std::uint32_t id) { return (id & within_region) != 0; }
 
 enum class PeriodEvent : std::uint8_t {
     none,
@@ -77,6 +84,15 @@ class PeriodFinder {
     std::uint64_t matched() const { return matched_; }
     // No longer period can replace this one any more; push() costs a comparison.
     bool settled() const { return settled_; }
+    // What was followed until it broke: the iteration, where in it another id was expected, and the foreign
+    // id right before that, or no_id. True until another period is followed.
+    struct Broken {
+        std::span<const std::uint32_t> iteration;
+        std::uint32_t position = 0;
+        std::uint32_t foreign = no_id;
+        std::uint64_t matched = 0; // ids that followed it
+    };
+    const Broken& broken() const { return broken_; }
     void reset();
 
   private:
@@ -106,6 +122,7 @@ class PeriodFinder {
     bool fast_ = false;    // settled, and no foreign region is pending
     bool foreign_pending_ = false;
     std::uint32_t foreign_id_ = no_id;
+    Broken broken_;
     std::uint64_t matched_ = 0;
     std::uint64_t since_foreign_ = 0;
     std::uint64_t followed_ = 0;
