@@ -112,7 +112,7 @@ __attribute__((constructor)) void enter() noexcept {
         heap_threshold.store(std::min(option_size(Option::area_minimum), unwatched_minimum),
                              std::memory_order_relaxed);
         lend_services({prepare_handler, exclude_alternate_stacks, record_affinity, surroundings_allow,
-                       keeps_windows_in_regions});
+                       keeps_windows_in_regions, true});
         phases::set_starter(start_engine);
         ::pthread_atfork(before_fork, after_fork, in_child);
     }

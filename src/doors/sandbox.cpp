@@ -55,6 +55,7 @@ void filter_may_come(long number, const long* arguments) noexcept {
             "the program puts itself under a filter of system calls that ends it (seccomp): homing "
             "stepped aside");
         running->finish();
+        running->end_helper();
     }
     phases::step_aside();
     heap_threshold.store(SIZE_MAX, std::memory_order_relaxed);

@@ -1,32 +1,19 @@
 #include "mechanisms/engine.hpp"
-#include "base/raw_calls.hpp"
 
-#include "base/floating_point.hpp"
 #include "base/inside.hpp"
-#include "base/invariant.hpp"
 #include "base/options.hpp"
-#include "base/uncancelled.hpp"
+#include "base/raw_calls.hpp"
+#include "mechanisms/engine_guarded.hpp"
 #include "mechanisms/simulation.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <unistd.h>
+#include <utility>
 
 namespace homing {
 namespace {
 
-/// Without any recurring structure, time decides: UPMlib's sampling engine needs a few hundred milliseconds
-/// between its steps (Nikolopoulos et al. 2000, section 2.1).
-constexpr double tick_growth = 1.5;
-constexpr double longest_tick = 10;
-/// Regions (or barriers) without a period before time may decide.
-constexpr std::uint64_t patience = 48;
-/// Iterations that may be guessed before a period is known, and the references that make a guess worth while:
-/// the first, and those that only refine it.
-constexpr std::uint32_t most_guesses = 12;
-constexpr std::uint64_t least_guess = 96;
-constexpr std::uint64_t least_further_guess = 48;
 /// References that end a round of observation, by windows and by the other sources; and what ends it without
 /// them.
 constexpr std::uint64_t enough_for_windows = 48;
@@ -43,14 +30,11 @@ constexpr double inferring_share = 0.03;
 constexpr double reference_cost = 2e-6;
 /// Seconds: the kernel's scans come no oftener.
 constexpr double adoption_interval = 1;
-/// Teams come with the first regions: so long their threads are looked for at every region.
-constexpr std::uint64_t team_events = 64;
+/// Rounds of windows that saw little last so long at least: very short iterations are no time to decide.
+constexpr double least_round = 0.01; // seconds
 /// So many windows in turn that could not open, over so long, are worth a word.
 constexpr std::uint32_t many_refusals = 32;
 constexpr double long_refusal = 2; // seconds
-/// A region with so many barriers is a program in itself: its barriers tell the iteration.
-constexpr std::uint64_t giant_region_barriers = 32;
-
 /// Is kernel NUMA balancing on? Where it cannot be read, assume so.
 bool kernel_balances() noexcept {
     char text[8];
@@ -74,92 +58,9 @@ Engine::~Engine() = default;
 
 void Engine::step_aside(const std::string& reason) noexcept {
     if (windows_) windows_->abandon();
+    helper_.stop();
     record::message(record::Level::not_done, reason + ": it stepped aside");
     phases::step_aside();
-}
-
-/// Work at a boundary: timed, never throwing into the program. Running out of memory is a reason to step
-/// aside.
-template <class Work> void Engine::guarded(Work&& work) noexcept {
-    const Uncancelled uncancelled;
-    const OwnFloatingPoint own;
-    busy_.store(true, std::memory_order_seq_cst);
-    if (!finished_.load(std::memory_order_seq_cst)) {
-        try {
-            work();
-        } catch (const InvariantBroken& broken) {
-            step_aside(std::string("a defect of homing (") + broken.what() + ")");
-        } catch (...) {
-            step_aside("out of memory inside homing");
-        }
-    }
-    busy_.store(false, std::memory_order_seq_cst);
-}
-
-void Engine::region_begin(Address function) noexcept {
-    barriers_in_region_ = 0;
-    if (__builtin_expect(resting_, 1)) {
-        // Settled: follow the iteration, no clock, no work.
-        const phases::Step step = finder_.push(regions_.index(function));
-        if (__builtin_expect(step.event == phases::PeriodEvent::none, 1)) return;
-        guarded([&] {
-            if (step.event != phases::PeriodEvent::iteration_boundary)
-                stability_.look(); // the period broke, or another was found: owners may have changed
-            iteration_boundary(basis_);
-            enter(regions_.index(function));
-            if (!resting_ && source_ && source_->needs_plan()) window_region_begins();
-            region_begin_ = record::now();
-            if (!resting_) statistics_.observing += region_begin_ - iteration_begin_; // a check begins
-        });
-        return;
-    }
-    guarded([&] { event(function, false); });
-}
-
-void Engine::event(Address id, bool is_barrier) {
-    const double now = record::now();
-    const double elsewhere = statistics_.deciding + statistics_.moving;
-    const std::uint32_t region = regions_.index(id, is_barrier);
-    RegionInfo& info = regions_[region];
-    ++info.count;
-    ++info.in_iteration;
-    ++events_;
-    ++events_in_iteration_;
-    serial_code_ends();
-    if (events_ <= team_events && source_running_ && samples_itself()) source_->follow_threads();
-    if (!called_) {
-        const phases::Step step = finder_.push(region);
-        if (step.event == phases::PeriodEvent::broken) stability_.look();
-        if (step.iteration_begins) {
-            period_ = step.period;
-            iteration_boundary(is_barrier            ? Basis::barriers
-                               : finder_.by_anchor() ? Basis::anchor
-                                                     : Basis::period);
-        } else if (!finder_.found() && info.count > 1 && iteration_ < most_guesses &&
-                   round_references_ >= (iteration_ == 0 ? least_guess : least_further_guess)) {
-            // No period is known yet, but a region comes again, and windows have seen enough: this is
-            // computation, not initialisation. The guard decides whether that is worth a move.
-            iteration_boundary(Basis::guess);
-        } else if (!finder_.found() && events_ > patience && now > next_tick_) {
-            tick_ = std::min(tick_ * tick_growth, longest_tick);
-            next_tick_ = now + tick_;
-            iteration_boundary(Basis::time);
-        }
-    }
-    enter(region);
-    if (windows_ && (activity_ != policy::Activity::rest || mechanism_->needs_windows() || called_touch_))
-        follow_changes();
-    if (called_touch_) close_window();
-    if (called_touch_ && called_touch_->region_begins(*this, region))
-        window_open_ = true;
-    else if (mechanism_->region_begins(*this, region))
-        window_open_ = true;
-    else if (source_ && source_->needs_plan() && activity_ != policy::Activity::rest)
-        window_region_begins();
-    region_begin_ = record::now();
-    const double spent = region_begin_ - now - (statistics_.deciding + statistics_.moving - elsewhere);
-    statistics_.observing += spent;
-    spent_in_iteration_ += spent;
 }
 
 /// The region, or the part of it that a barrier ends, is over.
@@ -178,50 +79,6 @@ void Engine::open_region_ends(double now) {
     plan_.region_ended(seconds);
     mechanism_->region_ended(*this);
     if (called_touch_) called_touch_->region_ended(*this);
-}
-
-void Engine::region_end() noexcept {
-    if (__builtin_expect(resting_ && !window_open_ && !call_waits_, 1)) return;
-    guarded([&] {
-        const double now = record::now();
-        open_region_ends(now);
-        if (call_waits_) called_boundary();
-        const double spent = record::now() - now;
-        statistics_.observing += spent;
-        spent_in_iteration_ += spent;
-    });
-}
-
-void Engine::barrier(Address site) noexcept {
-    // One giant region shows nothing but its barriers. Ordinary regions have few and are events themselves,
-    // unless the program says that iterations end within them.
-    if (++barriers_in_region_ < giant_region_barriers && !barriers_tell_ && !call_waits_) return;
-    if (resting_ && !call_waits_) {
-        const std::uint64_t count = barriers_in_region_;
-        region_begin(site);
-        barriers_in_region_ = count;
-        return;
-    }
-    guarded([&] {
-        if (!barriers_tell_) {
-            barriers_tell_ = true;
-            finder_.reset();
-        }
-        open_region_ends(record::now());
-        if (call_waits_) called_boundary();
-        event(site, true);
-    });
-}
-
-void Engine::iteration_called() noexcept {
-    guarded([&] { called_boundary(); });
-}
-
-void Engine::called_boundary() {
-    call_waits_ = false;
-    called_ = true;
-    resting_ = false;
-    iteration_boundary(Basis::call);
 }
 
 bool Engine::next_touch_called(Range range) noexcept {
@@ -298,7 +155,8 @@ bool Engine::round_is_over(double now) {
     if (mechanism_->needs_windows() || moves_wait_) return true;
     if (statistics_.inferring > first_inferring + inferring_share * running_.seconds(now)) return false;
     if (source_ && source_->needs_plan())
-        return round_references_ >= enough_for_windows || round_iterations_ >= most_round_iterations;
+        return round_references_ >= enough_for_windows ||
+               (round_iterations_ >= most_round_iterations && now - round_begin_ >= least_round);
     std::uint64_t granules = 0;
     for (const auto& area : watch_.areas())
         granules += area->granules;

@@ -1,12 +1,15 @@
 // The engine: one per process. It hears of parallel regions, finds iterations in them, lets a source of
 // references observe, and asks a mechanism what to do at the end of each iteration.
 //
-// Everything here runs on the thread that drives a region, one at a time (phases/regions), except finish(),
-// which comes at the end of the process and only reads where it may.
+// Everything here runs on the thread that drives a region (phases/regions), or on a helper thread within a
+// long region, one at a time; except finish(), which comes at the end of the process and only reads where it
+// may. At rest there is no lock: the helper does nothing then.
 #pragma once
 
 #include "areas/policies.hpp"
+#include "base/helper_thread.hpp"
 #include "base/raw_calls.hpp"
+#include "base/raw_mutex.hpp"
 #include "base/running_time.hpp"
 #include "kernel/kernel.hpp"
 #include "machine/costs.hpp"
@@ -41,6 +44,7 @@ struct DoorServices {
     bool (*surroundings_allow)(Windows&) noexcept = nullptr;
     /// Why a window must end with its region; null: it need not. Asked at every region.
     const char* (*keeps_windows_in_regions)() noexcept = nullptr;
+    bool may_have_helper = false; ///< a thread of ours (base/helper_thread)
 };
 
 /// How the outer iteration is known.
@@ -105,10 +109,15 @@ class Engine final : public phases::Listener {
     void finish() noexcept;
     /// In the child of a fork: nothing of ours is true there, and nothing may be given back.
     void abandon() noexcept;
+    /// No call of the system comes from a thread of ours any more, as far as we can wait for that.
+    void end_helper() noexcept { helper_.stop_and_wait(); }
 
     void region_begin(Address function) noexcept override;
     void region_end() noexcept override;
     void barrier(Address site) noexcept override;
+    /// [helper thread] Time passes: where a region shows no event for long, it tells when to look and to
+    /// decide. Returns the seconds until it should be called again; negative: it is not needed any more.
+    double time_passes() noexcept;
 
     /// The program itself says where an iteration ends (C API); from then on only these count.
     void iteration_called() noexcept;
@@ -217,7 +226,13 @@ class Engine final : public phases::Listener {
     void window_region_ends(double seconds);
     void measure_window_costs();
     void follow_changes();
-    void event(Address id, bool barrier);
+    void event(Address id);
+    phases::Step follow(std::uint32_t region);
+    void step_at_rest(std::uint32_t region, const phases::Step& step);
+    void follow_time(double now);
+    void boundary_by(std::uint32_t region, const phases::Step& step, double now);
+    void part_begins(std::uint32_t region, double now);
+    void want_helper();
     bool samples_accesses() const noexcept { return source_ && !source_->needs_plan() && !source_->scans(); }
     /// What an area's accesses weigh among those of all areas: the accesses that were sampled, or (where
     /// places are sampled) its bytes, each as often as regions touch it in an iteration.
@@ -261,9 +276,9 @@ class Engine final : public phases::Listener {
 
     policy::Activity activity_ = policy::Activity::observe;
     Basis basis_ = Basis::none;
-    bool resting_ = false;    ///< fast path: nothing to do but to follow the iteration
-    bool called_ = false;     ///< iterations are told by the program
-    bool call_waits_ = false; ///< one was told within the region that is open
+    std::atomic<bool> resting_{false}; ///< fast path: nothing to do but to follow the iteration
+    bool called_ = false;              ///< iterations are told by the program
+    bool call_waits_ = false;          ///< one was told within the region that is open
     bool window_open_ = false;
     bool window_stays_ = false;       ///< when its region has ended
     std::uint64_t touches_taken_ = 0; ///< of all that windows saw
@@ -275,7 +290,6 @@ class Engine final : public phases::Listener {
     bool source_running_ = false;
     bool source_paused_ = false;
     bool threads_said_ = false;
-    bool barriers_tell_ = false; ///< one giant region: its barriers are the events
     std::uint32_t iteration_ = 0;
     std::uint32_t period_ = 0;
     std::uint32_t events_in_iteration_ = 0;
@@ -283,16 +297,19 @@ class Engine final : public phases::Listener {
     std::uint64_t area_changes_ = 0;
     std::uint64_t source_areas_ = 0; ///< area_changes_ when the source was told of them
     double next_adoption_ = 0; ///< when a source that samples by itself is told of new ones at the earliest
-    std::uint64_t barriers_in_region_ = 0;
-    Site open_;        ///< the region that runs, or ran last
-    double scale_ = 1; ///< of the newest region's time, in its function's longest
+    Site open_;                ///< the region that runs, or ran last
+    bool region_open_ = false; ///< it runs (true only where it was not begun at rest)
+    HelperThread helper_;
+    std::uint64_t helper_saw_ = 0; ///< events_ when time_passes() looked last
+    int idle_looks_ = 0;           ///< of time_passes() in turn, outside of regions
+    double scale_ = 1;             ///< of the newest region's time, in its function's longest
     double region_begin_ = 0;
     RunningTime running_; ///< since the start of the engine
     double iteration_begin_ = 0;
     double round_region_seconds_ = 0;
     double parallel_seconds_ = 0;
     double next_tick_ = 0;
-    double tick_ = 0.3; ///< seconds between steps where only time decides; grows (engine.cpp)
+    double tick_ = 0.1; ///< seconds between steps where only time decides; grows (engine_events.cpp)
     double spent_in_iteration_ = 0;
     // A round of observation: the iterations between two decisions.
     std::uint64_t round_references_ = 0;
@@ -306,7 +323,9 @@ class Engine final : public phases::Listener {
     int threads_ = 1;
     long process_ = raw::call(SYS_getpid);
     std::atomic<std::uint32_t> placements_{0};
+    RawMutex turn_; ///< driver or helper
     std::atomic<bool> busy_{false};
+    std::atomic<bool> helper_works_{false};
     std::atomic<bool> finished_{false};
 };
 

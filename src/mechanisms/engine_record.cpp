@@ -10,6 +10,7 @@
 #include "record/record.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <map>
 #include <numeric>
 
@@ -27,6 +28,8 @@ constexpr std::uint64_t least_placement_sample = 16;
 /// each of them, then those in which something was seen or moved.
 constexpr std::uint32_t recorded_iterations = 2000;
 constexpr std::size_t most_unwatched = 24;
+/// Naps of a millisecond that the end of the process waits for the helper.
+constexpr int most_naps = 2500;
 
 std::uint32_t state_of(policy::Activity activity, const policy::Stability& stability) {
     if (activity == policy::Activity::rest || stability.settled()) return 3;
@@ -271,6 +274,7 @@ void Engine::record_end(double now) {
 
 void Engine::abandon() noexcept {
     finished_.store(true, std::memory_order_seq_cst);
+    helper_.abandon();
     if (windows_) windows_->abandon();
     if (sampled_) sampled_->abandon();
 }
@@ -284,6 +288,11 @@ void Engine::finish() noexcept {
     const OwnFloatingPoint own;
     if (windows_) windows_->abandon();
     phases::step_aside();
+    // Within a long region our own thread may be at work, which does not take long.
+    helper_.stop();
+    const timespec nap{0, 1'000'000};
+    for (int naps = 0; helper_works_.load(std::memory_order_seq_cst) && naps < most_naps; ++naps)
+        raw::call(SYS_nanosleep, &nap, nullptr);
     // exit() may come from within a region, by any thread: what another thread is working on is left to it.
     if (busy_.load(std::memory_order_seq_cst)) {
         record::message(record::Level::note,

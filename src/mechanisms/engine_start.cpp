@@ -333,7 +333,7 @@ void Engine::say_threads() {
     if (threads_said_) return;
     threads_said_ = true;
     if (Simulation* simulated = simulation()) return simulated->record_threads();
-    say_binding(record_threads(kernel_));
+    say_binding(record_threads(kernel_, "/proc/self/task", ::sched_getaffinity, helper_.id()));
 }
 
 } // namespace homing

@@ -66,7 +66,7 @@ int bound_node(Kernel& kernel, AffinityOf affinity_of) {
     return cpus.read(0, affinity_of) == 0 ? row_of(0, cpus, kernel).node : -1;
 }
 
-ThreadBinding record_threads(Kernel& kernel, const char* tasks, AffinityOf affinity_of) {
+ThreadBinding record_threads(Kernel& kernel, const char* tasks, AffinityOf affinity_of, pid_t own) {
     ThreadBinding binding;
     DIR* folder = ::opendir(tasks);
     if (!folder) {
@@ -76,7 +76,7 @@ ThreadBinding record_threads(Kernel& kernel, const char* tasks, AffinityOf affin
     CpuSet cpus;
     for (const dirent* entry = ::readdir(folder); entry; entry = ::readdir(folder)) {
         const pid_t thread = std::atoi(entry->d_name);
-        if (thread <= 0) continue;
+        if (thread <= 0 || thread == own) continue;
         if (const int error = cpus.read(thread, affinity_of)) {
             if (error == ESRCH) continue; // it has ended meanwhile
             binding.error = error;

@@ -21,9 +21,9 @@ struct ThreadBinding {
 };
 
 /// Looks at every thread of the process, whose numbers are the names in the folder `tasks`, and records a row
-/// for each of which it is known where it may run.
+/// for each of which it is known where it may run. Not at our own one, if there is one.
 ThreadBinding record_threads(Kernel& kernel, const char* tasks = "/proc/self/task",
-                             AffinityOf affinity_of = ::sched_getaffinity);
+                             AffinityOf affinity_of = ::sched_getaffinity, pid_t own = 0);
 
 /// The node, an index of the operating system's, to which the calling thread is bound. -1: it may run on
 /// several, or it is not known.

@@ -15,6 +15,7 @@ constinit std::atomic<Starter> starter{nullptr};
 // The thread that drives the open top-level region, by the address of a variable of its own; null: none is
 // open.
 constinit std::atomic<const void*> driver{nullptr};
+constinit std::atomic<bool> ends_unknown{false};
 constinit thread_local int depth = 0;
 
 const void* self() noexcept { return &depth; }
@@ -62,9 +63,12 @@ void end() noexcept {
 }
 
 bool begin_without_end(Address function) noexcept {
+    ends_unknown.store(true, std::memory_order_relaxed);
     if (depth != 0 && driver.load(std::memory_order_acquire) == self()) end();
     return begin(function);
 }
+
+bool ends_are_known() noexcept { return !ends_unknown.load(std::memory_order_relaxed); }
 
 void barrier(Address site) noexcept {
     if (depth != 1 || !drives_region() || standing.load(std::memory_order_acquire) != active) return;

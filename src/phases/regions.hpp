@@ -32,6 +32,8 @@ void barrier(Address site) noexcept;
 /// Nobody tells when a region ends (a foreign OMPT tool is in charge, which must see the program's own
 /// calls): the listener is told of an end right before the next begin.
 bool begin_without_end(Address function) noexcept;
+/// False once that was so: what looks like a region may be serial code behind it.
+bool ends_are_known() noexcept;
 
 /// homing does nothing (more) in this process: hooks pass straight through.
 bool aside() noexcept;

@@ -371,6 +371,80 @@ TEST_F(EngineTest, OneGiantRegionIsFollowedByItsBarriers) {
     EXPECT_EQ(program.stuck, 0u);
 }
 
+TEST_F(EngineTest, RegionWithManyBarriersIsPartOfTheStepAroundIt) {
+    Program program(2048);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    constexpr std::uint64_t steps = 60;
+    constexpr std::size_t barriers = 95;
+    for (std::uint64_t step = 0; step < steps; ++step) {
+        program.region(0x1000, program.block());
+        program.engine->region_begin(0x2000);
+        for (std::size_t i = 0; i < barriers; ++i) {
+            for (std::size_t page = i; page < program.pages(); page += barriers)
+                program.touch(page, program.block()(page));
+            program.engine->barrier(0x10);
+        }
+        program.engine->region_end();
+        program.region(0x3000, program.block());
+    }
+    EXPECT_LE(program.engine->statistics().iterations, steps + 3 * (barriers + 3)) << "two steps to learn";
+    EXPECT_GE(program.right(program.block()), program.pages() * 97 / 100);
+    EXPECT_EQ(program.stuck, 0u);
+    EXPECT_EQ(program.simulated.protected_pages(), 0u);
+}
+
+TEST_F(EngineTest, LongerIterationWakesTheEngineThatRestsInAnInnerLoop) {
+    Program program(4096);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    std::uint64_t rested = 0;
+    for (int step = 0; step < 16; ++step) {
+        for (int i = 0; i < 600; ++i) // a solver on the coarsest grid
+            program.region(0x1000, 0, 64);
+        if (step == 0) rested = program.engine->statistics().settled_at;
+        for (Address function : {0x2000, 0x3000, 0x4000})
+            program.region(function, program.block());
+    }
+    EXPECT_GT(rested, 0u);
+    EXPECT_GT(program.engine->statistics().settled_at, rested);
+    EXPECT_GE(program.right(program.block()), (program.pages() - 64) * 97 / 100);
+    EXPECT_EQ(program.stuck, 0u);
+}
+
+TEST_F(EngineTest, RegionWithoutEventsIsObservedByTime) {
+    Program program(2048);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.engine->region_begin(0x1000);
+    for (int sweep = 0; sweep < 400; ++sweep) {
+        for (std::size_t page = 0; page < program.pages(); ++page)
+            program.touch(page, program.block()(page));
+        EXPECT_GE(program.engine->time_passes(), 0) << "the helper goes on";
+    }
+    EXPECT_GE(program.right(program.block()), program.pages() * 97 / 100);
+    program.engine->region_end();
+    EXPECT_EQ(program.simulated.protected_pages(), 0u) << "serial code follows";
+    int looks = 0;
+    while (program.engine->time_passes() >= 0 && looks < 100)
+        ++looks;
+    EXPECT_LT(looks, 10) << "outside of regions it goes";
+    EXPECT_EQ(program.simulated.protected_pages(), 0u);
+    EXPECT_EQ(program.stuck, 0u);
+}
+
+TEST_F(EngineTest, HelperGoesWhereAnIterationIsKnown) {
+    Program program(2048);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.iterate(60, program.block());
+    const std::size_t moved = program.simulated.pages_moved();
+    program.engine->region_begin(0x1000);
+    EXPECT_LT(program.engine->time_passes(), 0);
+    program.engine->region_end();
+    EXPECT_EQ(program.simulated.pages_moved(), moved);
+}
+
 TEST_F(EngineTest, IterationsThatAreToldWithinARegionEndAtItsNextBarrier) {
     Program program(2048);
     program.simulated.touch_all(program.range, 0);
