@@ -75,6 +75,10 @@ class Ownership:
     wanted: int
     frozen: int
     uncertain: int
+    #: In the words of the directives, such as "BLOCK over 16 threads"; empty in records of 0.1.
+    distribution: str = ""
+    #: Pages that were seen to be touched.
+    known: int = 0
 
 
 @dataclass(frozen=True)

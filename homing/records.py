@@ -462,6 +462,10 @@ class Record:
     def ownerships(self) -> dict[int, Ownership]:
         """The last inference about each area."""
         columns = ("area", "iteration", "kind", "runs", "period_pages", "confidence", "samples", "wanted")
+        words = {
+            row["area"]: (self.text(row["words"]), row["known"])
+            for row in self._dicts("distribution", "area", "words", "known")
+        }
         return {
             row["area"]: Ownership(
                 row["area"],
@@ -474,6 +478,7 @@ class Record:
                 row["wanted"],
                 row.get("frozen", 0),
                 row.get("uncertain", 0),
+                *words.get(row["area"], ("", 0)),
             )
             for row in self._dicts("ownership", *columns)
         }

@@ -71,7 +71,7 @@ class ModelKernel final : public Kernel {
     }
 
     int current_node() noexcept override {
-        const Thread* one = current_thread();
+        const simulator::Thread* one = simulator::current_thread();
         return one ? one->node : 0;
     }
 

@@ -148,9 +148,15 @@ def _owners(area: AreaResult, record: Record) -> str:
 
 
 def owners(ownership: Ownership | None) -> str:
-    """The pattern that was inferred, in a few words."""
+    """The distribution that is believed, in the words of the directives, with its probability."""
     if ownership is None:
         return ""
+    if ownership.distribution == "HOME":
+        return f"as it lies, {100 * ownership.confidence:.0f} %"
+    if ownership.distribution == "NONE":
+        return f"NONE ({number(ownership.known)} pages known)"
+    if ownership.distribution:
+        return f"{ownership.distribution}, {100 * ownership.confidence:.0f} %"
     text = {
         "block": f"block, {ownership.runs} runs" if ownership.runs > 1 else "one node",
         "cyclic": f"cyclic, {ownership.period_pages:.6g} pages",

@@ -248,6 +248,8 @@ def _ownership(ownership: Ownership | None) -> dict[str, Any] | None:
         "wanted_pages": ownership.wanted,
         "frozen": ownership.frozen,
         "uncertain": ownership.uncertain,
+        "distribution": ownership.distribution or None,
+        "known_pages": ownership.known,
     }
 
 

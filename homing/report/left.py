@@ -16,7 +16,7 @@ from homing.report.words import duration, refused_words, size
 
 #: A smaller share of an area's pages, or of the references to it, is left by chance.
 SMALL = 0.05
-#: Fewer samples of a larger area tell no owners of its pages (Learner's enough_samples).
+#: Fewer touches of a larger area than this leave much unknown of its owners.
 ENOUGH_SAMPLES = 40
 #: What the engine says of memory that the program itself bound, after the area's name.
 BOUND = " was bound to nodes by the program itself: left alone"
@@ -116,7 +116,7 @@ def _not_moved(record: Record, area: Area, away: int, tried: bool, refusals: Seq
         return Left("refused" if errors else "late", away, account, errors)
     if any(message.text == area.name + BOUND for message in record.messages):
         return Left("bound", away)
-    return Left("samples" if owners.samples < ENOUGH_SAMPLES else "late", away, account)
+    return Left("late", away, account)
 
 
 def refused_pages(refusals: Iterable[Refusal]) -> dict[int, int]:

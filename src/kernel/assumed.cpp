@@ -1,6 +1,7 @@
 // One machine that plays several nodes: what the kernel is asked about placement is answered from a table,
 // everything else is the real kernel. For measuring observation and decisions where there is one node only.
 #include "kernel/kernel.hpp"
+#include "kernel/threads_of_process.hpp"
 
 #include "base/index_list.hpp"
 #include "base/page_scan.hpp"
@@ -259,6 +260,9 @@ class AssumedKernel final : public Kernel {
     int node_of_cpu(int cpu) noexcept override {
         if (cpu < 0 || cpu >= most_cpus || cpu_ranks_[cpu] == 0) return -1;
         return (cpu_ranks_[cpu] - 1) * nodes_ / cpus_;
+    }
+    std::vector<Thread> threads() override {
+        return threads_of_process([this](int cpu) { return node_of_cpu(cpu); });
     }
 
   private:

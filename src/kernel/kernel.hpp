@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/pages.hpp"
+#include "base/raw_calls.hpp"
 
 #include <array>
 #include <cerrno>
@@ -18,6 +19,8 @@
 #include <functional>
 #include <linux/mempolicy.h>
 #include <span>
+#include <sys/syscall.h>
+#include <vector>
 
 namespace homing {
 
@@ -142,6 +145,16 @@ class Kernel {
 
     /// [signal] The node of the CPU that runs the caller.
     virtual int current_node() noexcept = 0;
+
+    /// [signal] The number of the calling thread.
+    virtual int current_thread() noexcept { return static_cast<int>(raw::call(SYS_gettid)); }
+    /// A thread of the process, and the node of the CPU that it ran on last (-1: not known).
+    struct Thread {
+        int number = 0;
+        int node = -1;
+    };
+    /// The threads that the process has, ascending by number. None where they cannot be listed. Allocates.
+    virtual std::vector<Thread> threads() { return {}; }
 
     /// Memory of a node in bytes that a move can have: free, or file cache that the kernel gives up for it
     /// (MemFree + Inactive(file)). 0 where it is not known.

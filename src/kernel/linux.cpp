@@ -1,5 +1,6 @@
 // The real kernel: every memory system call of homing is made here.
 #include "kernel/kernel.hpp"
+#include "kernel/threads_of_process.hpp"
 
 #include "base/index_list.hpp"
 #include "base/page_scan.hpp"
@@ -151,6 +152,9 @@ class LinuxKernel final : public Kernel {
                      SamplerRing& ring) noexcept override;
     void close_sampler(SamplerRing& ring) noexcept override;
     int node_of_cpu(int cpu) noexcept override;
+    std::vector<Thread> threads() override {
+        return threads_of_process([this](int cpu) { return node_of_cpu(cpu); });
+    }
 
   private:
     int read_policy(Address address, unsigned long flags, MemoryPolicy& policy) noexcept {

@@ -413,6 +413,13 @@ int SimulatedKernel::current_node() noexcept {
     return current_node_;
 }
 
+std::vector<Kernel::Thread> SimulatedKernel::threads() {
+    std::vector<Thread> threads;
+    for (int node = 0; node < static_cast<int>(capacity_.size()); ++node)
+        threads.push_back({node + 1, node});
+    return threads;
+}
+
 std::uint64_t SimulatedKernel::free_bytes(int node) noexcept {
     ++counts_[static_cast<std::size_t>(KernelCall::free_bytes)];
     return std::uint64_t{free_pages(node)} * page_bytes();

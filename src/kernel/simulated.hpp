@@ -116,6 +116,9 @@ class SimulatedKernel final : public Kernel {
     int allowed_nodes(NodeSet& nodes) noexcept override;
     int protect(Range range, Access access) noexcept override;
     int current_node() noexcept override;
+    /// One thread runs on each node.
+    int current_thread() noexcept override { return current_node_ + 1; }
+    std::vector<Thread> threads() override;
     std::uint64_t free_bytes(int node) noexcept override;
     int open_sampler(const SamplerEvent& event, int thread, std::size_t pages,
                      SamplerRing& ring) noexcept override;

@@ -18,23 +18,19 @@ class Dispatch {
           batches_(static_cast<std::size_t>(nodes)) {}
 
     /// These granules belong on the node at position `node`; those that lie on one of the nodes `from` go
-    /// there. Left out: what was seen there before, what is frozen, and what was refused too often.
+    /// there. Left out: what was seen there before, would go back (AreaBelief), or was refused too often.
     void add(policy::PageRange granules, policy::Node node, policy::NodeSet from) {
         if (node < 0 || from == 0) return;
         Batch& batch = batches_[static_cast<std::size_t>(node)];
         if (batch.from != from) send(node);
         batch.from = from;
         while (granules.first < granules.end && result_.complete) {
-            const policy::PageRange movable =
-                area_.freezer ? area_.freezer->first_movable(granules) : granules;
-            for (std::uint64_t granule = movable.first; granule < movable.end; ++granule) {
-                if (area_.seen_homes.home(granule) == node || !area_.refused.may_try(granule, round_))
-                    continue;
-                batch.granules.push_back(granule);
-                if (batch.granules.size() == most) send(node);
-                if (!result_.complete) return;
-            }
-            granules.first = movable.end;
+            const std::uint64_t granule = granules.first++;
+            if (area_.seen_homes.home(granule) == node || area_.learnt.goes_back(granule, node) ||
+                !area_.refused.may_try(granule, round_))
+                continue;
+            batch.granules.push_back(granule);
+            if (batch.granules.size() == most) send(node);
         }
     }
 

@@ -2,6 +2,7 @@
 
 #include "base/inside.hpp"
 #include "base/options.hpp"
+#include "base/pace.hpp"
 #include "base/raw_calls.hpp"
 #include "mechanisms/engine_guarded.hpp"
 #include "mechanisms/simulation.hpp"
@@ -21,10 +22,10 @@ constexpr std::uint32_t most_round_iterations = 4;
 constexpr std::uint64_t enough_sampled = 4096;
 constexpr double longest_round = 5;    // seconds: some scans of the kernel
 constexpr double longest_silence = 15; // seconds without any reference: nothing large is used
-/// Processor seconds that inferring owners may take at first, and its share of the run beyond them: where the
-/// pages of many nodes mix, it takes long, and tells little each time.
-constexpr double first_inferring = 1;
-constexpr double inferring_share = 0.03;
+/// Processor seconds that learning owners may take at first, and its share of the run beyond them. A fit
+/// takes 0.1 to 4 ms; where floating point is emulated (the guest) 40 times that, and with 0.1 s at first a
+/// guest's runs ended before their owners were learnt (tiles 75 % remote, cyclic 18 %).
+constexpr Pace inferring_pace{1, 0.01};
 /// Seconds that a reference which comes by itself (a hint fault, a sample of the PMU) costs the thread that
 /// makes it.
 constexpr double reference_cost = 2e-6;
@@ -35,6 +36,10 @@ constexpr double least_round = 0.01; // seconds
 /// So many windows in turn that could not open, over so long, are worth a word.
 constexpr std::uint32_t many_refusals = 32;
 constexpr double long_refusal = 2; // seconds
+/// Touches of an area that wait for a decision: a round that is put off for long forgets the later ones. As
+/// many as end a round of sampling (enough_sampled).
+constexpr std::size_t most_fresh = 4096;
+
 /// Is kernel NUMA balancing on? Where it cannot be read, assume so.
 bool kernel_balances() noexcept {
     char text[8];
@@ -48,7 +53,7 @@ bool kernel_balances() noexcept {
 
 Engine::Engine(Kernel& kernel, Machine machine, DoorServices services)
     : kernel_(kernel), machine_(std::move(machine)), nodes_(machine_), services_(services),
-      watch_(nodes_, static_cast<std::uint64_t>(option_number(Option::seed))),
+      watch_(nodes_, static_cast<std::uint64_t>(option_number(Option::seed))), team_(nodes_),
       survey_(kernel, static_cast<std::uint64_t>(option_number(Option::seed))), mover_(kernel, nodes_),
       initial_(kernel, nodes_, mover_, machine_.targets()),
       plan_(option_number(Option::observe_share), static_cast<std::uint64_t>(option_number(Option::seed))),
@@ -153,7 +158,7 @@ double Engine::observation_cost() const {
 /// faults at its own pace, over many short iterations.
 bool Engine::round_is_over(double now) {
     if (mechanism_->needs_windows() || moves_wait_) return true;
-    if (statistics_.inferring > first_inferring + inferring_share * running_.seconds(now)) return false;
+    if (!inferring_pace.allows(statistics_.inferring, running_.seconds(now))) return false;
     if (source_ && source_->needs_plan())
         return round_references_ >= enough_for_windows ||
                (round_iterations_ >= most_round_iterations && now - round_begin_ >= least_round);
@@ -361,7 +366,7 @@ void Engine::take_references() {
     count_references();
 }
 
-/// Count what was seen into the areas' counters.
+/// What was seen, by area.
 void Engine::count_references() {
     const bool scans = source_ && source_->scans();
     const double now = touch_record_.enabled() ? record::now() : 0;
@@ -373,15 +378,14 @@ void Engine::count_references() {
         if (touch_record_.enabled()) record_touch(*area, reference, position, now);
         const std::uint64_t granule = area->granule_of(reference.address);
         if (scans) scan_rounds_.saw(*area, granule);
-        area->counters.add(granule, position, reference.weight);
+        if (area->learnt.fresh.size() < most_fresh)
+            area->learnt.fresh.push_back({granule, team_.touched(reference.thread, position), reference.write,
+                                          reference.weight, static_cast<model::Node>(position)});
         // A window shows one touch, whatever it weighs for the owners. Pages that move as they are touched
         // say nothing of where accesses go.
         if (mechanism_->samples() && !called_touch_)
             area->remote_share.touched(granule, position, source_->needs_plan() ? 1 : reference.weight);
-        if (reference.write) area->writes.add(granule, position, reference.weight);
-        ++area->fresh_references;
         ++area->references;
-        area->written += reference.write;
         ++round_references_;
         ++statistics_.references;
     }
@@ -446,6 +450,7 @@ void Engine::follow_changes_within_round(double now) {
 
 void Engine::end_observing() {
     record_placements(1);
+    estimate_traffic();
     to_come_ = source_ && source_->scans() ? scan_rounds_.round_ended(watch_) : 0;
     const double begin = record::now();
     const double moving = statistics_.moving;
@@ -454,21 +459,61 @@ void Engine::end_observing() {
     statistics_.deciding += record::now() - begin - (statistics_.moving - moving);
 }
 
+/// How often the pages of each area are touched in an iteration (at least once, where that is not known), and
+/// the bytes that an iteration uses.
+void Engine::estimate_traffic() {
+    footprint_ = 0;
+    for (const auto& area : watch_.areas()) {
+        if (area->references > 0) footprint_ += area->used_bytes();
+        double touches = 0;
+        if (source_ && source_->needs_plan())
+            for (std::uint32_t region = 0; region < regions_.all().size(); ++region)
+                touches += plan_.touch_estimate(region, area->id) * regions_.all()[region].in_iteration;
+        area->touches_in_iteration = std::max(1.0, touches);
+    }
+}
+
 double Engine::touches_in_round(const WatchedArea& area) const {
-    if (!source_ || !source_->needs_plan())
-        return round_iterations_; // each page at least once an iteration: the least there can be
-    double touches = 0;
-    for (std::uint32_t region = 0; region < regions_.all().size(); ++region)
-        touches += plan_.touch_estimate(region, area.id) * regions_.all()[region].in_iteration;
-    return std::max(1.0, touches) * std::max(1u, round_iterations_);
+    return area.touches_in_iteration * std::max(1u, round_iterations_);
 }
 
 double Engine::traffic(const WatchedArea& area) const {
     if (samples_accesses()) return static_cast<double>(area.remote_share.accesses());
-    double touches = 0;
-    for (std::uint32_t region = 0; region < regions_.all().size(); ++region)
-        touches += plan_.touch_estimate(region, area.id) * regions_.all()[region].in_iteration;
-    return static_cast<double>(area.used_bytes()) * (touches > 0 ? touches : 1.0);
+    return static_cast<double>(area.used_bytes()) * area.touches_in_iteration;
+}
+
+policy::TouchModel Engine::touch_model(const WatchedArea& area) const {
+    policy::TouchModel model;
+    model.page_size = area.granule;
+    model.line_size = cache_line_bytes;
+    model.cache_bytes = cache_bytes_;
+    model.footprint_bytes = footprint_ / static_cast<std::uint64_t>(std::max(1, nodes_.count()));
+    model.threads = threads_;
+    model.nodes = nodes_.count();
+    return model;
+}
+
+double Engine::traffic_ns(const WatchedArea& area) const {
+    const double touches = static_cast<double>(area.there().size()) * area.touches_in_iteration;
+    const double region_ns = 1e9 * round_region_seconds_ / std::max(1u, round_iterations_);
+    return touch_model(area).excess_ns(static_cast<std::uint64_t>(touches), guard_.costs(), region_ns);
+}
+
+double Engine::touch_cost_ns() const {
+    return 1e9 * (samples_itself() ? reference_cost : plan_.touch_cost());
+}
+
+bool Engine::may_infer(double spent) {
+    return inferring_pace.allows(statistics_.inferring + spent, running_.seconds(record::now()));
+}
+
+void Engine::find_homes(WatchedArea& area) {
+    std::vector<std::uint64_t> granules;
+    for (const FreshTouch& touch : area.learnt.fresh)
+        granules.push_back(touch.granule);
+    mover_.homes(area, granules, homes_);
+    for (std::size_t i = 0; i < granules.size(); ++i)
+        area.learnt.fresh[i].home = static_cast<model::Node>(homes_[i]);
 }
 
 void Engine::own_areas() {

@@ -8,6 +8,7 @@
 
 #include "areas/policies.hpp"
 #include "base/helper_thread.hpp"
+#include "base/options.hpp"
 #include "base/raw_calls.hpp"
 #include "base/raw_mutex.hpp"
 #include "base/running_time.hpp"
@@ -20,11 +21,13 @@
 #include "mechanisms/region_table.hpp"
 #include "mechanisms/scan_rounds.hpp"
 #include "mechanisms/survey.hpp"
+#include "mechanisms/team_table.hpp"
 #include "mechanisms/touch_record.hpp"
 #include "mechanisms/watch.hpp"
 #include "mechanisms/window_plan.hpp"
 #include "phases/iteration.hpp"
 #include "phases/regions.hpp"
+#include "policy/costs.hpp"
 #include "policy/guard.hpp"
 #include "policy/stability.hpp"
 #include "references/windows.hpp"
@@ -78,7 +81,7 @@ class Mechanism {
     /// References are to be sampled for it.
     virtual bool samples() const noexcept { return true; }
 };
-std::unique_ptr<Mechanism> make_iterative(bool moves);
+std::unique_ptr<Mechanism> make_iterative(bool moves, const TeamTable& team);
 std::unique_ptr<Mechanism> make_next_touch();
 /// Next touch of chosen memory only, beside another mechanism (C API). Kept until the regions of one
 /// iteration ran.
@@ -134,6 +137,7 @@ class Engine final : public phases::Listener {
     /// possible.
     bool next_touch_called(Range range) noexcept;
     WatchList& watch() noexcept { return watch_; }
+    TeamTable& team() noexcept { return team_; }
     Mover& mover() noexcept { return mover_; }
     policy::Guard& guard() noexcept { return guard_; }
     policy::Stability& stability() noexcept { return stability_; }
@@ -149,6 +153,19 @@ class Engine final : public phases::Listener {
     /// How often an area's pages were touched since the last decision (once an iteration where that is not
     /// known).
     double touches_in_round(const WatchedArea& area) const;
+    /// What an area's touches cost on this machine: its cache beside all that the iteration uses.
+    policy::TouchModel touch_model(const WatchedArea& area) const;
+    /// What an area's accesses weigh among those of all areas: the accesses that were sampled, or (where
+    /// places are sampled) its bytes, each as often as regions touch it in an iteration.
+    double traffic(const WatchedArea& area) const;
+    /// What an iteration would cost more if all touches of the area were remote: elapsed nanoseconds.
+    double traffic_ns(const WatchedArea& area) const;
+    /// What one more touch costs the program, in elapsed nanoseconds.
+    double touch_cost_ns() const;
+    /// Where the granules of an area's fresh touches lie.
+    void find_homes(WatchedArea& area);
+    /// Is there time left to learn, when this round has taken so many seconds?
+    bool may_infer(double spent);
     /// References come by themselves (pmu, hint-faults), not from windows that the engine plans.
     bool samples_itself() const noexcept { return source_ && !source_->needs_plan(); }
     /// Granules of areas that the source has not come to yet: nothing is known of them, and nothing can rest.
@@ -234,9 +251,7 @@ class Engine final : public phases::Listener {
     void part_begins(std::uint32_t region, double now);
     void want_helper();
     bool samples_accesses() const noexcept { return source_ && !source_->needs_plan() && !source_->scans(); }
-    /// What an area's accesses weigh among those of all areas: the accesses that were sampled, or (where
-    /// places are sampled) its bytes, each as often as regions touch it in an iteration.
-    double traffic(const WatchedArea& area) const;
+    void estimate_traffic();
     /// Rows of what is known of areas' remote shares; all: also where little is new.
     void record_estimates(bool all);
     void record_estimate(WatchedArea& area);
@@ -253,6 +268,7 @@ class Engine final : public phases::Listener {
     NodeMap nodes_;
     DoorServices services_;
     WatchList watch_;
+    TeamTable team_;
     Survey survey_;
     Mover mover_;
     InitialPlacement initial_;
@@ -309,12 +325,14 @@ class Engine final : public phases::Listener {
     double round_region_seconds_ = 0;
     double parallel_seconds_ = 0;
     double next_tick_ = 0;
+    std::uint64_t seed_ = static_cast<std::uint64_t>(option_number(Option::seed));
     double tick_ = 0.1; ///< seconds between steps where only time decides; grows (engine_events.cpp)
     double spent_in_iteration_ = 0;
     // A round of observation: the iterations between two decisions.
     std::uint64_t round_references_ = 0;
     ScanRounds scan_rounds_;
     std::uint64_t to_come_ = 0;
+    std::uint64_t footprint_ = 0; ///< bytes that an iteration uses
     bool moves_wait_ = false;
     std::uint32_t round_iterations_ = 0;
     double round_begin_ = 0;

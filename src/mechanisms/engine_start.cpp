@@ -202,7 +202,7 @@ bool Engine::start(std::unique_ptr<ReferenceSource> source) {
         }
         mechanism_ = make_next_touch();
     } else {
-        mechanism_ = make_iterative(!option_is(Option::mechanism, "observe"));
+        mechanism_ = make_iterative(!option_is(Option::mechanism, "observe"), team_);
     }
     if (!source_) {
         // Tasks find their homes without any reference.
@@ -211,7 +211,7 @@ bool Engine::start(std::unique_ptr<ReferenceSource> source) {
                         "no source of references works here (" + reasons +
                             "): " + (tasks_only ? "pages stay where they are" : "homing stepped aside"));
         if (!tasks_only) return false;
-        mechanism_ = make_iterative(false);
+        mechanism_ = make_iterative(false, team_);
     }
     const int threads = ask_runtime("omp_get_max_threads");
     threads_ = threads > 0 ? threads : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));

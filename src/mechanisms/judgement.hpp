@@ -1,13 +1,11 @@
-// What is to be done with the pages of an area, from its samples, where they lie now, and who was inferred to
-// own them: nothing is done here.
+// What is to be done with the pages of an area, from what is believed of its owners and where its pages lie
+// now: nothing is done here.
 #pragma once
 
 #include "mechanisms/watch.hpp"
-#include "policy/competitive.hpp"
-#include "policy/ownership.hpp"
+#include "policy/nodes.hpp"
 
 #include <functional>
-#include <vector>
 
 namespace homing {
 
@@ -15,40 +13,31 @@ class Engine;
 
 struct Judgement {
     WatchedArea* area = nullptr;
-    // Estimates over all granules: a sample stands for the granules up to half-way to its neighbours.
-    double considered = 0; ///< granules whose owner and home are known
-    double misplaced = 0;  ///< of them, those that would be nearer to their users elsewhere
-    double squares = 0;    ///< of the samples' weights: they are worth considered^2 / squares equal samples
+    // Estimates over all granules that exist, from some that were looked at.
+    double considered = 0; ///< granules that have a home
+    double misplaced = 0;  ///< of them, those that belong elsewhere
+    double gain = 0;       ///< the sum of what these would gain by it: shares of their touches
     /// Granules of the node that serves most of them, now and after the moves.
     double busiest_now = 0;
     double busiest_then = 0;
-    /// By run: pages that lie on these nodes go where the run's pattern says.
-    std::vector<policy::NodeSet> from;
-    /// Granules that go by what was seen of them alone.
-    std::vector<policy::Candidate> single;
-    /// Owners told by writes, which break the tie between those who use shared pages; by_writer: there are
-    /// some.
-    policy::Ownership written;
-    bool by_writer = false;
+    bool spreads = false;    ///< what all nodes use lies unevenly
     std::uint64_t looks = 0; ///< granules that have to be asked for where they are
-    /// Something seems to be misplaced of which too little was seen to tell.
-    bool doubtful = false;
+    double threshold = 0;    ///< of the competitive criterion
 
-    /// Visits what is to move, of what exists: visit(PageRange granules, node, nodes that they may leave), in
-    /// order of address within each run.
+    /// Visits what is to move, of what exists: visit(granules, node, nodes that they may leave), ascending;
+    /// until it returns false.
     void
-    for_each_move(const std::function<void(policy::PageRange, policy::Node, policy::NodeSet)>& visit) const;
+    for_each_move(const std::function<bool(policy::PageRange, policy::Node, policy::NodeSet)>& visit) const;
 };
 
-/// threshold: of the competitive criterion, where no pattern tells a page's owner (Nikolopoulos et al. 2000,
-/// section 2). What was refused twice or is frozen is not misplaced: it stays.
-Judgement judge(Engine& engine, WatchedArea& area, double threshold);
+/// The area has a belief. Remembers in it how much a touch more would tell (AreaBelief::ignorance).
+/// looks: granules that are looked at. threshold: of the competitive criterion (model::better_home).
+Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double threshold);
 
-/// Does one of these fresh samples of an area whose owners did not change show a page that is misplaced
-/// beyond doubt? Somebody else may have moved it.
-bool misplaced_since(Engine& engine, WatchedArea& area, const policy::Samples& fresh);
+/// The node that a granule most likely belongs on.
+policy::Node owner_of(const WatchedArea& area, std::uint64_t granule);
 
-/// Records where the fresh references went (references rows).
-void record_references(Engine& engine, WatchedArea& area, const policy::Samples& fresh);
+/// Records where the fresh references went (references rows), whose homes are known.
+void record_references(Engine& engine, const WatchedArea& area);
 
 } // namespace homing

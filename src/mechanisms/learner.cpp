@@ -1,172 +1,180 @@
 #include "mechanisms/learner.hpp"
 
+#include "base/invariant.hpp"
+#include "model/tuning.hpp"
+#include "model/verdict.hpp"
+
 #include <algorithm>
-#include <tuple>
 
 namespace homing {
 namespace {
 
-/// Samples kept of one area; beyond that only the newest count.
-constexpr std::size_t most_samples = 16384;
-/// From this share of writes among an area's references on, borders are told by writes alone.
-constexpr double written_share = 0.25;
-/// Programs have hundreds of arrays of one size.
-constexpr int most_twins_looked_at = 8;
-/// Arrays of as many elements, of 1 to 16 bytes each, differ by so many doublings at the most; with few pages
-/// in the smaller one too many arrays would seem to.
-constexpr int most_doublings = 4;
-constexpr std::uint64_t least_scaled = 64;
+namespace tuning = model::tuning;
 
-/// Samples that came since the last decision, taken out of the counters.
-policy::Samples take_samples(ReferenceCounters& counters) {
-    policy::Samples samples = samples_of(counters);
-    counters.forget(0, counters.granules());
-    return samples;
+/// Areas of one size: arrays of one grid, whoever allocated them.
+std::uint64_t size_kind(const WatchedArea& area) {
+    return area.granules * 2 * 0x9e3779b97f4a7c15u ^ area.granule;
+}
+/// Areas of one allocation site, whatever their size.
+std::uint64_t site_kind(const WatchedArea& area) {
+    std::uint64_t hash = 1;
+    for (const Address frame : area.group.entry.origin)
+        hash = (hash ^ frame) * 0x2545f4914f6cdd1du;
+    return hash;
 }
 
-bool owners_write(const WatchedArea& area) {
-    return area.references > 0 &&
-           written_share * static_cast<double>(area.references) <= static_cast<double>(area.written);
+SparsePrior sparse(const model::Prior& prior, const model::Formulas& formulas) {
+    SparsePrior out;
+    for (std::size_t i = 0; i < formulas.all().size(); ++i)
+        if (prior.formula(i) > 0) out.formulas.emplace_back(static_cast<std::uint32_t>(i), prior.formula(i));
+    for (std::size_t f = 0; f < model::families; ++f)
+        out.families[f] = prior.other(static_cast<model::Family>(f));
+    return out;
 }
 
-/// The samples that tell an area's owners: where owners write, near borders the writes alone; reads there may
-/// be a neighbour's.
-policy::Samples sure_samples(WatchedArea& area) {
-    if (!owners_write(area)) return area.samples;
-    policy::Samples sure = policy::without_halo_reads(area.ownership, area.samples, samples_of(area.writes));
-    return sure.size() >= enough_samples ? sure : area.samples;
-}
-
-/// Areas of one size stand together.
-std::tuple<std::uint64_t, std::size_t> size_of(const WatchedArea* area) {
-    return {area->granules, area->granule};
+/// Who touched which existing granule last, as pages of the belief.
+std::vector<std::pair<std::uint64_t, model::Node>> users_of(const AreaBelief& learnt,
+                                                            const policy::PageSet& there) {
+    std::vector<std::pair<std::uint64_t, model::Node>> users;
+    users.reserve(learnt.users.known());
+    std::uint64_t before = 0; // existing granules before the part
+    there.for_each({0, there.span().end}, [&](policy::PageRange part) {
+        for (std::uint64_t granule = part.first; granule < part.end; ++granule)
+            if (const int node = learnt.users.home(granule); node >= 0)
+                users.emplace_back(before + (granule - part.first), static_cast<model::Node>(node));
+        before += part.size();
+    });
+    return users;
 }
 
 } // namespace
 
-policy::Samples samples_of(ReferenceCounters& counters) {
-    policy::Samples samples(counters.nodes());
-    samples.reserve(counters.size());
-    counters.for_each_sorted(
-        [&](std::uint64_t granule, std::span<const std::uint16_t> counts) { samples.add(granule, counts); });
-    samples.settle();
-    return samples;
-}
-
-void Learner::gather(const WatchList& watch) {
-    known_.clear();
+void Learner::begin_round(const WatchList& watch) {
+    kinds_.clear();
     for (const auto& area : watch.areas())
-        if (area->fresh_references > 0 || !area->samples.empty()) known_.push_back(area.get());
-    std::ranges::sort(known_, {},
-                      [](const WatchedArea* area) { return std::tuple(size_of(area), area->id); });
-}
-
-std::span<WatchedArea* const> Learner::of_size(const WatchedArea& area) const {
-    return std::ranges::equal_range(known_, size_of(&area), {}, size_of);
-}
-
-/// Those of the same granule that may have as many elements, of 2^doublings times the bytes.
-std::span<WatchedArea* const> Learner::of_scaled_size(const WatchedArea& area, int doublings) const {
-    const std::uint64_t ratio = std::uint64_t{1} << std::abs(doublings);
-    // Arrays begin and end amid a page: each may have one more or less than its bytes need.
-    const std::uint64_t fewest =
-        doublings > 0 ? (area.granules - 1) * ratio : (area.granules - 1) / ratio - 1;
-    const std::uint64_t most = doublings > 0 ? (area.granules + 1) * ratio : (area.granules + 1) / ratio + 1;
-    if (std::min(area.granules, fewest) < least_scaled) return {};
-    return {std::ranges::lower_bound(known_, std::tuple(fewest, std::size_t{0}), {}, size_of),
-            std::ranges::upper_bound(known_, std::tuple(most, ~std::size_t{0}), {}, size_of)};
-}
-
-/// For an area that is read before it is written: an array of the same size whose owners are told by their
-/// writes.
-const WatchedArea* Learner::written_sibling(const WatchedArea& area) const {
-    if (owners_write(area)) return nullptr;
-    for (const WatchedArea* other : of_size(area))
-        if (other != &area && !other->drifts && other->samples.size() >= enough_samples &&
-            owners_write(*other))
-            return other;
-    return nullptr;
-}
-
-/// Samples of an array that is used in the same way, as far as the samples of this one show: of one of the
-/// same size, or of as many elements of another size. Empty where there is none.
-policy::Samples Learner::shown_by_twin(const WatchedArea& area, const policy::Samples& samples) const {
-    int looked = 0;
-    const auto find = [&](std::span<WatchedArea* const> others) -> WatchedArea* {
-        for (WatchedArea* other : others) {
-            if (other == &area || other->granule != area.granule) continue;
-            if (looked == most_twins_looked_at) break;
-            ++looked;
-            if (!other->drifts &&
-                policy::alike(other->ownership, policy::scaled(samples, area.granules, other->granules)))
-                return other;
+        if (area->learnt.belief && area->learnt.formulas == team_.formulas()) {
+            kinds_.emplace(size_kind(*area), area.get());
+            kinds_.emplace(site_kind(*area), area.get());
         }
-        return nullptr;
-    };
-    WatchedArea* twin = find(of_size(area));
-    for (int doublings = 1; !twin && doublings <= most_doublings; ++doublings)
-        for (const int either : {doublings, -doublings})
-            if (!twin) twin = find(of_scaled_size(area, either));
-    if (!twin) return policy::Samples(samples.nodes());
-    const auto here = [&](const policy::Samples& shown) {
-        return policy::scaled(shown, twin->granules, area.granules);
-    };
-    if (owners_write(*twin)) return here(sure_samples(*twin));
-    const bool read_first = written_sibling(*twin) != nullptr;
-    return read_first ? policy::without_upper_reads(area.ownership, here(twin->samples))
-                      : here(twin->samples);
 }
 
-Learnt Learner::learn(WatchedArea& area, bool check) const {
-    Learnt learnt{&area, take_samples(area.counters)};
-    const policy::Samples& fresh = learnt.fresh;
-    const bool read_first = written_sibling(area) != nullptr;
-    const auto test = [&](const policy::Samples& samples) {
-        return policy::changed(area.ownership,
-                               read_first ? policy::without_upper_reads(area.ownership, samples) : samples);
-    };
-    const policy::Samples tested = policy::where_known(area.ownership, area.samples, fresh);
-    const policy::Contradiction contradiction = test(tested);
-    // What nobody looked at before shows no change, but is news.
-    const bool news =
-        check && tested.size() < fresh.size() && (area.samples.empty() || test(fresh).significant);
-    learnt.changed = contradiction.significant || news;
-    if (contradiction.significant) {
-        area.drifts = contradiction.drift();
-        area.still_rounds = 0;
-        area.samples = contradiction.drift() ? policy::followed(area.ownership, area.samples, fresh)
-                                             : policy::refreshed(area.ownership, area.samples, fresh);
-        area.writes.forget(0, area.granules);
-        area.plan.renew();
-    } else if (check && !news) {
-        return learnt; // as before: nothing to learn
-    } else if (area.drifts) {
-        area.samples = policy::followed(area.ownership, area.samples, fresh);
-    } else if (area.samples.size() > most_samples) {
-        area.samples = fresh;
-    } else {
-        area.samples.merge(fresh);
+/// The touches as the belief is to see them: existing granules by their number, threads by their position.
+std::vector<model::Touch> Learner::shown(AreaBelief& learnt, const policy::PageSet& there,
+                                         std::uint32_t iteration, bool writes_only,
+                                         std::vector<model::Node>* homes) const {
+    const std::span<const model::Touch> all = learnt.touches.at(iteration);
+    std::vector<model::Touch> out;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (writes_only && !all[i].write) continue;
+        model::Touch touch = all[i];
+        touch.page = std::min(there.below(touch.page), there.size() - 1);
+        touch.thread = team_.position(touch.thread);
+        out.push_back(touch);
+        if (homes) homes->push_back(learnt.touches.homes()[i]);
     }
-    if (!fresh.empty()) area.ownership = policy::infer_ownership(area.granules, area.samples);
-    return learnt;
+    return out;
 }
 
-void Learner::refine(WatchedArea& area) const {
-    area.telling = area.samples;
-    if (area.drifts || area.samples.empty()) return;
-    const WatchedArea* sibling = written_sibling(area);
-    policy::Samples sure = sibling ? policy::with_borders_of(sibling->ownership, area.ownership, area.samples)
-                                   : sure_samples(area);
-    if (owners_write(area) || sibling) {
-        area.ownership = policy::infer_ownership(area.granules, sure);
-        area.telling = sure;
+/// What areas of the kind have shown, beside what is true of any area.
+model::Prior Learner::prior_of(const WatchedArea& area) const {
+    const model::Prior& base = team_.prior();
+    std::vector<const SparsePrior*> siblings;
+    for (const std::uint64_t kind : {size_kind(area), site_kind(area)}) {
+        const auto [first, end] = kinds_.equal_range(kind);
+        for (auto at = first; at != end && siblings.size() < tuning::most_siblings; ++at)
+            if (at->second != &area && !at->second->learnt.shown.empty())
+                siblings.push_back(&at->second->learnt.shown);
     }
-    // What a twin shows, this one need not be sampled for.
-    const policy::Samples shown = shown_by_twin(area, sure);
-    if (shown.empty()) return;
-    sure.merge(shown);
-    area.ownership = policy::infer_ownership(area.granules, sure);
-    area.telling = std::move(sure);
+    if (siblings.empty()) return base;
+    model::Prior shown = base;
+    shown.clear();
+    const double each = 1.0 / static_cast<double>(siblings.size());
+    for (const SparsePrior* sibling : siblings) {
+        for (const auto& [index, share] : sibling->formulas)
+            shown.add_formula(index, each * share);
+        for (std::size_t f = 0; f < model::families; ++f)
+            shown.add_other(static_cast<model::Family>(f), each * sibling->families[f]);
+    }
+    return base.mixed_with(shown, tuning::trust_in_siblings);
+}
+
+/// Do several of the fresh touches come from where the belief expects hardly any?
+bool Learner::surprised_by_fresh(const WatchedArea& area) const {
+    const AreaBelief& learnt = area.learnt;
+    if (!learnt.belief || learnt.pages != area.there().size() || learnt.team != team_.version()) return false;
+    model::Prospect prospect;
+    std::size_t surprising = 0;
+    for (const FreshTouch& touch : learnt.fresh) {
+        const std::uint64_t page = std::min(area.there().below(touch.granule), learnt.pages - 1);
+        learnt.belief->prospect(page, touch.home, prospect);
+        surprising += prospect.local[static_cast<std::size_t>(touch.node)] < tuning::surprising_share;
+    }
+    return surprising >= tuning::least_surprising && 4 * surprising >= learnt.fresh.size();
+}
+
+bool Learner::take(WatchedArea& area, std::uint32_t iteration) {
+    AreaBelief& learnt = area.learnt;
+    const bool surprised = surprised_by_fresh(area);
+    const std::size_t count = learnt.fresh.size();
+    // Of a source that shows thousands, an even part.
+    const std::size_t stride = (count + tuning::most_touches / 2 - 1) / (tuning::most_touches / 2);
+    for (std::size_t i = 0; i < count; ++i) {
+        const FreshTouch& touch = learnt.fresh[i];
+        if (const int before = learnt.users.home(touch.granule); before >= 0)
+            (before == touch.node ? learnt.repeats.same : learnt.repeats.other) += 1;
+        learnt.users.set(touch.granule, touch.granule + 1, touch.node);
+        if (i % stride != 0) continue;
+        learnt.touches.add(touch.granule, touch.slot, touch.write, iteration, touch.home);
+        ++learnt.unfitted;
+    }
+    if (learnt.repeats.same + learnt.repeats.other > tuning::most_repeats) {
+        learnt.repeats.same /= 2;
+        learnt.repeats.other /= 2;
+    }
+    learnt.fresh.clear();
+    if (!surprised || area.there().empty()) return false;
+    const std::vector<model::Touch> all = shown(learnt, area.there(), iteration, false, nullptr);
+    if (!learnt.touches.follow_change(*team_.formulas(), team_.team(), area.there().size(), prior_of(area),
+                                      all))
+        return false;
+    learnt.users.reset(area.granules);
+    learnt.left.reset(area.granules);
+    learnt.repeats = {};
+    learnt.belief.reset();
+    return true;
+}
+
+bool Learner::is_stale(const WatchedArea& area) const {
+    const AreaBelief& learnt = area.learnt;
+    if (learnt.touches.empty() || area.there().empty()) return false;
+    if (!learnt.belief || learnt.pages != area.there().size() || learnt.team != team_.version()) return true;
+    return static_cast<double>(learnt.unfitted) >=
+           tuning::news_share * static_cast<double>(learnt.touches.size() - learnt.unfitted) +
+               (learnt.unfitted == 0);
+}
+
+void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
+    AreaBelief& learnt = area.learnt;
+    const policy::PageSet& there = area.there();
+    invariant(!learnt.touches.empty() && !there.empty(), "an area that was touched has pages");
+    std::vector<model::Node> homes;
+    const std::vector<model::Touch> touches = shown(learnt, there, iteration, false, &homes);
+    learnt.formulas = team_.formulas();
+    const model::Prior prior = prior_of(area);
+    learnt.belief =
+        std::make_unique<model::Belief>(*learnt.formulas, team_.team(), there.size(), touches, prior, homes);
+    learnt.pages = there.size();
+    learnt.team = team_.version();
+    learnt.unfitted = 0;
+    learnt.shown = sparse(learnt.belief->as_prior(), *learnt.formulas);
+    learnt.belief->know_users(users_of(learnt, there), learnt.repeats);
+    learnt.writers.reset();
+    if (learnt.belief->probability(model::Family::shared) > tuning::certainly_spread) {
+        const std::vector<model::Touch> writes = shown(learnt, there, iteration, true, nullptr);
+        if (writes.size() >= tuning::least_writes)
+            learnt.writers = std::make_unique<model::Belief>(*learnt.formulas, team_.team(), there.size(),
+                                                             writes, team_.prior());
+    }
 }
 
 } // namespace homing

@@ -1,46 +1,38 @@
-// What an area's references teach: samples of one round, merged into what is believed of its owners, and what
-// arrays of the same size tell of each other.
+// What an area's references teach: each round's touches make its belief anew, with what areas of its kind
+// have shown as a prior.
 #pragma once
 
+#include "mechanisms/team_table.hpp"
 #include "mechanisms/watch.hpp"
-#include "policy/ownership.hpp"
+#include "model/belief.hpp"
 
-#include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace homing {
 
-/// Samples of an area before anything is inferred for all of it.
-inline constexpr std::size_t enough_samples = 40;
-
-/// All that the counters hold, settled.
-policy::Samples samples_of(ReferenceCounters& counters);
-
-/// An area, the samples that a round brought of it, and whether they contradict what was believed.
-struct Learnt {
-    WatchedArea* area;
-    policy::Samples fresh;
-    bool changed = false;
-};
-
 class Learner {
   public:
-    /// Before a decision: the areas of which something was seen, now or before.
-    void gather(const WatchList& watch);
-    /// Takes the new samples of an area in. With `check` nothing is learnt unless they contradict the belief.
-    Learnt learn(WatchedArea& area, bool check) const;
-    /// Once all have learnt: near borders a neighbour's reads are told from the owner's touches, by writes or
-    /// by another array of the size, and arrays that are used alike share their samples: those of one size,
-    /// and those of as many elements of another size (a sparse matrix' values and column indices).
-    void refine(WatchedArea& area) const;
+    explicit Learner(const TeamTable& team) : team_(team) {}
+
+    /// Before the areas of a round: which areas are of one kind.
+    void begin_round(const WatchList& watch);
+    /// Takes the fresh touches of an area in, whose homes are known by now. Returns whether they show that
+    /// its owners changed.
+    bool take(WatchedArea& area, std::uint32_t iteration);
+    /// Is the belief older than what is known by now, so that it should be made anew?
+    bool is_stale(const WatchedArea& area) const;
+    /// Makes the belief anew. Some tenths of a millisecond to some milliseconds (tuning::most_team_threads).
+    void fit(WatchedArea& area, std::uint32_t iteration);
 
   private:
-    std::span<WatchedArea* const> of_size(const WatchedArea& area) const;
-    const WatchedArea* written_sibling(const WatchedArea& area) const;
-    std::span<WatchedArea* const> of_scaled_size(const WatchedArea& area, int doublings) const;
-    policy::Samples shown_by_twin(const WatchedArea& area, const policy::Samples& samples) const;
+    model::Prior prior_of(const WatchedArea& area) const;
+    std::vector<model::Touch> shown(AreaBelief& learnt, const policy::PageSet& there, std::uint32_t iteration,
+                                    bool writes_only, std::vector<model::Node>* homes) const;
+    bool surprised_by_fresh(const WatchedArea& area) const;
 
-    std::vector<WatchedArea*> known_; ///< by size
+    const TeamTable& team_;
+    std::unordered_multimap<std::uint64_t, const WatchedArea*> kinds_; ///< by what makes areas alike
 };
 
 } // namespace homing

@@ -91,7 +91,6 @@ std::size_t Mover::keep_misplaced(WatchedArea& area, int position, policy::NodeS
         }
         const int home = status_[i] < 0 ? -1 : nodes_.position(status_[i]);
         if (!policy::contains(from, static_cast<policy::Node>(home))) {
-            if (home >= 0) area.left_behind.add(granules_[i]);
             continue;
         }
         from_.push_back(home);
@@ -216,9 +215,7 @@ void Mover::send_batch(WatchedArea& area, std::span<const std::uint64_t> granule
     Runs moved([&](policy::PageRange run, int home) {
         if (!huge) area.seen_homes.saw(run.first, run.end, position);
         area.remote_share.moved_from(run.first, run.end, home);
-        if (area.freezer)
-            area.freezer->moved(run, static_cast<policy::Node>(home), static_cast<policy::Node>(position),
-                                round);
+        area.learnt.left.set(run.first, run.end, home);
     });
     for (std::size_t i = 0; i < wanted; ++i) {
         std::uint64_t there = query_error == 0 && now_[i] == target;

@@ -30,8 +30,7 @@ class Mover {
     /// Send granules of an area to the node at `position`: those that lie on one of the nodes `from`
     /// (positions). Pages on nodes that are no targets (without CPUs, outside the cpuset) stay there. Adds to
     /// `result`. Stops where `deadline` (seconds of record::now()) has passed, and says so in
-    /// result.complete. What was refused is remembered (WatchedArea::refused), and some of what lies on other
-    /// nodes (WatchedArea::left_behind).
+    /// result.complete. What was refused is remembered (WatchedArea::refused).
     void send(WatchedArea& area, std::span<const std::uint64_t> granules, int position, policy::NodeSet from,
               std::uint32_t round, double deadline, MoveResult& result);
 

@@ -17,26 +17,26 @@ inline constexpr double still_growing = 1.05;
 
 class ScanRounds {
   public:
-    /// A reference came, to a granule that the area's samples have or have not.
+    /// A reference came, to a granule that was touched before or not.
     void saw(const WatchedArea& area, std::uint64_t granule) {
-        revisited_ += area.samples.find(granule) < area.samples.size();
+        revisited_ += area.learnt.users.home(granule) >= 0;
     }
 
-    /// A round of observation ends (its references are not among the samples yet). Returns the granules of
+    /// A round of observation ends (its references are not learnt yet). Returns the granules of
     /// the areas that the scan still has to come to.
     std::uint64_t round_ended(const WatchList& watch) {
         std::uint64_t known = 0;
         for (const auto& area : watch.areas())
-            known += area->samples.size();
+            known += area->learnt.users.known();
         std::uint64_t to_come = 0;
         for (const auto& area : watch.areas()) {
-            const auto samples = static_cast<double>(area->samples.size());
-            if (samples > still_growing * static_cast<double>(area->shown)) {
-                area->shown = area->samples.size();
+            const auto seen = static_cast<double>(area->learnt.users.known());
+            if (seen > still_growing * static_cast<double>(area->shown)) {
+                area->shown = area->learnt.users.known();
                 area->passed_by = 0;
             }
             area->passed_by += revisited_;
-            if (area->found_recorded && samples < enough_covered * static_cast<double>(area->granules) &&
+            if (area->found_recorded && seen < enough_covered * static_cast<double>(area->granules) &&
                 area->passed_by <= known)
                 to_come += area->granules;
         }

@@ -154,10 +154,10 @@ void Survey::look_at(WatchList& watch, WatchedArea& area) {
 
 void Survey::take(WatchedArea& area, policy::PageSet there) {
     area.seen = !there.empty();
-    if (there.size() != area.plan.there().size()) area.trust = area.trusted = 0;
+    if (there.size() != area.there().size()) area.trust = area.trusted = 0;
     area.in_part = there.size() < area.own.size();
     area.share_there = 1;
-    area.plan.exist(there.empty() ? area.own : std::move(there));
+    area.exists = there.empty() ? area.own : std::move(there);
 }
 
 /// Of those areas that exist in part one, by turns.
@@ -167,9 +167,9 @@ bool Survey::look_at_part(WatchList& watch) {
         WatchedArea& area = *areas[part_turn_++ % areas.size()];
         if (!area.seen || !area.in_part) continue;
         if (area.references == 0) watch.decide_granule(area);
-        const std::uint64_t before = area.plan.there().size();
+        const std::uint64_t before = area.there().size();
         take(area, map(area));
-        return area.seen && area.plan.there().size() > before + before / news;
+        return area.seen && area.there().size() > before + before / news;
     }
     return false;
 }
@@ -213,7 +213,7 @@ policy::PageSet Survey::existing(const WatchedArea& area, const std::vector<poli
     probe(pages);
     const auto exists = [&](std::size_t i) {
         return i < cells.size() && (found_[2 * i] || found_[2 * i + 1] ||
-                                    (area.in_part && area.plan.there().count(cells[i]) == cells[i].size()));
+                                    (area.in_part && area.there().count(cells[i]) == cells[i].size()));
     };
     const auto beside = [&](std::size_t i, std::size_t other) {
         return exists(other) && (cells[other].end == cells[i].first || cells[i].end == cells[other].first);

@@ -18,9 +18,6 @@
 namespace homing {
 namespace {
 
-/// Rows of reference counters: a sample is enough for the largest array (policy/ownership).
-constexpr std::size_t counter_rows = 8192;
-
 const char* base_name(const char* path) noexcept {
     const char* slash = path ? std::strrchr(path, '/') : nullptr;
     return slash ? slash + 1 : (path ? path : "");
@@ -230,19 +227,11 @@ void WatchList::lay_out(WatchedArea& area, std::size_t granule) const {
     area.origin = align_down(area.range.begin, granule);
     area.granules = (area.range.end - area.origin + granule - 1) / granule;
     area.own = own_granules(area);
-    area.plan = policy::SamplePlan(area.granules, seed_ + area.id);
-    area.plan.exist(area.own);
-    const std::size_t rows = std::min<std::uint64_t>(area.granules, counter_rows);
-    area.counters.reset(area.granules, nodes_.count(), rows, seed_);
-    area.writes.reset(area.granules, nodes_.count(), std::min<std::size_t>(rows, 2048), seed_);
+    area.exists = area.own;
+    area.learnt.reset(area.granules);
     area.remote_share.reset(area.granules, nodes_.count(), seed_);
-    area.samples = area.telling = policy::Samples(nodes_.count());
-    area.ownership = policy::Ownership(area.granules, nodes_.count());
-    area.freezer.reset();
     area.seen_homes.forget();
     area.refused = {};
-    area.suspects.clear();
-    area.left_behind = {};
     area.initially_dealt.clear();
     area.pending.clear();
 }

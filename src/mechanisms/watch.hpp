@@ -5,16 +5,13 @@
 #include "areas/areas.hpp"
 #include "areas/code_places.hpp"
 #include "machine/machine.hpp"
+#include "mechanisms/area_belief.hpp"
 #include "mechanisms/area_filter.hpp"
 #include "mechanisms/block_groups.hpp"
-#include "mechanisms/left_behind.hpp"
 #include "mechanisms/refused_pages.hpp"
 #include "mechanisms/remote_share.hpp"
 #include "mechanisms/seen_homes.hpp"
-#include "policy/freezing.hpp"
-#include "policy/ownership.hpp"
-#include "policy/sample_plan.hpp"
-#include "references/counters.hpp"
+#include "policy/page_set.hpp"
 #include "references/references.hpp"
 
 #include <algorithm>
@@ -51,55 +48,40 @@ struct WatchedArea {
     Address origin = 0;      ///< address where granule 0 begins (may lie before range on huge pages)
     std::uint64_t granules = 0;
     std::string name;
-    policy::PageSet own;    ///< its granules: all of them
-    bool seen = false;      ///< something of it exists (Survey)
-    bool in_part = false;   ///< not all of it does: plan.there() is what does, as far as is known
-    double share_there = 1; ///< of what is drawn from there, so much existed lately
-    int trust = 0;          ///< after a draw of which all existed, so many are not looked at ...
-    int trusted = 0;        ///< ... of which so many are to come
-    policy::SamplePlan plan{0, 0};
-    ReferenceCounters counters;
-    ReferenceCounters writes;   ///< of these, first touches that wrote: they tell shared pages' owners apart
-    RemoteShare remote_share;   ///< of the whole run, for the report
-    policy::Samples samples{1}; ///< all that is believed to hold still; counters hold only what came since
-    policy::Samples telling{1}; ///< of these what tells owners: not a neighbour's reads, but what twins show
-    policy::Ownership ownership;
-    std::unique_ptr<policy::Freezer> freezer; ///< made at the first move
-    SeenHomes seen_homes;                     ///< of granules that are base pages
-    RefusedPages refused;                     ///< granules that the kernel would not move
-    std::vector<std::uint64_t> pending;       ///< granules to be sampled in this round
-    std::vector<std::uint64_t> suspects; ///< granules that seem misplaced: their neighbours are looked at
-    LeftBehind left_behind;              ///< by the last move
+    policy::PageSet own;                ///< its granules: all of them
+    bool seen = false;                  ///< something of it exists (Survey)
+    bool in_part = false;               ///< not all of it does: there() is what does, as far as is known
+    double share_there = 1;             ///< of what is drawn from there, so much existed lately
+    int trust = 0;                      ///< after a draw of which all existed, so many are not looked at ...
+    int trusted = 0;                    ///< ... of which so many are to come
+    policy::PageSet exists;             ///< there()
+    AreaBelief learnt;                  ///< of its owners
+    RemoteShare remote_share;           ///< of the whole run, for the report
+    SeenHomes seen_homes;               ///< of granules that are base pages
+    RefusedPages refused;               ///< granules that the kernel would not move
+    std::vector<std::uint64_t> pending; ///< granules to be asked for in this round
     std::vector<Range>
         armable; ///< parts that may be protected (private, read-write, and of its blocks alone)
-    std::uint64_t fresh_references = 0; ///< since the last decision
     bool found_recorded = false;
     int initial_looks = 0;             ///< at what of it was to be placed initially (InitialPlacement)
     std::uint32_t initial_next = 0;    ///< iteration of the next one
     std::vector<bool> initially_dealt; ///< granules that were placed at random
-    std::uint64_t references = 0;      ///< seen so far, and those of them that were writes
-    std::uint64_t written = 0;
-    std::uint64_t remote_misses = 0; ///< since the last decision, by a source that counts misses
-    bool was_misplaced = false; ///< something of it was not at home, once: the rest of it is looked at, too
-    bool waiting = false; ///< for the guard, or for time to move: what is misplaced costs on, seen or not
-    bool thinly_sampled = true;    ///< parts of it lack samples: too early to rest (WindowPlan::lacking)
-    bool drifts = false;           ///< its borders were seen to move
-    int doubtful_rounds = 0;       ///< decisions in turn after which something seemed misplaced
-    bool left_alone = false;       ///< the program itself bound it to nodes
-    bool worth_nothing = false;    ///< what is misplaced of it costs nothing where it is
-    int still_rounds = 0;          ///< decisions since something was misplaced
-    std::uint64_t open_border = 0; ///< granules between the samples on both sides of borders
-    int border_rounds = 0;         ///< decisions since that became less
-    bool sent_home = false;        ///< its pages are where homing put them, no longer where the program did
-    std::size_t shown = 0;         ///< samples when a scan last showed something new (ScanRounds)
-    std::uint64_t passed_by = 0;   ///< references since then to what was known, of all areas
+    std::uint64_t references = 0;      ///< seen so far
+    double touches_in_iteration = 1;   ///< of each of its granules
+    std::uint64_t remote_misses = 0;   ///< since the last decision, by a source that counts misses
+    bool waiting = false;    ///< for the guard, or for time to move: what is misplaced costs on, seen or not
+    bool left_alone = false; ///< the program itself bound it to nodes
+    bool worth_nothing = false; ///< what is misplaced of it costs nothing where it is
+    bool sent_home = false;     ///< its pages are where homing put them, no longer where the program did
+    std::uint64_t shown = 0; ///< granules that were known when a scan last showed something new (ScanRounds)
+    std::uint64_t passed_by = 0; ///< references since then to what was known, of all areas
     bool ended = false;
 
     Range granule_range(std::uint64_t index) const noexcept;
     std::uint64_t granule_of(Address address) const noexcept { return (address - origin) / granule; }
     std::uint64_t base_pages() const noexcept { return range.bytes() / page_bytes(); }
     /// What of it exists, as far as is known: granules, and bytes.
-    const policy::PageSet& there() const noexcept { return plan.there(); }
+    const policy::PageSet& there() const noexcept { return exists; }
     std::uint64_t used_bytes() const noexcept {
         return std::min<std::uint64_t>(there().size() * granule, range.bytes());
     }

@@ -16,9 +16,6 @@ constexpr double most_allowance = 0.25;
 /// A region may be slowed by at most this share while the allowance lasts, and later.
 constexpr double eager_share = 0.25;
 constexpr double steady_share = 0.05;
-/// Where owners keep moving, so many times the share of the run is spent on following them: what is lost
-/// otherwise is more.
-constexpr double drifting_share = 3;
 constexpr std::size_t largest_window = 1024;
 constexpr std::size_t smallest_window = 4;
 constexpr double least_rate = 1.0 / 32;
@@ -84,17 +81,14 @@ void WindowPlan::gather(WatchList& watch) {
     armed_ = 0;
     affords_ = 0;
     lacking_ = false;
-    drifts_ = false;
     for (const auto& area : watch.areas()) {
         const std::size_t before = entries_.size();
-        drifts_ |= area->drifts;
         for (const std::uint64_t granule : area->pending)
             if (area->is_armable(granule)) {
                 const std::uint32_t piece = piece_of(*area, granule);
                 const Need need = need_of(part_of(piece), area->there().size() / parts);
                 lacking_ |= need != Need::covered;
-                entries_.push_back({area->id, piece, need, area->granule_range(granule),
-                                    area->left_behind.contains(granule)});
+                entries_.push_back({area->id, piece, need, area->granule_range(granule)});
             }
         if (entries_.size() == before) continue;
         ++areas_;
@@ -104,14 +98,12 @@ void WindowPlan::gather(WatchList& watch) {
     std::iota(turns_.begin(), turns_.end(), 0u);
     for (std::size_t i = turns_.size(); i > 1; --i)
         std::swap(turns_[i - 1], turns_[random() % i]);
-    // A few samples of them may send home as many pages as have come home so far.
-    std::ranges::stable_partition(turns_, [this](std::uint32_t at) { return entries_[at].left_behind; });
 }
 
 /// Seconds that may be spent now.
 double WindowPlan::left_at(double elapsed) const noexcept {
     const double allowance = std::min(first_references * first_cost_, most_allowance);
-    return allowance + share_ * (drifts_ ? drifting_share : 1) * elapsed - spent_;
+    return allowance + share_ * elapsed - spent_;
 }
 
 bool WindowPlan::is_eager() const noexcept {
@@ -386,20 +378,6 @@ WindowPlan::Need WindowPlan::need_of(std::uint32_t part, std::uint64_t granules)
                                         (part % parts + 1 < parts && continues(part + 1)));
     const std::uint64_t enough = inside ? enough_of_inside : enough_of_part;
     return seen.touched < std::min(enough, granules / share_of_part) ? Need::thin : Need::covered;
-}
-
-std::vector<WindowPlan::Lacking> WindowPlan::lacking(const WatchedArea& area) const {
-    std::vector<Lacking> found;
-    const policy::PageSet& there = area.there();
-    for (std::uint32_t part = 0; part < parts; ++part) {
-        // The granules that part_of() gives this part.
-        const std::uint64_t first = (part * there.size() + parts - 1) / parts;
-        const std::uint64_t end = ((part + 1) * there.size() + parts - 1) / parts;
-        const Need need = need_of(area.id * parts + part, there.size() / parts);
-        if (first < end && need != Need::covered)
-            found.push_back({{there.at(first), there.at(end - 1) + 1}, need == Need::unseen});
-    }
-    return found;
 }
 
 /// Pieces are finer than parts: the small grids behind a large one are a few pages. Both are of what exists.

@@ -90,16 +90,9 @@ class WindowPlan {
 
     /// Share of an area's granules that were armed for a region which it touched; 0 where none was armed.
     double touch_estimate(std::uint32_t region, std::uint32_t area) const;
-    /// A part of an area, as granules, of which too little was seen, or nothing.
-    struct Lacking {
-        policy::PageRange granules;
-        bool unseen;
-    };
-    /// The parts of an area of which too little was seen: what is smaller than the distance
-    /// between samples (the coarse grids behind a fine one) shows only where every part is sampled. Parts
-    /// that nobody touches are not asked for again and again.
-    std::vector<Lacking> lacking(const WatchedArea& area) const;
     double spent() const noexcept { return spent_; }
+    /// Seconds that one touch costs: arming a granule, and its fault.
+    double touch_cost() const noexcept { return each(); }
     /// Seconds that faults of armed granules have cost the program's threads so far.
     double faults_cost() const noexcept { return faults_spent_; }
     bool empty() const noexcept { return entries_.empty(); }
@@ -123,7 +116,6 @@ class WindowPlan {
         std::uint32_t piece;
         Need need;
         Range granule;
-        bool left_behind;
     };
     struct Touches {
         std::uint32_t armed = 0;
@@ -200,7 +192,6 @@ class WindowPlan {
     double passed_over_ = 0;           ///< seconds of regions too short for a window, since the last window
     double speed_ = 0;                 ///< bytes of the areas that it went through in a second
     bool lacking_ = false;             ///< some entries are of parts that lack samples
-    bool drifts_ = false;              ///< borders of some area drift
     std::vector<Entry> entries_;       ///< ascending by address
     std::vector<std::uint32_t> turns_; ///< of them, shuffled
     std::vector<Entry> chosen_;

@@ -44,6 +44,11 @@ Prior Prior::mixed_with(const Prior& other, double trust) const {
     return mixed;
 }
 
+void Prior::clear() {
+    std::ranges::fill(formulas_, 0.0);
+    families_ = {};
+}
+
 Belief::Belief(const Formulas& formulas, const Team& team, std::uint64_t pages,
                std::span<const Touch> touches, const Prior& prior, std::span<const Node> homes)
     : formulas_(formulas), team_(team), pages_(pages) {
@@ -177,7 +182,7 @@ Family Belief::likeliest() const noexcept {
 
 Prior Belief::as_prior() const {
     Prior prior(formulas_);
-    std::ranges::fill(prior.formulas_, 0.0);
+    prior.clear();
     for (const Alive& alive : alive_)
         prior.formulas_[alive.index] += alive.share;
     for (const Family family : {Family::ordered, Family::runs, Family::shared, Family::none, Family::home})

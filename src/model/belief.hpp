@@ -46,6 +46,11 @@ class Prior {
     /// The mixture (1 - trust) this + trust other: what siblings show, at a trust in [0, 1].
     Prior mixed_with(const Prior& other, double trust) const;
 
+    /// All weights 0, for add_...().
+    void clear();
+    void add_formula(std::size_t index, double weight) { formulas_[index] += weight; }
+    void add_other(Family family, double weight) { families_[static_cast<std::size_t>(family)] += weight; }
+
     double formula(std::size_t index) const noexcept { return formulas_[index]; }
     double other(Family family) const noexcept { return families_[static_cast<std::size_t>(family)]; }
 
@@ -53,6 +58,12 @@ class Prior {
     friend class Belief;
     std::vector<double> formulas_;
     std::array<double, families> families_{}; ///< of families that are no formulas
+};
+
+/// Pages that were touched again: by the node that touched them last, or by another. Where they come from the
+/// same node oftener than a distribution explains, pages have owners of their own beside it.
+struct Repeats {
+    double same = 0, other = 0;
 };
 
 class Belief {
@@ -63,6 +74,13 @@ class Belief {
     Belief(const Formulas& formulas, const Team& team, std::uint64_t pages, std::span<const Touch> touches,
            const Prior& prior, std::span<const Node> homes = {});
 
+    /// Who touched which page last (ascending by page), of all pages of which that is known; and how often
+    /// those that came again came from the same node.
+    void know_users(std::vector<std::pair<std::uint64_t, Node>> users, Repeats repeats);
+    /// The share of pages that have an owner of their own beside the distribution, 0..1.
+    double own_owners() const noexcept { return own_owners_; }
+
+    int nodes() const noexcept { return team_.nodes(); }
     /// Posterior probability of a family.
     double probability(Family family) const noexcept { return posterior_[static_cast<std::size_t>(family)]; }
     Family likeliest() const noexcept;
@@ -73,9 +91,12 @@ class Belief {
     std::uint64_t stretch_end(std::uint64_t page) const;
     /// The posterior as a prior for siblings.
     Prior as_prior() const;
-    /// The best formula, in the words of the directives: "BLOCK over 16 threads", "CYCLIC(3)", ...; empty
-    /// where no formula has the greatest weight.
+    /// The likeliest distribution, in the words of the directives: "BLOCK over 16 threads", "CYCLIC(3
+    /// pages)", "SHARED", ...; "NONE" where most pages have an owner of their own.
     std::string words() const;
+    /// What every node's prospects gain where a page lies there: the share of HOME, and of its local touches.
+    double home() const noexcept { return home_; }
+    double home_local() const noexcept { return home_by_owner_; }
     /// Log of the probability of all touches: of two explanations of the same touches the larger is the
     /// better.
     double log_evidence() const noexcept { return log_evidence_; }
@@ -144,7 +165,8 @@ class Belief {
     std::vector<Urn> urns_;
     double none_ = 0;
     std::vector<std::pair<std::uint64_t, Node>>
-        seen_; ///< NONE: the pages that were touched, and by which node last
+        seen_; ///< the pages that were touched, and by which node last
+    double own_owners_ = 0;
     double home_ = 0, home_by_owner_ = 0;
     double known_ = 0;                  ///< Prospect::known
     std::vector<std::uint64_t> breaks_; ///< first pages behind which runs or single pages differ, ascending

@@ -1,11 +1,52 @@
 #include "model/belief_weights.hpp"
 
+#include "base/invariant.hpp"
+
+#include <algorithm>
+
 #include <cmath>
+#include <numeric>
 
 namespace homing::model {
 namespace {
 
 using tuning::reaches;
+
+constexpr int beyond(double reach) { return 1 + static_cast<int>(3 * reach); }
+constexpr int furthest = beyond(std::ranges::max_element(reaches, {}, &tuning::Reach::reads)->reads);
+
+/// How the touches of a page, so far within its owner's block, fall to the blocks around: spill() in a table,
+/// because a verdict asks for it at every page.
+class SpillShares {
+  public:
+    using Shares = std::array<double, 2 * furthest + 1>;
+    SpillShares() {
+        for (std::size_t r = 0; r < reaches.size(); ++r)
+            for (int c = 0; c < classes; ++c) {
+                Shares& shares = table_[r][static_cast<std::size_t>(c)];
+                const int most = beyond(reaches[r].reads);
+                double sum = 0;
+                for (int j = -most; j <= most; ++j)
+                    sum += shares[static_cast<std::size_t>(j + furthest)] =
+                        Formulas::spill(reaches[r].reads, (c + .5) / classes, j);
+                for (double& share : shares)
+                    share /= sum;
+            }
+    }
+    const Shares& of(std::size_t reach, double within) const {
+        const int at = std::clamp(static_cast<int>(within * classes), 0, classes - 1);
+        return table_[reach][static_cast<std::size_t>(at)];
+    }
+
+  private:
+    static constexpr int classes = 128; ///< of positions in a block
+    std::array<std::array<Shares, classes>, reaches.size()> table_{};
+};
+
+const SpillShares& spill_shares() {
+    static const SpillShares shares;
+    return shares;
+}
 
 } // namespace
 
@@ -28,12 +69,10 @@ void Belief::prospect(std::uint64_t page, Node home, Prospect& out) const {
                 continue;
             }
             // Beyond, borders are known no better than touches reach over them.
-            const int beyond = 1 + static_cast<int>(3 * reaches[r].reads);
-            double sum = 0;
-            for (int j = -beyond; j <= beyond; ++j)
-                sum += Formulas::spill(reaches[r].reads, here.within, j);
-            for (int j = -beyond; j <= beyond; ++j) {
-                const double share = Formulas::spill(reaches[r].reads, here.within, j) / sum;
+            const auto& shares = spill_shares().of(r, here.within);
+            for (int j = -furthest; j <= furthest; ++j) {
+                const double share = shares[static_cast<std::size_t>(j + furthest)];
+                if (share == 0) continue;
                 const auto node =
                     static_cast<std::size_t>(team_.node(formulas_.owner(formula, here.block + j)));
                 out.best[node] += share * alive.owners[r];
@@ -78,11 +117,47 @@ void Belief::prospect(std::uint64_t page, Node home, Prospect& out) const {
         out.best[n] += none_ * here;
         out.local[n] += none_ * tuning::own_page_again * here;
     }
+    if (was_seen && own_owners_ > 0)
+        for (std::size_t n = 0; n < nodes; ++n) {
+            const double own = static_cast<std::size_t>(seen->second) == n;
+            out.best[n] += own_owners_ * (own - out.best[n]);
+            out.local[n] += own_owners_ * (own * tuning::own_page_again - out.local[n]);
+        }
+    if (was_seen) out.spread *= 1 - own_owners_;
     if (home >= 0 && home < team_.nodes()) {
         out.best[static_cast<std::size_t>(home)] += home_;
         out.local[static_cast<std::size_t>(home)] += home_by_owner_;
     }
     out.known = std::max(known_, *std::ranges::max_element(out.local));
+}
+
+void Belief::know_users(std::vector<std::pair<std::uint64_t, Node>> users, Repeats repeats) {
+    invariant(std::ranges::is_sorted(users, {}, &std::pair<std::uint64_t, Node>::first) &&
+                  (users.empty() || users.back().first < pages_),
+              "users of pages of the area come in their order");
+    // How often a page would come from the same node again by the distribution alone.
+    Prospect prospect;
+    double explained = 0;
+    const std::size_t looks = std::min<std::size_t>(users.size(), tuning::looks_for_ignorance);
+    for (std::size_t i = 0; i < looks; ++i) {
+        this->prospect(users[i * users.size() / looks].first, unknown_node, prospect);
+        const double sum = std::accumulate(prospect.local.begin(), prospect.local.end(), 0.0);
+        for (const double local : prospect.local)
+            explained += sum > 0 ? local * local / (sum * sum) : 0;
+    }
+    explained = looks > 0 ? explained / static_cast<double>(looks) : 1;
+    const double same = (repeats.same + tuning::repeats_for_chance * explained) /
+                        (repeats.same + repeats.other + tuning::repeats_for_chance);
+    own_owners_ = explained < 1 ? std::clamp((same - explained) / (1 - explained), 0.0, 1.0) : 0;
+    if (none_ + own_owners_ <= tuning::negligible_border) return;
+    known_ += own_owners_ * std::max(tuning::own_page_again - known_, 0.0);
+    for (const auto& [page, node] : users) {
+        breaks_.push_back(page);
+        breaks_.push_back(page + 1);
+    }
+    std::ranges::sort(breaks_);
+    breaks_.erase(std::unique(breaks_.begin(), breaks_.end()), breaks_.end());
+    seen_ = std::move(users);
 }
 
 /// Pages behind which the runs' owner may change, or that are known alone.
@@ -133,6 +208,7 @@ std::uint64_t Belief::stretch_end(std::uint64_t page) const {
 }
 
 std::string Belief::words() const {
+    if (own_owners_ > .5) return name(Family::none);
     const Family family = likeliest();
     const auto best = std::ranges::max_element(
         alive_, {}, [&](const Alive& alive) { return alive.formula.family == family ? alive.share : -1; });

@@ -32,22 +32,26 @@ std::span<const Touch> Touches::at(std::uint32_t iteration) {
 }
 
 bool Touches::follow_change(const Formulas& formulas, const Team& team, std::uint64_t pages,
-                            const Prior& prior) {
+                            const Prior& prior, std::span<const Touch> shown) {
+    invariant(shown.size() == touches_.size(), "all touches are shown");
     if (touches_.size() < 2 * tuning::least_since_change) return false;
-    const std::span<const Touch> all = at(iterations_.back());
+    const std::span<const Touch> all = shown;
     const auto evidence = [&](std::span<const Touch> some) {
         return Belief(formulas, team, pages, some, prior).log_evidence();
     };
     const double together = evidence(all);
-    // The newest 8, 16, 32, ... touches, as long as others are left.
-    for (std::size_t since = tuning::least_since_change; since + tuning::least_since_change <= all.size();
-         since *= 2) {
+    // The newest 8, 16, 32, ... touches, as long as others are left. Whole iterations: the touches of one
+    // come in the order of addresses, and its last ones tell of the area's end alone.
+    for (std::size_t least = tuning::least_since_change;; least *= 2) {
+        std::size_t since = least;
+        while (since < all.size() && iterations_[all.size() - since - 1] == iterations_[all.size() - since])
+            ++since;
+        if (since + tuning::least_since_change > all.size()) return false;
         const double apart = evidence(all.first(all.size() - since)) + evidence(all.last(since));
         if (apart + tuning::change_log_prior <= together) continue;
         drop(all.size() - since);
         return true;
     }
-    return false;
 }
 
 } // namespace homing::model

@@ -24,7 +24,12 @@ class Touches {
     void add(std::uint64_t page, std::uint32_t thread, bool write, std::uint32_t iteration, Node home);
     /// Drops what came before a change of owners, where the touches show one. Returns whether they do. Some
     /// fits of the belief: to be asked after new touches, not after each. formulas and prior as in Belief.
-    bool follow_change(const Formulas& formulas, const Team& team, std::uint64_t pages, const Prior& prior);
+    /// shown: all touches as the belief is to see them, where pages or threads have other numbers there.
+    bool follow_change(const Formulas& formulas, const Team& team, std::uint64_t pages, const Prior& prior,
+                       std::span<const Touch> shown);
+    bool follow_change(const Formulas& formulas, const Team& team, std::uint64_t pages, const Prior& prior) {
+        return follow_change(formulas, team, pages, prior, at(newest()));
+    }
     void forget();
 
     /// Oldest first; ages are those at `iteration`.
@@ -33,6 +38,8 @@ class Touches {
     std::span<const Node> homes() const noexcept { return homes_; }
     std::size_t size() const noexcept { return touches_.size(); }
     bool empty() const noexcept { return touches_.empty(); }
+    /// The iteration of the newest one, 0 where there is none.
+    std::uint32_t newest() const noexcept { return iterations_.empty() ? 0 : iterations_.back(); }
 
   private:
     void drop(std::size_t count);

@@ -68,6 +68,10 @@ inline constexpr unsigned even_touches = 4;
 inline constexpr double even_share_of_touches = .5;
 inline constexpr unsigned candidates_to_ask = 8;
 
+/// Where knowing all owners would make less than this share of an area's touches local, there is nothing to
+/// ask: what asking costs a run, and what staying awake does, is more.
+inline constexpr double least_ignorance = .005;
+
 /// Pages from which it is estimated how much of an area is not known: a standard error of 6 points at most.
 inline constexpr unsigned looks_for_ignorance = 64;
 
@@ -100,5 +104,31 @@ inline constexpr int pieces_of_gap = 4;
 /// simpler formula that makes them needless.
 inline constexpr std::size_t least_for_fine = 6;
 inline constexpr double simple_enough = .97;
+
+/// Threads that formulas are made for: more stand in groups. A fit to 160 touches takes 4 ms for 32 threads,
+/// and four times that for 64.
+inline constexpr int most_team_threads = 32;
+/// After so many touches a thread of the team, one that has made none is not of it: of a team whose threads
+/// touch alike each has then made one but for e^-8.
+inline constexpr std::uint64_t touches_of_member = 8;
+
+/// Areas of one size or allocation site that tell of each other, and the weight of what they show beside what
+/// is true of any area. Replay of LULESH: see benchmarks/results/sampling.md.
+inline constexpr std::size_t most_siblings = 8;
+inline constexpr double trust_in_siblings = .5;
+
+/// A touch from a node of which less than this share of the page's touches was expected is a surprise; so
+/// many of them, and a quarter of the new touches, make it worth while to ask whether the owners changed.
+inline constexpr double surprising_share = .15;
+inline constexpr std::size_t least_surprising = 2;
+/// A belief is made anew when so many touches came, as a share of those that it rests on: some 15 fits on the
+/// way to 160 touches.
+inline constexpr double news_share = .25;
+/// Pages that came again, of which the older half is forgotten; and so many that came by chance alone are
+/// taken to have been before the first.
+inline constexpr double most_repeats = 1000;
+inline constexpr double repeats_for_chance = 8;
+/// Writes that say whose pages are that all nodes read.
+inline constexpr std::size_t least_writes = 4;
 
 } // namespace homing::model::tuning

@@ -6,7 +6,7 @@
 
 namespace homing::model {
 
-Node better_home(const Prospect& prospect, Node home) {
+Node better_home(const Prospect& prospect, Node home, double threshold) {
     if (home < 0) return unknown_node;
     const auto here = static_cast<std::size_t>(home);
     const auto best =
@@ -15,7 +15,8 @@ Node better_home(const Prospect& prospect, Node home) {
     if (here >= prospect.best.size()) return unknown_node;
     const bool likelier = prospect.best[best] - prospect.best[here] > tuning::least_lead;
     const bool more_local = prospect.local[best] - prospect.local[here] > tuning::least_gain;
-    return likelier && more_local ? static_cast<Node>(best) : unknown_node;
+    const bool criterion = prospect.local[best] > threshold * prospect.local[here];
+    return likelier && more_local && criterion ? static_cast<Node>(best) : unknown_node;
 }
 
 bool is_spread(const Prospect& prospect) { return prospect.spread > tuning::certainly_spread; }
@@ -42,6 +43,35 @@ double estimate_ignorance(const Belief& belief, std::span<const HomeRun> homes) 
         passed += run.pages.size();
     }
     return looks > 0 ? sum / static_cast<double>(looks) : 0;
+}
+
+void for_each_wish(const Belief& belief, std::uint64_t pages, double threshold,
+                   const std::function<bool(const Wish&)>& visit) {
+    Prospect prospect;
+    const auto count = static_cast<std::size_t>(belief.nodes());
+    std::vector<policy::NodeSet> from(count);
+    for (std::uint64_t page = 0; page < pages;) {
+        const std::uint64_t end = std::min(pages, belief.stretch_end(page));
+        belief.prospect(page + (end - page) / 2, unknown_node, prospect);
+        if (is_spread(prospect)) {
+            if (!visit({{page, end}, unknown_node, policy::all_nodes(belief.nodes()), true})) return;
+        } else {
+            std::ranges::fill(from, policy::NodeSet{0});
+            for (std::size_t home = 0; home < count; ++home) {
+                const double best = prospect.best[home], local = prospect.local[home];
+                prospect.best[home] += belief.home();
+                prospect.local[home] += belief.home_local();
+                if (const Node to = better_home(prospect, static_cast<Node>(home), threshold);
+                    to != unknown_node)
+                    from[static_cast<std::size_t>(to)] |= policy::node_bit(static_cast<Node>(home));
+                prospect.best[home] = best;
+                prospect.local[home] = local;
+            }
+            for (std::size_t to = 0; to < count; ++to)
+                if (from[to] != 0 && !visit({{page, end}, static_cast<Node>(to), from[to], false})) return;
+        }
+        page = end;
+    }
 }
 
 Verdict judge(const Belief& belief, std::span<const HomeRun> homes) {

@@ -5,6 +5,7 @@
 #include "model/belief.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -33,10 +34,25 @@ struct Verdict {
 
 /// The node that a page should lie on instead of `home`, or unknown_node where it should stay. It moves where
 /// it is likelier to belong there than here by tuning::least_lead, and so much more of its touches would be
-/// local as tuning::least_gain.
-Node better_home(const Prospect& prospect, Node home);
+/// local as tuning::least_gain; and where `threshold` times as many touches would come from there as from
+/// here (the competitive criterion, Nikolopoulos et al. 2000, section 2).
+Node better_home(const Prospect& prospect, Node home, double threshold = 0);
 /// Do all nodes use the page alike?
 bool is_spread(const Prospect& prospect);
+
+/// Where pages should lie: those of [first, end) that lie on one of the nodes `from` go to `to`. All alike
+/// used by all nodes: `spread`, and `to` is nothing.
+struct Wish {
+    policy::PageRange pages;
+    Node to = unknown_node;
+    policy::NodeSet from = 0;
+    bool spread = false;
+};
+
+/// Visits, ascending, what should be elsewhere wherever it lies now: for callers who find out where pages lie
+/// as they move them. visit returns whether to go on. As judge(), linear in the stretches, times the nodes.
+void for_each_wish(const Belief& belief, std::uint64_t pages, double threshold,
+                   const std::function<bool(const Wish&)>& visit);
 
 /// What knowing all owners would add to the share of local touches once the moves of judge() are made, of an
 /// area whose pages lie as `homes` says: estimated from some pages, in constant time.

@@ -4,8 +4,7 @@
 // While the owners stay the same, a run pays at most twice the better of "never move" and "move at once",
 // plus at most one accumulated step (the remote cost is only learned after it was paid). When owners
 // alternate, every change is a new rental: at most four times a clairvoyant who may move at every step, plus
-// one move (tests/unit/test_policy_guard.cpp checks both against the offline optimum); freezing then ends the
-// alternation.
+// one move (tests/unit/test_policy_guard.cpp checks both against the offline optimum).
 #pragma once
 
 #include <cstddef>

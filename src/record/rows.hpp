@@ -144,6 +144,13 @@ inline constexpr std::size_t row_bytes = 128;
     ROW(46, homes,                                                                                           \
         FIELD(u32, area) FIELD(f64, time) FIELD(u32, when) FIELD(u64, first) FIELD(u64, end)                 \
             FIELD(i32, node))                                                                                \
+    /* what is believed of an area's owners: family as model::Family has it, its probability, the share of   \
+     * touches that knowing */                                                                               \
+    /* all owners would make local, the distribution in the words of the directives (text id), granules      \
+     * that were touched */                                                                                  \
+    ROW(47, distribution,                                                                                    \
+        FIELD(u32, area) FIELD(u32, iteration) FIELD(f64, time) FIELD(u32, family) FIELD(f64, probability)   \
+            FIELD(f64, ignorance) FIELD(u32, words) FIELD(u64, known))                                       \
     /* iterations that have ended; the only row that is written anew in its place, so that it is true also   \
      */                                                                                                      \
     /* of a process that was killed */                                                                       \

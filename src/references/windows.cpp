@@ -520,7 +520,7 @@ Windows::Verdict Windows::fault(Address address, bool write, Address instruction
     const int node = kernel_.current_node();
     slot->node = static_cast<std::int16_t>(node);
     slot->write = write;
-    slot->thread = static_cast<std::int32_t>(raw::call(SYS_gettid));
+    slot->thread = kernel_.current_thread();
     slot->instruction = instruction;
     // Access first, then the move: the kernel moves no page that nobody may access.
     unprotect(granule);

@@ -24,7 +24,7 @@ from tests.python.test_simulator import build as build
 
 TREE = Path(__file__).resolve().parents[2]
 Build = Callable[..., Path]
-INTERRUPTED = r"until\S* \(process \d+ on [^)]*\) was interrupted after (\d+) iterations? \((SIG[A-Z]+)\)"
+INTERRUPTED = r"until\S* \(process \d+ on [^)]*\) was interrupted after ([\d,]+) iterations? \((SIG[A-Z]+)\)"
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def interrupted(text: str) -> tuple[int, str]:
     """After how many iterations, and by what."""
     found = re.search(INTERRUPTED, text)
     assert found, text
-    return int(found[1]), found[2]
+    return int(found[1].replace(",", "")), found[2]
 
 
 # On this machine
@@ -212,7 +212,7 @@ def test_of_a_killed_program_the_iterations_that_ended_are_counted(
     os.kill(run.child(), signal.SIGKILL)
     status, said = run.end()
     assert status == 128 + signal.SIGKILL
-    assert re.search(r"was killed after \d+ iterations \(SIGKILL\)", said)
+    assert re.search(r"was killed after [\d,]+ iterations \(SIGKILL\)", said)
     counts = counted(tmp_path, record)
     assert counts["run"]["total_misses"] == sum(one["total_misses"] for one in counts["iterations"]) > 0
     assert counts["run"]["oracle_remote_misses"] is None

@@ -149,10 +149,6 @@ def test_memory_that_the_program_bound(capsys: pytest.CaptureFixture[str]) -> No
     assert "500 pages of grid: the program itself bound them to nodes" in text
 
 
-def test_too_few_samples_are_as_many_as_the_engine_thinks() -> None:
-    assert f"enough_samples = {ENOUGH_SAMPLES};" in (SOURCES / "mechanisms" / "learner.hpp").read_text()
-
-
 def test_where_nothing_is_remote_there_is_nothing_to_explain(capsys: pytest.CaptureFixture[str]) -> None:
     writer = one_area()
     writer.sample(0, before=0.4, after=0.0, granules=160)

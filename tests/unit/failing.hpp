@@ -153,6 +153,8 @@ class FailingKernel final : public Kernel {
     void close_sampler(SamplerRing& ring) noexcept override { inner_.close_sampler(ring); }
     Mappings mappings() noexcept override { return inner_.mappings(); }
     int current_node() noexcept override { return inner_.current_node(); }
+    int current_thread() noexcept override { return inner_.current_thread(); }
+    std::vector<Thread> threads() override { return inner_.threads(); }
     /// fail(KernelCall::free_bytes, anything): not known.
     std::uint64_t free_bytes(int node) noexcept override {
         return planned(KernelCall::free_bytes) ? 0 : inner_.free_bytes(node);

@@ -96,6 +96,18 @@ TEST_F(EngineTest, FollowsOwnersThatChange) {
     EXPECT_GE(program.right(reversed), program.pages() * 95 / 100);
 }
 
+/// Pages that went to and fro are not left behind for good: what counts is who uses them now.
+TEST_F(EngineTest, OwnersThatChangeThereAndBackAndThenForGoodAreFollowed) {
+    Program program(4096);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    const auto reversed = [&](std::size_t page) { return nodes - 1 - program.block()(page); };
+    for (int stage = 0; stage < 4; ++stage)
+        program.iterate(12, stage % 2 == 0 ? program.block() : Program::Owner(reversed));
+    program.iterate(500, program.block());
+    EXPECT_GE(program.right(program.block()), program.pages() * 99 / 100);
+}
+
 /// Blocks that begin some pages later in every iteration, in an array that one thread initialised.
 class DriftingProgram : public Program {
   public:

@@ -1,99 +1,154 @@
-// What arrays tell of each other.
+// What rounds of touches make of an area's belief.
 #include "mechanisms/learner.hpp"
 
-#include <gtest/gtest.h>
-
+#include "kernel/simulated.hpp"
 #include "machines.hpp"
+#include "model/verdict.hpp"
+
+#include <gtest/gtest.h>
 
 namespace homing {
 namespace {
 
 constexpr int owners = 4;
-constexpr std::uint64_t elements = 2000;
 
-/// Rows of different lengths: blocks that are not even.
-policy::Node owner_of(std::uint64_t element) {
-    return element < 430 ? 0 : element < 1010 ? 1 : element < 1490 ? 2 : 3;
-}
-policy::Node shifted(std::uint64_t element) { return owner_of((element + 1700) % elements); }
-
-/// In the middle of a page of an array of so many.
-std::uint64_t element_of(std::uint64_t page, std::uint64_t pages) {
-    return (2 * page + 1) * elements / (2 * pages);
-}
-
-/// Arrays of `elements` elements, of so many pages each.
-class Arrays {
-  public:
-    template <class Owner> WatchedArea& add(std::uint64_t pages, std::uint64_t distance, Owner&& owner) {
+/// Areas of a program whose threads run on one node each.
+class LearnerTest : public ::testing::Test {
+  protected:
+    WatchedArea& add(std::uint64_t pages, Address site) {
         auto area = std::make_unique<WatchedArea>();
         area->id = static_cast<std::uint32_t>(watch_.areas().size());
         area->granules = pages;
         area->granule = page_bytes();
-        area->plan = policy::SamplePlan(pages, 1);
-        area->samples = policy::Samples(owners);
-        for (std::uint64_t page = distance / 2; page < pages; page += distance)
-            area->samples.add(page, owner(element_of(page, pages)));
-        area->samples.settle();
-        area->references = area->samples.size();
-        area->ownership = policy::infer_ownership(pages, area->samples);
+        area->group.entry.origin[0] = site;
+        area->exists = policy::PageSet::whole(pages);
+        area->learnt.reset(pages);
         watch_.areas().push_back(std::move(area));
         return *watch_.areas().back();
     }
-    void refine(WatchedArea& area) {
-        learner_.gather(watch_);
-        learner_.refine(area);
+    void touch(WatchedArea& area, std::uint64_t page, int node, int home = 0) {
+        area.learnt.fresh.push_back({page, team_.touched(1 + node, node), false, 1,
+                                     static_cast<model::Node>(node), static_cast<model::Node>(home)});
+    }
+    /// Every n-th page, by the owner of its block.
+    void touch_blocks(WatchedArea& area, std::uint64_t distance, std::uint64_t first = 0) {
+        for (std::uint64_t page = first; page < area.granules; page += distance)
+            touch(area, page, static_cast<int>(page * owners / area.granules));
+    }
+    bool round(WatchedArea& area) {
+        team_.update(kernel_);
+        learner_.begin_round(watch_);
+        const bool changed = learner_.take(area, ++iteration_);
+        if (learner_.is_stale(area)) learner_.fit(area, iteration_);
+        return changed;
+    }
+    policy::Node wanted(const WatchedArea& area, std::uint64_t page, int home) {
+        model::Prospect prospect;
+        area.learnt.belief->prospect(page, static_cast<model::Node>(home), prospect);
+        return model::better_home(prospect, static_cast<model::Node>(home));
     }
 
-  private:
     Machine machine_ = machine_of(owners, 0);
     NodeMap nodes_{machine_};
     WatchList watch_{nodes_, 1};
-    Learner learner_;
+    SimulatedKernel kernel_{std::vector<std::size_t>(owners, 16)};
+    TeamTable team_{nodes_};
+    Learner learner_{team_};
+    std::uint32_t iteration_ = 0;
 };
 
-std::uint64_t wrong_pages(const WatchedArea& area) {
-    std::uint64_t wrong = 0;
-    for (std::uint64_t page = 0; page < area.granules; ++page)
-        wrong += area.ownership.owner(page) != owner_of(element_of(page, area.granules));
-    return wrong;
+TEST_F(LearnerTest, EightTouchesTellBlocks) {
+    WatchedArea& area = add(4000, 0x10);
+    touch_blocks(area, 500, 250);
+    round(area);
+    EXPECT_EQ(area.learnt.belief->words(), "BLOCK over 4 threads");
+    EXPECT_EQ(wanted(area, 2500, 0), 2);
 }
 
-/// A sparse matrix: values of eight bytes, and the columns that they stand in, of four. What is known of
-/// either is known of both.
-TEST(Learner, ArraysOfAsManyElementsTellEachOtherTheirBorders) {
-    Arrays arrays;
-    WatchedArea& values = arrays.add(elements, 70, owner_of);
-    arrays.add(elements / 2 + 1, 2, owner_of);
-    ASSERT_GT(wrong_pages(values), 20u);
-    arrays.refine(values);
-    EXPECT_LE(wrong_pages(values), 6u);
-    EXPECT_EQ(values.samples.size(), 29u) << "what is its own stays its own";
+TEST_F(LearnerTest, AnAreaOfAKnownSizeNeedsFewerTouches) {
+    WatchedArea& known = add(4000, 0x10);
+    touch_blocks(known, 100, 50);
+    round(known);
+    WatchedArea& alone = add(5000, 0x30);
+    touch(alone, 700, 0);
+    touch(alone, 4200, 3);
+    round(alone);
+    WatchedArea& sibling = add(4000, 0x20);
+    touch(sibling, 560, 0);
+    touch(sibling, 3360, 3);
+    round(sibling);
+    EXPECT_GT(sibling.learnt.belief->probability(model::Family::block),
+              alone.learnt.belief->probability(model::Family::block) + .1);
 }
 
-TEST(Learner, SoDoLargerOnes) {
-    Arrays arrays;
-    WatchedArea& flags = arrays.add(elements / 8, 12, owner_of);
-    arrays.add(elements, 2, owner_of);
-    ASSERT_GT(wrong_pages(flags), 6u);
-    arrays.refine(flags);
-    EXPECT_LE(wrong_pages(flags), 3u);
+TEST_F(LearnerTest, ABeliefDoesNotFeedOnItself) {
+    WatchedArea& area = add(4000, 0x10);
+    WatchedArea& sibling = add(4000, 0x10);
+    for (WatchedArea* each : {&area, &sibling}) {
+        touch(*each, 560, 0);
+        touch(*each, 3360, 3);
+    }
+    round(area);
+    round(sibling);
+    const double first = area.learnt.belief->probability(model::Family::block);
+    for (int i = 0; i < 50; ++i) {
+        learner_.begin_round(watch_);
+        learner_.fit(area, iteration_);
+        learner_.fit(sibling, iteration_);
+    }
+    EXPECT_LT(area.learnt.belief->probability(model::Family::block), std::max(.9, first + .3))
+        << "two touches of two areas stay two touches";
 }
 
-/// Neither one that is used in another way, nor one that cannot have as many elements, nor a few pages.
-TEST(Learner, OtherArraysTellNothing) {
-    const auto telling_with = [](std::uint64_t pages, auto owner) {
-        Arrays arrays;
-        WatchedArea& values = arrays.add(elements, 70, owner_of);
-        arrays.add(pages, 2, owner);
-        arrays.refine(values);
-        return values.telling.size();
-    };
-    EXPECT_GT(telling_with(elements / 2, owner_of), 29u);
-    EXPECT_EQ(telling_with(elements / 2, shifted), 29u);
-    EXPECT_EQ(telling_with(elements * 2 / 3, owner_of), 29u);
-    EXPECT_EQ(telling_with(elements / 2 + 5, owner_of), 29u);
-    EXPECT_EQ(telling_with(elements / 64, owner_of), 29u);
+TEST_F(LearnerTest, PagesThatAlwaysComeFromOneNodeHaveOwnersOfTheirOwn) {
+    WatchedArea& area = add(400, 0x10);
+    const auto owner = [](std::uint64_t page) { return static_cast<int>(page * 2654435761u >> 7 & 3); };
+    for (int i = 0; i < 4; ++i) {
+        for (std::uint64_t page = 0; page < 400; page += 2)
+            touch(area, page, owner(page));
+        round(area);
+    }
+    EXPECT_GT(area.learnt.belief->own_owners(), .8);
+    for (std::uint64_t page = 0; page < 400; page += 2)
+        EXPECT_EQ(wanted(area, page, 0), owner(page) == 0 ? policy::unknown_node : owner(page)) << page;
+    EXPECT_EQ(wanted(area, 11, 0), policy::unknown_node) << "never seen";
+}
+
+TEST_F(LearnerTest, PagesThatAllNodesTouchInTurnHaveNone) {
+    WatchedArea& area = add(400, 0x10);
+    for (int i = 0; i < 8; ++i) {
+        for (std::uint64_t page = 0; page < 400; page += 2)
+            touch(area, page,
+                  static_cast<int>((page * 2654435761u >> 7) + static_cast<std::uint64_t>(i) * 7 / 3) & 3);
+        round(area);
+    }
+    EXPECT_LT(area.learnt.belief->own_owners(), .3);
+}
+
+TEST_F(LearnerTest, OwnersThatChangePlacesAreNoticedInOneRound) {
+    WatchedArea& area = add(4000, 0x10);
+    for (int i = 0; i < 4; ++i) {
+        touch_blocks(area, 125, static_cast<std::uint64_t>(i) * 13);
+        EXPECT_FALSE(round(area)) << "they stay the same";
+    }
+    for (std::uint64_t page = 60; page < 4000; page += 125)
+        touch(area, page, owners - 1 - static_cast<int>(page * owners / 4000));
+    EXPECT_TRUE(round(area));
+    EXPECT_EQ(wanted(area, 100, 0), 3);
+}
+
+TEST_F(LearnerTest, AnAreaThatGrowsIsNumberedAnew) {
+    WatchedArea& area = add(4000, 0x10);
+    area.exists = policy::PageSet({{0, 1000}});
+    for (std::uint64_t page = 30; page < 1000; page += 61)
+        touch(area, page, static_cast<int>(page * owners / 1000));
+    round(area);
+    EXPECT_EQ(wanted(area, 900, 0), 3);
+    area.exists = policy::PageSet::whole(4000);
+    EXPECT_TRUE(learner_.is_stale(area));
+    touch_blocks(area, 100, 50);
+    round(area);
+    EXPECT_EQ(area.learnt.pages, 4000u);
 }
 
 } // namespace

@@ -92,16 +92,15 @@ TEST_F(SurveyTest, MemoryThatCameToLieOnHugePagesHasTheirGranule) {
     EXPECT_EQ(area.granule, page_bytes());
     survey.look_at_all(watch);
     EXPECT_EQ(area.granule, page_bytes());
-    area.counters.add(1000, 1);
+    area.learnt.fresh.push_back({1000, 0});
     block.use(0, block.bytes());
     if (!holds_huge_pages(area.range)) GTEST_SKIP() << "the kernel gave no huge pages";
     survey.look_at_all(watch);
     EXPECT_EQ(area.granule, huge_page_bytes);
     EXPECT_EQ(area.granules, 8u);
     EXPECT_TRUE(area.is_armable(0));
-    EXPECT_TRUE(area.counters.empty()) << "what was counted by small pages means nothing now";
-    EXPECT_EQ(area.plan.there().size(), 8u);
-    EXPECT_EQ(area.ownership.pages(), 8u);
+    EXPECT_TRUE(area.learnt.fresh.empty()) << "what was counted by small pages means nothing now";
+    EXPECT_EQ(area.there().size(), 8u);
 }
 
 TEST_F(SurveyTest, AThreadThatWasPutAsideWhileItLookedLooksAgainSoon) {

@@ -401,47 +401,6 @@ TEST_F(WindowPlanTest, WhatARoundAffordsIsKnownAfterIt) {
     EXPECT_EQ(plan.armed_each(), 0u);
 }
 
-TEST_F(WindowPlanTest, EveryPartIsAskedForUntilItWasSeen) {
-    WindowPlan plan(1, 7);
-    EXPECT_EQ(plan.lacking(area()).size(), 16u);
-    want_all(plan);
-    const std::uint64_t half = pages / 2;
-    for (int i = 0; i < 400 && plan.lacking(area()).size() > 8; ++i)
-        run(plan, {5}, 0.01, 1, half);
-    const auto lacking = plan.lacking(area());
-    for (const WindowPlan::Lacking& part : lacking)
-        EXPECT_LE(part.granules.end, half);
-    // Nobody uses the other half: it is given up.
-    for (int i = 0; i < 2000 && !plan.lacking(area()).empty(); ++i)
-        run(plan, {6}, 0.01, 1, pages);
-    EXPECT_TRUE(plan.lacking(area()).empty());
-}
-
-TEST_F(WindowPlanTest, TheInsideOfABlockNeedsFewerReferencesThanWhatIsMixed) {
-    // The lower half is one node's; above it every other page is another's, as where small grids lie.
-    WindowPlan plan(1, 7);
-    want_all(plan);
-    const auto lacks_below = [&] {
-        const auto lacking = plan.lacking(area());
-        return !lacking.empty() && lacking.front().granules.first < pages * 7 / 16;
-    };
-    int rounds = 0;
-    for (; rounds < 400 && lacks_below(); ++rounds) {
-        std::vector<Reference> references;
-        for (const Range& granule : plan.choose({5}, 1e-4, 1)) {
-            const std::uint64_t page = area().granule_of(granule.begin);
-            const auto node = static_cast<std::int16_t>(page < pages / 2 ? 0 : page % 2);
-            references.push_back({granule.begin, node, false, 1});
-        }
-        plan.observed(*watch_, {5}, references, 0.01);
-    }
-    ASSERT_LT(rounds, 400);
-    std::size_t above = 0;
-    for (const WindowPlan::Lacking& part : plan.lacking(area()))
-        above += part.granules.first >= pages / 2 && !part.unseen;
-    EXPECT_GE(above, 6u) << "of 8";
-}
-
 TEST_F(WindowPlanTest, WhatIsFilteredOutIsNotCounted) {
     WindowPlan plan(0.01, 7);
     want_all(plan);

@@ -1,0 +1,67 @@
+// What was learnt of the owners of one area: its newest touches, who touched each page last, and the belief
+// that these lead to. Engine's thread only.
+#pragma once
+
+#include "mechanisms/granule_homes.hpp"
+#include "model/belief.hpp"
+#include "model/touches.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace homing {
+
+/// A reference of the round that is not learnt yet.
+struct FreshTouch {
+    std::uint64_t granule = 0;
+    std::uint32_t slot = 0; ///< of its thread (TeamTable)
+    bool write = false;
+    std::uint32_t weight = 1;               ///< accesses that it stands for
+    model::Node node = model::unknown_node; ///< of the thread
+    model::Node home = model::unknown_node; ///< where the granule lay, once that was asked
+};
+
+/// A posterior as a prior for other areas, without what it rules out.
+struct SparsePrior {
+    std::vector<std::pair<std::uint32_t, double>> formulas; ///< index in the table, share
+    std::array<double, model::families> families{};
+    bool empty() const noexcept { return formulas.empty() && families == decltype(families){}; }
+};
+
+struct AreaBelief {
+    std::vector<FreshTouch> fresh;
+    /// Pages are granules, threads slots of the TeamTable: both have other numbers in the belief.
+    model::Touches touches{model::tuning::most_touches};
+    GranuleHomes users; ///< node that touched a granule last, in the whole run
+    model::Repeats repeats;
+    GranuleHomes left; ///< node that a granule was sent away from last, while owners stay the same
+
+    // The belief, and what it was made from.
+    std::shared_ptr<const model::Formulas> formulas;
+    std::unique_ptr<model::Belief> belief; ///< of the granules that exist, in their order; null: no touch yet
+    std::unique_ptr<model::Belief>
+        writers;              ///< the same from writes alone, where all nodes use the area alike
+    SparsePrior shown;        ///< to areas of its kind
+    std::uint64_t pages = 0;  ///< granules that existed
+    std::uint32_t team = 0;   ///< TeamTable::version()
+    std::size_t unfitted = 0; ///< touches that came since
+    double ignorance = 1;     ///< share of the area's touches that knowing all owners would make local
+    std::uint64_t asked = 0;  ///< granules that were asked for so far
+
+    /// Would it go back to where it was sent from, and not on its own account? Then it stays: beliefs that
+    /// waver move nothing twice.
+    bool goes_back(std::uint64_t granule, model::Node node) const noexcept {
+        return left.home(granule) == node && users.home(granule) != node;
+    }
+
+    /// Begin anew, in an area of so many granules.
+    void reset(std::uint64_t granules) {
+        *this = AreaBelief();
+        users.reset(granules);
+        left.reset(granules);
+    }
+};
+
+} // namespace homing

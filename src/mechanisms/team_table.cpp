@@ -1,0 +1,106 @@
+#include "mechanisms/team_table.hpp"
+
+#include "base/invariant.hpp"
+#include "model/tuning.hpp"
+
+#include <algorithm>
+
+namespace homing {
+
+using model::tuning::most_team_threads;
+using model::tuning::touches_of_member;
+
+TeamTable::TeamTable(const NodeMap& nodes) : nodes_(nodes) { make({}); }
+
+std::uint32_t TeamTable::slot_of(int thread, model::Node node) {
+    const auto [found, is_new] =
+        slot_of_thread_.try_emplace(thread, static_cast<std::uint32_t>(slots_.size()));
+    if (is_new) slots_.push_back({thread, node});
+    return found->second;
+}
+
+std::uint32_t TeamTable::touched(int thread, int position) {
+    invariant(position >= 0 && position < nodes_.count(), "a touch comes from a node");
+    const auto node = static_cast<model::Node>(position);
+    const std::size_t known = slots_.size();
+    const std::uint32_t slot = slot_of(thread > 0 ? thread : -1 - position, node);
+    if (slots_.size() != known) unlisted_ = true;
+    slots_[slot].node = node;
+    ++slots_[slot].touches;
+    ++touches_;
+    return slot;
+}
+
+void TeamTable::list(Kernel& kernel) {
+    unlisted_ = false;
+    const std::vector<Kernel::Thread> threads = kernel.threads();
+    if (threads.empty()) return;
+    for (Slot& slot : slots_)
+        slot.exists = slot.thread < 0;
+    for (const Kernel::Thread& thread : threads) {
+        const int position = nodes_.position(thread.node);
+        if (position < 0 && !slot_of_thread_.contains(thread.number)) continue;
+        slots_[slot_of(thread.number, static_cast<model::Node>(position))].exists = true;
+    }
+}
+
+/// The slots of the team, in its order.
+std::vector<std::uint32_t> TeamTable::members() const {
+    std::vector<std::uint32_t> members;
+    for (std::uint32_t slot = 0; slot < slots_.size(); ++slot)
+        if (slots_[slot].exists) members.push_back(slot);
+    if (touches_ >= touches_of_member * members.size())
+        std::erase_if(members, [this](std::uint32_t slot) { return slots_[slot].touches == 0; });
+    std::ranges::sort(members, {}, [this](std::uint32_t slot) {
+        const int thread = slots_[slot].thread;
+        return thread < 0 ? -thread : thread; // pretended threads: by node
+    });
+    return members;
+}
+
+void TeamTable::update(Kernel& kernel) {
+    if (unlisted_) list(kernel);
+    make(members());
+}
+
+void TeamTable::make(const std::vector<std::uint32_t>& members) {
+    std::vector<model::Node> node_of;
+    for (const std::uint32_t slot : members)
+        node_of.push_back(slots_[slot].node);
+    if (node_of.empty())
+        for (int node = 0; node < nodes_.count(); ++node)
+            node_of.push_back(static_cast<model::Node>(node));
+    model::Team team(node_of, nodes_.count());
+    // More threads than formulas are made for stand in groups; where no group has one node, nodes do.
+    int size = (team.threads() + most_team_threads - 1) / most_team_threads;
+    while (size < team.threads() && !team.can_group(size))
+        ++size;
+    const bool by_node = size > 1 && !team.can_group(size);
+    if (by_node)
+        team = model::Team::packed(nodes_.count(), nodes_.count());
+    else if (size > 1)
+        team = team.grouped(size);
+    std::vector<bool> is_member(slots_.size(), false);
+    for (std::uint32_t i = 0; i < members.size(); ++i) {
+        Slot& slot = slots_[members[i]];
+        is_member[members[i]] = true;
+        slot.position =
+            by_node ? static_cast<std::uint32_t>(slot.node) : i / static_cast<std::uint32_t>(size);
+    }
+    // Who has gone, or is no member, stands for the same share of the team as before.
+    const auto before = team_ ? static_cast<std::uint32_t>(team_->threads()) : 1;
+    const auto now = static_cast<std::uint32_t>(team.threads());
+    for (std::uint32_t slot = 0; slot < slots_.size(); ++slot)
+        if (!is_member[slot])
+            slots_[slot].position = std::min(
+                now - 1, static_cast<std::uint32_t>(std::uint64_t{slots_[slot].position} * now / before));
+    if (team_ && *team_ == team) return;
+    if (!team_ || team_->threads() != team.threads()) {
+        formulas_ = std::make_shared<const model::Formulas>(team.threads());
+        prior_ = std::make_unique<model::Prior>(*formulas_);
+    }
+    team_ = std::make_unique<model::Team>(std::move(team));
+    ++version_;
+}
+
+} // namespace homing

@@ -1,0 +1,126 @@
+// Which threads make up the team, in which order, and where they run.
+#include "mechanisms/team_table.hpp"
+
+#include "machines.hpp"
+#include "no_kernel.hpp"
+
+#include <gtest/gtest.h>
+
+namespace homing {
+namespace {
+
+/// A process whose threads the test lists.
+class ListedKernel : public NoKernel {
+  public:
+    std::vector<Thread> threads() override {
+        ++lists;
+        return now;
+    }
+    std::vector<Thread> now;
+    int lists = 0;
+};
+
+class TeamTableTest : public ::testing::Test {
+  protected:
+    Machine machine_ = machine_of(4, 0);
+    NodeMap nodes_{machine_};
+    ListedKernel kernel_;
+    TeamTable table_{nodes_};
+};
+
+TEST_F(TeamTableTest, ThreadsStandInTheOrderInWhichTheyWereMade) {
+    kernel_.now = {{100, 0}, {101, 1}, {102, 2}, {103, 3}};
+    const std::uint32_t last = table_.touched(103, 3);
+    const std::uint32_t first = table_.touched(100, 0);
+    table_.update(kernel_);
+    EXPECT_EQ(table_.team().threads(), 4);
+    EXPECT_EQ(table_.position(first), 0u);
+    EXPECT_EQ(table_.position(last), 3u) << "threads that have not touched anything yet stand between them";
+    EXPECT_EQ(table_.team().node(2), 2);
+}
+
+TEST_F(TeamTableTest, ThreadsThatNeverTouchAreNotOfTheTeam) {
+    kernel_.now = {{100, 0}, {101, 3}, {102, 1}};
+    for (int i = 0; i < 40; ++i) {
+        table_.touched(100, 0);
+        table_.touched(102, 1);
+    }
+    table_.update(kernel_);
+    EXPECT_EQ(table_.team().threads(), 2);
+    EXPECT_EQ(table_.team(), model::Team({0, 1}, 4));
+}
+
+TEST_F(TeamTableTest, TheProcessIsListedOnlyWhenAnUnknownThreadCame) {
+    kernel_.now = {{100, 0}, {101, 1}};
+    table_.touched(100, 0);
+    table_.update(kernel_);
+    table_.touched(101, 1);
+    table_.update(kernel_);
+    EXPECT_EQ(kernel_.lists, 1);
+    kernel_.now.push_back({102, 2});
+    table_.touched(102, 2);
+    table_.update(kernel_);
+    EXPECT_EQ(kernel_.lists, 2);
+}
+
+TEST_F(TeamTableTest, AThreadThatMovesToAnotherNodeKeepsItsPosition) {
+    kernel_.now = {{100, 0}, {101, 1}};
+    const std::uint32_t slot = table_.touched(101, 1);
+    table_.update(kernel_);
+    const std::uint32_t before = table_.version();
+    table_.touched(101, 3);
+    table_.update(kernel_);
+    EXPECT_EQ(table_.position(slot), 1u);
+    EXPECT_EQ(table_.team().node(1), 3);
+    EXPECT_NE(table_.version(), before) << "beliefs are to be made anew";
+}
+
+TEST_F(TeamTableTest, WhoHasGoneStandsForTheSameShareOfTheTeam) {
+    for (int thread = 0; thread < 8; ++thread)
+        kernel_.now.push_back({100 + thread, thread / 2});
+    std::vector<std::uint32_t> slots;
+    for (const auto& thread : kernel_.now)
+        slots.push_back(table_.touched(thread.number, thread.node));
+    table_.update(kernel_);
+    kernel_.now = {{100, 0}, {200, 1}, {201, 2}, {202, 3}}; // the runtime has made a smaller team
+    table_.touched(200, 1);
+    table_.update(kernel_);
+    EXPECT_EQ(table_.team().threads(), 4);
+    EXPECT_EQ(table_.position(slots[2]), 1u);
+    EXPECT_EQ(table_.position(slots[7]), 3u);
+}
+
+TEST_F(TeamTableTest, ManyThreadsStandInGroupsOfOneNode) {
+    for (int thread = 0; thread < 96; ++thread)
+        kernel_.now.push_back({100 + thread, thread / 24});
+    std::vector<std::uint32_t> slots;
+    for (const auto& thread : kernel_.now)
+        slots.push_back(table_.touched(thread.number, thread.node));
+    table_.update(kernel_);
+    EXPECT_LE(table_.team().threads(), model::tuning::most_team_threads);
+    for (std::size_t i = 0; i < slots.size(); ++i)
+        EXPECT_EQ(table_.team().node(static_cast<int>(table_.position(slots[i]))), static_cast<int>(i) / 24);
+}
+
+TEST_F(TeamTableTest, ManyThreadsWithoutGroupsStandForTheirNodes) {
+    for (int thread = 0; thread < 97; ++thread)
+        kernel_.now.push_back({100 + thread, thread % 4});
+    std::vector<std::uint32_t> slots;
+    for (const auto& thread : kernel_.now)
+        slots.push_back(table_.touched(thread.number, thread.node));
+    table_.update(kernel_);
+    EXPECT_EQ(table_.team().threads(), 4);
+    EXPECT_EQ(table_.position(slots[6]), 2u);
+}
+
+TEST_F(TeamTableTest, ASourceThatNamesNoThreadHasOneOfEachNode) {
+    const std::uint32_t second = table_.touched(0, 1);
+    const std::uint32_t first = table_.touched(0, 0);
+    EXPECT_EQ(table_.touched(0, 1), second);
+    table_.update(kernel_);
+    EXPECT_EQ(table_.position(first), 0u);
+    EXPECT_EQ(table_.position(second), 1u);
+}
+
+} // namespace
+} // namespace homing
