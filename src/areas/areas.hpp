@@ -15,8 +15,8 @@ namespace homing {
 enum class AreaKind : std::uint8_t { static_array = 1, heap_block = 2, named = 3, segment = 4 };
 
 /// What an allocation is called by: a container of C++ that is not optimised takes eight frames itself, and
-/// what tells two blocks of one allocator apart lies behind it. Four frames took 0.8 us for a block, sixteen take
-/// up to 1.7 us, where the stack is so deep.
+/// what tells two blocks of one allocator apart lies behind it. Four frames took 0.8 us for a block, sixteen
+/// take up to 1.7 us, where the stack is so deep.
 inline constexpr int max_origin_frames = 16;
 /// Blocks of the same first frames are of one kind, whoever called.
 inline constexpr int kind_frames = 4;

@@ -13,7 +13,7 @@ import pytest
 from homing.records import parse_record
 from homing.report import summary as summary_module
 from homing.report.json import to_json
-from homing.report.left import BOUND, ENOUGH_SAMPLES
+from homing.report.left import BOUND
 from homing.report.names import Namer
 from homing.report.results import ProcessResult, Results, area_results
 from homing.report.summary import print_summary

@@ -1,5 +1,6 @@
 // Sweeps that tell where they are, until somebody ends them.
-// until ends | handles | ignores | waits | stays     what it does about SIGINT, or: it waits without an access;
+// until ends | handles | ignores | waits | stays     what it does about SIGINT, or: it waits without an
+// access;
 //                                                    stays: in one line of the cache
 #include <signal.h>
 #include <stdio.h>

@@ -55,7 +55,8 @@ class WrittenRing {
 };
 
 std::vector<std::uint64_t> words_of(const Sample& s, bool weight) {
-    std::vector<std::uint64_t> words{s.instruction, s.process | std::uint64_t{s.thread} << 32, s.time, s.address, s.cpu};
+    std::vector<std::uint64_t> words{s.instruction, s.process | std::uint64_t{s.thread} << 32, s.time,
+                                     s.address, s.cpu};
     if (weight) words.insert(words.end(), {s.weight, s.data_source});
     return words;
 }
