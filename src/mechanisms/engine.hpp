@@ -138,6 +138,8 @@ class Engine final : public phases::Listener {
     bool next_touch_called(Range range) noexcept;
     WatchList& watch() noexcept { return watch_; }
     TeamTable& team() noexcept { return team_; }
+    /// The number of our own thread, 0 where there is none.
+    int helper_thread() const noexcept { return static_cast<int>(helper_.id()); }
     Mover& mover() noexcept { return mover_; }
     policy::Guard& guard() noexcept { return guard_; }
     policy::Stability& stability() noexcept { return stability_; }

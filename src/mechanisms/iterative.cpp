@@ -242,6 +242,10 @@ bool Iterative::learn(Engine& engine, const std::vector<WatchedArea*>& areas) {
         record_references(engine, *area);
         changed |= learner_.take(*area, engine.iteration());
     }
+    // Owners that change tell that the program does something else now: the other areas are asked anew.
+    if (changed)
+        for (const auto& area : engine.watch().areas())
+            area->learnt.ignorance = 1;
     for (WatchedArea* area : areas) {
         if (!learner_.is_stale(*area)) continue;
         learner_.fit(*area, engine.iteration());
@@ -252,7 +256,7 @@ bool Iterative::learn(Engine& engine, const std::vector<WatchedArea*>& areas) {
 
 void Iterative::iteration_observed(Engine& engine, bool check) {
     const double inferring = thread_seconds();
-    engine.team().update(engine.kernel());
+    engine.team().update(engine.kernel(), engine.helper_thread());
     std::vector<WatchedArea*> areas;
     bool any_fresh = false;
     for (const auto& area : engine.watch().areas()) {

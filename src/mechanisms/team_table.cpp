@@ -31,13 +31,14 @@ std::uint32_t TeamTable::touched(int thread, int position) {
     return slot;
 }
 
-void TeamTable::list(Kernel& kernel) {
+void TeamTable::list(Kernel& kernel, int our_thread) {
     unlisted_ = false;
     const std::vector<Kernel::Thread> threads = kernel.threads();
     if (threads.empty()) return;
     for (Slot& slot : slots_)
         slot.exists = slot.thread < 0;
     for (const Kernel::Thread& thread : threads) {
+        if (thread.number == our_thread) continue;
         const int position = nodes_.position(thread.node);
         if (position < 0 && !slot_of_thread_.contains(thread.number)) continue;
         slots_[slot_of(thread.number, static_cast<model::Node>(position))].exists = true;
@@ -58,8 +59,8 @@ std::vector<std::uint32_t> TeamTable::members() const {
     return members;
 }
 
-void TeamTable::update(Kernel& kernel) {
-    if (unlisted_) list(kernel);
+void TeamTable::update(Kernel& kernel, int our_thread) {
+    if (unlisted_) list(kernel, our_thread);
     make(members());
 }
 

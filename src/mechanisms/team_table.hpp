@@ -31,8 +31,9 @@ class TeamTable {
     /// `position`.
     std::uint32_t touched(int thread, int position);
     /// Makes the team anew from who exists and who touches. Lists the threads of the process where one has
-    /// come that was not known. At the end of a round, before anything below is asked for.
-    void update(Kernel& kernel);
+    /// come that was not known, without our own (0: there is none). At the end of a round, before anything
+    /// below is asked for.
+    void update(Kernel& kernel, int our_thread = 0);
 
     const model::Team& team() const noexcept { return *team_; }
     /// Those for the team's number of threads. Beliefs keep them.
@@ -53,7 +54,7 @@ class TeamTable {
         std::uint32_t position = 0;
     };
     std::uint32_t slot_of(int thread, model::Node node);
-    void list(Kernel& kernel);
+    void list(Kernel& kernel, int our_thread);
     std::vector<std::uint32_t> members() const;
     void make(const std::vector<std::uint32_t>& members);
 

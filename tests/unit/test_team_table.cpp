@@ -50,6 +50,13 @@ TEST_F(TeamTableTest, ThreadsThatNeverTouchAreNotOfTheTeam) {
     EXPECT_EQ(table_.team(), model::Team({0, 1}, 4));
 }
 
+TEST_F(TeamTableTest, OurOwnThreadIsNotOfTheTeam) {
+    kernel_.now = {{100, 0}, {101, 1}, {102, 3}};
+    table_.touched(100, 0);
+    table_.update(kernel_, 102);
+    EXPECT_EQ(table_.team(), model::Team({0, 1}, 4));
+}
+
 TEST_F(TeamTableTest, TheProcessIsListedOnlyWhenAnUnknownThreadCame) {
     kernel_.now = {{100, 0}, {101, 1}};
     table_.touched(100, 0);
