@@ -31,14 +31,13 @@ std::uint32_t TeamTable::touched(int thread, int position) {
     return slot;
 }
 
-void TeamTable::list(Kernel& kernel, int our_thread) {
+void TeamTable::list(Kernel& kernel) {
     unlisted_ = false;
     const std::vector<Kernel::Thread> threads = kernel.threads();
     if (threads.empty()) return;
     for (Slot& slot : slots_)
         slot.exists = slot.thread < 0;
     for (const Kernel::Thread& thread : threads) {
-        if (thread.number == our_thread) continue;
         const int position = nodes_.position(thread.node);
         if (position < 0 && !slot_of_thread_.contains(thread.number)) continue;
         slots_[slot_of(thread.number, static_cast<model::Node>(position))].exists = true;
@@ -49,7 +48,7 @@ void TeamTable::list(Kernel& kernel, int our_thread) {
 std::vector<std::uint32_t> TeamTable::members() const {
     std::vector<std::uint32_t> members;
     for (std::uint32_t slot = 0; slot < slots_.size(); ++slot)
-        if (slots_[slot].exists) members.push_back(slot);
+        if (slots_[slot].exists && !slots_[slot].ours) members.push_back(slot);
     if (touches_ >= touches_of_member * members.size())
         std::erase_if(members, [this](std::uint32_t slot) { return slots_[slot].touches == 0; });
     std::ranges::sort(members, {}, [this](std::uint32_t slot) {
@@ -60,7 +59,10 @@ std::vector<std::uint32_t> TeamTable::members() const {
 }
 
 void TeamTable::update(Kernel& kernel, int our_thread) {
-    if (unlisted_) list(kernel, our_thread);
+    if (unlisted_) list(kernel);
+    // It may have been listed before it could tell its number.
+    if (const auto found = slot_of_thread_.find(our_thread); found != slot_of_thread_.end())
+        slots_[found->second].ours = true;
     make(members());
 }
 

@@ -51,10 +51,11 @@ class TeamTable {
         model::Node node; ///< of its newest touch, or the CPU that it ran on last
         std::uint64_t touches = 0;
         bool exists = true;
+        bool ours = false; ///< a thread of homing
         std::uint32_t position = 0;
     };
     std::uint32_t slot_of(int thread, model::Node node);
-    void list(Kernel& kernel, int our_thread);
+    void list(Kernel& kernel);
     std::vector<std::uint32_t> members() const;
     void make(const std::vector<std::uint32_t>& members);
 

@@ -53,8 +53,11 @@ TEST_F(TeamTableTest, ThreadsThatNeverTouchAreNotOfTheTeam) {
 TEST_F(TeamTableTest, OurOwnThreadIsNotOfTheTeam) {
     kernel_.now = {{100, 0}, {101, 1}, {102, 3}};
     table_.touched(100, 0);
+    table_.update(kernel_); // it has not told its number yet
     table_.update(kernel_, 102);
     EXPECT_EQ(table_.team(), model::Team({0, 1}, 4));
+    table_.update(kernel_);
+    EXPECT_EQ(table_.team(), model::Team({0, 1}, 4)) << "it has ended";
 }
 
 TEST_F(TeamTableTest, TheProcessIsListedOnlyWhenAnUnknownThreadCame) {
