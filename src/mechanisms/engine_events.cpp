@@ -168,6 +168,8 @@ double Engine::time_passes() noexcept {
         const bool quiet = std::exchange(helper_saw_, events_) == events_;
         const double now = record::now();
         if (!region_open_ || !quiet || !phases::ends_are_known()) return;
+        // What is armed to be moved at its next touch waits for the whole region.
+        if (called_touch_ || mechanism_->needs_windows()) return;
         if (now < next_tick_) {
             next = std::max(next_tick_ - now, helper_look / 10);
             return;

@@ -11,6 +11,8 @@ namespace {
 /// region finds some that it touches. A check asks for few: windows take what they can afford of it.
 constexpr std::uint32_t asked_in_round = 1024;
 constexpr std::uint32_t asked_in_check = 96;
+/// Of an area that exists in part each granule that is asked for is looked at first (Survey::keep_existing).
+constexpr std::uint32_t most_of_part = 256;
 
 } // namespace
 
@@ -35,7 +37,8 @@ void Engine::plan_samples(bool check) {
         WatchedArea& area = *areas[i];
         AreaBelief& learnt = area.learnt;
         const bool known = learnt.belief && learnt.pages == area.there().size();
-        for (std::uint32_t n = 0; n < shares[i]; ++n)
+        const std::uint32_t share = area.in_part ? std::min(shares[i], most_of_part) : shares[i];
+        for (std::uint32_t n = 0; n < share; ++n)
             area.pending.push_back(
                 area.there().at(model::page_to_ask(known ? learnt.belief.get() : nullptr, area.there().size(),
                                                    learnt.asked++, seed_ + area.id)));

@@ -66,11 +66,6 @@ GUARD: dict[str, Any] = {"area": 0, "iteration": 9, "move_ns": 1.6e6}
             "500 pages of grid: remote accesses have cost 400 us so far, the move takes 1.6 ms",
         ),
         (
-            [("ownership", {"wanted": 500, "samples": 30}), ("guard", {"remote_ns": 2e6, "permitted": 1})],
-            "samples",
-            "500 pages of grid: too few samples to know who owns them",
-        ),
-        (
             [("ownership", {"wanted": 500}), ("guard", {"remote_ns": 2e6, "permitted": 1})],
             "late",
             "500 pages of grid: the run ended before they were moved",
