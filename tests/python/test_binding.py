@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -164,10 +165,9 @@ def mpirun(
     )
     assert done.returncode == 0, done.stderr
     found = {}
-    for line in done.stdout.splitlines():
-        _, rank, rest = line.split(" ", 2)
-        cpus, _, bind = rest.rpartition(" ")
+    for rank, cpus, bind in re.findall(r"CPUS (\d+) (\[[^]]*\]) (\S+)", done.stdout):
         found[int(rank)] = (cpus, bind)
+    assert len(found) == ranks, done.stdout
     assert sorted(path.name for path in folder.glob("j.*")) == [f"j.{rank}" for rank in range(ranks)]
     return found, done.stderr
 
