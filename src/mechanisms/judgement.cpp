@@ -1,5 +1,6 @@
 #include "mechanisms/judgement.hpp"
 
+#include "base/random.hpp"
 #include "mechanisms/engine.hpp"
 #include "model/verdict.hpp"
 #include "record/record.hpp"
@@ -36,10 +37,7 @@ std::vector<std::uint64_t> even_pages(std::uint64_t pages, std::uint64_t count, 
     count = std::min(pages, count);
     std::vector<std::uint64_t> even;
     for (std::uint64_t i = 0; i < count; ++i) {
-        std::uint64_t draw = (i + 1 + std::uint64_t{iteration} * count) * 0x9e3779b97f4a7c15u; // splitmix64
-        draw = (draw ^ (draw >> 30)) * 0xbf58476d1ce4e5b9u;
-        draw = (draw ^ (draw >> 27)) * 0x94d049bb133111ebu;
-        const double within = static_cast<double>(draw >> 11) * 0x1p-53;
+        const double within = fraction_of(mixed((i + 1 + std::uint64_t{iteration} * count) * splitmix_step));
         const double at = (static_cast<double>(i) + within) / static_cast<double>(count);
         even.push_back(std::min(pages - 1, static_cast<std::uint64_t>(at * static_cast<double>(pages))));
     }

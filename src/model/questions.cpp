@@ -1,6 +1,7 @@
 #include "model/questions.hpp"
 
 #include "base/invariant.hpp"
+#include "base/random.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,12 +10,7 @@
 namespace homing::model {
 namespace {
 
-double unit(std::uint64_t value) { // splitmix64
-    value += 0x9e3779b97f4a7c15u;
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
-    return static_cast<double>((value ^ (value >> 31)) >> 11) * 0x1p-53;
-}
+double unit(std::uint64_t value) { return fraction_of(mixed(value + splitmix_step)); }
 
 std::uint64_t page_at(double y, std::uint64_t pages) {
     return std::min(pages - 1, static_cast<std::uint64_t>(y * static_cast<double>(pages)));

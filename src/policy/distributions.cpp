@@ -1,5 +1,7 @@
 #include "policy/distributions.hpp"
 
+#include "base/random.hpp"
+
 #include <algorithm>
 #include <cassert>
 
@@ -139,11 +141,7 @@ int Distribution::page_owner(std::uint64_t page, std::uint64_t element_size, std
 Node round_robin_node(std::uint64_t page, NodeSet targets) { return nth_node(targets, page); }
 
 Node random_node(std::uint64_t page, NodeSet targets, std::uint64_t seed) {
-    // splitmix64 (Steele, Lea, Flood 2014) as a hash of (seed, page).
-    std::uint64_t z = seed + (page + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    z ^= z >> 31;
+    const std::uint64_t z = mixed(seed + (page + 1) * splitmix_step); // a hash of (seed, page)
     const auto count = static_cast<std::uint64_t>(size_of(targets));
     if (count == 0) return unknown_node;
     return nth_node(targets, ((z >> 32) * count) >> 32);

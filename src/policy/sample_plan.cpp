@@ -1,5 +1,7 @@
 #include "policy/sample_plan.hpp"
 
+#include "base/random.hpp"
+
 #include <algorithm>
 #include <bit>
 
@@ -39,13 +41,7 @@ void SamplePlan::to_pages(std::vector<std::uint64_t>& numbers) const {
         number = there_.at(number);
 }
 
-// splitmix64 (Steele, Lea, Flood 2014).
-std::uint64_t SamplePlan::random() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
+std::uint64_t SamplePlan::random() { return mixed(state_ += splitmix_step); }
 
 void SamplePlan::stratified(PageRange range, std::size_t count, std::vector<std::uint64_t>& out) {
     if (range.size() <= count) {

@@ -1,17 +1,14 @@
 #include "references/counters.hpp"
 
+#include "base/random.hpp"
+
 #include <bit>
 
 namespace homing {
 namespace {
 
-/// A mixing of all bits (the finaliser of SplitMix64): neighbouring granules get unrelated hashes.
-constexpr std::uint64_t mix(std::uint64_t x) noexcept {
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
+/// Neighbouring granules get unrelated hashes.
+constexpr std::uint64_t mix(std::uint64_t x) noexcept { return mixed(x + splitmix_step); }
 
 /// Room for so many comes with the first one.
 constexpr std::size_t fewest_rows = 32;

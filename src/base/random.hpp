@@ -1,0 +1,21 @@
+// Numbers that look random and are the same in every run: spread, not secrecy.
+#pragma once
+
+#include <cstdint>
+
+namespace homing {
+
+/// What SplitMix64 (Steele, Lea, Flood 2014) adds for each number.
+inline constexpr std::uint64_t splitmix_step = 0x9e3779b97f4a7c15u;
+
+/// The number of SplitMix64 whose state is `state`: a mixing of all bits.
+constexpr std::uint64_t mixed(std::uint64_t state) noexcept {
+    state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9u;
+    state = (state ^ (state >> 27)) * 0x94d049bb133111ebu;
+    return state ^ (state >> 31);
+}
+
+/// In [0, 1), from all 64 bits.
+constexpr double fraction_of(std::uint64_t bits) noexcept { return static_cast<double>(bits >> 11) * 0x1p-53; }
+
+} // namespace homing
