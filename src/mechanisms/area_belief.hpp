@@ -44,11 +44,14 @@ struct AreaBelief {
     std::unique_ptr<model::Belief>
         writers;              ///< the same from writes alone, where all nodes use the area alike
     SparsePrior shown;        ///< to areas of its kind
-    std::uint64_t pages = 0;  ///< granules that existed
     std::uint32_t team = 0;   ///< TeamTable::version()
     std::size_t unfitted = 0; ///< touches that came since
     double ignorance = 1;     ///< share of the area's touches that knowing all owners would make local
     std::uint64_t asked = 0;  ///< granules that were asked for so far
+
+    /// Is there a belief, and of so many granules, those that exist now? What the area's pages are numbered
+    /// by changes with them, and an older belief says nothing of them.
+    bool is_of(std::uint64_t existing) const noexcept { return belief && belief->pages() == existing; }
 
     /// Would it go back to where it was sent from, and not on its own account? Then it stays: beliefs that
     /// waver move nothing twice.

@@ -271,7 +271,8 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         return engine.traffic(*area) * area->learnt.ignorance;
     });
     bool any_changed = learn(engine, areas);
-    std::erase_if(areas, [](const WatchedArea* area) { return !area->learnt.belief; });
+    // Of those that have grown there may have been no time for a belief.
+    std::erase_if(areas, [](const WatchedArea* area) { return !area->learnt.is_of(area->there().size()); });
     const double iteration_seconds = record::now() - engine.iteration_begin();
     const std::uint64_t looks =
         std::clamp(looks_of_round / std::max<std::size_t>(1, areas.size()), least_looks, most_looks);

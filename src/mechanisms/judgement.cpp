@@ -116,7 +116,7 @@ void Judgement::for_each_move(
     const policy::PageSet& there = area->there();
     const int nodes = learnt.belief->nodes();
     model::Prospect prospect;
-    model::for_each_wish(*learnt.belief, there.size(), threshold, [&](const model::Wish& wish) {
+    model::for_each_wish(*learnt.belief, threshold, [&](const model::Wish& wish) {
         if (!wish.spread) {
             bool goes_on = true;
             const policy::PageRange span{there.at(wish.pages.first), there.at(wish.pages.end - 1) + 1};
@@ -137,7 +137,7 @@ void Judgement::for_each_move(
 policy::Node owner_of(const WatchedArea& area, std::uint64_t granule) {
     const AreaBelief& learnt = area.learnt;
     model::Prospect prospect;
-    const std::uint64_t page = std::min(area.there().below(granule), learnt.pages - 1);
+    const std::uint64_t page = std::min(area.there().below(granule), area.there().size() - 1);
     learnt.belief->prospect(page, unknown_node, prospect);
     if (model::is_spread(prospect)) return spread_node(learnt, page, learnt.belief->nodes(), prospect);
     return static_cast<policy::Node>(std::ranges::max_element(prospect.best) - prospect.best.begin());

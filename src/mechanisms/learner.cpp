@@ -101,11 +101,11 @@ model::Prior Learner::prior_of(const WatchedArea& area) const {
 /// Do several of the fresh touches come from where the belief expects hardly any?
 bool Learner::surprised_by_fresh(const WatchedArea& area) const {
     const AreaBelief& learnt = area.learnt;
-    if (!learnt.belief || learnt.pages != area.there().size() || learnt.team != team_.version()) return false;
+    if (!learnt.is_of(area.there().size()) || learnt.team != team_.version()) return false;
     model::Prospect prospect;
     std::size_t surprising = 0;
     for (const FreshTouch& touch : learnt.fresh) {
-        const std::uint64_t page = std::min(area.there().below(touch.granule), learnt.pages - 1);
+        const std::uint64_t page = std::min(area.there().below(touch.granule), area.there().size() - 1);
         learnt.belief->prospect(page, touch.home, prospect);
         surprising += prospect.local[static_cast<std::size_t>(touch.node)] < tuning::surprising_share;
     }
@@ -147,7 +147,7 @@ bool Learner::take(WatchedArea& area, std::uint32_t iteration) {
 bool Learner::is_stale(const WatchedArea& area) const {
     const AreaBelief& learnt = area.learnt;
     if (learnt.touches.empty() || area.there().empty()) return false;
-    if (!learnt.belief || learnt.pages != area.there().size() || learnt.team != team_.version()) return true;
+    if (!learnt.is_of(area.there().size()) || learnt.team != team_.version()) return true;
     return static_cast<double>(learnt.unfitted) >=
            tuning::news_share * static_cast<double>(learnt.touches.size() - learnt.unfitted) +
                (learnt.unfitted == 0);
@@ -163,7 +163,6 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     const model::Prior prior = prior_of(area);
     learnt.belief =
         std::make_unique<model::Belief>(*learnt.formulas, team_.team(), there.size(), touches, prior, homes);
-    learnt.pages = there.size();
     learnt.team = team_.version();
     learnt.unfitted = 0;
     learnt.shown = sparse(learnt.belief->as_prior(), *learnt.formulas);

@@ -36,7 +36,7 @@ void Engine::plan_samples(bool check) {
     for (std::size_t i = 0; i < areas.size(); ++i) {
         WatchedArea& area = *areas[i];
         AreaBelief& learnt = area.learnt;
-        const bool known = learnt.belief && learnt.pages == area.there().size();
+        const bool known = learnt.is_of(area.there().size());
         const std::uint32_t share = area.in_part ? std::min(shares[i], most_of_part) : shares[i];
         for (std::uint32_t n = 0; n < share; ++n)
             area.pending.push_back(

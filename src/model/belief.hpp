@@ -81,6 +81,7 @@ class Belief {
     double own_owners() const noexcept { return own_owners_; }
 
     int nodes() const noexcept { return team_.nodes(); }
+    std::uint64_t pages() const noexcept { return pages_; }
     /// Posterior probability of a family.
     double probability(Family family) const noexcept { return posterior_[static_cast<std::size_t>(family)]; }
     Family likeliest() const noexcept;

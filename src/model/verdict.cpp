@@ -45,13 +45,12 @@ double estimate_ignorance(const Belief& belief, std::span<const HomeRun> homes) 
     return looks > 0 ? sum / static_cast<double>(looks) : 0;
 }
 
-void for_each_wish(const Belief& belief, std::uint64_t pages, double threshold,
-                   const std::function<bool(const Wish&)>& visit) {
+void for_each_wish(const Belief& belief, double threshold, const std::function<bool(const Wish&)>& visit) {
     Prospect prospect;
     const auto count = static_cast<std::size_t>(belief.nodes());
     std::vector<policy::NodeSet> from(count);
-    for (std::uint64_t page = 0; page < pages;) {
-        const std::uint64_t end = std::min(pages, belief.stretch_end(page));
+    for (std::uint64_t page = 0; page < belief.pages();) {
+        const std::uint64_t end = belief.stretch_end(page);
         belief.prospect(page + (end - page) / 2, unknown_node, prospect);
         if (is_spread(prospect)) {
             if (!visit({{page, end}, unknown_node, policy::all_nodes(belief.nodes()), true})) return;

@@ -51,8 +51,7 @@ struct Wish {
 
 /// Visits, ascending, what should be elsewhere wherever it lies now: for callers who find out where pages lie
 /// as they move them. visit returns whether to go on. As judge(), linear in the stretches, times the nodes.
-void for_each_wish(const Belief& belief, std::uint64_t pages, double threshold,
-                   const std::function<bool(const Wish&)>& visit);
+void for_each_wish(const Belief& belief, double threshold, const std::function<bool(const Wish&)>& visit);
 
 /// What knowing all owners would add to the share of local touches once the moves of judge() are made, of an
 /// area whose pages lie as `homes` says: estimated from some pages, in constant time.

@@ -146,9 +146,10 @@ TEST_F(LearnerTest, AnAreaThatGrowsIsNumberedAnew) {
     EXPECT_EQ(wanted(area, 900, 0), 3);
     area.exists = policy::PageSet::whole(4000);
     EXPECT_TRUE(learner_.is_stale(area));
+    EXPECT_FALSE(area.learnt.is_of(area.there().size())) << "nothing is to be judged by the older numbers";
     touch_blocks(area, 100, 50);
     round(area);
-    EXPECT_EQ(area.learnt.pages, 4000u);
+    EXPECT_EQ(area.learnt.belief->pages(), 4000u);
 }
 
 } // namespace

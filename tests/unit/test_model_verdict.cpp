@@ -97,6 +97,27 @@ TEST(VerdictTest, IgnoranceIsSmallWhereOwnersAreKnown) {
     EXPECT_EQ(estimate_ignorance(block(), {}), 0);
 }
 
+RC_GTEST_PROP(VerdictProperty, WishesSayOfEveryPageWhatAVerdictSaysOfPagesThatLieThere, ()) {
+    const auto owner = static_cast<std::uint64_t>(*rc::gen::inRange(1, 200));
+    const auto home = static_cast<Node>(*rc::gen::inRange(0, 4));
+    const Belief belief = belief_of([&](std::uint64_t page) { return page / owner % 4; });
+    const HomeRun all{{0, pages}, home};
+    std::vector<Node> moved(pages, homing::policy::unknown_node), wished = moved;
+    for (const Move& move : judge(belief, {&all, 1}).moves)
+        std::fill(moved.begin() + static_cast<std::ptrdiff_t>(move.pages.first),
+                  moved.begin() + static_cast<std::ptrdiff_t>(move.pages.end), move.to);
+    std::uint64_t before = 0;
+    for_each_wish(belief, 0, [&](const Wish& wish) {
+        RC_ASSERT(wish.pages.first >= before && wish.pages.end <= pages);
+        before = wish.pages.first;
+        if (!wish.spread && homing::policy::contains(wish.from, home))
+            std::fill(wished.begin() + static_cast<std::ptrdiff_t>(wish.pages.first),
+                      wished.begin() + static_cast<std::ptrdiff_t>(wish.pages.end), wish.to);
+        return true;
+    });
+    RC_ASSERT(wished == moved);
+}
+
 RC_GTEST_PROP(VerdictProperty, MovesAreDisjointAscendingAndNeverToTheSameNode, ()) {
     const auto owner = static_cast<std::uint64_t>(*rc::gen::inRange(1, 200));
     const Belief belief = belief_of([&](std::uint64_t page) { return page / owner % 4; });
