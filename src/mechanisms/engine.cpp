@@ -37,8 +37,8 @@ constexpr double least_round = 0.01; // seconds
 constexpr std::uint32_t many_refusals = 32;
 constexpr double long_refusal = 2; // seconds
 /// Touches of an area that wait for a decision: a round that is put off for long forgets the later ones. As
-/// many as end a round of sampling (enough_sampled).
-constexpr std::size_t most_fresh = 4096;
+/// many as end a round of sampling.
+constexpr std::size_t most_fresh = enough_sampled;
 
 /// Is kernel NUMA balancing on? Where it cannot be read, assume so.
 bool kernel_balances() noexcept {
@@ -212,10 +212,7 @@ void Engine::serial_code_ends() {
     if (!window_stays_) return;
     if (windows_->is_open() && !window_may_stay(record::now())) return close_window();
     if (windows_->is_open() && windows_->touches() == touches_taken_) return;
-    const Site ran = std::exchange(open_, Site{~std::uint32_t{0}, PlaceTable::nowhere});
-    take_touches();
-    plan_.observed_between(watch_, references_);
-    open_ = ran;
+    take_touches_between();
 }
 
 /// What may have changed in serial code, past every door: looked at now and then.
@@ -223,14 +220,20 @@ bool Engine::window_may_stay(double now) {
     constexpr double seldom = 10e-3; // seconds; a look takes some microseconds
     if (now < window_looked_at_ + seldom) return true;
     window_looked_at_ = now;
-    if (services_.prepare_handler)
-        if (const char* reason = services_.prepare_handler()) {
-            windows_->forbid(reason);
-            say_windows_ended();
-            return false;
-        }
-    return windows_->leaves_mappings() &&
-           (!services_.surroundings_allow || services_.surroundings_allow(*windows_));
+    return has_handler() && windows_->leaves_mappings() && surroundings_allow();
+}
+
+/// Where our handler cannot be had any more, windows are over.
+bool Engine::has_handler() {
+    const char* reason = services_.prepare_handler ? services_.prepare_handler() : nullptr;
+    if (!reason) return true;
+    windows_->forbid(reason);
+    say_windows_ended();
+    return false;
+}
+
+bool Engine::surroundings_allow() {
+    return !services_.surroundings_allow || services_.surroundings_allow(*windows_);
 }
 
 /// What was touched since the last time. A window that somebody else has ended is over.
@@ -243,14 +246,19 @@ void Engine::take_touches() {
     count_references();
 }
 
-/// A window that stayed ends here: nothing is armed any more.
-void Engine::close_window() {
-    if (!window_stays_) return;
+/// The same outside of regions.
+void Engine::take_touches_between() {
     const Site ran = std::exchange(open_, Site{~std::uint32_t{0}, PlaceTable::nowhere});
-    windows_->close();
     take_touches();
     plan_.observed_between(watch_, references_);
     open_ = ran;
+}
+
+/// A window that stayed ends here: nothing is armed any more.
+void Engine::close_window() {
+    if (!window_stays_) return;
+    windows_->close();
+    take_touches_between();
 }
 
 void Engine::window_region_begins() {
@@ -310,16 +318,10 @@ void Engine::follow_changes() {
 
 std::size_t Engine::open_window(const std::vector<Range>& granules) {
     if (!windows_ || granules.empty()) return 0;
-    if (services_.prepare_handler)
-        if (const char* reason = services_.prepare_handler()) {
-            windows_->forbid(reason);
-            say_windows_ended();
-            return 0;
-        }
+    if (!has_handler()) return 0;
     // Not what went away between the look at the areas and now: another thread may have freed it.
-    const bool allowed = !services_.surroundings_allow || services_.surroundings_allow(*windows_);
     const std::size_t armed =
-        allowed ? windows_->open(granules, [this] { return watch_.synchronised(); }) : 0;
+        surroundings_allow() ? windows_->open(granules, [this] { return watch_.synchronised(); }) : 0;
     window_wanted(armed > 0);
     return armed;
 }

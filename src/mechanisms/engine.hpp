@@ -239,6 +239,9 @@ class Engine final : public phases::Listener {
     void add_to_window();
     void serial_code_ends();
     void take_touches();
+    void take_touches_between();
+    bool has_handler();
+    bool surroundings_allow();
     void close_window();
     bool window_may_stay(double now);
     void window_region_begins();
