@@ -360,31 +360,32 @@ TEST_F(WindowsStayTest, CallsAndFaultsAreCounted) {
     EXPECT_EQ(costs.back_calls, 3u);
 }
 
-/// The same as below, by a window that is never closed.
-TEST_F(WindowsStayTest, WithThreadsThatFreeAndFaultNothingStandsThatIsGone) {
-    constexpr std::size_t blocks = 32;
-    struct Block {
-        std::atomic<bool> live{true};
-        std::atomic<bool> gone{false};
-        std::atomic<bool> armed{false};
-    };
-    static std::array<Block, blocks> block;
-    std::atomic<std::uint64_t> changes{0};
-    std::atomic<int> wrong{0};
-    kernel.within = [&](const NotingKernel::Change& change) {
-        for (std::size_t i = 0; i < blocks; ++i)
-            if (change.range.overlaps(page(2 * i))) {
-                wrong += block[i].gone;
-                block[i].armed = change.access == Access::none;
-            }
-    };
-    std::atomic<bool> stop{false};
-    const auto frees = [&](std::size_t of) {
-        for (std::size_t i = of; !stop; i = (i + 5) % blocks) {
+/// Blocks of a page each that threads free and allocate again, and touch, while windows change them.
+class LivingBlocks {
+  public:
+    static constexpr std::size_t count = 32;
+
+    LivingBlocks(NotingKernel& kernel, Windows& windows) : kernel_(kernel), windows_(windows) {
+        kernel.within = [this](const NotingKernel::Change& change) {
+            for (std::size_t i = 0; i < count; ++i)
+                if (change.range.overlaps(page(2 * i))) {
+                    wrong += block[i].gone;
+                    armed += change.access == Access::none;
+                    block[i].armed = change.access == Access::none;
+                }
+        };
+    }
+    ~LivingBlocks() { kernel_.within = {}; }
+    LivingBlocks(const LivingBlocks&) = delete;
+    LivingBlocks& operator=(const LivingBlocks&) = delete;
+
+    /// [thread] Frees every fifth one, and takes it again.
+    void free_some(std::size_t first) {
+        for (std::size_t i = first; !stop; i = (i + 5) % count) {
             bool expected = true;
             if (!block[i].live.compare_exchange_strong(expected, false)) continue;
             ++changes;
-            windows.release(page(2 * i));
+            windows_.release(page(2 * i));
             wrong += block[i].armed; // its next owner could not use it
             block[i].gone = true;
             std::this_thread::yield();
@@ -393,13 +394,38 @@ TEST_F(WindowsStayTest, WithThreadsThatFreeAndFaultNothingStandsThatIsGone) {
             ++changes;
             std::this_thread::yield();
         }
+    }
+    /// [thread]
+    void touch_all() {
+        for (std::size_t i = 0; !stop; i = (i + 1) % count)
+            if (block[i].armed && block[i].live) windows_.fault(page(2 * i).begin, false);
+    }
+
+    struct Block {
+        std::atomic<bool> live{true};
+        std::atomic<bool> gone{false};
+        std::atomic<bool> armed{false};
     };
-    const auto touches = [&] {
-        for (std::size_t i = 0; !stop; i = (i + 1) % blocks)
-            if (block[i].armed && block[i].live) windows.fault(page(2 * i).begin, false);
-    };
+    std::array<Block, count> block;
+    std::atomic<std::uint64_t> changes{0};
+    std::atomic<int> wrong{0};
+    std::atomic<int> armed{0};
+    std::atomic<bool> stop{false};
+
+  private:
+    NotingKernel& kernel_;
+    Windows& windows_;
+};
+
+/// The same as below, by a window that is never closed.
+TEST_F(WindowsStayTest, WithThreadsThatFreeAndFaultNothingStandsThatIsGone) {
+    LivingBlocks alive(kernel, windows);
+    constexpr std::size_t blocks = LivingBlocks::count;
+    auto& block = alive.block;
+    auto& changes = alive.changes;
+    auto& wrong = alive.wrong;
     const auto calls = [&] {
-        for (std::size_t i = 0; !stop; i = (i + 3) % blocks) {
+        for (std::size_t i = 0; !alive.stop; i = (i + 3) % blocks) {
             InFlight call;
             call.add(i % 16 ? page(2 * i) : all_memory);
             Windows::begin(call);
@@ -409,8 +435,9 @@ TEST_F(WindowsStayTest, WithThreadsThatFreeAndFaultNothingStandsThatIsGone) {
             std::this_thread::yield();
         }
     };
-    std::array<std::thread, 4> threads{std::thread(frees, 0), std::thread(frees, 1), std::thread(touches),
-                                       std::thread(calls)};
+    std::array<std::thread, 4> threads{std::thread([&] { alive.free_some(0); }),
+                                       std::thread([&] { alive.free_some(1); }),
+                                       std::thread([&] { alive.touch_all(); }), std::thread(calls)};
     std::vector<Reference> seen;
     for (int round = 0; round < 2000; ++round) {
         const std::uint64_t known = changes;
@@ -420,7 +447,7 @@ TEST_F(WindowsStayTest, WithThreadsThatFreeAndFaultNothingStandsThatIsGone) {
         if (windows.open(granules, [&] { return changes == known; }) > 0) std::this_thread::yield();
         if (round % 2 == 0) windows.drain(seen);
     }
-    stop = true;
+    alive.stop = true;
     for (std::thread& thread : threads)
         thread.join();
     windows.close();
@@ -433,45 +460,14 @@ TEST_F(WindowsStayTest, WithThreadsThatFreeAndFaultNothingStandsThatIsGone) {
 }
 
 TEST_F(WindowsTest, WithThreadsThatFreeAndFaultNothingIsChangedThatIsGone) {
-    constexpr std::size_t blocks = 32;
-    struct Block {
-        std::atomic<bool> live{true};
-        std::atomic<bool> gone{false};
-        std::atomic<bool> armed{false};
-    };
-    static std::array<Block, blocks> block;
-    std::atomic<std::uint64_t> changes{0};
-    std::atomic<int> wrong{0};
-    std::atomic<int> armed{0};
-    kernel.within = [&](const NotingKernel::Change& change) {
-        for (std::size_t i = 0; i < blocks; ++i)
-            if (change.range.overlaps(page(2 * i))) {
-                wrong += block[i].gone;
-                armed += change.access == Access::none;
-                block[i].armed = change.access == Access::none;
-            }
-    };
-    std::atomic<bool> stop{false};
-    auto frees = [&](std::size_t of) {
-        for (std::size_t i = of; !stop; i = (i + 5) % blocks) {
-            bool expected = true;
-            if (!block[i].live.compare_exchange_strong(expected, false)) continue;
-            ++changes;
-            windows.release(page(2 * i));
-            wrong += block[i].armed; // its next owner could not use it
-            block[i].gone = true;
-            std::this_thread::yield();
-            block[i].gone = false;
-            block[i].live = true;
-            ++changes;
-            std::this_thread::yield();
-        }
-    };
-    auto touches = [&] {
-        for (std::size_t i = 0; !stop; i = (i + 1) % blocks)
-            if (block[i].armed && block[i].live) windows.fault(page(2 * i).begin, false);
-    };
-    std::array<std::thread, 3> threads{std::thread(frees, 0), std::thread(frees, 1), std::thread(touches)};
+    LivingBlocks alive(kernel, windows);
+    constexpr std::size_t blocks = LivingBlocks::count;
+    auto& block = alive.block;
+    auto& changes = alive.changes;
+    auto& wrong = alive.wrong;
+    std::array<std::thread, 3> threads{std::thread([&] { alive.free_some(0); }),
+                                       std::thread([&] { alive.free_some(1); }),
+                                       std::thread([&] { alive.touch_all(); })};
     std::vector<Reference> seen;
     for (int round = 0; round < 2000; ++round) {
         const std::uint64_t known = changes;
@@ -482,11 +478,11 @@ TEST_F(WindowsTest, WithThreadsThatFreeAndFaultNothingIsChangedThatIsGone) {
         windows.close();
         windows.drain(seen);
     }
-    stop = true;
+    alive.stop = true;
     for (std::thread& thread : threads)
         thread.join();
     EXPECT_EQ(wrong, 0);
-    EXPECT_GT(armed, 0);
+    EXPECT_GT(alive.armed, 0);
     EXPECT_GT(seen.size(), 0u);
     EXPECT_EQ(windows.forbidden(), nullptr);
 }
