@@ -16,6 +16,8 @@ constexpr std::uint64_t mixed(std::uint64_t state) noexcept {
 }
 
 /// In [0, 1), from all 64 bits.
-constexpr double fraction_of(std::uint64_t bits) noexcept { return static_cast<double>(bits >> 11) * 0x1p-53; }
+constexpr double fraction_of(std::uint64_t bits) noexcept {
+    return static_cast<double>(bits >> 11) * 0x1p-53;
+}
 
 } // namespace homing
