@@ -36,7 +36,9 @@ struct AreaBelief {
     model::Touches touches{model::tuning::most_touches};
     GranuleHomes users; ///< node that touched a granule last, in the whole run
     model::Repeats repeats;
-    GranuleHomes left; ///< node that a granule was sent away from last, while owners stay the same
+    GranuleHomes left;       ///< node that a granule was sent away from last, while not much more is known
+    std::uint64_t taken = 0; ///< touches so far, those that are forgotten included
+    std::uint64_t taken_then = 0; ///< when the first of `left` was sent away; 0: none was
 
     // The belief, and what it was made from.
     std::shared_ptr<const model::Formulas> formulas;
@@ -52,6 +54,19 @@ struct AreaBelief {
     /// Is there a belief, and of so many granules, those that exist now? What the area's pages are numbered
     /// by changes with them, and an older belief says nothing of them.
     bool is_of(std::uint64_t existing) const noexcept { return belief && belief->pages() == existing; }
+
+    void sent_away(std::uint64_t first, std::uint64_t end, model::Node from) {
+        left.set(first, end, from);
+        if (taken_then == 0) taken_then = taken;
+    }
+    /// Does the belief rest on twice the touches that it did when pages left? Then one that sends many of
+    /// them back does not waver: the first was wrong. A page goes to and fro as often as the logarithm of the
+    /// number of touches at most.
+    bool may_know_better() const noexcept { return taken_then > 0 && taken >= 2 * taken_then; }
+    void forget_departures(std::uint64_t granules) {
+        left.reset(granules);
+        taken_then = 0;
+    }
 
     /// Would it go back to where it was sent from, and not on its own account? Then it stays: beliefs that
     /// waver move nothing twice.

@@ -36,6 +36,8 @@ constexpr int idle_limit = 8;
 /// A run is expected to last as long again as it has, and so many iterations at the least: what a touch tells
 /// brings its gain so often.
 constexpr double least_iterations_to_come = 16;
+/// More of an area than borders that are not known well: pages that would go back to where they came from.
+constexpr double much_held = 0.05;
 
 class Iterative final : public Mechanism {
   public:
@@ -213,6 +215,10 @@ void Iterative::record_decision(Engine& engine, const Decision& decision, std::u
 /// Judges an area, charges the guard with what is misplaced, and asks it.
 Iterative::Decision Iterative::decide(Engine& engine, WatchedArea& area, std::uint64_t looks) {
     Decision decision{judge(engine, area, looks, threshold_), 0, false};
+    if (decision.held > much_held * decision.considered && area.learnt.may_know_better()) {
+        area.learnt.forget_departures(area.granules);
+        static_cast<Judgement&>(decision) = judge(engine, area, looks, threshold_);
+    }
     decision.wanted = area.left_alone ? 0 : static_cast<std::uint64_t>(decision.misplaced + 0.5);
     const double remote_ns = remote_cost(engine, decision);
     area.remote_misses = 0;

@@ -84,7 +84,10 @@ Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double t
             continue;
         }
         policy::Node to = model::better_home(prospect, home, threshold);
-        if (learnt.goes_back(granules[i], to)) to = unknown_node;
+        if (learnt.goes_back(granules[i], to)) {
+            judgement.held += weight;
+            to = unknown_node;
+        }
         const auto at = static_cast<std::size_t>(to == unknown_node ? home : to);
         then[at] += weight;
         ignorance += std::max(prospect.known - prospect.local[at], 0.0);

@@ -16,6 +16,7 @@ struct Judgement {
     // Estimates over all granules that exist, from some that were looked at.
     double considered = 0; ///< granules that have a home
     double misplaced = 0;  ///< of them, those that belong elsewhere
+    double held = 0;       ///< of them, those that only where they came from is better for
     double gain = 0;       ///< the sum of what these would gain by it: shares of their touches
     /// Granules of the node that serves most of them, now and after the moves.
     double busiest_now = 0;

@@ -132,13 +132,14 @@ bool Learner::take(WatchedArea& area, std::uint32_t iteration) {
         learnt.repeats.other /= 2;
     }
     learnt.fresh.clear();
+    learnt.taken += count;
     if (!surprised || area.there().empty()) return false;
     const std::vector<model::Touch> all = shown(learnt, area.there(), iteration, false, nullptr);
     if (!learnt.touches.follow_change(*team_.formulas(), team_.team(), area.there().size(), prior_of(area),
                                       all))
         return false;
     learnt.users.reset(area.granules);
-    learnt.left.reset(area.granules);
+    learnt.forget_departures(area.granules);
     learnt.repeats = {};
     learnt.belief.reset();
     return true;

@@ -215,7 +215,7 @@ void Mover::send_batch(WatchedArea& area, std::span<const std::uint64_t> granule
     Runs moved([&](policy::PageRange run, int home) {
         if (!huge) area.seen_homes.saw(run.first, run.end, position);
         area.remote_share.moved_from(run.first, run.end, home);
-        area.learnt.left.set(run.first, run.end, home);
+        area.learnt.sent_away(run.first, run.end, static_cast<model::Node>(home));
     });
     for (std::size_t i = 0; i < wanted; ++i) {
         std::uint64_t there = query_error == 0 && now_[i] == target;

@@ -8,6 +8,7 @@
 namespace homing {
 
 using model::tuning::most_team_threads;
+using model::tuning::rounds_of_member;
 using model::tuning::touches_of_member;
 
 TeamTable::TeamTable(const NodeMap& nodes) : nodes_(nodes) { make({}); }
@@ -49,7 +50,7 @@ std::vector<std::uint32_t> TeamTable::members() const {
     std::vector<std::uint32_t> members;
     for (std::uint32_t slot = 0; slot < slots_.size(); ++slot)
         if (slots_[slot].exists && !slots_[slot].ours) members.push_back(slot);
-    if (touches_ >= touches_of_member * members.size())
+    if (rounds_ >= rounds_of_member && touches_ >= touches_of_member * members.size())
         std::erase_if(members, [this](std::uint32_t slot) { return slots_[slot].touches == 0; });
     std::ranges::sort(members, {}, [this](std::uint32_t slot) {
         const int thread = slots_[slot].thread;
@@ -59,6 +60,8 @@ std::vector<std::uint32_t> TeamTable::members() const {
 }
 
 void TeamTable::update(Kernel& kernel, int our_thread) {
+    rounds_ += touches_ != touches_before_round_;
+    touches_before_round_ = touches_;
     if (unlisted_) list(kernel);
     // It may have been listed before it could tell its number.
     if (const auto found = slot_of_thread_.find(our_thread); found != slot_of_thread_.end())

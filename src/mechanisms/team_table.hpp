@@ -6,7 +6,8 @@
 // position in the team does, when threads come or go.
 //
 // Threads that exist and never touch anything (progress threads of MPI, our own) are no part of the team once
-// the others have touched enough to tell. A source that names no thread has one pretended thread a node.
+// the others have touched enough to tell, in enough rounds. A source that names no thread has one pretended
+// thread a node.
 //
 // Engine's thread only.
 #pragma once
@@ -64,6 +65,8 @@ class TeamTable {
     std::unordered_map<int, std::uint32_t> slot_of_thread_;
     bool unlisted_ = true; ///< a thread came that the last list did not have
     std::uint64_t touches_ = 0;
+    std::uint64_t touches_before_round_ = 0;
+    std::uint32_t rounds_ = 0; ///< in which anybody touched anything
     std::uint32_t version_ = 0;
     std::unique_ptr<model::Team> team_;
     std::shared_ptr<const model::Formulas> formulas_;

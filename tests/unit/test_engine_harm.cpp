@@ -79,6 +79,25 @@ TEST_F(EngineTest, SerialInitialisationOfMixedPagesGetsNoWorse) {
     }
 }
 
+TEST_F(EngineTest, PagesOfAThreadThatComesLateGoBackToIt) {
+    for (const int late : {0, 2}) {
+        SCOPED_TRACE(late);
+        Program program(8192);
+        program.simulated.touch_all(program.range, 0);
+        ASSERT_TRUE(program.start());
+        const std::size_t first = static_cast<std::size_t>(late) * program.pages() / nodes;
+        for (int i = 0; i < 12; ++i) {
+            program.engine->region_begin(0x1000);
+            for (std::size_t page = 0; page < program.pages(); ++page)
+                if (page < first || page >= first + program.pages() / nodes)
+                    program.touch(page, program.block()(page));
+            program.engine->region_end();
+        }
+        program.iterate(40, program.block());
+        EXPECT_GE(program.right(program.block()), program.pages() * 98 / 100);
+    }
+}
+
 TEST_F(EngineTest, APartThatIsMisplacedComesHome) {
     for (const double share : {0.03, 0.05, 0.09, 0.12, 0.2})
         for (const std::size_t pages : {8192u, 65536u}) {

@@ -137,6 +137,23 @@ TEST_F(LearnerTest, OwnersThatChangePlacesAreNoticedInOneRound) {
     EXPECT_EQ(wanted(area, 100, 0), 3);
 }
 
+TEST_F(LearnerTest, TwiceTheTouchesMayKnowBetter) {
+    WatchedArea& area = add(4000, 0x10);
+    touch_blocks(area, 125);
+    round(area);
+    EXPECT_FALSE(area.learnt.may_know_better()) << "nothing was sent away";
+    area.learnt.sent_away(0, 2000, 0);
+    EXPECT_TRUE(area.learnt.goes_back(1, 0));
+    touch_blocks(area, 250, 60);
+    round(area);
+    EXPECT_FALSE(area.learnt.may_know_better()) << "48 touches after 32: beliefs waver";
+    touch_blocks(area, 250, 130);
+    round(area);
+    EXPECT_TRUE(area.learnt.may_know_better()) << "64";
+    area.learnt.forget_departures(area.granules);
+    EXPECT_FALSE(area.learnt.goes_back(1, 0));
+}
+
 TEST_F(LearnerTest, AnAreaThatGrowsIsNumberedAnew) {
     WatchedArea& area = add(4000, 0x10);
     area.exists = policy::PageSet({{0, 1000}});

@@ -1,6 +1,8 @@
 // Which threads make up the team, in which order, and where they run.
 #include "mechanisms/team_table.hpp"
 
+#include "model/tuning.hpp"
+
 #include "machines.hpp"
 #include "no_kernel.hpp"
 
@@ -41,13 +43,28 @@ TEST_F(TeamTableTest, ThreadsStandInTheOrderInWhichTheyWereMade) {
 
 TEST_F(TeamTableTest, ThreadsThatNeverTouchAreNotOfTheTeam) {
     kernel_.now = {{100, 0}, {101, 3}, {102, 1}};
-    for (int i = 0; i < 40; ++i) {
-        table_.touched(100, 0);
-        table_.touched(102, 1);
+    for (std::uint32_t i = 0; i < model::tuning::rounds_of_member; ++i) {
+        for (int touch = 0; touch < 8; ++touch) {
+            table_.touched(100, 0);
+            table_.touched(102, 1);
+        }
+        table_.update(kernel_);
     }
-    table_.update(kernel_);
     EXPECT_EQ(table_.team().threads(), 2);
     EXPECT_EQ(table_.team(), model::Team({0, 1}, 4));
+}
+
+TEST_F(TeamTableTest, AThreadThatComesLateInTheFirstRoundsIsOfTheTeam) {
+    kernel_.now = {{100, 0}, {101, 1}, {102, 2}, {103, 3}};
+    for (int round = 0; round < 3; ++round) {
+        for (int touch = 0; touch < 100; ++touch)
+            for (int other = 1; other < 4; ++other)
+                table_.touched(100 + other, other);
+        table_.update(kernel_);
+        table_.update(kernel_); // in which nobody touched anything: no round
+        table_.update(kernel_);
+        EXPECT_EQ(table_.team().threads(), 4) << "900 touches in three rounds are three signs, not 900";
+    }
 }
 
 TEST_F(TeamTableTest, OurOwnThreadIsNotOfTheTeam) {
