@@ -261,8 +261,9 @@ class Engine final : public phases::Listener {
     void record_estimates(bool all);
     void record_estimate(WatchedArea& area);
     void record_iteration(double now, std::uint64_t references, std::uint64_t moved);
-    void record_overhead(double now);
-    void record_end(double now);
+    void record_overhead(double now) noexcept;
+    void record_regions();
+    void record_totals(double now) noexcept;
     void record_unwatched();
     template <class Work> void guarded(Work&& work) noexcept;
     /// Something went wrong inside homing: the program goes on without it.

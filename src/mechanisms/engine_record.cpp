@@ -53,7 +53,7 @@ void Engine::record_iteration(double now, std::uint64_t references, std::uint64_
     record::append(row);
 }
 
-void Engine::record_overhead(double now) {
+void Engine::record_overhead(double now) noexcept {
     record::overhead_row row;
     row.time = now;
     row.observing = statistics_.observing;
@@ -244,7 +244,7 @@ void Engine::record_unwatched() {
     }
 }
 
-void Engine::record_end(double now) {
+void Engine::record_regions() {
     for (std::uint32_t i = 0; i < regions_.all().size(); ++i) {
         const RegionInfo& info = regions_.all()[i];
         record::region_row row;
@@ -259,7 +259,10 @@ void Engine::record_end(double now) {
         row.seconds = info.seconds;
         record::append(row);
     }
-    record_unwatched();
+}
+
+/// Allocates nothing.
+void Engine::record_totals(double now) noexcept {
     record_overhead(now);
     record::end_row row;
     row.time = now;
@@ -302,34 +305,58 @@ void Engine::finish() noexcept {
         record::close();
         return;
     }
-    try {
+    // Each part by itself: what memory was lacking for costs no more than that part.
+    bool complete = true;
+    const auto attempt = [&complete](auto&& part) noexcept {
+        try {
+            part();
+        } catch (...) {
+            complete = false;
+        }
+    };
+    attempt([&] {
         if (activity_ != policy::Activity::rest && samples_itself()) take_references();
+    });
+    attempt([&] {
         if (source_) source_->stop();
-        const double begin = record::now();
+    });
+    attempt([&] {
         say_threads(); // where no iteration was found
         say_windows_ended();
+    });
+    attempt([&] {
+        const double begin = record::now();
         watch_.synchronise(begin); // what was freed is no longer where it was
         survey_.look_at_all(watch_);
         record_placements(3);
         record_estimates(true);
         statistics_.observing += record::now() - begin;
+    });
+    attempt([&] {
         for (const auto& area : watch_.areas()) { // what would have been tried once more
             const std::uint64_t pages = area->refused.waiting() * (area->granule / page_bytes());
             if (pages > 0) record_refusal(area->id, area->refused.error(), pages);
             statistics_.refused += pages;
         }
+    });
+    attempt([&] {
         policies_.clear_all();
         if (policies_.stuck_bytes() > 0)
             record::message(record::Level::not_done, "the memory policy of " +
                                                          std::to_string(policies_.stuck_bytes()) +
                                                          " bytes could not be given back");
+    });
+    attempt([&] {
         if (Simulation* simulated = simulation()) simulated->report();
         if (services_.record_tasks) services_.record_tasks();
-        record_end(record::now());
-    } catch (...) {
+    });
+    attempt([&] { record_regions(); });
+    attempt([&] { record_unwatched(); });
+    if (!complete) {
         record::message(record::Level::not_done, "out of memory at the end: the last rows are missing");
         record::fact("end", "rows missing");
     }
+    record_totals(record::now());
     record::close();
 }
 
