@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from homing.record_file import PIECE_BYTES, printable
+from homing.record_format import PIECE_BYTES, printable
 
 VARIABLE = "HOMING_CHANNEL"
 

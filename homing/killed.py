@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from homing import temporary
-from homing.record_file import RecordError, printable
+from homing.record_format import RecordError, printable
 
 #: Of the folders of runs.
 PREFIX = "homing-run-"

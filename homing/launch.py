@@ -26,14 +26,13 @@ NOT_FOUND, NOT_EXECUTABLE = 127, 126
 #: Seconds between looks for signals that came by another thread.
 _LOOK = 0.2
 
+_ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
+
 #: The kernel sent it, for a terminal: to the whole foreground group, the child included (siginfo_t.si_code).
 _SI_KERNEL = 0x80
 
 _PASSED_ON = (
-    signal.SIGHUP,
-    signal.SIGINT,
-    signal.SIGQUIT,
-    signal.SIGTERM,
+    *_ENDING,
     signal.SIGTSTP,
     signal.SIGCONT,
     signal.SIGUSR1,
@@ -70,30 +69,69 @@ def find_command(name: str, search: str | None = None) -> str:
     raise UserError(f"{name or repr(name)}: command not found", NOT_FOUND)
 
 
-#: The child that runs now.
-_running: int | None = None
+class Interrupted(KeyboardInterrupt):
+    """A signal came that ends this process."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"signal {number}")
+        self.signal_number = number
 
 
 def run_child(
     path: str, arguments: Sequence[str], environment: Mapping[str, str], cpus: set[int] | None = None
 ) -> tuple[int, int]:
     """Start `path` with `arguments` (argv, the name included) and wait. Returns (process id, wait status).
-    cpus: those that it may use, where these are fewer than ours."""
-    global _running
+    cpus: those that it may use, where these are fewer than ours. Interrupted, and nothing is started, where
+    a signal came before that was put off."""
     waited = {*_PASSED_ON, signal.SIGCHLD}
     # An ignored SIGCHLD (inherited) would let the kernel reap the child before we can ask for its status.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     try:
-        with _on_cpus(cpus):
-            _running = child = _spawn(path, arguments, environment, mask)
-        return child, _wait(child, waited)
+        if _waiting is not None and _waiting.came:
+            raise Interrupted(_waiting.came[0])
+        with _PassOn() as pass_on:
+            with _on_cpus(cpus):
+                child = _spawn(path, arguments, environment, mask)
+            pass_on.to(child)
+            return child, _wait(child, waited)
     finally:
-        _running = None
         # A second Ctrl-C that came as the child ended was meant for the child.
         while signal.sigtimedwait(waited, 0) is not None:
             pass
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+class _PassOn:
+    """While it is entered: what a thread gets that does not hold signals back (a library's) is the child's,
+    too. Such a signal would end or stop this process otherwise. One that was ignored stays so (nohup)."""
+
+    def __init__(self) -> None:
+        self._child: int | None = None
+        self._early: list[int] = []
+        self._before: dict[signal.Signals, object] = {}
+
+    def __enter__(self) -> _PassOn:
+        for number in _PASSED_ON:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._take)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        if self._child is None:
+            self._early.append(number)
+        else:
+            _send(self._child, number)
+
+    def to(self, child: int) -> None:
+        """The child runs: it gets what came while it was started, and what comes from now on."""
+        self._child = child
+        for number in self._early:
+            _send(child, number)
 
 
 @contextlib.contextmanager
@@ -116,31 +154,45 @@ class PutOff:
     came: list[int] = field(default_factory=list)
 
 
+#: What is put off now.
+_waiting: PutOff | None = None
+
+
 @contextlib.contextmanager
 def put_off() -> Iterator[PutOff]:
     """Around a run and what follows it: what was seen is worth more than to end at once. The first signal
-    that would end this process waits (run_child passes those on that are the command's), each one after it
-    ends what is being done: KeyboardInterrupt."""
+    that would end this process waits (run_child starts nothing after it, and passes on those that come
+    later), each one after it ends what is being done: Interrupted."""
+    global _waiting
     waiting = PutOff()
 
     def put(number: int, frame: FrameType | None) -> None:
-        if _running is not None:
-            _send(_running, number)
-            return
         waiting.came.append(number)
         if len(waiting.came) > 1:
-            raise KeyboardInterrupt
+            raise Interrupted(number)
 
     before = {
         number: signal.signal(number, put)
-        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
+        for number in _ENDING
         if signal.getsignal(number) is not signal.SIG_IGN
     }
+    outer, _waiting = _waiting, waiting
     try:
         yield waiting
     finally:
+        _waiting = outer
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def held_back() -> Iterator[None]:
+    """Threads that are started here hold back the signals that are a command's."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _spawn(
@@ -164,7 +216,7 @@ def _spawn(
 
 
 def _has_threads() -> bool:
-    """Has a library started threads (NumPy's does)?"""
+    """Has a library started threads?"""
     return len(os.listdir("/proc/self/task")) > 1
 
 

@@ -12,7 +12,8 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from homing.record_file import DAMAGE, PIECE_BYTES, RecordError, parse_file
+from homing.record_file import DAMAGE, parse_file
+from homing.record_format import PIECE_BYTES, RecordError
 from homing.records import Record, parse_record
 
 _MOST_SOURCES = 20_000

@@ -6,16 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from homing import files
+from homing.arrays import NDArray, np
 from homing.errors import UserError
-
-MAGIC = b"homing-record "
-FORMAT = 1
-#: A process at work has reserved so much at a time for rows to come (src/record/record.cpp: piece_bytes).
-PIECE_BYTES = 1 << 20
+from homing.record_format import FORMAT, MAGIC, PIECE_BYTES, RecordError, printable
 
 #: The types of fields that a header may name.
 _TYPES = {
@@ -41,10 +35,6 @@ DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, Recurs
 Rows = NDArray[np.void]
 
 
-class RecordError(UserError):
-    """The file is no record, or nothing in it can be read."""
-
-
 @dataclass
 class RecordFile:
     header: dict[str, Any]
@@ -57,11 +47,6 @@ class RecordFile:
     whole_pieces: bool
     #: True where the process could write on no longer: a record grows by whole pieces, and the last is full.
     out_of_room: bool
-
-
-def printable(text: str) -> str:
-    """Without control characters: names come from programs and must not drive a terminal."""
-    return "".join(mark if mark.isprintable() else "?" for mark in text)
 
 
 def read_bytes(path: str) -> bytes:

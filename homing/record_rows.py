@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+from homing.arrays import NDArray, np
 
 #: The `area` of moves that are not known area by area (next touch).
 ALL_AREAS = 0xFFFFFFFF

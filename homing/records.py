@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from homing.record_file import DAMAGE, RecordError, Rows, parse_file, printable, read_bytes
+from homing.arrays import NDArray, np
+from homing.record_file import DAMAGE, Rows, parse_file, read_bytes
+from homing.record_format import RecordError, printable
 from homing.record_rows import (
     AREA_KINDS,
     COUNTED_SCOPES,

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
@@ -111,10 +112,21 @@ def _run(**given: Any) -> int:
         cache = lab.pop("cache")
         if _given(lab):
             raise UserError(f"{', '.join(_given(lab))}: only with --on lab")
-        return launch.end_like(on_machine.run(request, place, {**simulation, "cache": cache}))
+        return _end_like(lambda: on_machine.run(request, place, {**simulation, "cache": cache}))
     if _given(lab):
         raise UserError(f"{', '.join(_given(lab))}: only with --on lab")
-    return launch.end_like(_run_here(request))
+    return _end_like(lambda: _run_here(request))
+
+
+def _end_like(run: Callable[[], int]) -> NoReturn:
+    """End as the run's wait status tells, or by the signal that came before its program was started."""
+    try:
+        status = run()
+    except launch.Interrupted as error:
+        name = signal.Signals(error.signal_number).name
+        print(f"homing run: interrupted ({name})", file=sys.stderr)
+        status = error.signal_number
+    launch.end_like(status)
 
 
 def _check_files(request: Request) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from homing import environment
 from homing.channel import FILE, VARIABLE, Channel, Report, Slot
 from homing.errors import UserError, os_reason
+from homing.record_format import MAGIC
 
 #: What a record takes before its first row is written (src/record/record.cpp: piece_bytes).
 _RECORD_BYTES = 1 << 20
@@ -111,8 +112,6 @@ def why_kept(path: str) -> str:
         if not stat.S_ISREG(there.st_mode):
             return "is not a regular file: a record cannot take its place"
         with open(path, "rb") as file:
-            from homing.record_file import MAGIC
-
             first = file.read(len(MAGIC))
     except FileNotFoundError:
         return ""

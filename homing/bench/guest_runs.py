@@ -24,7 +24,7 @@ from homing.lab.counts import Counts
 from homing.lab.errors import LAB_FAILED, LabError
 from homing.lab.guest import CountOptions, Guest, LabOptions
 from homing.lab.steps import Step, StepResult
-from homing.record_file import RecordError
+from homing.record_format import RecordError
 from homing.records import Record, read_record
 
 #: The share of all moves after which a run counts as settled.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from homing.record_file import RecordError
+from homing.record_format import RecordError
 from homing.record_rows import (
     AT_END,
     FOUND,

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from homing.files import open_regular
 from homing.limits import TimeUp, time_limit
-from homing.record_file import printable
+from homing.record_format import printable
 from homing.record_rows import Area
 from homing.records import Record
 from homing.report.dwarf import DAMAGED, Member, ObjectInfo, Variable

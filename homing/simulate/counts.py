@@ -8,8 +8,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from homing.arrays import np
 from homing.record_rows import Counted
 from homing.report.statements import last_component
 from homing.simulate.time_model import estimate

@@ -264,8 +264,6 @@ def test_a_run_that_fails_ends_the_pair(tmp_path: Path) -> None:
         overhead.measure_pair(command, find_library(), {"HOMING": "off"}, str(tmp_path), 1)
 
 
-
-
 # Overhead and sampling
 
 

@@ -143,6 +143,78 @@ def test_a_signal_reaches_the_command_though_a_thread_of_the_launcher_got_it(tmp
         assert process.stdout.readline() == b"%d\n" % signal.SIGTERM
 
 
+@pytest.mark.parametrize("number", [*launch._PASSED_ON])
+def test_a_signal_that_only_a_thread_of_the_launcher_can_get_reaches_the_command(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    name = number.name.removeprefix("SIG")
+    script = f"trap 'echo got; exit 9' {name}; echo > ready; for i in $(seq 200); do sleep 0.05; done"
+    command = ["sh", "-c", script]
+    code = (
+        "import os, signal, threading, time\n"
+        "def send():\n"
+        "    while not os.path.exists('ready'): time.sleep(0.01)\n"
+        f"    signal.pthread_kill(threading.get_ident(), {int(number)})\n"
+        "    time.sleep(600)\n"
+        "threading.Thread(target=send, daemon=True).start()\n"
+        "from homing import launch\n"
+        f"print(launch.run_child('/bin/sh', {command}, dict(os.environ))[1] >> 8)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(),
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=60,
+        text=True,
+        start_new_session=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "got\n9\n", "")
+
+
+@pytest.mark.parametrize("modules", ["cli", "cli, records"])
+def test_no_thread_of_the_launcher_takes_signals_from_the_command(modules: str) -> None:
+    """A killed run's records are read before the next program runs, and with them comes NumPy with its
+    threads."""
+    threads = "cd /proc/$PPID/task && grep -H SigBlk */status | grep -v ^$PPID/"
+    words = ["run", "--summary", "none", "--", "sh", "-c", f"{threads}; exit 5"]
+    code = f"import sys; from homing import {modules}; sys.exit(cli.main({words}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), capture_output=True, timeout=60, text=True
+    )
+    assert (done.returncode, done.stderr) == (5, "")
+    masks = [int(line.split()[1], 16) for line in done.stdout.splitlines()]
+    for number in launch._PASSED_ON:
+        assert all(mask >> (number - 1) & 1 for mask in masks), number
+    if modules == "cli":
+        assert masks == [], "threads cost time at each start"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
+@pytest.mark.parametrize("place", ["here", FOUR])
+def test_a_signal_before_the_program_was_started_ends_the_launcher(
+    tmp_path: Path, build: Build, number: signal.Signals, place: str
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    words = ["run", "--on", place, "--", str(build("until.c")), "ends"]
+    code = (
+        "import os, sys\n"
+        "from homing import cli, killed\n"
+        f"killed.clean = lambda: os.kill(os.getpid(), {int(number)})\n"
+        f"sys.exit(cli.main({words}))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(TMPDIR=str(tmp_path / "tmp")),
+        capture_output=True,
+        timeout=60,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (-number, "")
+    assert done.stderr == f"homing run: interrupted ({number.name})\n"
+    assert list((tmp_path / "tmp").glob("homing-run-*")) == []
+
+
 def test_what_follows_a_run_is_finished_at_the_first_signal_and_left_at_the_second() -> None:
     done = []
     with launch.put_off() as waiting:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from homing import record_file
+from homing import record_format
 from homing.record_additions import add_to_record
 from homing.records import read_record
 from homing.report import identity
@@ -143,7 +143,7 @@ def test_names_that_are_kept_outlive_the_program(ended: bool, tmp_path: Path) ->
     assert not again.truncated and (again.end is not None) == ended
     assert len(again.areas) == 2
     if not ended:
-        assert record.stat().st_size % record_file.PIECE_BYTES == 0
+        assert record.stat().st_size % record_format.PIECE_BYTES == 0
     (tmp_path / "a.out").unlink()
     (tmp_path / "a.c").unlink()
     assert titles(record) == (NAMES, [])

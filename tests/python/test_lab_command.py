@@ -85,7 +85,7 @@ def test_output_that_cannot_be_passed_on(tmp_path: Path) -> None:
         os.close(descriptor)
     # The reader of stdout has gone: the end, as of a program whose SIGPIPE is not handled.
     script = "from homing.lab.guest import _Descriptor; _Descriptor(1).write(b'text')"
-    shell = f"{sys.executable} -c \"{script}\" 2>&1 >&3 | tail -n 1"
+    shell = f'{sys.executable} -c "{script}" 2>&1 >&3 | tail -n 1'
     done = subprocess.run(
         ["bash", "-c", f"exec 3> >(exec true); wait $!; {shell}"],
         env=environment(tmp_path, tmp_path),

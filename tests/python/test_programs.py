@@ -280,8 +280,6 @@ def test_every_source_is_run() -> None:
         "library_raw",
     }
     sources = {
-        path.stem
-        for path in (TREE / "tests" / "programs").iterdir()
-        if path.suffix in (".c", ".cpp", ".f90")
+        path.stem for path in (TREE / "tests" / "programs").iterdir() if path.suffix in (".c", ".cpp", ".f90")
     }
     assert sources - {case.program for case in CASES} - run_elsewhere == set()

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from homing import cli
-from homing.record_file import PIECE_BYTES, RecordError
+from homing.record_format import PIECE_BYTES, RecordError
 from homing.records import parse_record, read_record
 from homing.report.json import to_json
 from homing.report.names import Namer

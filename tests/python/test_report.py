@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from homing import cli
 from homing.lab.counts import CacheModel, Counts, PhaseCounts, _OracleRange
-from homing.record_file import RecordError
+from homing.record_format import RecordError
 from homing.record_rows import Placement
 from homing.records import parse_record
 from homing.report import summary as summary_module

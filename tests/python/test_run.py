@@ -446,7 +446,7 @@ def test_signals_sent_to_the_launcher_reach_the_program(
     fake_library: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     name = number.name.removeprefix("SIG")
-    script = f"trap 'echo got {name}; exit 9' {name}; echo ready; while :; do sleep 0.05; done"
+    script = f"trap 'echo got {name}; exit 9' {name}; echo ready; for i in $(seq 200); do sleep 0.05; done"
     process = start(fake_library, tmp_path, "sh", "-c", script)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from homing import run
-from homing.record_file import PIECE_BYTES
+from homing.record_format import PIECE_BYTES
 from homing.records import read_record
 from homing.run_files import Records, find_records
 from tests.python.conftest import Command, environment
