@@ -347,9 +347,7 @@ def origin_section(bench: Bench) -> None:
         )
         bench.progress.finished(skipped=True)
         return
-    builder = Builder(
-        kept_folder() / "chapman-simulated", [sys.executable, "-m", "homing", "cc"]
-    )
+    builder = Builder(kept_folder() / "chapman-simulated", [sys.executable, "-m", "homing", "cc"])
     sizes, threads = ORIGIN[bench.size]
     for code, version, count in itertools.product(bench.codes, ("shared", "spmd"), threads):
         built = builder.build(code, "fortran", version)
