@@ -22,7 +22,7 @@ inline constinit thread_local bool is_borrowing = false;
 /// library that does not free through ours, or that works for the program.
 class Borrowing {
   public:
-    explicit Borrowing(bool needed) noexcept : before_(is_borrowing) { is_borrowing = before_ || needed; }
+    Borrowing() noexcept : before_(is_borrowing) { is_borrowing = true; }
     ~Borrowing() { is_borrowing = before_; }
     Borrowing(const Borrowing&) = delete;
     Borrowing& operator=(const Borrowing&) = delete;

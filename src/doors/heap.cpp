@@ -260,6 +260,9 @@ HOMING_EXPORT void* calloc(std::size_t count, std::size_t bytes) {
 }
 
 HOMING_EXPORT void free(void* block) {
+    // Nothing to free: dlsym and dlerror do this all the time, also while we look up what is behind us, and a
+    // sanitizer's free() begins by setting itself up, in the middle of that.
+    if (!block) return;
     auto* real = real_free.known();
     if (__builtin_expect(real && !homing::own_arena.spans(block) && !among_noted(block), 1))
         return real(block);

@@ -25,8 +25,10 @@
 namespace homing::doors {
 namespace {
 
-/// Programs whose runtime must not share a process with us.
-constexpr const char* sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init"};
+/// Programs whose runtime must not share a process with us. What our tables know of would be no leak for the
+/// last one.
+constexpr const char* sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init",
+                                      "__lsan_init"};
 
 bool wanted_here() noexcept {
     if (option_is(Option::homing, "off")) return false;

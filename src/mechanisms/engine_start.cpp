@@ -91,7 +91,7 @@ void bring_pages_of_hooks(Kernel& kernel) {
 int ask_runtime(const char* name) noexcept {
     using Function = int();
     auto* function = reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
-    const Borrowing borrowing{true};
+    const Borrowing borrowing;
     return function ? function() : -1;
 }
 
