@@ -264,7 +264,8 @@ void Engine::close_window() {
 void Engine::window_region_begins() {
     if (plan_.empty()) return;
     const RegionInfo& info = regions_[open_.region];
-    const double elapsed = running_.seconds(record::now());
+    const double begin = record::now();
+    const double elapsed = running_.seconds(begin);
     const bool outlasts = windows_outlast_regions();
     std::vector<Range> granules;
     if (outlasts) {
@@ -289,6 +290,7 @@ void Engine::window_region_begins() {
         std::size_t at = 0;
         granules = plan_.filter([&](const Range&) { return homes_[at++] >= 0; });
     }
+    plan_.planned(record::now() - begin);
     if (granules.empty()) return;
     const bool opened = open_window(granules) > 0;
     window_stays_ = outlasts && windows_->is_open();

@@ -78,8 +78,7 @@ void WindowPlan::gather(WatchList& watch) {
     cursor_ = 0;
     areas_ = 0;
     bytes_ = 0;
-    armed_ = 0;
-    affords_ = 0;
+    rates_.clear();
     lacking_ = false;
     for (const auto& area : watch.areas()) {
         const std::size_t before = entries_.size();
@@ -88,7 +87,9 @@ void WindowPlan::gather(WatchList& watch) {
                 const std::uint32_t piece = piece_of(*area, granule);
                 const Need need = need_of(part_of(piece), area->there().size() / parts);
                 lacking_ |= need != Need::covered;
-                entries_.push_back({area->id, piece, need, area->granule_range(granule)});
+                if (entries_.size() == before || entries_.back().piece != piece) rates_.push_back(-1);
+                const auto ordinal = static_cast<std::uint32_t>(rates_.size() - 1);
+                entries_.push_back({area->id, piece, ordinal, need, area->granule_range(granule)});
             }
         if (entries_.size() == before) continue;
         ++areas_;
@@ -137,7 +138,6 @@ void WindowPlan::begin_adding(double elapsed, std::size_t standing) {
     const std::size_t room = std::min(room_beside(standing), static_cast<std::size_t>(count));
     if (room < smallest_window) return;
     room_ = room;
-    affords_ = std::max(affords_, room);
 }
 
 const std::vector<Range>& WindowPlan::end_adding(double elapsed) {
@@ -176,13 +176,15 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
     const double draw = least_worth * scarce * fraction();
     if (likely_at_all(site, here, scale) < draw) return ranges_;
     double expected = 0;
+    std::ranges::fill(rates_, -1.0);
     // One pass over the list at the most: entries where this region seldom touches anything are mostly passed
     // over.
     for (std::size_t looked = 0; looked < turns_.size() && chosen_.size() < count; ++looked) {
         if (cursor_ == turns_.size()) cursor_ = 0;
         const Entry& entry = entries_[turns_[cursor_++]];
         const double wanted = lacking_ ? wanted_rate[static_cast<std::size_t>(entry.need)] : 1;
-        const double likely_touched = rate(site, entry, here, scale);
+        double& likely_touched = rates_[entry.ordinal];
+        if (likely_touched < 0) likely_touched = rate(site, entry.piece, here, scale);
         if (!happens(wanted * likely_touched)) continue;
         chosen_.push_back(entry);
         expected += likely_touched;
@@ -307,7 +309,6 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
         if (was_chosen(reference.address)) count(area->id, piece_of(*area, granule), &Touches::touched);
         cover(*area, granule, reference.node);
     }
-    armed_ += chosen_.size();
     chosen_.clear();
 }
 
@@ -345,19 +346,19 @@ double WindowPlan::likely_at_all(Site site, const Touches* here, std::uint32_t s
     return here ? rate_of(*here, kind) : kind;
 }
 
-/// How likely the region touches the granule; `here`: what was seen of everything at its place. What is known
-/// of the region's kind stands for one sample of everything at the place, that for one of each part, and that
-/// of a part for one of each of its pieces: a place that works on a small grid is soon known to touch little
-/// else, without every piece having been armed there.
-double WindowPlan::rate(Site site, const Entry& entry, const Touches* here, std::uint32_t scale) const {
-    const double kind = rate_of_kind(site, scale, part_of(entry.piece));
+/// How likely the region touches a granule of the piece; `here`: what was seen of everything at its place.
+/// What is known of the region's kind stands for one sample of everything at the place, that for one of each
+/// part, and that of a part for one of each of its pieces: a place that works on a small grid is soon known
+/// to touch little else, without every piece having been armed there.
+double WindowPlan::rate(Site site, std::uint32_t piece, const Touches* here, std::uint32_t scale) const {
+    const double kind = rate_of_kind(site, scale, part_of(piece));
     if (!here) return kind;
-    const auto of_key = [&](std::uint32_t piece, double otherwise) {
-        const auto found = placed_.find(key(site.place, piece));
+    const auto of_key = [&](std::uint32_t where, double otherwise) {
+        const auto found = placed_.find(key(site.place, where));
         return found == placed_.end() ? otherwise : rate_of(found->second, otherwise);
     };
-    const double in_part = of_key(all_of_part | part_of(entry.piece), rate_of(*here, kind));
-    return std::max(least_rate_of_place, of_key(entry.piece, in_part));
+    const double in_part = of_key(all_of_part | part_of(piece), rate_of(*here, kind));
+    return std::max(least_rate_of_place, of_key(piece, in_part));
 }
 
 /// Evenly from 0 to below 1.

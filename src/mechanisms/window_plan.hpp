@@ -81,6 +81,8 @@ class WindowPlan {
     void calibrate(double arming, double fault = 0, double handler = 0) noexcept;
     /// All that windows took so far, and the granules that still wait for a touch.
     void paid(const Windows::Costs& costs, std::size_t standing) noexcept;
+    /// Choosing what to arm took so long: it is paid for as windows are.
+    void planned(double seconds) noexcept { spent_ += seconds; }
     /// A region took so long, whether or not a window was open.
     void region_ended(double seconds) noexcept { last_ = seconds; }
     /// After the region, which took so long: what was touched, of what was armed for it and before.
@@ -96,11 +98,6 @@ class WindowPlan {
     /// Seconds that faults of armed granules have cost the program's threads so far.
     double faults_cost() const noexcept { return faults_spent_; }
     bool empty() const noexcept { return entries_.empty(); }
-    /// Granules that were armed since gather(), or could have been at once, of each area that had some to be
-    /// sampled: what a round affords.
-    std::size_t armed_each() const noexcept {
-        return std::max(armed_, affords_) / std::max<std::size_t>(1, areas_);
-    }
 
   private:
     static constexpr std::uint32_t parts = 16;  ///< of an area
@@ -114,6 +111,7 @@ class WindowPlan {
     struct Entry {
         std::uint32_t area;
         std::uint32_t piece;
+        std::uint32_t ordinal; ///< of the piece, among those that have entries
         Need need;
         Range granule;
     };
@@ -143,7 +141,7 @@ class WindowPlan {
     static double rate_of(const Touches& seen, double otherwise);
     double rate_of_kind(Site site, std::uint32_t scale, std::uint32_t part) const;
     double likely_at_all(Site site, const Touches* here, std::uint32_t scale) const;
-    double rate(Site site, const Entry& entry, const Touches* here, std::uint32_t scale) const;
+    double rate(Site site, std::uint32_t piece, const Touches* here, std::uint32_t scale) const;
     std::uint32_t scale_of(double seconds) const;
     std::uint64_t random() noexcept;
     const std::vector<Range>& collect();
@@ -177,15 +175,13 @@ class WindowPlan {
     double wasted_ = 0; ///< ... and that were given back: of late
     std::size_t stood_ = 0;
     std::size_t room_ = 0;
-    std::size_t affords_ = 0; ///< the most room there was since gather()
-    double added_at_ = -1;    ///< the first ones need not wait
-    double first_cost_ = 0;   ///< of a reference, where one thread runs
+    double added_at_ = -1;  ///< the first ones need not wait
+    double first_cost_ = 0; ///< of a reference, where one thread runs
     std::uint64_t random_;
     double spent_ = 0;
     double faults_spent_ = 0;
     std::size_t cursor_ = 0;
     std::size_t areas_ = 0;            ///< that have entries
-    std::size_t armed_ = 0;            ///< since gather()
     double bytes_ = 0;                 ///< of the areas that have entries
     double longest_ = 0;               ///< seconds of the longest region that touched much of what was armed
     double last_ = 0;                  ///< seconds of the newest region
@@ -194,6 +190,7 @@ class WindowPlan {
     bool lacking_ = false;             ///< some entries are of parts that lack samples
     std::vector<Entry> entries_;       ///< ascending by address
     std::vector<std::uint32_t> turns_; ///< of them, shuffled
+    std::vector<double> rates_;        ///< by a piece's ordinal, in choose(); negative: not known yet
     std::vector<Entry> chosen_;
     std::vector<Range> ranges_;
     std::unordered_map<std::uint64_t, Touches> touches_; ///< by region and area
