@@ -82,7 +82,10 @@ class WindowPlan {
     /// All that windows took so far, and the granules that still wait for a touch.
     void paid(const Windows::Costs& costs, std::size_t standing) noexcept;
     /// Choosing what to arm took so long: it is paid for as windows are.
-    void planned(double seconds) noexcept { spent_ += seconds; }
+    void planned(double seconds) noexcept {
+        choosing_.saw(seconds);
+        spent_ += std::min(seconds, choosing_.value());
+    }
     /// A region took so long, whether or not a window was open.
     void region_ended(double seconds) noexcept { last_ = seconds; }
     /// After the region, which took so long: what was touched, of what was armed for it and before.
@@ -168,6 +171,7 @@ class WindowPlan {
 
     double share_;
     Price arming_;               ///< a granule
+    Price choosing_;             ///< what a window is to arm
     Price handler_;              ///< a touch, in our handler ...
     double outside_handler_ = 0; ///< ... and in the kernel, on the way there and back
     Windows::Costs paid_;

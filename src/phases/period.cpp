@@ -77,7 +77,8 @@ Step PeriodFinder::follow(std::uint32_t period, PeriodEvent event) {
     std::uint32_t start = 0;
     while (start < period && is_within_region(in_run(start)))
         ++start;
-    if (start == period) start = 0; // one region is all there is
+    within_ = start == period;
+    if (within_) start = 0; // one region is all there is
     for (std::uint32_t at = 0; at < period; ++at)
         pattern_[at] = in_run(start + at);
     // The newest id lies at offset (length - 1) in the run.
@@ -99,6 +100,12 @@ bool PeriodFinder::advance(std::uint32_t id) {
     iterations_ += position_ == 0;
     if (++position_ == period_) position_ = 0;
     return true;
+}
+
+/// Of an id that is not the expected one.
+bool PeriodFinder::tolerates(std::uint32_t id) const {
+    return !foreign_pending_ && since_foreign_ >= std::max<std::uint64_t>(period_, least_between_foreign) &&
+           (!within_ || is_within_region(id));
 }
 
 Step PeriodFinder::break_off() {
@@ -132,9 +139,7 @@ Step PeriodFinder::challenge(std::uint32_t id) {
     }
     const bool begins = position_ == 0;
     if (!advance(id)) {
-        const bool tolerable =
-            !foreign_pending_ && since_foreign_ >= std::max<std::uint64_t>(period_, least_between_foreign);
-        if (!tolerable) return break_off();
+        if (!tolerates(id)) return break_off();
         foreign_pending_ = true;
         foreign_id_ = id;
         return {PeriodEvent::none, false, period_};
@@ -158,7 +163,7 @@ Step PeriodFinder::push_slowly(std::uint32_t id) {
             since_foreign_ = 1;
             return {begins ? PeriodEvent::iteration_boundary : PeriodEvent::none, begins, period_};
         }
-    } else if (since_foreign_ >= std::max<std::uint64_t>(period_, least_between_foreign)) {
+    } else if (tolerates(id)) {
         foreign_pending_ = true;
         fast_ = false;
         foreign_id_ = id;

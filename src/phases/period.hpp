@@ -44,8 +44,9 @@ struct Step {
 // to be found again, so that an inner loop of constant length is reported once, not in every iteration.
 //
 // Breaks: one foreign region is tolerated anywhere when at least max(period, 9) regions matched since the
-// last one (an output or a norm every so often); the region after it must be the expected one. Anything else
-// breaks the period.
+// last one (an output or a norm every so often); the region after it must be the expected one. Where all of
+// the period is barriers of one region, a region is not foreign: what it ends is a loop within the iteration.
+// Anything else breaks the period.
 //
 // Cost: while following beyond the trial, one comparison; while searching, O(longest_period), vectorised.
 class PeriodFinder {
@@ -101,6 +102,7 @@ class PeriodFinder {
     Step challenge(std::uint32_t id);
     Step break_off();
     bool advance(std::uint32_t id);
+    bool tolerates(std::uint32_t id) const;
     std::uint32_t remember(std::uint32_t id);
     std::uint32_t smallest_near(std::uint32_t longest) const;
     std::uint32_t run_length(std::uint32_t period) const { return run_[period - 1] + period; }
@@ -120,6 +122,7 @@ class PeriodFinder {
     std::uint32_t position_ = 0;
     bool settled_ = false; // the trial is over: history_ and run_ are not kept up
     bool fast_ = false;    // settled, and no foreign region is pending
+    bool within_ = false; // all of the period are events within a region
     bool foreign_pending_ = false;
     std::uint32_t foreign_id_ = no_id;
     Broken broken_;

@@ -560,6 +560,25 @@ TEST(IterationFinder, RegionWithManyBarriersIsPartOfTheStep) {
     }
 }
 
+TEST(IterationFinder, RegionOfManyEqualBarriersIsTheIteration) {
+    for (const int barriers : {2, 9, 19, 100, 700}) {
+        SCOPED_TRACE(barriers);
+        homing::phases::IterationFinder finder;
+        int begun = 0;
+        homing::phases::Step step;
+        for (int iteration = 0; iteration < 240; ++iteration) {
+            step = finder.push(1);
+            begun += step.iteration_begins && iteration >= 120;
+            for (int i = 0; i < barriers; ++i) {
+                step = finder.push(barrier(2));
+                EXPECT_TRUE(iteration < 120 || !step.iteration_begins);
+            }
+        }
+        EXPECT_EQ(begun, 120);
+        EXPECT_EQ(step.period, static_cast<std::uint32_t>(barriers) + 1);
+    }
+}
+
 TEST(IterationFinder, IterationBeginsWithARegionWhereItHasOne) {
     Sequence ids = {barrier(7), barrier(8)};
     for (int step = 0; step < 400; ++step) {
