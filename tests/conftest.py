@@ -12,6 +12,7 @@ from __future__ import annotations
 import signal
 from typing import Any
 
+import hypothesis
 import pytest
 
 from tests.compilers import missing_for
@@ -22,6 +23,10 @@ for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
 use_a_folder_that_runs_programs()
+
+# Tests assert behaviour: on a busy machine an example takes what it takes.
+hypothesis.settings.register_profile("homing", deadline=None)
+hypothesis.settings.load_profile("homing")
 
 _GUEST = "tests/lab"
 #: These begin, so that no process is left with a long one at the end.

@@ -113,7 +113,7 @@ def test_set_uid_and_file_capabilities(program: Path, tmp_path: Path, fake_libra
     assert judge(str(own), str(fake_library), user=0).reason == ""
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_damaged_programs_never_raise(
     data: st.DataObject, program: Path, tmp_path_factory: pytest.TempPathFactory

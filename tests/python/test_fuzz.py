@@ -47,7 +47,7 @@ _TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=25, derandomize=True, deadline=None)
+@settings(max_examples=25, derandomize=True)
 @given(text=_TEXTS)
 def test_any_text_is_an_option_or_refused(text: str) -> None:
     readers = fuzzing.readers()

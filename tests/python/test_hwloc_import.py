@@ -248,7 +248,7 @@ def test_a_deep_file_does_not_overflow_the_stack(tmp_path: Path) -> None:
     assert read_hwloc(path).cpu_count == 8
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
 @given(st.data())
 def test_damaged_descriptions_end_in_a_machine_or_a_line(tmp_path: Path, data: st.DataObject) -> None:
     whole = write(tmp_path, two_nodes(), matrix([10, 21, 21, 10]))

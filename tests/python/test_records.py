@@ -166,7 +166,7 @@ def test_how_a_file_grows_and_ends_is_as_the_library_says() -> None:
     assert '"end", "rows missing"' in (sources / "mechanisms" / "engine_record.cpp").read_text()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, len(FILE)))
 def test_any_truncation_gives_a_record_or_one_line(length: int) -> None:
     try:
@@ -193,7 +193,7 @@ def test_a_column_of_another_length_is_not_read(digits: bytes) -> None:
             report_everything(bytes(data))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.lists(st.tuples(st.integers(0, len(FILE) - 1), st.integers(0, 7)), min_size=1, max_size=8))
 def test_any_bit_flips_give_a_record_or_one_line(flips: list[tuple[int, int]]) -> None:
     data = bytearray(FILE)
@@ -205,7 +205,7 @@ def test_any_bit_flips_give_a_record_or_one_line(flips: list[tuple[int, int]]) -
         assert "\n" not in error.message
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_damage_in_the_header_and_the_rows_that_are_used(data: st.DataObject) -> None:
     """As above, where it hurts most: the JSON, and whole random fields of rows."""
@@ -223,7 +223,7 @@ def test_damage_in_the_header_and_the_rows_that_are_used(data: st.DataObject) ->
         report_everything(bytes(damaged))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.binary(max_size=2000))
 def test_random_bytes_are_no_record(data: bytes) -> None:
     with pytest.raises(RecordError):

@@ -47,7 +47,7 @@ PAGES = st.lists(st.tuples(st.floats(1, 1e4), SHARES, SHARES), min_size=1, max_s
 AREAS = st.lists(st.tuples(PAGES, st.floats(1e-3, 1e6)), min_size=1, max_size=6)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(AREAS, st.randoms(use_true_random=False))
 def test_an_estimate_lies_in_its_interval_whatever_the_order(
     areas: list[tuple[list[tuple[float, float, float]], float]], order: random.Random
@@ -61,7 +61,7 @@ def test_an_estimate_lies_in_its_interval_whatever_the_order(
     assert again.after.high == pytest.approx(found.after.high, abs=1e-6)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(AREAS)
 def test_where_nothing_moved_both_ends_are_one_number(
     areas: list[tuple[list[tuple[float, float, float]], float]],
@@ -231,7 +231,7 @@ def test_a_record_without_estimates_says_nothing(capsys: pytest.CaptureFixture[s
     assert (remote["before"], remote["pages"]) == (None, 0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.dictionaries(
         st.sampled_from(

@@ -330,7 +330,7 @@ def test_the_schema_refuses_what_is_not_documented() -> None:
 FILE = four_node_run().bytes()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(16384, len(FILE) - 1), st.integers(0, 255)), max_size=12))
 def test_json_of_damaged_rows_keeps_to_the_schema(damage: list[tuple[int, int]]) -> None:
     data = bytearray(FILE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 from tests.programs.build import OUTPUT, build
 from tests.python.test_doors import both, preloaded
-from tests.python.test_programs import TREE, run
+from tests.python.test_programs import TREE, environment, run
 
 FOREIGN = TREE / "tests" / "programs" / "foreign"
 
@@ -56,9 +57,9 @@ def test_a_fault_of_the_programs_own_comes_once(how: str, tmp_path: Path) -> Non
         own = sum(0 <= address - int(place[1], 16) < 3 * 4096 for address in signals)
         counts.append((handled, own, text.count("rt_sigprocmask(")))
     (handled, bare_signals, bare_calls), (same, signals_now, calls) = counts
-    windows = 4 * 40  # at the most; all but 32 find no fault of the program's
+    windows = 4 * 40  # at the most; all but 32 find no fault of the program's on a machine that is not busy
     assert handled == same == bare_signals
-    assert signals_now <= handled + 2 * 3 * 32 + 3, counts
+    assert signals_now <= handled + 2 * 3 * 40, counts
     assert calls - bare_calls <= handled + 2 * windows, counts
 
 
@@ -74,8 +75,11 @@ def test_go_with_c(flags: str, mechanism: str, tmp_path: Path) -> None:
     cache = {"GOCACHE": str(OUTPUT / "go-cache"), "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"}
     cache |= {"CGO_CFLAGS": flags, "CGO_LDFLAGS": flags}
     program = tmp_path / "program"
-    built, errors = run([go, "build", "-o", program, "."], cache, folder)
-    assert built.status == 0, errors
+    # Not what is tested: it may take its time on a busy machine.
+    built = subprocess.run(
+        [go, "build", "-o", program, "."], env=environment(cache), cwd=folder, capture_output=True, text=True
+    )
+    assert built.returncode == 0, built.stderr
     outcome, _ = both([program], tmp_path, mechanism=mechanism)
     assert outcome.status == 0 and outcome.stdout.endswith(" 80\n"), outcome
 
