@@ -639,7 +639,8 @@ def _dwarf_of(elf: Any) -> Any:
         for section in elf.iter_sections()
     ):
         raise ValueError("a section is too large")
-    return elf.get_dwarf_info()
+    # What runs is linked, and nothing in it is to be relocated: to look for that takes longer than the rest.
+    return elf.get_dwarf_info(relocate_dwarf_sections=False)
 
 
 def _text(value: Any) -> str:
