@@ -63,6 +63,15 @@ clean: ## remove what was built
 distclean: clean ## remove the set-up as well (.venv, .setup)
 	rm -rf .venv .setup
 
+# Where nothing can be kept in the user's cache folder (a read-only home), this tree keeps it: the guest's kernel, costs.
+cache := $(or $(HOMING_CACHE),$(or $(filter /%,$(XDG_CACHE_HOME)),$(HOME)/.cache)/homing)
+cache_writable := $(shell at="$(cache)"; until [ -e "$$at" ]; do at=$$(dirname "$$at"); done; \
+    if [ -w "$$at" ]; then echo yes; else echo "homing: $$at cannot be written to: .setup/cache is used instead" >&2; fi)
+ifeq ($(cache_writable),)
+export XDG_CACHE_HOME := $(CURDIR)/.setup/cache
+unexport HOMING_CACHE
+endif
+
 # --- set-up -----------------------------------------------------------------------------------------------------------
 
 setup: .setup/build ## only install what building needs

@@ -323,7 +323,8 @@ def main() -> int:
     try:
         make_private(os.path.abspath(sys.argv[1]))
     except CacheError as error:
-        print(f"homing: the cache cannot be used: {error.message}", file=sys.stderr)
+        said = f"the cache cannot be used: {error.message}; HOMING_CACHE names another folder"
+        print(f"homing: {said}", file=sys.stderr)
         return error.status
     return 0
 

@@ -16,13 +16,22 @@ import hypothesis
 import pytest
 
 from tests.compilers import missing_for
-from tests.places import use_a_folder_that_runs_programs
+from tests.places import use_a_cache_that_can_be_written, use_a_folder_that_runs_programs
 
-for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+_OFTEN_IGNORED = (
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGHUP,
+    signal.SIGTERM,
+    signal.SIGTSTP,
+    signal.SIGUSR1,
+)
+for _number in _OFTEN_IGNORED:
     if signal.getsignal(_number) == signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
 use_a_folder_that_runs_programs()
+use_a_cache_that_can_be_written()
 
 # Tests assert behaviour: on a busy machine an example takes what it takes.
 hypothesis.settings.register_profile("homing", deadline=None)

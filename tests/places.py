@@ -1,4 +1,4 @@
-"""Where tests may put programs and run them: a temporary folder may be mounted noexec."""
+"""Where tests may put what they make: a temporary folder may be mounted noexec, a home folder read-only."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
+
+from homing.paths import CacheError, cache_base, make_private
 
 TREE = Path(__file__).resolve().parents[1]
 
@@ -36,6 +38,20 @@ def use_a_folder_that_runs_programs() -> None:
         place.mkdir(parents=True, exist_ok=True)
         os.environ["TMPDIR"] = str(place)
         tempfile.tempdir = None
+
+
+def use_a_cache_that_can_be_written() -> None:
+    """For this process and its children: the user's cache, in which the guest's kernel is, or that of this tree
+    (see Makefile) where nothing can be kept there. homing would say so in a line of each run."""
+    try:
+        base = cache_base()
+        make_private(base)
+        if os.access(base, os.W_OK):
+            return
+    except CacheError:
+        pass
+    os.environ.pop("HOMING_CACHE", None)  # it would be stronger
+    os.environ["XDG_CACHE_HOME"] = str(TREE / ".setup" / "cache")
 
 
 def public_folder() -> str:

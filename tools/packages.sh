@@ -140,7 +140,7 @@ fetch_kernel() {
     done
     [ -n "$package" ] || return 1
     say "unpacking the guest kernel $package into $kernels"
-    "$python" -m homing.paths "$kernels" || return 1 # made with mode 0700; never one that others may write to
+    "$python" -m homing.paths "$kernels" || exit 2 # made with mode 0700; never one that others may write to
     folder=$(mktemp -d "$kernels/.unpack.XXXXXX") || return 1
     if ! (cd "$folder" && apt-get -q -o APT::Sandbox::User=root download "$package") >>"$log" 2>&1; then
         update_lists

@@ -82,6 +82,7 @@ def test_measured_once_and_kept(
     two_nodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     meter(tmp_path, monkeypatch, f"echo '{GOOD}'")
+    monkeypatch.delenv("HOMING_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     path = costs.costs_file(str(two_nodes))
     assert Path(path).read_text() == GOOD + "\n"
@@ -103,6 +104,7 @@ def test_a_damaged_file_is_measured_again(
     two_nodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     meter(tmp_path, monkeypatch, f"echo '{GOOD}'")
+    monkeypatch.delenv("HOMING_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     path = Path(costs.costs_file(str(two_nodes)))
     path.write_text("local_ns = [")
@@ -112,6 +114,7 @@ def test_a_damaged_file_is_measured_again(
 
 def test_one_node_is_never_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     meter(tmp_path, monkeypatch, "echo 'local_ns = 90'")
+    monkeypatch.delenv("HOMING_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert costs.costs_file(str(tmp_path / "empty")) == ""
     assert not (tmp_path / "runs").exists()
@@ -126,6 +129,7 @@ def test_a_measurement_that_fails_is_said_and_leaves_nothing(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     meter(tmp_path, monkeypatch, script)
+    monkeypatch.delenv("HOMING_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert costs.costs_file(str(two_nodes)) == ""
     assert "the distance tables serve" in capfd.readouterr().err
@@ -138,6 +142,7 @@ def test_where_the_cache_cannot_be_written_this_run_has_its_own(
     meter(tmp_path, monkeypatch, f"echo '{GOOD}'")
     (tmp_path / "file").write_text("")
     (tmp_path / "run").mkdir()
+    monkeypatch.delenv("HOMING_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     path = Path(costs.costs_file(str(two_nodes), instead=str(tmp_path / "run")))
     assert path.parent == tmp_path / "run"

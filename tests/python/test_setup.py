@@ -64,7 +64,7 @@ class Machine:
         chosen = {"PATH": os.fspath(self.bin), "DISK": os.fspath(self.disk), "LANG": "de_DE.UTF-8"}
         chosen["PYTHON"] = sys.executable
         words = [os.fspath(self.tree / "tools" / "packages.sh"), *groups]
-        return subprocess.run(words, env=chosen, capture_output=True, text=True, check=False, timeout=60)
+        return subprocess.run(words, env=chosen, capture_output=True, text=True, check=False, timeout=300)
 
     def asked(self) -> list[str]:
         log = self.bin / "apt-get.log"
@@ -146,3 +146,31 @@ def test_two_set_ups_at_once_make_one_environment(tmp_path: Path) -> None:
     assert [one.returncode for one in both] == [0, 0], said
     assert sum("Python packages into" in text for text in said) == 1, said
     assert (tree / ".venv" / "complete").exists()
+
+
+@pytest.mark.parametrize("variable", ["HOME", "XDG_CACHE_HOME", "HOMING_CACHE"])
+def test_where_nothing_can_be_kept_the_tree_has_a_cache_of_its_own(variable: str, tmp_path: Path) -> None:
+    show = "show: ; @echo $${XDG_CACHE_HOME:-}:$${HOMING_CACHE:-}"
+    read_only = f"mount --bind {tmp_path} {tmp_path} && mount -o remount,bind,ro {tmp_path}"
+    kept = {"PATH": os.environ["PATH"], "HOME": "/nowhere", variable: os.fspath(tmp_path)}
+
+    def cache(before: str) -> subprocess.CompletedProcess[str]:
+        script = f'{before} && exec make --eval "$SHOW" show'
+        return subprocess.run(
+            ["unshare", "-rm", "sh", "-c", script],
+            env={**kept, "SHOW": show},
+            cwd=TREE,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    here = cache("true")
+    if here.returncode:
+        pytest.skip(f"no namespace of its own here: {here.stderr}")
+    elsewhere = "" if variable == "HOME" else str(tmp_path)
+    assert here.stdout == (f":{elsewhere}\n" if variable == "HOMING_CACHE" else f"{elsewhere}:\n")
+    assert here.stderr == ""
+    other = cache(read_only)
+    assert other.stdout == f"{TREE}/.setup/cache:\n"
+    assert other.stderr == f"homing: {tmp_path} cannot be written to: .setup/cache is used instead\n"
