@@ -25,7 +25,7 @@ constexpr double pause_share = 0.5;
 constexpr double least_pause = 1.0;
 constexpr double most_pause = 2.0;
 /// Pages of an area that are looked at to judge it: of few areas many, of many areas few.
-constexpr std::uint64_t looks_of_round = 8192;
+constexpr std::uint64_t looks_of_round = 2048;
 constexpr std::uint64_t least_looks = 32;
 constexpr std::uint64_t most_looks = 192;
 /// Asking where a page is costs this part of moving it; what a move has to ask for beyond the pages it moves

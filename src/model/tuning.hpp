@@ -81,6 +81,8 @@ inline constexpr double negligible_log = -18;
 /// Formulas that together hold less than this of the posterior are left out of a page's prospects. Spike:
 /// 1e-4.
 inline constexpr double negligible_share = 1e-4;
+/// The same of one formula with one reach: a page's prospects ask for each.
+inline constexpr double negligible_reach = 1e-6;
 
 /// Of the weight of runs in any order: equal blocks in any order. Table (unordered): right after 100 touches
 /// 90 -> 99 %.
