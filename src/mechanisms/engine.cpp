@@ -1,4 +1,5 @@
 #include "mechanisms/engine.hpp"
+#include "mechanisms/learner.hpp"
 
 #include "base/inside.hpp"
 #include "base/options.hpp"
@@ -22,10 +23,14 @@ constexpr std::uint32_t most_round_iterations = 4;
 constexpr std::uint64_t enough_sampled = 4096;
 constexpr double longest_round = 5;    // seconds: some scans of the kernel
 constexpr double longest_silence = 15; // seconds without any reference: nothing large is used
-/// Processor seconds that learning owners may take at first, and its share of the run beyond them. A fit
-/// takes 0.1 to 4 ms; where floating point is emulated (the guest) 40 times that, and with 0.1 s at first a
-/// guest's runs ended before their owners were learnt (tiles 75 % remote, cyclic 18 %).
+/// Processor seconds that learning owners may take at first, and its share of the run beyond them, where a
+/// fit of seconds_of_fit()'s size takes as long as here (2.1 GHz Xeon: 0.16 to 0.25 ms). What is meant is an
+/// amount of work: the first seconds are as many times more as a fit takes longer, up to a limit. In the
+/// guest, where floating point is emulated, that is 40 times, and the runs of many arrays ended with half of
+/// them unjudged.
 constexpr Pace inferring_pace{1, 0.01};
+constexpr double usual_fit = 0.2e-3;
+constexpr double most_slowness = 50;
 /// Seconds that a reference which comes by itself (a hint fault, a sample of the PMU) costs the thread that
 /// makes it.
 constexpr double reference_cost = 2e-6;
@@ -158,7 +163,7 @@ double Engine::observation_cost() const {
 /// faults at its own pace, over many short iterations.
 bool Engine::round_is_over(double now) {
     if (mechanism_->needs_windows() || moves_wait_) return true;
-    if (!inferring_pace.allows(statistics_.inferring, running_.seconds(now))) return false;
+    if (!may_infer(0)) return false;
     if (source_ && source_->needs_plan())
         return round_references_ >= enough_for_windows ||
                (round_iterations_ >= most_round_iterations && now - round_begin_ >= least_round);
@@ -508,7 +513,9 @@ double Engine::touch_cost_ns() const {
 }
 
 bool Engine::may_infer(double spent) {
-    return inferring_pace.allows(statistics_.inferring + spent, running_.seconds(record::now()));
+    if (slowness_ == 0) slowness_ = std::clamp(seconds_of_fit() / usual_fit, 1.0, most_slowness);
+    const Pace pace{slowness_ * inferring_pace.first, inferring_pace.share};
+    return pace.allows(statistics_.inferring + spent, running_.seconds(record::now()));
 }
 
 void Engine::find_homes(WatchedArea& area) {

@@ -164,7 +164,15 @@ void Belief::keep_what_counts() {
                                [](double sum, const Alive& alive) { return sum + alive.share; });
     };
     const double before = total();
-    std::erase_if(alive_, [](const Alive& alive) { return alive.share < tuning::negligible_share; });
+    std::ranges::sort(alive_, std::greater<>(), &Alive::share);
+    double kept = 0;
+    const auto last = std::ranges::find_if(alive_, [&](const Alive& alive) {
+        const bool counts =
+            kept < before - tuning::negligible_rest && alive.share >= tuning::negligible_share;
+        kept += alive.share;
+        return !counts;
+    });
+    alive_.erase(last, alive_.end());
     if (alive_.empty()) return;
     const double scale = before / total();
     for (Alive& alive : alive_) {
