@@ -7,7 +7,8 @@
 //
 // Threads that exist and never touch anything (progress threads of MPI, our own) are no part of the team once
 // the others have touched enough to tell, in enough rounds. A source that names no thread has one pretended
-// thread a node.
+// thread a node, and so has a program whose teams are made anew all the time (nested regions of libgomp):
+// what is known of their threads is the node alone.
 //
 // Engine's thread only.
 #pragma once
@@ -57,12 +58,14 @@ class TeamTable {
     };
     std::uint32_t slot_of(int thread, model::Node node);
     void list(Kernel& kernel);
+    void count_gone();
     std::vector<std::uint32_t> members() const;
     void make(const std::vector<std::uint32_t>& members);
 
     const NodeMap& nodes_;
     std::vector<Slot> slots_;
     std::unordered_map<int, std::uint32_t> slot_of_thread_;
+    bool by_node_ = false; ///< threads come and go: for good
     bool unlisted_ = true; ///< a thread came that the last list did not have
     std::uint64_t touches_ = 0;
     std::uint64_t touches_before_round_ = 0;

@@ -117,6 +117,41 @@ TEST_F(TeamTableTest, WhoHasGoneStandsForTheSameShareOfTheTeam) {
     EXPECT_EQ(table_.position(slots[7]), 3u);
 }
 
+TEST_F(TeamTableTest, WhoHasGoneStandsForAMemberOnItsNode) {
+    kernel_.now = {{100, 0}, {101, 1}, {102, 2}, {103, 3}};
+    std::uint32_t slot = 0;
+    for (int thread = 0; thread < 4; ++thread)
+        slot = table_.touched(100 + thread, thread);
+    table_.update(kernel_);
+    kernel_.now = {{100, 0}, {104, 3}, {105, 1}, {106, 2}};
+    for (const auto& [thread, node] : {std::pair{104, 3}, {105, 1}, {106, 2}})
+        table_.touched(thread, node);
+    table_.update(kernel_);
+    EXPECT_EQ(table_.team(), model::Team({0, 3, 1, 2}, 4));
+    EXPECT_EQ(table_.position(slot), 1u) << "node 3's";
+}
+
+TEST_F(TeamTableTest, OfTeamsThatAreMadeAnewTheNodesCount) {
+    int number = 200;
+    std::vector<std::uint32_t> slots;
+    for (int region = 0; region < 1000; ++region) {
+        kernel_.now = {{100, 0}, {101, 2}, {number, 1}, {number + 1, 3}};
+        table_.touched(100, 0);
+        slots.push_back(table_.touched(number++, 1));
+        table_.touched(101, 2);
+        slots.push_back(table_.touched(number++, 3));
+        if (region % 2) kernel_.now.resize(2); // the inner team has ended
+        table_.update(kernel_);
+        for (std::size_t i = 0; region > 16 && i < slots.size(); ++i) {
+            const auto position = static_cast<int>(table_.position(slots[i]));
+            EXPECT_EQ(table_.team().node(position), i % 2 ? 3 : 1);
+        }
+    }
+    EXPECT_EQ(table_.team().threads(), 4);
+    EXPECT_LT(slots.back(), 64u) << "a slot for each node, not for each thread that there ever was";
+    EXPECT_LT(kernel_.lists, 40);
+}
+
 TEST_F(TeamTableTest, ManyThreadsStandInGroupsOfOneNode) {
     for (int thread = 0; thread < 96; ++thread)
         kernel_.now.push_back({100 + thread, thread / 24});
