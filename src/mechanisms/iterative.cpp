@@ -33,6 +33,9 @@ constexpr std::uint64_t most_looks = 192;
 constexpr double look_share = 0.2;
 /// Observed iterations without any reference before the mechanism rests.
 constexpr int idle_limit = 8;
+/// Rounds that saw others touched and an area not, after which it is taken for unused. What is unknown is
+/// asked for first, so that it has most of the questions of these rounds.
+constexpr std::uint32_t most_silent_rounds = 8;
 /// A run is expected to last as long again as it has, and so many iterations at the least: what a touch tells
 /// brings its gain so often.
 constexpr double least_iterations_to_come = 16;
@@ -297,9 +300,14 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         wanted += weighty;
         any_changed |= check && weighty > 2 && weighty * 200 > area->there().size();
     }
-    for (const auto& area : engine.watch().areas())
-        if ((area->learnt.belief && question_pays(engine, *area)) || area->refused.waiting() > 0)
+    for (const auto& area : engine.watch().areas()) {
+        AreaBelief& learnt = area->learnt;
+        const bool silent = !learnt.belief && area->seen && !area->there().empty();
+        if (silent && any_fresh) ++learnt.silent_rounds;
+        const bool unknown = silent ? learnt.silent_rounds <= most_silent_rounds : learnt.belief != nullptr;
+        if ((unknown && question_pays(engine, *area)) || area->refused.waiting() > 0)
             unseen += area->there().size();
+    }
     // Where remote accesses have cost most comes first: a pause that ends early has then done the most.
     std::ranges::stable_sort(decisions, std::greater<>(), [&](const Decision& decision) {
         return engine.guard().accumulated_ns(decision.area->id);
