@@ -41,8 +41,8 @@ def use_a_folder_that_runs_programs() -> None:
 
 
 def use_a_cache_that_can_be_written() -> None:
-    """For this process and its children: the user's cache, in which the guest's kernel is, or that of this tree
-    (see Makefile) where nothing can be kept there. homing would say so in a line of each run."""
+    """For this process and its children: the user's cache, in which the guest's kernel is; where nothing can
+    be kept there, that of this tree (see Makefile). homing would say so in a line of each run."""
     try:
         base = cache_base()
         make_private(base)
