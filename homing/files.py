@@ -84,7 +84,7 @@ def system_text(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a zero byte in the path, which another file told
         return ""
 
 

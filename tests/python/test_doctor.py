@@ -243,6 +243,12 @@ def test_a_nested_control_group_with_a_tighter_parent(tmp_path: Path) -> None:
     assert read_facts(str(tree(tmp_path, TWO_NODES, files)), {}).memory_limit == 2 << 30
 
 
+def test_a_control_group_that_no_folder_can_be_named_after(tmp_path: Path) -> None:
+    facts = read_facts(str(tree(tmp_path, TWO_NODES, {"proc/self/cgroup": "0::/a\0\n"})), {})
+    assert facts.memory_limit is None
+    assert diagnose(facts).findings
+
+
 def test_a_number_that_no_kernel_writes_is_none(tmp_path: Path) -> None:
     files = {
         "proc/self/cgroup": "0::/a",
