@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <cstring>
+#include <dlfcn.h>
 #include <link.h>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace homing::doors {
@@ -34,6 +36,20 @@ struct Search {
     std::size_t bytes = 0;
     std::string found = {}; ///< why windows must end with their regions
 };
+
+/// Is it the handler that every program of gfortran's has? It takes no faults: it prints where the program
+/// was, and ends it. A fault of the program's own ends the window before it runs (doors/signals).
+bool only_reports(const void* handler) noexcept {
+    static const void* asked = nullptr; // driver only
+    static bool reports = false;
+    if (handler == asked) return reports;
+    asked = handler;
+    Dl_info found{};
+    const bool known = ::dladdr(handler, &found) != 0 && found.dli_fname;
+    const char* slash = known ? std::strrchr(found.dli_fname, '/') : nullptr;
+    reports = known && std::string_view(slash ? slash + 1 : found.dli_fname).starts_with("libgfortran.so");
+    return reports;
+}
 
 bool is_known(const char* name) noexcept {
     for (const char* known : known_objects)
@@ -152,7 +168,8 @@ const char* keeps_windows_in_regions() noexcept {
         if (!found) found = look_at_objects();
     }
     if (found) return found;
-    return has_own_handler() ? "the program has a handler of SIGSEGV of its own" : nullptr;
+    const void* handler = own_handler();
+    return handler && !only_reports(handler) ? "the program has a handler of SIGSEGV of its own" : nullptr;
 }
 
 } // namespace homing::doors

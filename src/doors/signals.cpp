@@ -347,8 +347,11 @@ const char* prepare_handler() noexcept {
     return blocked_here() ? "SIGSEGV is blocked" : nullptr;
 }
 
-bool has_own_handler() noexcept {
-    return installed.load(std::memory_order_acquire) && has_handler(get_chained());
+const void* own_handler() noexcept {
+    if (!installed.load(std::memory_order_acquire)) return nullptr;
+    const struct sigaction action = get_chained();
+    // One union holds both kinds.
+    return has_handler(action) ? reinterpret_cast<const void*>(action.sa_handler) : nullptr;
 }
 
 void hand_back_handler() noexcept {

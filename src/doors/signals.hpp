@@ -12,8 +12,8 @@ const char* prepare_handler() noexcept;
 /// No windows in this process from now on, also where none were in use yet. The first reason counts.
 void forbid_windows(const char* reason) noexcept;
 
-/// Has the program a handler of SIGSEGV, beside ours?
-bool has_own_handler() noexcept;
+/// The program's handler of SIGSEGV, beside ours; null: it has none.
+const void* own_handler() noexcept;
 
 /// A system call about signals by its number (rt_sigaction, rt_sigprocmask, sigaltstack): done as by the C
 /// library's function. False: it is none of these, and was not made. The result is the kernel's.

@@ -4,14 +4,15 @@ guard sees, windows end with their regions, and the record says so."""
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from homing.records import Record
 from tests.programs.build import build
-from tests.python.test_doors import both
-from tests.python.test_programs import assert_worked, did
+from tests.python.test_doors import both, preloaded
+from tests.python.test_programs import assert_worked, did, run
 
 IN_REGIONS = "each window ends with its parallel region"
 
@@ -51,6 +52,19 @@ def test_a_programs_own_handler_keeps_windows_in_regions(tmp_path: Path) -> None
     _, found = both([build("serial", "gcc"), "handler"], tmp_path)
     assert_worked(found, "windows")
     assert any("SIGSEGV" in text for text in said(found[0])), did(found[0])
+
+
+@pytest.mark.parametrize("how", ["end", "null"])
+def test_gfortrans_handler_takes_no_faults(how: str, tmp_path: Path) -> None:
+    """It tells of a crash, as without homing, and windows need not end with their regions for it."""
+    command = [build("fortran_serial", "gfortran"), how]
+    outcome, found = both(command, tmp_path)
+    assert not said(found[0]), did(found[0])
+    assert found[0].overhead.armed > 20, did(found[0])
+    assert outcome.status == (-signal.SIGSEGV if how == "null" else 0)
+    if how == "null":
+        _, errors = run(command, preloaded(tmp_path, "windows"), tmp_path)
+        assert "Backtrace for this error" in errors and "#0 " in errors, errors
 
 
 def test_system_calls_of_the_programs_own_keep_windows_in_regions(tmp_path: Path) -> None:
