@@ -1,0 +1,301 @@
+#include "areas/block_cover.hpp"
+
+#include "base/raw_calls.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace homing {
+namespace {
+
+std::uint64_t hash_of(const Address* origin, int frames) noexcept {
+    std::uint64_t hash = 0x9e3779b97f4a7c15u;
+    for (int i = 0; i < frames; ++i)
+        hash = (hash ^ origin[i]) * 0xff51afd7ed558ccdu ^ hash >> 29;
+    return hash | 1;
+}
+
+/// A cell belongs to a run when blocks cover at least this part of it.
+constexpr std::uint8_t least_part = 8;
+/// Places are compared by windows of so many cells: 1 MiB. One that owns less than this part of a window
+/// says nothing; fewer windows of other places than this are part of the run before.
+constexpr std::size_t window_cells = 64;
+constexpr std::size_t least_share = 4;
+constexpr std::size_t fewest_windows = 4;
+
+} // namespace
+
+BlockSites::Site BlockSites::intern(const Address* origin, int frames) noexcept {
+    frames = std::min(frames, max_origin_frames);
+    if (frames <= 0) return 0;
+    const std::uint64_t hash = hash_of(origin, frames);
+    for (std::size_t step = 0; step < capacity; ++step) {
+        const std::size_t at = 1 + (hash + step) % capacity;
+        Place& place = places_[at];
+        std::uint64_t seen = place.hash.load(std::memory_order_acquire);
+        if (seen == 0 && place.hash.compare_exchange_strong(seen, hash, std::memory_order_acq_rel)) {
+            std::copy_n(origin, frames, place.origin);
+            place.ready.store(true, std::memory_order_release);
+            return static_cast<Site>(at);
+        }
+        // Whoever has just taken it has perhaps not written it yet: this block then has no place.
+        if (seen == hash) return place.ready.load(std::memory_order_acquire) ? static_cast<Site>(at) : 0;
+    }
+    return 0;
+}
+
+BlockCover::Chunk* BlockCover::find(Address base) const noexcept {
+    const std::size_t first = static_cast<std::size_t>(base / chunk_bytes * 0x9e3779b97f4a7c15u >> 52);
+    static_assert(most_chunks == std::size_t{1} << 12);
+    for (std::size_t step = 0; step < most_chunks; ++step) {
+        const Place& place = places_[(first + step) % most_chunks];
+        const Address there = place.base.load(std::memory_order_acquire);
+        if (there == base) return place.chunk.load(std::memory_order_acquire);
+        if (there == 0) return nullptr;
+    }
+    return nullptr;
+}
+
+/// Null where there is no room, or another thread makes it just now: what is not counted covers nothing.
+BlockCover::Chunk* BlockCover::make(Address base) noexcept {
+    const std::size_t first = static_cast<std::size_t>(base / chunk_bytes * 0x9e3779b97f4a7c15u >> 52);
+    for (std::size_t step = 0; step < most_chunks; ++step) {
+        const std::size_t at = (first + step) % most_chunks;
+        Place& place = places_[at];
+        Address there = 0;
+        if (!place.base.compare_exchange_strong(there, base, std::memory_order_acq_rel)) {
+            if (there == base) return place.chunk.load(std::memory_order_acquire);
+            continue;
+        }
+        auto* chunk = static_cast<Chunk*>(raw::map_memory(sizeof(Chunk)));
+        if (!chunk) return nullptr; // for good: no memory
+        place.chunk.store(chunk, std::memory_order_release);
+        used_[used_count_.fetch_add(1, std::memory_order_acq_rel)].store(static_cast<std::uint16_t>(at + 1),
+                                                                         std::memory_order_release);
+        return chunk;
+    }
+    return nullptr;
+}
+
+/// What a block covers of each cell, in units. Borders are rounded down at both ends, so that neighbours
+/// never count a unit twice, and a block takes away exactly what it has brought.
+template <class Change> void BlockCover::each_cell(Range block, bool make_chunks, Change&& change) noexcept {
+    Chunk* chunk = nullptr;
+    Address base = ~Address{0};
+    for (Address at = block.begin; at < block.end;) {
+        const Address next = std::min<Address>(align_down(at, cell_bytes) + cell_bytes, block.end);
+        const auto units = static_cast<std::uint8_t>(next / unit - at / unit);
+        if (align_down(at, chunk_bytes) != base) {
+            base = align_down(at, chunk_bytes);
+            chunk = find(base);
+            if (!chunk && make_chunks) chunk = make(base);
+        }
+        if (chunk)
+            change(*chunk, (at - base) / cell_bytes, units);
+        else if (make_chunks)
+            dropped_.fetch_add(next - at, std::memory_order_relaxed);
+        at = next;
+    }
+}
+
+/// The pages that lie within a block: change(word, bits).
+template <class Change> void BlockCover::each_word(Range block, Change&& change) noexcept {
+    const Address end = align_down(block.end, page);
+    for (Address at = align_up(block.begin, page); at < end;) {
+        const Address base = align_down(at, chunk_bytes);
+        const Address next = std::min<Address>(align_down(at, 64 * page) + 64 * page, end);
+        const std::size_t first = at / page % 64, count = (next - at) / page;
+        if (Chunk* chunk = find(base))
+            change(chunk->within[(at - base) / page / 64],
+                   (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << first);
+        at = next;
+    }
+}
+
+void BlockCover::add(Range block, BlockSites::Site site, bool watched) noexcept {
+    each_cell(block, true, [&](Chunk& chunk, std::size_t cell, std::uint8_t units) {
+        std::uint8_t before = chunk.covered[cell].load(std::memory_order_relaxed);
+        // More than there is of a cell: the end of a block was missed.
+        while (!chunk.covered[cell].compare_exchange_weak(
+            before, static_cast<std::uint8_t>(std::min<unsigned>(all, before + units)),
+            std::memory_order_acq_rel)) {
+        }
+        chunk.churn.fetch_add(units * unit, std::memory_order_relaxed);
+        if (site == 0) return;
+        auto& [newest, other] = chunk.sites[cell / cells_of_site];
+        const BlockSites::Site last = newest.load(std::memory_order_relaxed);
+        if (last == site) return;
+        other.store(last, std::memory_order_relaxed);
+        newest.store(site, std::memory_order_relaxed);
+    });
+    if (!watched) return;
+    each_word(block, [](std::atomic<std::uint64_t>& word, std::uint64_t bits) {
+        word.fetch_or(bits, std::memory_order_acq_rel);
+    });
+}
+
+void BlockCover::remove(Range block) noexcept {
+    each_word(block, [](std::atomic<std::uint64_t>& word, std::uint64_t bits) {
+        word.fetch_and(~bits, std::memory_order_seq_cst);
+    });
+    each_cell(block, false, [&](Chunk& chunk, std::size_t cell, std::uint8_t units) {
+        std::uint8_t before = chunk.covered[cell].load(std::memory_order_relaxed);
+        // Less than it takes away: blocks that were allocated before homing began to count.
+        while (!chunk.covered[cell].compare_exchange_weak(
+            before, static_cast<std::uint8_t>(before - std::min(before, units)), std::memory_order_acq_rel)) {
+        }
+        chunk.churn.fetch_add(units * unit, std::memory_order_relaxed);
+    });
+}
+
+bool BlockCover::is_within(Range pages) const noexcept {
+    for (Address at = align_down(pages.begin, page); at < pages.end; at += page) {
+        const Address base = align_down(at, chunk_bytes);
+        const Chunk* chunk = find(base);
+        if (!chunk ||
+            !(chunk->within[(at - base) / page / 64].load(std::memory_order_seq_cst) >> at / page % 64 & 1))
+            return false;
+    }
+    return !pages.empty();
+}
+
+void BlockCover::parts_within(Range pages, std::vector<Range>& out) const {
+    const std::size_t first = out.size();
+    for (Address at = align_down(pages.begin, page_bytes()); at < pages.end; at += page_bytes()) {
+        if (!is_within({at, at + page_bytes()})) continue;
+        if (out.size() > first && out.back().end == at)
+            out.back().end = at + page_bytes();
+        else
+            out.push_back({at, at + page_bytes()});
+    }
+}
+
+/// Those that are whole, ascending by address.
+std::vector<std::pair<Address, const BlockCover::Chunk*>> BlockCover::chunks() const {
+    std::vector<std::pair<Address, const Chunk*>> found;
+    const std::size_t count = used_count_.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < count; ++i)
+        if (const std::uint16_t place = used_[i].load(std::memory_order_acquire))
+            found.emplace_back(places_[place - 1].base.load(std::memory_order_acquire),
+                               places_[place - 1].chunk.load(std::memory_order_acquire));
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+std::uint64_t BlockCover::churn() const noexcept {
+    std::uint64_t sum = 0;
+    const std::size_t count = used_count_.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < count; ++i)
+        if (const std::uint16_t place = used_[i].load(std::memory_order_acquire))
+            sum += places_[place - 1]
+                       .chunk.load(std::memory_order_acquire)
+                       ->churn.load(std::memory_order_relaxed);
+    return sum;
+}
+
+namespace {
+
+/// Cells of one window, by the places that own them.
+using Tally = std::array<std::uint16_t, BlockSites::capacity + 1>;
+using Owners = std::array<BlockSites::Site, 4>; ///< the places with a good part, ascending, 0 behind them
+
+Owners owners_of(const Tally& tally, std::size_t looked) {
+    Owners owners{};
+    std::size_t count = 0;
+    for (std::size_t site = 1; site < tally.size() && count < owners.size(); ++site)
+        if (tally[site] > 0 && tally[site] * least_share >= looked)
+            owners[count++] = static_cast<BlockSites::Site>(site);
+    return owners;
+}
+
+/// What one window of cells has of a run.
+struct Window {
+    Range range;
+    std::size_t covered = 0;
+    Owners owners{};
+    bool begins = false; ///< a gap lies before it
+};
+
+/// Windows without a gap between them, as runs of the same owners. Where nothing is known of a window's
+/// owners they are those of its neighbours.
+void split_by_owners(const Window* first, const Window* end, std::vector<CoveredRun>& out) {
+    while (first != end) {
+        Owners owners = first->owners;
+        const Window* last = first + 1;
+        // A few windows of other owners are no array of their own: borders, and what is scattered.
+        for (const Window* at = last; at != end;) {
+            const Window* same = std::find_if(at, end, [&](const Window& window) {
+                return owners[0] == 0 || window.owners[0] == 0 || window.owners == owners;
+            });
+            if (static_cast<std::size_t>(same - at) >= fewest_windows) break;
+            at = last = same == end ? end : same + 1;
+            if (owners[0] == 0) owners = (last - 1)->owners;
+        }
+        CoveredRun run;
+        run.range = {first->range.begin, (last - 1)->range.end};
+        for (const Window* at = first; at != last; ++at)
+            run.covered += at->covered;
+        run.site = owners[0];
+        run.sites = static_cast<int>(std::ranges::count_if(owners, [](auto site) { return site != 0; }));
+        out.push_back(run);
+        first = last;
+    }
+}
+
+} // namespace
+
+void BlockCover::runs(std::size_t smallest, std::size_t widest_gap, std::vector<CoveredRun>& out) const {
+    std::vector<Window> windows;
+    Address covered_to = 0; // end of the newest cell that belongs to a run
+    for (const auto& [base, chunk] : chunks()) {
+        for (std::size_t first = 0; first < cells; first += window_cells) {
+            Tally tally{};
+            std::size_t looked = 0;
+            bool open = false; // the newest window goes on
+            const auto close = [&] {
+                if (open) windows.back().owners = owners_of(tally, looked);
+                tally.fill(0);
+                looked = 0;
+                open = false;
+            };
+            for (std::size_t cell = first; cell < first + window_cells; ++cell) {
+                ++looked_at_;
+                const std::uint8_t units = chunk->covered[cell].load(std::memory_order_relaxed);
+                if (units < all / least_part) continue;
+                const Address at = base + cell * cell_bytes;
+                const bool gap = windows.empty() || at - covered_to > widest_gap;
+                if (gap) close();
+                if (!open) {
+                    windows.push_back({});
+                    windows.back().range.begin = gap ? at : covered_to;
+                    windows.back().begins = gap;
+                    open = true;
+                }
+                covered_to = windows.back().range.end = at + cell_bytes;
+                windows.back().covered += units * unit;
+                ++looked;
+                for (const auto& site : chunk->sites[cell / cells_of_site])
+                    if (const auto number = site.load(std::memory_order_relaxed)) ++tally[number];
+            }
+            close();
+        }
+    }
+    std::vector<CoveredRun> found;
+    for (std::size_t first = 0; first < windows.size();) {
+        std::size_t end = first + 1;
+        while (end < windows.size() && !windows[end].begins)
+            ++end;
+        split_by_owners(windows.data() + first, windows.data() + end, found);
+        first = end;
+    }
+    for (const CoveredRun& run : found)
+        if (run.range.bytes() >= smallest) out.push_back(run);
+}
+
+BlockCover& block_cover() noexcept {
+    static constinit BlockCover cover;
+    return cover;
+}
+
+} // namespace homing
