@@ -12,7 +12,14 @@
 
 namespace homing {
 
-enum class AreaKind : std::uint8_t { static_array = 1, heap_block = 2, named = 3, segment = 4 };
+enum class AreaKind : std::uint8_t {
+    static_array = 1,
+    heap_block = 2,
+    named = 3,
+    segment = 4,
+    arena = 5,         ///< memory of an allocator's that small blocks share (BlockCover)
+    mapping = 6,       ///< anonymous memory that the program has mapped itself
+};
 
 /// What an allocation is called by: a container of C++ that is not optimised takes eight frames itself, and
 /// what tells two blocks of one allocator apart lies behind it. Four frames took 0.8 us for a block, sixteen
@@ -59,6 +66,8 @@ class AreaRegistry {
     /// whether to ask again.
     void snapshot(std::vector<AreaEntry>& out) const;
     std::uint64_t changes() const noexcept { return changes_.load(std::memory_order_acquire); }
+    /// Blocks that are noted later have a larger generation.
+    std::uint64_t newest() const noexcept { return generation_.load(std::memory_order_acquire); }
     std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
     std::size_t live() const noexcept { return live_.load(std::memory_order_relaxed); }
 
@@ -78,14 +87,16 @@ AreaRegistry& area_registry() noexcept;
 /// cheaply.
 void static_areas(std::size_t minimum, std::vector<AreaEntry>& out, std::vector<Address>& known);
 
-/// Memory that is not watched is named from so many bytes on.
+/// Memory that is not watched is named from so many bytes on, or from a hundredth of what is watched where
+/// that is less.
 inline constexpr std::size_t unwatched_minimum = std::size_t{1} << 20;
+inline constexpr std::size_t unwatched_share = 100;
 
 /// Large writable private mappings that no area covers: stacks, direct mmap. For the record: cannot be
 /// watched.
 struct Unwatched {
     Range range;
-    std::string what; ///< "[stack]", "anonymous mmap", ...
+    std::string what; ///< "[stack]", "data of libfoo.so", ...: what is there, which says why
 };
 std::vector<Unwatched> unwatched_mappings(const std::vector<Range>& watched, std::size_t minimum);
 
