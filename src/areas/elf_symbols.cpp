@@ -259,33 +259,14 @@ void object_areas(const LoadedObject& object, std::size_t minimum, std::vector<A
 
 bool is_runtime_object(std::string_view path) noexcept {
     const std::string_view name = file_name(path);
-    static constexpr std::string_view prefixes[] = {"libhoming",
-                                                    "ld-linux",
-                                                    "ld-musl",
-                                                    "ld.so",
-                                                    "ld64.so",
-                                                    "linux-vdso",
-                                                    "linux-gate",
-                                                    "libc.so",
-                                                    "libc-",
-                                                    "libm.so",
-                                                    "libmvec.so",
-                                                    "libdl.so",
-                                                    "librt.so",
-                                                    "libpthread",
-                                                    "libgomp",
-                                                    "libomp",
-                                                    "libiomp5",
-                                                    "libgcc_s.so",
-                                                    "libstdc++.so",
-                                                    "libc++",
-                                                    "libgfortran",
-                                                    "libquadmath",
-                                                    "libhwloc",
-                                                    "libnuma.so",
-                                                    "libFortranRuntime",
-                                                    "libFortranDecimal",
-                                                    "libflang_rt"};
+    static constexpr std::string_view prefixes[] = {
+        "libhoming", "ld-linux", "ld-musl", "ld.so", "ld64.so", "linux-vdso", "linux-gate", "libc.so",
+        "libc-", "libm.so", "libmvec.so", "libdl.so", "librt.so", "libpthread",
+        // Allocators: their data are touched where a thread ends,
+        // which has all signals blocked by then.
+        "libjemalloc", "libtcmalloc", "libmimalloc", "libgomp", "libomp", "libiomp5", "libgcc_s.so",
+        "libstdc++.so", "libc++", "libgfortran", "libquadmath", "libhwloc", "libnuma.so", "libFortranRuntime",
+        "libFortranDecimal", "libflang_rt"};
     return std::any_of(std::begin(prefixes), std::end(prefixes),
                        [name](std::string_view prefix) { return name.starts_with(prefix); });
 }
