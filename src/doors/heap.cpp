@@ -1,13 +1,15 @@
 // The allocator door: large blocks are noted when they are born, and end before their memory is freed or
-// moved.
+// moved. Of small ones (a kilobyte and more) the memory that they cover is counted, by which it is known
+// where in the allocator's memory a page may be protected (areas/block_cover.hpp).
 //
 // Rules here: no allocation, no lock, no printing. Three hard cases, solved where they stand:
 //  - dlsym may allocate while we look up the real allocator: homing's own memory answers (own_memory.hpp);
 //  - what the C library allocates for homing is not the program's, and lies apart from it: ours();
 //  - free() sees every pointer: only blocks that lie among those that were noted, and whose usable size
-//  reaches the threshold, are looked up in the table.
+//  reaches a threshold, are more to it than the allocator's call.
 #include "doors/heap.hpp"
 #include "areas/areas.hpp"
+#include "areas/block_cover.hpp"
 #include "areas/named.hpp"
 #include "base/inside.hpp"
 #include "base/loaded_object.hpp"
@@ -17,6 +19,7 @@
 #include "mechanisms/simulation.hpp"
 #include "references/windows.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <link.h>
@@ -24,10 +27,13 @@
 #include <unwind.h>
 
 namespace homing::doors {
-
-constinit std::atomic<std::size_t> heap_threshold{SIZE_MAX};
-
 namespace {
+
+/// From so many bytes on blocks are noted one by one, and smaller ones are counted from so many usable bytes
+/// on. What is asked for may be less than what is usable: allocators round up, by a quarter or so.
+constinit std::atomic<std::size_t> heap_threshold{SIZE_MAX};
+constinit std::atomic<std::size_t> count_threshold{SIZE_MAX};
+constinit std::atomic<std::size_t> least_asked{SIZE_MAX};
 
 constinit Real<void*(std::size_t)> real_malloc{"malloc"};
 constinit Real<void*(std::size_t, std::size_t)> real_calloc{"calloc"};
@@ -114,6 +120,29 @@ constinit Range c_library;
 /// runs.
 constinit Range loader;
 constinit bool loader_asks_us = false;
+/// The code of an allocator that stands in the C library's place: of a library behind us, or of the program,
+/// which then calls that one and not us.
+constinit Range allocator;
+constinit bool allocator_is_first = false;
+
+struct TwoPlaces {
+    Address a, b;
+    bool together;
+};
+
+int find_both(dl_phdr_info* object, std::size_t, void* data) noexcept {
+    auto& places = *static_cast<TwoPlaces*>(data);
+    if (segment_of(*object, places.a).empty()) return 0;
+    places.together = !segment_of(*object, places.b).empty();
+    return 1;
+}
+
+/// Do these functions lie in one loaded object?
+bool same_object(const void* a, const void* b) noexcept {
+    TwoPlaces places{reinterpret_cast<Address>(a), reinterpret_cast<Address>(b), false};
+    ::dl_iterate_phdr(find_both, &places);
+    return places.together;
+}
 
 int find_code(dl_phdr_info* object, std::size_t, void* code) noexcept {
     auto& found = *static_cast<Range*>(code);
@@ -135,13 +164,66 @@ __attribute__((noinline)) void note(void* block, std::size_t bytes, Address from
     if (!block || is_inside() || c_library.contains(from)) return;
     const Inside inside;
     Address origin[max_origin_frames] = {};
-    Frames frames{origin, 0, from};
-    const int saved = errno;
-    _Unwind_Backtrace(collect, &frames);
+    const int frames = origin_of(from, origin);
     const Address begin = reinterpret_cast<Address>(block);
     widen_noted(begin);
-    area_registry().note({begin, begin + bytes}, AreaKind::heap_block, origin, frames.count, nullptr);
-    errno = saved;
+    area_registry().note({begin, begin + bytes}, AreaKind::heap_block, origin, frames, nullptr);
+}
+
+/// What was allocated lately by one place, told apart by who called the allocator, and how deep the stack was
+/// (which differs where the caller is an allocator of its own, such as operator new).
+struct Lately {
+    Address from = 0;
+    Address stack = 0;
+    std::size_t bytes = 0;
+    BlockSites::Site site = 0;
+};
+constexpr std::size_t lately_places = 16;
+constinit thread_local Lately lately[lately_places] = {};
+
+/// The place of a small block. The stack is unwound (a microsecond) where a place has allocated so much that
+/// this is nothing to it.
+BlockSites::Site site_of(std::size_t bytes, Address from) noexcept {
+    constexpr std::size_t worth_a_look = std::size_t{32} << 10;
+    const auto stack = reinterpret_cast<Address>(__builtin_frame_address(0));
+    Lately& place = lately[((from ^ stack) * 0x9e3779b97f4a7c15u) >> 60];
+    static_assert(lately_places == 16);
+    if (place.from != from || place.stack != stack) place = {from, stack, 0, 0};
+    place.bytes += bytes;
+    if (place.site == 0 && place.bytes >= worth_a_look) {
+        const Inside inside;
+        Address origin[max_origin_frames] = {};
+        place.site = block_cover().sites().intern(origin, origin_of(from, origin));
+        place.bytes = 0; // where there is no room for it: not too soon again
+    }
+    return place.site;
+}
+
+/// A small block begins to live.
+__attribute__((noinline)) void count(void* block, Address from) noexcept {
+    if (!block || is_inside()) return;
+    const Range range = range_of(block, real_usable_size(block));
+    if (range.bytes() < count_threshold.load(std::memory_order_relaxed)) return;
+    widen_noted(range.begin);
+    const bool of_library = c_library.contains(from);
+    block_cover().add(range, of_library ? 0 : site_of(range.bytes(), from), !of_library);
+}
+
+/// A block begins to live, which is large enough to be told of.
+void begins(void* block, std::size_t bytes, Address from) noexcept {
+    if (bytes >= heap_threshold.load(std::memory_order_relaxed))
+        note(block, bytes, from);
+    else if (real_usable_size.get())
+        count(block, from);
+}
+
+/// A small block is about to end: nothing of it may be armed from here on.
+void end_small(void* block, std::size_t bytes) noexcept {
+    const Range range = range_of(block, bytes);
+    block_cover().remove(range);
+    // Who arms pages looks whether they still lie within blocks, after it has said so here.
+    Windows* windows = armed_windows.load(std::memory_order_seq_cst);
+    if (__builtin_expect(windows != nullptr, 0)) windows->release(range);
 }
 
 /// A block is about to end: nothing of it may be armed from here on.
@@ -167,7 +249,8 @@ void end_simulated(void* block) noexcept {
     if (!range.empty()) simulation()->freed(pages_of(range), own);
 }
 
-bool large(std::size_t bytes) noexcept { return bytes >= heap_threshold.load(std::memory_order_relaxed); }
+/// May a block for which so many bytes were asked be told of at all?
+bool counts(std::size_t asked) noexcept { return asked >= least_asked.load(std::memory_order_relaxed); }
 
 __attribute__((always_inline)) inline bool among_noted(const void* block) noexcept {
     const Address begin = reinterpret_cast<Address>(block);
@@ -175,9 +258,19 @@ __attribute__((always_inline)) inline bool among_noted(const void* block) noexce
            begin <= last_noted.load(std::memory_order_relaxed);
 }
 
-bool maybe_known(void* block) noexcept {
-    return among_noted(block) && area_registry().live() != 0 && real_usable_size.get() &&
-           large(real_usable_size(block));
+/// The bytes of a block that may have been told of; 0 of others.
+std::size_t known_bytes(void* block) noexcept {
+    if (!among_noted(block) || !real_usable_size.get()) return 0;
+    const std::size_t bytes = real_usable_size(block);
+    return bytes >= count_threshold.load(std::memory_order_relaxed) ? bytes : 0;
+}
+
+/// A block of so many usable bytes is about to end, which may be known by either way: the size that it was
+/// asked for, which decided that, may be a little less.
+Range end_known(void* block, std::size_t bytes) noexcept {
+    const Range range = bytes >= heap_threshold.load(std::memory_order_relaxed) ? end(block) : Range{};
+    if (range.empty()) end_small(block, bytes);
+    return range;
 }
 
 /// Who called the function that this is written in.
@@ -186,7 +279,7 @@ __attribute__((always_inline)) inline Address caller() noexcept {
 }
 
 __attribute__((always_inline)) inline void* noted(void* block, std::size_t bytes) noexcept {
-    if (__builtin_expect(large(bytes), 0)) note(block, bytes, caller());
+    if (__builtin_expect(counts(bytes), 0)) begins(block, bytes, caller());
     return block;
 }
 
@@ -197,7 +290,7 @@ __attribute__((noinline)) void* allocate_slowly(std::size_t bytes, Address from)
         if (block || looking_up) return block;
     }
     void* block = real_malloc(bytes);
-    if (large(bytes)) note(block, bytes, from);
+    if (counts(bytes)) begins(block, bytes, from);
     return block;
 }
 
@@ -205,7 +298,7 @@ __attribute__((noinline)) void* allocate_slowly(std::size_t bytes, Address from)
 /// free(): each has a way without a frame of its own.
 __attribute__((always_inline)) inline void* allocate(std::size_t bytes) {
     auto* real = real_malloc.known();
-    if (__builtin_expect(real && !(own_memory && is_inside()) && !large(bytes), 1)) return real(bytes);
+    if (__builtin_expect(real && !(own_memory && is_inside()) && !counts(bytes), 1)) return real(bytes);
     return allocate_slowly(bytes, caller());
 }
 
@@ -213,9 +306,9 @@ __attribute__((noinline)) void free_slowly(void* block) {
     if (is_too_early()) return early(real_free, block);
     if (is_own(block)) return own_free(block);
     if (!ready()) return;
-    if (maybe_known(block)) {
+    if (const std::size_t bytes = known_bytes(block)) {
         if (simulation()) return end_simulated(block);
-        end(block);
+        end_known(block, bytes);
     }
     real_free(block);
 }
@@ -225,13 +318,14 @@ __attribute__((always_inline)) inline void* reallocate(void* block, std::size_t 
     if (is_too_early()) return early(real_realloc, block, bytes);
     if (!block) return allocate(bytes);
     if (is_own(block)) return own_reallocate(block, bytes);
+    const std::size_t known = known_bytes(block);
     Range before;
-    if (__builtin_expect(maybe_known(block), 0)) before = end(block);
+    if (__builtin_expect(known != 0, 0)) before = end_known(block, known);
     const bool own = !before.empty() && simulation() && has_own_mapping(block);
     void* fresh = real_realloc(block, bytes);
     if (own && fresh && fresh != block) simulation()->remapped(before, range_of(fresh, bytes));
-    if (!fresh && bytes != 0 && !before.empty()) { // the old block lives on
-        note(block, before.bytes(), caller());
+    if (!fresh && bytes != 0 && known != 0) { // the old block lives on
+        begins(block, before.empty() ? known : before.bytes(), caller());
         return nullptr;
     }
     return noted(fresh, bytes);
@@ -315,6 +409,33 @@ HOMING_EXPORT void* pvalloc(std::size_t bytes) {
 
 namespace homing::doors {
 
+void note_blocks_from(std::size_t bytes, bool small) noexcept {
+    // An allocator that does not tell the size of a block leaves that question to the next one, whose blocks
+    // they are not.
+    small = small && same_object(next_definition("malloc"), next_definition("malloc_usable_size"));
+    heap_threshold.store(bytes, std::memory_order_relaxed);
+    const std::size_t counted = small ? std::min(bytes, BlockCover::smallest_block) : bytes;
+    count_threshold.store(counted, std::memory_order_relaxed);
+    least_asked.store(small ? counted / 2 : counted, std::memory_order_relaxed);
+}
+
+int origin_of(Address from, Address* origin) noexcept {
+    Frames frames{origin, 0, from};
+    const int saved = errno;
+    _Unwind_Backtrace(collect, &frames);
+    errno = saved;
+    return frames.count;
+}
+
+bool notes_blocks_of(std::size_t bytes) noexcept {
+    return bytes >= heap_threshold.load(std::memory_order_relaxed);
+}
+
+MappingLog::Owner owner_of_mappings(Address code) noexcept {
+    if (!allocator.contains(code)) return MappingLog::Owner::program;
+    return allocator_is_first ? MappingLog::Owner::unseen : MappingLog::Owner::hooked;
+}
+
 void know_c_library() noexcept {
     // One of its functions that no door has taken the place of, nor a loader chooses at run time.
     Range code{reinterpret_cast<Address>(next_definition("gnu_get_libc_version")), 0};
@@ -323,6 +444,12 @@ void know_c_library() noexcept {
     if (code.begin && ::dl_iterate_phdr(find_code, &code)) loader = code;
     const void* first = ::dlsym(RTLD_DEFAULT, "calloc");
     loader_asks_us = loader.bytes() > 0 && ::dl_iterate_phdr(is_ours, &first);
+    const void* first = ::dlsym(RTLD_DEFAULT, "malloc");
+    allocator_is_first = !same_object(first, reinterpret_cast<const void*>(&find_code));
+    if (!allocator_is_first) first = next_definition("malloc");
+    code = {reinterpret_cast<Address>(first), 0};
+    if (code.begin && !c_library.contains(code.begin) && ::dl_iterate_phdr(find_code, &code))
+        allocator = code;
 }
 
 bool loader_uses_our_allocator() noexcept { return loader_asks_us; }

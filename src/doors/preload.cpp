@@ -58,7 +58,7 @@ void in_child() noexcept {
     }
     if (Simulation* simulated = simulation()) simulated->abandon();
     phases::step_aside();
-    heap_threshold.store(SIZE_MAX, std::memory_order_relaxed);
+    note_no_blocks();
     record::abandon();
 }
 
@@ -78,7 +78,7 @@ void after_fork() noexcept {
 
 void step_aside() noexcept {
     phases::step_aside();
-    heap_threshold.store(SIZE_MAX, std::memory_order_relaxed);
+    note_no_blocks();
 }
 
 __attribute__((constructor)) void enter() noexcept {
@@ -95,7 +95,7 @@ __attribute__((constructor)) void enter() noexcept {
         record::channel::decline();
         step_aside();
     } else if (simulation()) {
-        heap_threshold.store(option_size(Option::area_minimum), std::memory_order_relaxed);
+        note_blocks_from(option_size(Option::area_minimum));
         lend_services(
             {nullptr, nullptr, record_affinity, nullptr}); // nothing is protected, nothing is in the way
         phases::set_starter(start_engine);
@@ -111,8 +111,7 @@ __attribute__((constructor)) void enter() noexcept {
         step_aside();
     } else {
         // Blocks that the user does not want to be watched are noted, too: the record names them.
-        heap_threshold.store(std::min(option_size(Option::area_minimum), unwatched_minimum),
-                             std::memory_order_relaxed);
+        note_blocks_from(std::min(option_size(Option::area_minimum), unwatched_minimum), true);
         lend_services({prepare_handler, exclude_alternate_stacks, record_affinity, surroundings_allow,
                        keeps_windows_in_regions, true});
         phases::set_starter(start_engine);

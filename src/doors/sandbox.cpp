@@ -58,7 +58,7 @@ void filter_may_come(long number, const long* arguments) noexcept {
         running->end_helper();
     }
     phases::step_aside();
-    heap_threshold.store(SIZE_MAX, std::memory_order_relaxed);
+    note_no_blocks();
     give_no_more_stacks();
     in_flight::make_no_calls();
     const timespec nap{0, 1'000'000}; // faults of other threads may be on their way to our handler
