@@ -10,7 +10,7 @@ from homing.arrays import NDArray, np
 #: The `area` of moves that are not known area by area (next touch).
 ALL_AREAS = 0xFFFFFFFF
 
-AREA_KINDS = {1: "static", 2: "heap", 3: "named", 4: "segment"}
+AREA_KINDS = {1: "static", 2: "heap", 3: "named", 4: "segment", 5: "arena", 6: "mapping"}
 OWNERSHIP_KINDS = {0: "none", 1: "block", 2: "cyclic", 3: "shared", 4: "mixed"}
 ITERATION_STATES = {1: "searching", 2: "observing", 3: "settled"}
 ITERATION_BASES = {0: "none", 1: "period", 2: "anchor", 3: "barriers", 4: "time", 5: "call", 6: "guess"}

@@ -286,8 +286,12 @@ class Record:
 
     @cached_property
     def area_ends(self) -> dict[int, float]:
-        """When areas ended, by id."""
-        return {row["id"]: _finite(row["time"]) for row in self._dicts("area_end", "id", "time")}
+        """When areas ended, by id; not those that came back later (temporaries)."""
+        begun: dict[int, float] = {}
+        for row in self._dicts("area", "id", "time"):
+            begun[row["id"]] = _finite(row["time"])
+        ends = {row["id"]: _finite(row["time"]) for row in self._dicts("area_end", "id", "time")}
+        return {one: time for one, time in ends.items() if time >= begun.get(one, 0.0)}
 
     @cached_property
     def placements(self) -> list[Placement]:

@@ -128,7 +128,7 @@ class Namer:
         found: dict[int, tuple[int, AreaName]] = {}
         blocks: list[Area] = []
         for area in areas:
-            if area.kind == "heap" and area.origin:
+            if area.kind in ("heap", "arena", "mapping") and area.origin:
                 blocks.append(area)
             else:
                 found[area.id] = (area.id, self._declared(area))

@@ -323,12 +323,15 @@ void Engine::follow_changes() {
         plan_samples(activity_ == policy::Activity::check);
 }
 
-std::size_t Engine::open_window(const std::vector<Range>& granules) {
-    if (!windows_ || granules.empty()) return 0;
-    if (!has_handler()) return 0;
+std::size_t Engine::open_window(std::vector<Range> granules) {
+    if (!windows_) return 0;
+    watch_.keep_covered(granules);
+    if (granules.empty() || !has_handler()) return 0;
     // Not what went away between the look at the areas and now: another thread may have freed it.
     const std::size_t armed =
-        surroundings_allow() ? windows_->open(granules, [this] { return watch_.synchronised(); }) : 0;
+        surroundings_allow()
+            ? windows_->open(granules, [&] { return watch_.synchronised() && watch_.all_covered(granules); })
+            : 0;
     window_wanted(armed > 0);
     return armed;
 }

@@ -189,7 +189,7 @@ class Engine final : public phases::Listener {
         return std::uint64_t{static_cast<std::uint8_t>(basis_)} << 32 | period_;
     }
     /// Arm granules in the region that is about to begin, all guards observed.
-    std::size_t open_window(const std::vector<Range>& granules);
+    std::size_t open_window(std::vector<Range> granules);
     /// Whether a window that was wanted has opened; says where that is refused for long.
     void window_wanted(bool opened);
     void say_windows_ended();

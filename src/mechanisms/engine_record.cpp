@@ -212,8 +212,11 @@ void Engine::record_placement(WatchedArea& area, std::uint32_t when) {
 /// The largest pieces of memory that are not watched, by what they are, and why.
 void Engine::record_unwatched() {
     std::vector<Range> known = own_ranges();
-    for (const WatchedRange& range : watch_.ranges())
+    std::size_t watched = 0;
+    for (const WatchedRange& range : watch_.ranges()) {
         known.push_back(range.range);
+        watched += range.range.bytes();
+    }
     // What the user left out is one row for each name.
     std::map<std::string, Unwatched> left_out;
     for (const auto& [range, reason] : watch_.left_out()) {
@@ -221,7 +224,9 @@ void Engine::record_unwatched() {
         one.range.end += range.bytes();
         known.push_back(pages_of(range));
     }
-    std::vector<Unwatched> unwatched = unwatched_mappings(known, unwatched_minimum);
+    std::vector<Unwatched> unwatched = unwatched_mappings(
+        known, std::clamp(watched / unwatched_share, std::min(unwatched_minimum, 16 * page_bytes()),
+                          unwatched_minimum));
     for (const auto& [reason, one] : left_out)
         unwatched.push_back(one);
     std::sort(unwatched.begin(), unwatched.end(),
@@ -234,6 +239,15 @@ void Engine::record_unwatched() {
         row.bytes = one.range.bytes();
         record::append(row);
     }
+    if (const std::uint64_t blocks = area_registry().dropped())
+        record::message(record::Level::note,
+                        std::to_string(blocks) +
+                            " blocks are not watched: the table of large blocks has room for " +
+                            std::to_string(AreaRegistry::capacity));
+    if (const std::uint64_t bytes = block_cover().dropped())
+        record::message(record::Level::note,
+                        std::to_string(bytes >> 20) +
+                            " MiB of small blocks are not watched: no room in homing's tables");
     for (const AreaFilter::Rule& rule : watch_.rules()) {
         record::rule_row row;
         row.text = record::text(rule.text());
@@ -327,6 +341,7 @@ void Engine::finish() noexcept {
     attempt([&] {
         const double begin = record::now();
         watch_.synchronise(begin); // what was freed is no longer where it was
+        watch_.record_ends();
         survey_.look_at_all(watch_);
         record_placements(3);
         record_estimates(true);

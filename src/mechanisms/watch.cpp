@@ -4,8 +4,10 @@
 #include "areas/named.hpp"
 #include "areas/protection.hpp"
 #include "base/options.hpp"
+#include "base/running_time.hpp"
 #include "mechanisms/simulation.hpp"
 #include "record/record.hpp"
+#include "references/windows.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -14,9 +16,37 @@
 #include <link.h>
 #include <map>
 #include <type_traits>
+#include <unordered_map>
+#include <utility>
 
 namespace homing {
 namespace {
+
+/// So many areas whose memory went are kept for what comes back: a program's temporaries of a few iterations.
+constexpr std::size_t most_parked = 128;
+/// What small blocks cover is looked at anew after so many times what that took, at the earliest: programs
+/// may allocate and free all of them in every iteration.
+constexpr double seldom = 200;
+/// An area that has been away for so long (seconds) has ended, as far as the record goes.
+constexpr double long_away = 2;
+
+/// Blocks of one place and one size are one array after the other: a temporary. Of groups each is another.
+bool may_come_back(const BlockGroup& group) {
+    return group.blocks.empty() && !group.entry.name && group.entry.origin[0] &&
+           (group.entry.kind == AreaKind::heap_block || group.entry.kind == AreaKind::mapping);
+}
+
+std::uint64_t place_and_size(const AreaEntry& entry) {
+    std::uint64_t hash = entry.range.bytes();
+    for (const Address frame : entry.origin)
+        hash = (hash ^ frame) * 0x9e3779b97f4a7c15u ^ hash >> 31;
+    return hash;
+}
+
+bool same_place_and_size(const AreaEntry& a, const AreaEntry& b) {
+    return a.kind == b.kind && a.range.bytes() == b.range.bytes() &&
+           std::equal(std::begin(a.origin), std::end(a.origin), std::begin(b.origin));
+}
 
 const char* base_name(const char* path) noexcept {
     const char* slash = path ? std::strrchr(path, '/') : nullptr;
@@ -75,6 +105,14 @@ std::vector<Range> within_blocks(const std::vector<Range>& parts, const std::vec
     return out;
 }
 
+/// What of the parts (ascending) lies within live blocks.
+std::vector<Range> within_small_blocks(const std::vector<Range>& parts) {
+    std::vector<Range> out;
+    for (const Range& part : parts)
+        block_cover().parts_within(part, out);
+    return out;
+}
+
 /// What the launcher looked up for --areas.
 std::string_view area_code() noexcept {
     const char* code = std::getenv("HOMING_AREA_CODE");
@@ -101,6 +139,29 @@ NodeMap::NodeMap(const Machine& machine) {
 Range WatchedArea::granule_range(std::uint64_t index) const noexcept {
     const Address begin = origin + index * granule;
     return {std::max(begin, range.begin), std::min<Address>(begin + granule, range.end)};
+}
+
+void WatchedArea::move_to(BlockGroup to, Range pages) {
+    const bool elsewhere = pages.begin != range.begin;
+    group = std::move(to);
+    range = pages;
+    origin = align_down(range.begin, granule);
+    ++returns;
+    seen_homes.forget();
+    refused = {};
+    learnt.forget_departures(granules);
+    pending.clear();
+    waiting = sent_home = false;
+    remote_misses = 0;
+    initially_dealt.clear();
+    initial_looks = 0;
+    initial_next = 0;
+    armable.clear();
+    if (!elsewhere) return; // the allocator keeps pages of memory that was freed: they exist
+    seen = in_part = false;
+    share_there = 1;
+    trust = trusted = 0;
+    exists = own;
 }
 
 bool WatchedArea::is_armable(std::uint64_t index) const noexcept {
@@ -209,9 +270,7 @@ void WatchList::adopt(BlockGroup&& group, double now) {
     area->group = std::move(group);
     const AreaEntry& entry = area->group.entry;
     area->range = whole_pages(entry.range);
-    if (area->range.empty()) return;
     area->name = name_of(entry);
-    if (!filter_.adopts(area->name, places_of(entry))) return;
     area->id = next_id_++;
     lay_out(*area, page_bytes());
     record(*area, now);
@@ -266,12 +325,86 @@ void WatchList::refresh_armable() {
         for (std::size_t i = at; i < parts.size() && parts[i].begin < area->range.end; ++i)
             area->armable.push_back(parts[i]);
         if (!area->group.blocks.empty()) area->armable = within_blocks(area->armable, area->group.blocks);
+        const AreaEntry& entry = area->group.entry;
+        if (entry.kind == AreaKind::arena) area->armable = within_small_blocks(area->armable);
+        // Of what an allocator has mapped it is not known where its own data lie, and what is given to the
+        // kernel.
+        if (entry.kind == AreaKind::mapping && mapped_.owner(area->range.begin) != MappingLog::Owner::program)
+            area->armable.clear();
     }
 }
 
 bool WatchList::synchronised() const noexcept {
-    return area_registry().changes() == seen_changes_ && loaded_objects_version() == seen_objects_ &&
-           named_areas_version() == seen_names_;
+    return area_registry().changes() == seen_changes_ && !mapped_.has_changed() &&
+           loaded_objects_version() == seen_objects_ && named_areas_version() == seen_names_;
+}
+
+/// Of granules in arenas: visit(index) until one is answered by false.
+template <class Visit> void WatchList::each_in_arena(std::span<const Range> granules, Visit&& visit) const {
+    auto area = areas_.begin();
+    for (std::size_t i = 0; i < granules.size(); ++i) {
+        while (area != areas_.end() && (*area)->range.end <= granules[i].begin)
+            ++area;
+        if (area == areas_.end()) return;
+        if ((*area)->group.entry.kind == AreaKind::arena && (*area)->range.overlaps(granules[i]))
+            if (!visit(i)) return;
+    }
+}
+
+void WatchList::keep_covered(std::vector<Range>& granules) const {
+    bool some = false;
+    each_in_arena(granules, [&](std::size_t i) {
+        if (!block_cover().is_within(granules[i])) {
+            granules[i].end = granules[i].begin;
+            some = true;
+        }
+        return true;
+    });
+    if (some) std::erase_if(granules, [](const Range& granule) { return granule.empty(); });
+}
+
+bool WatchList::all_covered(std::span<const Range> granules) const {
+    bool all = true;
+    each_in_arena(granules, [&](std::size_t i) { return all = block_cover().is_within(granules[i]); });
+    return all;
+}
+
+/// The allocator's memory beside these entries (ascending).
+void WatchList::add_arenas(std::vector<AreaEntry>& entries) {
+    std::vector<AreaEntry> known;
+    for (const auto& area : areas_)
+        if (area->group.entry.kind == AreaKind::arena) known.push_back(area->group.entry);
+    const std::vector<AreaEntry> arenas = arenas_.areas(entries, known, minimum_);
+    const auto middle = static_cast<std::ptrdiff_t>(entries.size());
+    entries.insert(entries.end(), arenas.begin(), arenas.end());
+    std::inplace_merge(entries.begin(), entries.begin() + middle, entries.end(),
+                       [](const AreaEntry& a, const AreaEntry& b) { return a.range.begin < b.range.begin; });
+}
+
+/// Mappings of the program beside these entries (ascending).
+void WatchList::add_mappings(std::vector<AreaEntry>& entries) const {
+    const std::vector<AreaEntry> mappings = mapped_.areas(entries, minimum_);
+    const auto middle = static_cast<std::ptrdiff_t>(entries.size());
+    entries.insert(entries.end(), mappings.begin(), mappings.end());
+    std::inplace_merge(entries.begin(), entries.begin() + middle, entries.end(),
+                       [](const AreaEntry& a, const AreaEntry& b) { return a.range.begin < b.range.begin; });
+}
+
+/// The program has unmapped or protected parts of what it has allocated: no window stands in its way there.
+void WatchList::leave_to_the_program(std::span<const MappedMemory::Gone> gone) const {
+    Windows* windows = active_windows.load(std::memory_order_acquire);
+    for (const MappedMemory::Gone& one : gone)
+        for (auto area = std::ranges::upper_bound(areas_, one.range.begin, {},
+                                                  [](const auto& a) { return a->range.end; });
+             windows && area != areas_.end() && (*area)->range.begin < one.range.end; ++area) {
+            const AreaEntry& entry = (*area)->group.entry;
+            // What was allocated since is other memory. What small blocks lie in is unmapped by their
+            // allocator.
+            if (entry.kind == AreaKind::mapping || (entry.kind == AreaKind::arena && !one.stays) ||
+                (entry.kind == AreaKind::heap_block && entry.generation > one.newest_block))
+                continue;
+            windows->exclude_if_watched(one.range);
+        }
 }
 
 /// What the program has now, ascending by address; too small ones, which the user leaves out, only where
@@ -317,11 +450,90 @@ void WatchList::end_area(const WatchedArea& area, double now) const {
     if (Simulation* simulated = simulation()) simulated->area_ends(area.id, area.range);
 }
 
+void WatchList::record_ends() {
+    for (const auto& area : parked_)
+        if (!std::exchange(area->end_recorded, true)) end_area(*area, area->parked_since);
+}
+
+/// What has gone may come back.
+void WatchList::park(Areas gone, double now) {
+    std::ranges::stable_sort(gone, {}, [](const auto& area) { return area->group.entry.generation; });
+    for (auto& area : gone) {
+        area->parked_since = now;
+        area->end_recorded = false;
+        if (may_come_back(area->group) && !simulation())
+            parked_.push_back(std::move(area));
+        else
+            end_area(*area, now);
+    }
+}
+
+/// What did not come back for long, or is one of too many, has ended.
+void WatchList::forget_parked(double now) {
+    const std::size_t over = parked_.size() - std::min(parked_.size(), most_parked);
+    for (std::size_t i = 0; i < parked_.size(); ++i)
+        if ((i < over || now >= parked_[i]->parked_since + long_away) &&
+            !std::exchange(parked_[i]->end_recorded, true))
+            end_area(*parked_[i], parked_[i]->parked_since);
+    parked_.erase(parked_.begin(), parked_.begin() + static_cast<std::ptrdiff_t>(over));
+}
+
+void WatchList::come_back(std::unique_ptr<WatchedArea> area, BlockGroup group, double now) {
+    const Range pages = whole_pages(group.entry.range);
+    const bool told = area->end_recorded || area->range.begin != pages.begin;
+    area->move_to(std::move(group), pages);
+    area->end_recorded = false;
+    if (told) record(*area, now);
+    returned_.push_back(area.get());
+    areas_.push_back(std::move(area));
+}
+
+/// Groups (ascending) that were not there before: one of them may be what went, allocated anew. Those of one
+/// place come back in the order in which they came the last time. Returns whether there is a new area.
+bool WatchList::adopt_or_return(std::vector<BlockGroup> fresh, Areas gone, double now) {
+    const std::size_t count = areas_.size();
+    park(std::move(gone), now);
+    std::unordered_multimap<std::uint64_t, std::size_t> away; // where in `parked_`
+    for (std::size_t i = 0; i < parked_.size(); ++i)
+        away.emplace(place_and_size(parked_[i]->group.entry), i);
+    std::ranges::stable_sort(fresh, {}, [](const BlockGroup& group) { return group.entry.generation; });
+    for (BlockGroup& group : fresh) {
+        const Range pages = whole_pages(group.entry.range);
+        auto best = away.end();
+        if (may_come_back(group)) {
+            const auto [first, end] = away.equal_range(place_and_size(group.entry));
+            for (auto at = first; at != end; ++at) {
+                const WatchedArea& area = *parked_[at->second];
+                if (!same_place_and_size(area.group.entry, group.entry) ||
+                    area.range.bytes() != pages.bytes() ||
+                    (area.granule != page_bytes() &&
+                     area.range.begin % area.granule != pages.begin % area.granule))
+                    continue;
+                if (best == away.end() || at->second < best->second) best = at;
+            }
+        }
+        if (best == away.end()) {
+            adopt(std::move(group), now);
+        } else {
+            come_back(std::move(parked_[best->second]), std::move(group), now);
+            away.erase(best);
+        }
+    }
+    std::erase_if(parked_, [](const auto& area) { return !area; });
+    forget_parked(now);
+    std::ranges::sort(areas_, {}, [](const auto& area) { return area->range.begin; });
+    return areas_.size() != count;
+}
+
 bool WatchList::synchronise(double now) {
     const std::uint64_t changes = area_registry().changes();
     const std::uint64_t objects = loaded_objects_version();
     const std::uint64_t names = named_areas_version();
-    if (changes == seen_changes_ && objects == seen_objects_ && names == seen_names_) return false;
+    const bool of_arenas = now >= next_arenas_ && arenas_.has_changed();
+    returned_.clear();
+    if (changes == seen_changes_ && objects == seen_objects_ && names == seen_names_ && !of_arenas &&
+        !mapped_.has_changed())
+        return false;
     seen_names_ = names;
     if (objects != seen_objects_) {
         // An object may have gone: its static arrays go with it. Start over, keep what is still there.
@@ -332,42 +544,49 @@ bool WatchList::synchronise(double now) {
         static_areas(std::min(minimum_, unwatched_minimum), statics_, known_objects_);
     }
     seen_changes_ = changes;
+    const std::vector<MappedMemory::Gone> memory_gone = mapped_.follow();
 
-    std::vector<std::unique_ptr<WatchedArea>> before = std::move(areas_);
+    const double begun = thread_seconds();
+    if (of_arenas) arenas_.look(minimum_);
+    std::vector<AreaEntry> entries = entries_now(false);
+    add_arenas(entries);
+    add_mappings(entries);
+    Areas before = std::move(areas_);
     areas_.clear();
     std::vector<const BlockGroup*> known;
     for (const auto& area : before)
         known.push_back(&area->group);
-    std::vector<BlockGroup> groups = group_blocks(entries_now(false), known);
-    std::size_t old = 0;
+    std::vector<BlockGroup> fresh;
+    Areas gone;
+    auto old = before.begin();
     Address covered = 0;
-    bool changed = false;
-    const auto end_before = [&](Address begin) {
-        for (; old < before.size() && before[old]->group.entry.range.begin < begin; ++old) {
-            end_area(*before[old], now);
-            changed = true;
-        }
+    const auto ends_before = [&](Address begin) {
+        for (; old != before.end() && (*old)->group.entry.range.begin < begin; ++old)
+            gone.push_back(std::move(*old));
     };
-    for (BlockGroup& group : groups) {
+    for (BlockGroup& group : group_blocks(entries, known)) {
         const Range range = group.entry.range;
-        end_before(range.begin);
-        if (old < before.size() && same_blocks(before[old]->group, group)) {
-            covered = before[old]->range.end;
-            areas_.push_back(std::move(before[old++]));
+        ends_before(range.begin);
+        if (old != before.end() && same_blocks((*old)->group, group)) {
+            covered = (*old)->range.end;
+            areas_.push_back(std::move(*old++));
             continue;
         }
-        if (whole_pages(range).begin < covered)
-            continue; // inside an area that is watched already (a named part of a block): one owner each page
-        const std::size_t count = areas_.size();
-        adopt(std::move(group), now);
-        if (areas_.size() != count) {
-            covered = areas_.back()->range.end;
-            changed = true;
-        }
+        // Inside an area that is watched already (a named part of a block): one owner each page. What the
+        // user leaves out leaves its pages to others.
+        if (whole_pages(range).empty() || whole_pages(range).begin < covered ||
+            !filter_.adopts(name_of(group.entry), places_of(group.entry)))
+            continue;
+        covered = whole_pages(range).end;
+        fresh.push_back(std::move(group));
     }
-    end_before(~Address{0});
+    ends_before(~Address{0});
+    bool changed = !gone.empty();
+    if (changed || !fresh.empty()) changed |= adopt_or_return(std::move(fresh), std::move(gone), now);
+    leave_to_the_program(memory_gone);
+    if (changed || of_arenas) refresh_armable();
+    if (of_arenas) next_arenas_ = now + seldom * (thread_seconds() - begun);
     if (changed) {
-        refresh_armable();
         ranges_.clear();
         for (const auto& area : areas_)
             ranges_.push_back({area->range, area->granule, static_cast<int>(area->id)});

@@ -4,9 +4,11 @@
 
 #include "areas/areas.hpp"
 #include "areas/code_places.hpp"
+#include "areas/mapped.hpp"
 #include "machine/machine.hpp"
 #include "mechanisms/area_belief.hpp"
 #include "mechanisms/area_filter.hpp"
+#include "mechanisms/arenas.hpp"
 #include "mechanisms/block_groups.hpp"
 #include "mechanisms/refused_pages.hpp"
 #include "mechanisms/remote_share.hpp"
@@ -75,8 +77,13 @@ struct WatchedArea {
     bool sent_home = false;     ///< its pages are where homing put them, no longer where the program did
     std::uint64_t shown = 0; ///< granules that were known when a scan last showed something new (ScanRounds)
     std::uint64_t passed_by = 0; ///< references since then to what was known, of all areas
-    bool ended = false;
+    double parked_since = 0;       ///< when its memory went; and whether the record was told that it ended
+    bool end_recorded = false;
+    std::uint32_t returns = 0; ///< how often its memory went and came again (WatchList::returned)
 
+    /// The same array in other memory: what was learnt of its parts stays, what is true of pages only does
+    /// not.
+    void move_to(BlockGroup group, Range pages);
     Range granule_range(std::uint64_t index) const noexcept;
     std::uint64_t granule_of(Address address) const noexcept { return (address - origin) / granule; }
     std::uint64_t base_pages() const noexcept { return range.bytes() / page_bytes(); }
@@ -103,14 +110,25 @@ class WatchList {
     bool synchronise(double now);
     /// Is it still up to date?
     bool synchronised() const noexcept;
+    /// Takes out of these granules (ascending) those in the allocator's memory that no longer lie within live
+    /// blocks: the allocator may give them back to the kernel.
+    void keep_covered(std::vector<Range>& granules) const;
+    /// Do all of these granules (ascending) that are in the allocator's memory lie within live blocks?
+    bool all_covered(std::span<const Range> granules) const;
     /// An area exists, which can be told to lie on huge pages only now: from here on it has the granule that
     /// goes with it. Where that is another one, all that was known of the area by the old one is forgotten.
     void decide_granule(WatchedArea& area);
+    /// At the end of the process: of areas that did not come back the record says when they ended.
+    void record_ends();
     /// The area that an address lies in, or null.
     WatchedArea* find(Address address) noexcept;
 
     /// What there is now of what the user left out, of unwatched_minimum bytes or more in all of one name.
     std::vector<LeftOut> left_out();
+    /// Areas that ended and began again at the last change (synchronise): what was learnt of them holds, but
+    /// their memory is new. Whoever knows where its pages should be may place them now, before they are
+    /// touched.
+    std::span<WatchedArea* const> returned() const noexcept { return returned_; }
     /// The rules of --areas, and what they met so far.
     const std::vector<AreaFilter::Rule>& rules() const noexcept { return filter_.rules(); }
     /// Where an address of code lies, as rows have it; its object gets a row of its own at the first time.
@@ -124,6 +142,15 @@ class WatchList {
   private:
     void adopt(BlockGroup&& group, double now);
     std::vector<AreaEntry> entries_now(bool all);
+    void add_arenas(std::vector<AreaEntry>& entries);
+    void add_mappings(std::vector<AreaEntry>& entries) const;
+    void leave_to_the_program(std::span<const MappedMemory::Gone> gone) const;
+    using Areas = std::vector<std::unique_ptr<WatchedArea>>;
+    bool adopt_or_return(std::vector<BlockGroup> fresh, Areas gone, double now);
+    void come_back(std::unique_ptr<WatchedArea> area, BlockGroup group, double now);
+    void park(Areas gone, double now);
+    void forget_parked(double now);
+    template <class Visit> void each_in_arena(std::span<const Range> granules, Visit&& visit) const;
     void end_area(const WatchedArea& area, double now) const;
     void lay_out(WatchedArea& area, std::size_t granule) const;
     void refresh_armable();
@@ -136,6 +163,12 @@ class WatchList {
     const NodeMap& nodes_;
     std::uint64_t seed_;
     AreaFilter filter_;
+    Arenas arenas_{block_cover()};
+    double next_arenas_ = 0; ///< when it is time for another look
+    MappedMemory mapped_{mapping_log()};
+    /// Areas whose memory went, and may be allocated anew by the same place; the newest at the end.
+    Areas parked_;
+    std::vector<WatchedArea*> returned_;
     CodePlaces places_;
     std::set<const LoadedFile*> recorded_files_;
     std::size_t minimum_;

@@ -48,6 +48,7 @@ def _modes(program: str, modes: str, **common: object) -> list[Case]:
 
 CASES: list[Case] = [
     Case("heap"),
+    *_modes("small_blocks", "rows churn trim streams calls locks threads fork buffers mapped"),
     Case("deepbind"),
     Case(
         "regions",

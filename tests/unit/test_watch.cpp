@@ -120,6 +120,183 @@ TEST_F(WatchTest, RowsThatAreAllocatedLaterLeaveWhatIsKnownAlone) {
     EXPECT_EQ(area->references, 7u);
 }
 
+/// Small blocks as malloc gives them, known to the cover and not to the registry.
+class SmallRows {
+  public:
+    SmallRows(std::size_t count, std::size_t bytes)
+        : bytes_(align_up(count * (bytes + 16) + page_bytes(), page_bytes())) {
+        memory_ = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        const Address origin[] = {0x4711};
+        const BlockSites::Site site = block_cover().sites().intern(origin, 1);
+        for (std::size_t i = 0; i < count; ++i) {
+            const Address begin = reinterpret_cast<Address>(memory_) + i * (bytes + 16) + 16;
+            rows.push_back({begin, begin + bytes});
+            block_cover().add(rows.back(), site);
+        }
+    }
+    ~SmallRows() {
+        for (const Range& row : rows)
+            block_cover().remove(row);
+        ::munmap(memory_, bytes_);
+    }
+    SmallRows(const SmallRows&) = delete;
+    SmallRows& operator=(const SmallRows&) = delete;
+    void free(std::size_t row) {
+        block_cover().remove(rows[row]);
+        rows[row].end = rows[row].begin;
+    }
+
+    std::vector<Range> rows;
+
+  private:
+    std::size_t bytes_;
+    void* memory_;
+};
+
+TEST_F(WatchTest, SmallBlocksAreOneAreaOfPagesNamedAfterTheirPlace) {
+    const SmallRows rows(4096, 8192);
+    EXPECT_TRUE(watch->synchronise(0));
+    WatchedArea* area = watch->find(rows.rows[2000].begin);
+    ASSERT_NE(area, nullptr);
+    EXPECT_EQ(area->group.entry.kind, AreaKind::arena);
+    EXPECT_EQ(area->group.entry.origin[0], 0x4711u);
+    EXPECT_EQ(watch->find(rows.rows[10].begin), area);
+    EXPECT_EQ(watch->find(rows.rows[4090].begin), area);
+    for (std::size_t i = 1000; i < 1100; ++i) {
+        const Address inside = align_up(rows.rows[i].begin, page_bytes());
+        EXPECT_TRUE(area->is_armable(area->granule_of(inside))) << i;
+        EXPECT_FALSE(area->is_armable(area->granule_of(rows.rows[i].begin - 1))) << "the header of " << i;
+    }
+    EXPECT_FALSE(watch->synchronise(1));
+}
+
+TEST_F(WatchTest, WhereASmallBlockWasFreedNoPageIsArmed) {
+    SmallRows rows(4096, 8192);
+    watch->synchronise(0);
+    const Address page = align_up(rows.rows[2000].begin, page_bytes());
+    std::vector<Range> granules{{align_up(rows.rows[1000].begin, page_bytes()),
+                                 align_up(rows.rows[1000].begin, page_bytes()) + page_bytes()},
+                                {page, page + page_bytes()}};
+    EXPECT_TRUE(watch->all_covered(granules));
+    rows.free(2000);
+    EXPECT_TRUE(watch->synchronised()) << "one block is not worth a look at everything";
+    EXPECT_FALSE(watch->all_covered(granules));
+    watch->keep_covered(granules);
+    ASSERT_EQ(granules.size(), 1u);
+    EXPECT_NE(granules[0].begin, page);
+    EXPECT_TRUE(watch->all_covered(granules));
+}
+
+TEST_F(WatchTest, WhatIsLearntOfSmallBlocksOutlivesSomeThatComeAndGo) {
+    SmallRows rows(4096, 8192);
+    watch->synchronise(0);
+    WatchedArea* area = watch->find(rows.rows[2000].begin);
+    area->references = 7;
+    for (std::size_t i = 100; i < 4000; i += 10)
+        rows.free(i);
+    watch->synchronise(1);
+    EXPECT_EQ(watch->find(rows.rows[2000].begin), area);
+    EXPECT_FALSE(area->is_armable(area->granule_of(align_up(rows.rows[2300].begin, page_bytes()))));
+    for (std::size_t i = 500; i < 3500; ++i)
+        if (!rows.rows[i].empty()) rows.free(i);
+    EXPECT_TRUE(watch->synchronise(2));
+    EXPECT_EQ(watch->find(rows.rows[2000].begin), nullptr);
+    EXPECT_NE(watch->find(rows.rows[4000].begin), nullptr);
+}
+
+TEST_F(WatchTest, AHundredThousandSmallBlocksAreWorkForTheirMemoryOnly) {
+    const SmallRows rows(100'000, 8192);
+    const std::uint64_t before = block_cover().looked_at();
+    watch->synchronise(0);
+    const std::uint64_t cells = 100'000 * (8192 + 16) / BlockCover::cell_bytes;
+    EXPECT_LE(block_cover().looked_at() - before, 2 * cells) << "at 1 ns or so a cell";
+    const std::uint64_t known = block_cover().looked_at();
+    for (int iteration = 0; iteration < 100; ++iteration)
+        watch->synchronise(iteration);
+    EXPECT_EQ(block_cover().looked_at(), known);
+}
+
+/// A temporary of one place, at an address of the test's choice.
+class Temporaries {
+  public:
+    Temporaries() {
+        memory_ = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    }
+    ~Temporaries() { ::munmap(memory_, bytes); }
+    Temporaries(const Temporaries&) = delete;
+    Temporaries& operator=(const Temporaries&) = delete;
+    Address allocate(std::size_t page, std::size_t size, Address place) const {
+        const Address begin = reinterpret_cast<Address>(memory_) + page * page_bytes() + 16;
+        const Address origin[max_origin_frames] = {place};
+        area_registry().note({begin, begin + size}, AreaKind::heap_block, origin, 1, nullptr);
+        return begin;
+    }
+
+  private:
+    static constexpr std::size_t bytes = std::size_t{16} << 20;
+    void* memory_;
+};
+
+TEST_F(WatchTest, ATemporaryThatIsAllocatedAnewIsTheSameArea) {
+    constexpr std::size_t size = std::size_t{1} << 20;
+    const Temporaries memory;
+    const Address first = memory.allocate(0, size, 0x51);
+    watch->synchronise(0);
+    WatchedArea* area = watch->find(first + page_bytes());
+    ASSERT_NE(area, nullptr);
+    const std::uint32_t id = area->id;
+    area->references = 7;
+    area->seen = true;
+    area_registry().end(first);
+    watch->synchronise(1);
+    EXPECT_EQ(watch->find(first + page_bytes()), nullptr);
+
+    const Address second = memory.allocate(1000, size, 0x51);
+    const Address other = memory.allocate(2000, size, 0x52);
+    const Address longer = memory.allocate(3000, size + 16, 0x51);
+    watch->synchronise(2);
+    area = watch->find(second + page_bytes());
+    ASSERT_NE(area, nullptr);
+    EXPECT_EQ(area->id, id);
+    EXPECT_EQ(area->references, 7u);
+    EXPECT_FALSE(area->seen) << "its pages are others";
+    EXPECT_TRUE(area->is_armable(10));
+    ASSERT_EQ(watch->returned().size(), 1u);
+    EXPECT_EQ(watch->returned()[0], area);
+    EXPECT_NE(watch->find(other + page_bytes())->id, id);
+    EXPECT_NE(watch->find(longer + page_bytes())->id, id);
+    EXPECT_FALSE(watch->synchronise(3));
+    EXPECT_TRUE(watch->returned().empty());
+    for (const Address block : {second, other, longer})
+        area_registry().end(block);
+}
+
+TEST_F(WatchTest, TemporariesOfOnePlaceComeBackInTheirOrder) {
+    constexpr std::size_t size = std::size_t{1} << 20;
+    const Temporaries memory;
+    std::vector<Address> blocks;
+    for (std::size_t i = 0; i < 4; ++i)
+        blocks.push_back(memory.allocate(300 * i, size, 0x51));
+    watch->synchronise(0);
+    std::vector<std::uint32_t> ids;
+    for (const Address block : blocks)
+        ids.push_back(watch->find(block + page_bytes())->id);
+    for (int step = 1; step < 10; ++step) {
+        // Freed and allocated anew between two looks, or freed before one; and from the last address on.
+        for (const Address block : blocks)
+            area_registry().end(block);
+        if (step % 2) watch->synchronise(step);
+        for (std::size_t i = 0; i < 4; ++i)
+            blocks[i] = memory.allocate(300 * (3 - i), size, 0x51);
+        watch->synchronise(step);
+        for (std::size_t i = 0; i < 4; ++i)
+            EXPECT_EQ(watch->find(blocks[i] + page_bytes())->id, ids[i]) << step;
+        EXPECT_EQ(watch->returned().size(), 4u);
+    }
+    for (const Address block : blocks)
+        area_registry().end(block);
+}
+
 TEST(LeftOut, WhatTheUserLeavesOutIsNamed) {
     ::setenv("HOMING_AREAS", "exclude=heap@*,include=no_such_array", 1);
     ::setenv("HOMING_AREA_MINIMUM", "2M", 1);
