@@ -113,7 +113,7 @@ template <class Change> void BlockCover::each_word(Range block, Change&& change)
     }
 }
 
-void BlockCover::add(Range block, BlockSites::Site site, bool watched) noexcept {
+void BlockCover::add(Range block, BlockSites::Site site) noexcept {
     each_cell(block, true, [&](Chunk& chunk, std::size_t cell, std::uint8_t units) {
         std::uint8_t before = chunk.covered[cell].load(std::memory_order_relaxed);
         // More than there is of a cell: the end of a block was missed.
@@ -129,7 +129,6 @@ void BlockCover::add(Range block, BlockSites::Site site, bool watched) noexcept 
         other.store(last, std::memory_order_relaxed);
         newest.store(site, std::memory_order_relaxed);
     });
-    if (!watched) return;
     each_word(block, [](std::atomic<std::uint64_t>& word, std::uint64_t bits) {
         word.fetch_or(bits, std::memory_order_acq_rel);
     });
@@ -147,6 +146,20 @@ void BlockCover::remove(Range block) noexcept {
         }
         chunk.churn.fetch_add(units * unit, std::memory_order_relaxed);
     });
+}
+
+bool BlockCover::covers(Address address) const noexcept {
+    const Address base = align_down(address, chunk_bytes);
+    const Chunk* chunk = find(base);
+    return chunk && chunk->covered[(address - base) / cell_bytes].load(std::memory_order_relaxed) != 0;
+}
+
+Range BlockCover::forget(Range memory) noexcept {
+    each_word(memory, [](std::atomic<std::uint64_t>& word, std::uint64_t bits) {
+        if (word.load(std::memory_order_relaxed) & bits) word.fetch_and(~bits, std::memory_order_seq_cst);
+    });
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return memory;
 }
 
 bool BlockCover::is_within(Range pages) const noexcept {

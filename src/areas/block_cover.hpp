@@ -59,11 +59,16 @@ class BlockCover {
 
     /// [any thread, hooks] A block begins to live. Where there is no room for its cells it is counted as
     /// dropped, and never covers anything. Makes one system call in 64 MiB of the allocator's memory.
-    /// `watched`: pages within it may be protected (not where the C library has allocated it for itself).
-    void add(Range block, BlockSites::Site site, bool watched = true) noexcept;
+    void add(Range block, BlockSites::Site site) noexcept;
     /// [any thread, hooks] A block that add() was told of is about to end. Ordered before every later load
     /// of the caller's, so that who arms pages meanwhile sees it, or is seen (Windows::open).
     void remove(Range block) noexcept;
+    /// [any thread, hooks] Does any block lie in the cell of this address?
+    bool covers(Address address) const noexcept;
+    /// [any thread, hooks] A block is about to end of which no more is known than that it lies in this
+    /// memory: from here on no page of that lies within a block, as far as is known. What of it is covered
+    /// stays counted. Returns the memory; ordered as remove() is.
+    Range forget(Range memory) noexcept;
 
     /// Do all of these pages lie within live blocks?
     bool is_within(Range pages) const noexcept;

@@ -16,6 +16,7 @@
 #include "doors/export.hpp"
 #include "doors/own_calls.hpp"
 #include "doors/own_memory.hpp"
+#include "doors/stacks.hpp"
 #include "mechanisms/simulation.hpp"
 #include "references/windows.hpp"
 
@@ -199,14 +200,25 @@ BlockSites::Site site_of(std::size_t bytes, Address from) noexcept {
     return place.site;
 }
 
-/// A small block begins to live.
-__attribute__((noinline)) void count(void* block, Address from) noexcept {
+/// Code that allocates for itself, and frees what it likes at a thread's end, where an allocator has left that
+/// thread already: jemalloc's malloc_usable_size() would set up anew what it keeps of a thread, and crash.
+bool is_of_library(Address code) noexcept { return c_library.contains(code) || loader.contains(code); }
+
+/// Pages of a small block that is about to end: who arms pages looks whether they still lie within blocks
+/// after it has said that it does, and this is asked after they no longer do.
+void let_go(Range range) noexcept {
+    Windows* windows = armed_windows.load(std::memory_order_seq_cst);
+    if (__builtin_expect(windows != nullptr, 0)) windows->release(range);
+}
+
+/// A small block begins to live. What a library allocates for itself is none.
+__attribute__((noinline)) void count(void* block, std::size_t bytes, Address from) noexcept {
     if (!block || is_inside()) return;
+    if (is_of_library(from)) return let_go(block_cover().forget(range_of(block, bytes)));
     const Range range = range_of(block, real_usable_size(block));
     if (range.bytes() < count_threshold.load(std::memory_order_relaxed)) return;
     widen_noted(range.begin);
-    const bool of_library = c_library.contains(from);
-    block_cover().add(range, of_library ? 0 : site_of(range.bytes(), from), !of_library);
+    block_cover().add(range, site_of(range.bytes(), from));
 }
 
 /// A block begins to live, which is large enough to be told of.
@@ -214,16 +226,7 @@ void begins(void* block, std::size_t bytes, Address from) noexcept {
     if (bytes >= heap_threshold.load(std::memory_order_relaxed))
         note(block, bytes, from);
     else if (real_usable_size.get())
-        count(block, from);
-}
-
-/// A small block is about to end: nothing of it may be armed from here on.
-void end_small(void* block, std::size_t bytes) noexcept {
-    const Range range = range_of(block, bytes);
-    block_cover().remove(range);
-    // Who arms pages looks whether they still lie within blocks, after it has said so here.
-    Windows* windows = armed_windows.load(std::memory_order_seq_cst);
-    if (__builtin_expect(windows != nullptr, 0)) windows->release(range);
+        count(block, bytes, from);
 }
 
 /// A block is about to end: nothing of it may be armed from here on.
@@ -241,14 +244,6 @@ bool has_own_mapping(const void* block) noexcept {
     return (static_cast<const std::size_t*>(block)[-1] & 2) != 0;
 }
 
-/// A large block ends under a simulation: its pages lose their homes where the real kernel takes them back.
-void end_simulated(void* block) noexcept {
-    const bool own = has_own_mapping(block);
-    const Range range = end(block);
-    real_free(block);
-    if (!range.empty()) simulation()->freed(pages_of(range), own);
-}
-
 /// May a block for which so many bytes were asked be told of at all?
 bool counts(std::size_t asked) noexcept { return asked >= least_asked.load(std::memory_order_relaxed); }
 
@@ -258,18 +253,23 @@ __attribute__((always_inline)) inline bool among_noted(const void* block) noexce
            begin <= last_noted.load(std::memory_order_relaxed);
 }
 
-/// The bytes of a block that may have been told of; 0 of others.
-std::size_t known_bytes(void* block) noexcept {
-    if (!among_noted(block) || !real_usable_size.get()) return 0;
-    const std::size_t bytes = real_usable_size(block);
-    return bytes >= count_threshold.load(std::memory_order_relaxed) ? bytes : 0;
-}
-
-/// A block of so many usable bytes is about to end, which may be known by either way: the size that it was
-/// asked for, which decided that, may be a little less.
-Range end_known(void* block, std::size_t bytes) noexcept {
-    const Range range = bytes >= heap_threshold.load(std::memory_order_relaxed) ? end(block) : Range{};
-    if (range.empty()) end_small(block, bytes);
+/// A block ends now, if it was told of: nothing of it may be armed from here on. Returns what it was; nothing
+/// where it was not told of. The allocator is asked for the size of what lies where small blocks were counted,
+/// and of nothing else: an allocator that has left this thread may not bear the question.
+Range end_known(void* block, Address from) noexcept {
+    if (!among_noted(block)) return {};
+    if (const Range range = end(block); !range.empty()) return range;
+    const auto begin = reinterpret_cast<Address>(block);
+    if (!block_cover().covers(begin)) return {};
+    const std::size_t most = 2 * heap_threshold.load(std::memory_order_relaxed);
+    if (thread_is_ending() || is_of_library(from)) {
+        let_go(block_cover().forget({begin, begin + most}));
+        return {};
+    }
+    const Range range = range_of(block, real_usable_size(block));
+    if (range.bytes() < count_threshold.load(std::memory_order_relaxed) || range.bytes() >= most) return {};
+    block_cover().remove(range);
+    let_go(range);
     return range;
 }
 
@@ -302,15 +302,16 @@ __attribute__((always_inline)) inline void* allocate(std::size_t bytes) {
     return allocate_slowly(bytes, caller());
 }
 
-__attribute__((noinline)) void free_slowly(void* block) {
+__attribute__((noinline)) void free_slowly(void* block, Address from) {
     if (is_too_early()) return early(real_free, block);
     if (is_own(block)) return own_free(block);
     if (!ready()) return;
-    if (const std::size_t bytes = known_bytes(block)) {
-        if (simulation()) return end_simulated(block);
-        end_known(block, bytes);
-    }
+    Simulation* const simulated = simulation();
+    const bool own = simulated && area_registry().knows(reinterpret_cast<Address>(block)) && has_own_mapping(block);
+    const Range range = end_known(block, from);
     real_free(block);
+    // Its pages lose their homes where the real kernel takes them back.
+    if (simulated && !range.empty()) simulated->freed(pages_of(range), own);
 }
 
 /// realloc(), part of its caller.
@@ -318,14 +319,12 @@ __attribute__((always_inline)) inline void* reallocate(void* block, std::size_t 
     if (is_too_early()) return early(real_realloc, block, bytes);
     if (!block) return allocate(bytes);
     if (is_own(block)) return own_reallocate(block, bytes);
-    const std::size_t known = known_bytes(block);
-    Range before;
-    if (__builtin_expect(known != 0, 0)) before = end_known(block, known);
+    const Range before = end_known(block, caller());
     const bool own = !before.empty() && simulation() && has_own_mapping(block);
     void* fresh = real_realloc(block, bytes);
     if (own && fresh && fresh != block) simulation()->remapped(before, range_of(fresh, bytes));
-    if (!fresh && bytes != 0 && known != 0) { // the old block lives on
-        begins(block, before.empty() ? known : before.bytes(), caller());
+    if (!fresh && bytes != 0 && !before.empty()) { // the old block lives on
+        begins(block, before.bytes(), caller());
         return nullptr;
     }
     return noted(fresh, bytes);
@@ -360,7 +359,7 @@ HOMING_EXPORT void free(void* block) {
     auto* real = real_free.known();
     if (__builtin_expect(real && !homing::own_arena.spans(block) && !among_noted(block), 1))
         return real(block);
-    free_slowly(block);
+    free_slowly(block, caller());
 }
 
 HOMING_EXPORT void* realloc(void* block, std::size_t bytes) { return reallocate(block, bytes); }
@@ -444,7 +443,7 @@ void know_c_library() noexcept {
     if (code.begin && ::dl_iterate_phdr(find_code, &code)) loader = code;
     const void* first = ::dlsym(RTLD_DEFAULT, "calloc");
     loader_asks_us = loader.bytes() > 0 && ::dl_iterate_phdr(is_ours, &first);
-    const void* first = ::dlsym(RTLD_DEFAULT, "malloc");
+    first = ::dlsym(RTLD_DEFAULT, "malloc");
     allocator_is_first = !same_object(first, reinterpret_cast<const void*>(&find_code));
     if (!allocator_is_first) first = next_definition("malloc");
     code = {reinterpret_cast<Address>(first), 0};

@@ -59,6 +59,9 @@ void take_into_use(void* memory) noexcept {
     own_free(memory);
 }
 
+/// What its thread-local keys were for has gone, or goes now.
+constinit thread_local bool ending = false;
+
 /// The thread ends.
 void take_stack(void* stack) noexcept {
     if (!giving.load(std::memory_order_relaxed)) return;
@@ -67,6 +70,7 @@ void take_stack(void* stack) noexcept {
     if (raw::call(SYS_sigaltstack, &none, &now) == 0 && now.ss_sp != stack && !disables(now))
         raw::call(SYS_sigaltstack, &now, nullptr); // the program's: its destructors may still run
     own_stack = nullptr;
+    ending = true;
     own_free(stack);
 }
 
@@ -88,6 +92,8 @@ void* begin_thread(void* memory) {
 void prepare_stacks() noexcept {
     if (::pthread_key_create(&key, take_stack) == 0) giving.store(true, std::memory_order_release);
 }
+
+bool thread_is_ending() noexcept { return ending; }
 
 void give_stack() noexcept {
     if (own_stack || !giving.load(std::memory_order_acquire)) return;

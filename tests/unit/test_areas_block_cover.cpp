@@ -80,10 +80,17 @@ TEST(BlockCover, WhatEndsWithoutHavingBegunTakesNothingFromOthersThatComeLater) 
     EXPECT_TRUE(cover->is_within({heap + 4096, heap + 8192}));
 }
 
-TEST(BlockCover, BlocksOfTheCLibraryAreNotToBeProtected) {
+TEST(BlockCover, OfForgottenMemoryNoPageIsToBeProtectedButItsCellsStayCovered) {
     const auto cover = empty_cover();
-    cover->add({heap, heap + 2 * cell}, 0, false);
-    EXPECT_FALSE(cover->is_within({heap, heap + 4096}));
+    cover->add({heap, heap + 4 * cell}, 0);
+    EXPECT_TRUE(cover->covers(heap + cell));
+    EXPECT_FALSE(cover->covers(heap + 4 * cell));
+    EXPECT_FALSE(cover->covers(heap + 256 * mib)) << "no block was ever counted near it";
+    cover->forget({heap + cell + 8, heap + 3 * cell});
+    EXPECT_TRUE(cover->is_within({heap, heap + cell + 4096})) << "a page of which a part is forgotten stays";
+    EXPECT_FALSE(cover->is_within({heap + cell + 4096, heap + cell + 8192}));
+    EXPECT_FALSE(cover->is_within({heap + 3 * cell - 4096, heap + 3 * cell}));
+    EXPECT_TRUE(cover->is_within({heap + 3 * cell, heap + 4 * cell}));
     EXPECT_EQ(runs_of(*cover, cell).size(), 1u) << "their pages may move";
 }
 
