@@ -78,85 +78,104 @@ BlockCover::Chunk* BlockCover::make(Address base) noexcept {
     return nullptr;
 }
 
-/// What a block covers of each cell, in units. Borders are rounded down at both ends, so that neighbours
-/// never count a unit twice, and a block takes away exactly what it has brought.
-template <class Change> void BlockCover::each_cell(Range block, bool make_chunks, Change&& change) noexcept {
-    Chunk* chunk = nullptr;
-    Address base = ~Address{0};
+namespace {
+
+/// What came and went in this thread, and was not told yet.
+constinit thread_local std::uint64_t untold_churn = 0;
+constexpr std::uint64_t worth_telling = std::uint64_t{64} << 10;
+
+} // namespace
+
+/// One write to what all threads share for a good many blocks: they would wait for one another.
+void BlockCover::count_churn(std::size_t bytes) noexcept {
+    untold_churn += bytes;
+    if (untold_churn < worth_telling) return;
+    churn_.fetch_add(std::exchange(untold_churn, 0), std::memory_order_relaxed);
+}
+
+/// change(chunk, begin of what it stands for, part of the block that lies there).
+template <class Change> void BlockCover::each_chunk(Range block, bool make_chunks, Change&& change) noexcept {
     for (Address at = block.begin; at < block.end;) {
-        const Address next = std::min<Address>(align_down(at, cell_bytes) + cell_bytes, block.end);
-        const auto units = static_cast<std::uint8_t>(next / unit - at / unit);
-        if (align_down(at, chunk_bytes) != base) {
-            base = align_down(at, chunk_bytes);
-            chunk = find(base);
-            if (!chunk && make_chunks) chunk = make(base);
-        }
+        const Address base = align_down(at, chunk_bytes);
+        const Address next = std::min<Address>(base + chunk_bytes, block.end);
+        Chunk* chunk = find(base);
+        if (!chunk && make_chunks) chunk = make(base);
         if (chunk)
-            change(*chunk, (at - base) / cell_bytes, units);
+            change(*chunk, base, Range{at, next});
         else if (make_chunks)
             dropped_.fetch_add(next - at, std::memory_order_relaxed);
         at = next;
     }
 }
 
-/// The pages that lie within a block: change(word, bits).
-template <class Change> void BlockCover::each_word(Range block, Change&& change) noexcept {
-    const Address end = align_down(block.end, page);
-    for (Address at = align_up(block.begin, page); at < end;) {
-        const Address base = align_down(at, chunk_bytes);
-        const Address next = std::min<Address>(align_down(at, 64 * page) + 64 * page, end);
-        const std::size_t first = at / page % 64, count = (next - at) / page;
-        if (Chunk* chunk = find(base))
-            change(chunk->within[(at - base) / page / 64],
-                   (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << first);
+/// What a part of a block covers of each cell, in units, and what is to be said of its
+/// pages: change(number, units, bits). Borders are rounded down at both ends, so that neighbours never count a unit
+/// twice, and a block takes away exactly what it has brought.
+template <class Change>
+void BlockCover::each_cell(Range block, Address base, Range part, Change&& change) noexcept {
+    const Address first = align_up(block.begin, page), end = align_down(block.end, page);
+    for (Address at = part.begin; at < part.end;) {
+        const Address cell = align_down(at, cell_bytes);
+        const Address next = std::min<Address>(cell + cell_bytes, part.end);
+        const Address from = std::max(first, cell), to = std::min<Address>(end, cell + cell_bytes);
+        const unsigned pages = from < to ? ((1u << (to - from) / page) - 1) << (from - cell) / page : 0;
+        const unsigned start = at == block.begin ? 1u << at % cell_bytes / page : 0;
+        change((cell - base) / cell_bytes, static_cast<unsigned>(next / unit - at / unit),
+               pages << within_shift | start << start_shift);
         at = next;
     }
 }
 
 void BlockCover::add(Range block, BlockSites::Site site) noexcept {
-    each_cell(block, true, [&](Chunk& chunk, std::size_t cell, std::uint8_t units) {
-        std::uint8_t before = chunk.covered[cell].load(std::memory_order_relaxed);
-        // More than there is of a cell: the end of a block was missed.
-        while (!chunk.covered[cell].compare_exchange_weak(
-            before, static_cast<std::uint8_t>(std::min<unsigned>(all, before + units)),
-            std::memory_order_acq_rel)) {
-        }
-        chunk.churn.fetch_add(units * unit, std::memory_order_relaxed);
-        if (site == 0) return;
-        auto& [newest, other] = chunk.sites[cell / cells_of_site];
-        const BlockSites::Site last = newest.load(std::memory_order_relaxed);
-        if (last == site) return;
-        other.store(last, std::memory_order_relaxed);
-        newest.store(site, std::memory_order_relaxed);
+    each_chunk(block, true, [&](Chunk& chunk, Address base, Range part) {
+        each_cell(block, base, part, [&](std::size_t number, unsigned units, unsigned bits) {
+            auto& cell = chunk.cells[number];
+            std::uint16_t before = cell.load(std::memory_order_relaxed), after = 0;
+            do { // more than there is of a cell: the end of a block was missed
+                const unsigned covered = std::min<unsigned>(all, covered_of(before) + units);
+                after = static_cast<std::uint16_t>(covered | (before & ~covered_bits) | bits);
+            } while (!cell.compare_exchange_weak(before, after, std::memory_order_acq_rel));
+            if (site == 0) return;
+            auto& [newest, other] = chunk.sites[number / cells_of_site];
+            const BlockSites::Site last = newest.load(std::memory_order_relaxed);
+            if (last == site) return;
+            other.store(last, std::memory_order_relaxed);
+            newest.store(site, std::memory_order_relaxed);
+        });
     });
-    each_word(block, [](std::atomic<std::uint64_t>& word, std::uint64_t bits) {
-        word.fetch_or(bits, std::memory_order_acq_rel);
-    });
+    count_churn(block.bytes());
 }
 
 void BlockCover::remove(Range block) noexcept {
-    each_word(block, [](std::atomic<std::uint64_t>& word, std::uint64_t bits) {
-        word.fetch_and(~bits, std::memory_order_seq_cst);
+    each_chunk(block, false, [&](Chunk& chunk, Address base, Range part) {
+        each_cell(block, base, part, [&](std::size_t number, unsigned units, unsigned bits) {
+            auto& cell = chunk.cells[number];
+            std::uint16_t before = cell.load(std::memory_order_relaxed), after = 0;
+            do { // less than it takes away: blocks that were allocated before homing began to count
+                const unsigned covered = covered_of(before) - std::min(covered_of(before), units);
+                after = static_cast<std::uint16_t>(covered | (before & ~covered_bits & ~bits));
+            } while (!cell.compare_exchange_weak(before, after, std::memory_order_seq_cst));
+        });
     });
-    each_cell(block, false, [&](Chunk& chunk, std::size_t cell, std::uint8_t units) {
-        std::uint8_t before = chunk.covered[cell].load(std::memory_order_relaxed);
-        // Less than it takes away: blocks that were allocated before homing began to count.
-        while (!chunk.covered[cell].compare_exchange_weak(
-            before, static_cast<std::uint8_t>(before - std::min(before, units)), std::memory_order_acq_rel)) {
-        }
-        chunk.churn.fetch_add(units * unit, std::memory_order_relaxed);
-    });
+    count_churn(block.bytes());
 }
 
-bool BlockCover::covers(Address address) const noexcept {
+bool BlockCover::begins_in_page_of(Address address) const noexcept {
+    if (used_count_.load(std::memory_order_relaxed) == 0) return false;
     const Address base = align_down(address, chunk_bytes);
     const Chunk* chunk = find(base);
-    return chunk && chunk->covered[(address - base) / cell_bytes].load(std::memory_order_relaxed) != 0;
+    if (!chunk) return false;
+    const std::uint16_t cell = chunk->cells[(address - base) / cell_bytes].load(std::memory_order_relaxed);
+    return cell >> start_shift >> address % cell_bytes / page & 1;
 }
 
 Range BlockCover::forget(Range memory) noexcept {
-    each_word(memory, [](std::atomic<std::uint64_t>& word, std::uint64_t bits) {
-        if (word.load(std::memory_order_relaxed) & bits) word.fetch_and(~bits, std::memory_order_seq_cst);
+    each_chunk(memory, false, [&](Chunk& chunk, Address base, Range part) {
+        each_cell(memory, base, part, [&](std::size_t number, unsigned, unsigned bits) {
+            auto& cell = chunk.cells[number];
+            if (cell.load(std::memory_order_relaxed) & bits)
+                cell.fetch_and(static_cast<std::uint16_t>(~bits), std::memory_order_seq_cst);
+        });
     });
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return memory;
@@ -166,9 +185,9 @@ bool BlockCover::is_within(Range pages) const noexcept {
     for (Address at = align_down(pages.begin, page); at < pages.end; at += page) {
         const Address base = align_down(at, chunk_bytes);
         const Chunk* chunk = find(base);
-        if (!chunk ||
-            !(chunk->within[(at - base) / page / 64].load(std::memory_order_seq_cst) >> at / page % 64 & 1))
-            return false;
+        if (!chunk) return false;
+        const std::uint16_t cell = chunk->cells[(at - base) / cell_bytes].load(std::memory_order_seq_cst);
+        if (!(cell >> within_shift >> at % cell_bytes / page & 1)) return false;
     }
     return !pages.empty();
 }
@@ -194,17 +213,6 @@ std::vector<std::pair<Address, const BlockCover::Chunk*>> BlockCover::chunks() c
                                places_[place - 1].chunk.load(std::memory_order_acquire));
     std::sort(found.begin(), found.end());
     return found;
-}
-
-std::uint64_t BlockCover::churn() const noexcept {
-    std::uint64_t sum = 0;
-    const std::size_t count = used_count_.load(std::memory_order_acquire);
-    for (std::size_t i = 0; i < count; ++i)
-        if (const std::uint16_t place = used_[i].load(std::memory_order_acquire))
-            sum += places_[place - 1]
-                       .chunk.load(std::memory_order_acquire)
-                       ->churn.load(std::memory_order_relaxed);
-    return sum;
 }
 
 namespace {
@@ -262,7 +270,7 @@ void BlockCover::runs(std::size_t smallest, std::size_t widest_gap, std::vector<
     std::vector<Window> windows;
     Address covered_to = 0; // end of the newest cell that belongs to a run
     for (const auto& [base, chunk] : chunks()) {
-        for (std::size_t first = 0; first < cells; first += window_cells) {
+        for (std::size_t first = 0; first < cells_in_chunk; first += window_cells) {
             Tally tally{};
             std::size_t looked = 0;
             bool open = false; // the newest window goes on
@@ -274,7 +282,7 @@ void BlockCover::runs(std::size_t smallest, std::size_t widest_gap, std::vector<
             };
             for (std::size_t cell = first; cell < first + window_cells; ++cell) {
                 ++looked_at_;
-                const std::uint8_t units = chunk->covered[cell].load(std::memory_order_relaxed);
+                const unsigned units = covered_of(chunk->cells[cell].load(std::memory_order_relaxed));
                 if (units < all / least_part) continue;
                 const Address at = base + cell * cell_bytes;
                 const bool gap = windows.empty() || at - covered_to > widest_gap;

@@ -100,8 +100,8 @@ std::size_t populated_bytes(Range range) noexcept {
 std::string describe(const Mapping& mapping) {
     // What the program maps itself is watched, and what blocks of the allocator cover
     // (areas/block_cover.hpp).
-    if (mapping.name.empty()) return "thread stacks, and arenas of blocks below 1 KiB";
-    if (mapping.name == "[heap]") return "[heap] (blocks below 1 KiB, and free memory)";
+    if (mapping.name.empty()) return "thread stacks, and arenas of blocks below 4 KiB";
+    if (mapping.name == "[heap]") return "[heap] (blocks below 4 KiB, and free memory)";
     if (mapping.name[0] == '[') return std::string(mapping.name);
     return "data of " + std::string(mapping.name.substr(mapping.name.rfind('/') + 1));
 }

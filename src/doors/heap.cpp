@@ -1,5 +1,5 @@
 // The allocator door: large blocks are noted when they are born, and end before their memory is freed or
-// moved. Of small ones (a kilobyte and more) the memory that they cover is counted, by which it is known
+// moved. Of small ones (a page and more) the memory that they cover is counted, by which it is known
 // where in the allocator's memory a page may be protected (areas/block_cover.hpp).
 //
 // Rules here: no allocation, no lock, no printing. Three hard cases, solved where they stand:
@@ -31,7 +31,7 @@ namespace homing::doors {
 namespace {
 
 /// From so many bytes on blocks are noted one by one, and smaller ones are counted from so many usable bytes
-/// on. What is asked for may be less than what is usable: allocators round up, by a quarter or so.
+/// on. What is asked for may be less than what is usable: allocators round up, by a quarter at the most.
 constinit std::atomic<std::size_t> heap_threshold{SIZE_MAX};
 constinit std::atomic<std::size_t> count_threshold{SIZE_MAX};
 constinit std::atomic<std::size_t> least_asked{SIZE_MAX};
@@ -95,6 +95,20 @@ void widen_noted(Address begin) noexcept {
     for (Address last = last_noted.load(std::memory_order_relaxed);
          begin > last && !last_noted.compare_exchange_weak(last, begin, std::memory_order_relaxed);) {
     }
+}
+
+/// Where blocks that are noted one by one have ever begun, a bit for each MiB (some share one): most that is freed lies
+/// elsewhere, and the registry need not be asked.
+constinit std::atomic<std::uint64_t> noted_places[128]{};
+
+struct NotedPlace {
+    std::atomic<std::uint64_t>& word;
+    std::uint64_t bit;
+};
+
+NotedPlace noted_place(Address begin) noexcept {
+    const std::uint64_t hash = (begin >> 20) * 0x9e3779b97f4a7c15u >> 51;
+    return {noted_places[hash >> 6], std::uint64_t{1} << (hash & 63)};
 }
 
 struct Frames {
@@ -168,6 +182,8 @@ __attribute__((noinline)) void note(void* block, std::size_t bytes, Address from
     const int frames = origin_of(from, origin);
     const Address begin = reinterpret_cast<Address>(block);
     widen_noted(begin);
+    if (auto [word, bit] = noted_place(begin); !(word.load(std::memory_order_relaxed) & bit))
+        word.fetch_or(bit, std::memory_order_relaxed);
     area_registry().note({begin, begin + bytes}, AreaKind::heap_block, origin, frames, nullptr);
 }
 
@@ -231,7 +247,9 @@ void begins(void* block, std::size_t bytes, Address from) noexcept {
 
 /// A block is about to end: nothing of it may be armed from here on.
 Range end(void* block) noexcept {
-    const Range range = area_registry().end(reinterpret_cast<Address>(block));
+    const auto begin = reinterpret_cast<Address>(block);
+    if (auto [word, bit] = noted_place(begin); !(word.load(std::memory_order_relaxed) & bit)) return {};
+    const Range range = area_registry().end(begin);
     if (range.empty()) return range;
     end_named_areas(range);
     if (Windows* windows = active_windows.load(std::memory_order_acquire)) windows->release(range);
@@ -254,20 +272,24 @@ __attribute__((always_inline)) inline bool among_noted(const void* block) noexce
 }
 
 /// A block ends now, if it was told of: nothing of it may be armed from here on. Returns what it was; nothing
-/// where it was not told of. The allocator is asked for the size of what lies where small blocks were counted,
-/// and of nothing else: an allocator that has left this thread may not bear the question.
+/// where it was not told of. The allocator is asked for the size where a small block was counted that begins in
+/// this page, and of nothing else: an allocator that has left this thread may not bear the question.
 Range end_known(void* block, Address from) noexcept {
     if (!among_noted(block)) return {};
-    if (const Range range = end(block); !range.empty()) return range;
     const auto begin = reinterpret_cast<Address>(block);
-    if (!block_cover().covers(begin)) return {};
-    const std::size_t most = 2 * heap_threshold.load(std::memory_order_relaxed);
+    if (!block_cover().begins_in_page_of(begin)) return end(block);
+    const std::size_t large = heap_threshold.load(std::memory_order_relaxed);
     if (thread_is_ending() || is_of_library(from)) {
-        let_go(block_cover().forget({begin, begin + most}));
-        return {};
+        const Range range = end(block);
+        if (range.empty()) let_go(block_cover().forget({begin, begin + 2 * large}));
+        return range;
     }
-    const Range range = range_of(block, real_usable_size(block));
-    if (range.bytes() < count_threshold.load(std::memory_order_relaxed) || range.bytes() >= most) return {};
+    const std::size_t bytes = real_usable_size(block);
+    if (bytes < count_threshold.load(std::memory_order_relaxed)) return {};
+    // The size that was asked for decided which way it is known, which may be a little less.
+    if (bytes >= large)
+        if (const Range range = end(block); !range.empty() || bytes >= 2 * large) return range;
+    const Range range = range_of(block, bytes);
     block_cover().remove(range);
     let_go(range);
     return range;
@@ -415,7 +437,10 @@ void note_blocks_from(std::size_t bytes, bool small) noexcept {
     heap_threshold.store(bytes, std::memory_order_relaxed);
     const std::size_t counted = small ? std::min(bytes, BlockCover::smallest_block) : bytes;
     count_threshold.store(counted, std::memory_order_relaxed);
-    least_asked.store(small ? counted / 2 : counted, std::memory_order_relaxed);
+    // The C library's rounds up by less than two words; to ask it about others would cost a cache miss.
+    const bool of_library = c_library.contains(reinterpret_cast<Address>(next_definition("malloc")));
+    const std::size_t rounding = of_library ? 3 * sizeof(std::size_t) : counted / 8;
+    least_asked.store(small ? counted - rounding : counted, std::memory_order_relaxed);
 }
 
 int origin_of(Address from, Address* origin) noexcept {

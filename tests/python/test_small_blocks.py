@@ -136,5 +136,5 @@ def test_what_is_not_watched_has_a_reason(tmp_path: Path) -> None:
         "-fopenmp",
     )
     record = watch([program], tmp_path)
-    heap = [one for one in record.unwatched if "blocks below 1 KiB" in one.what]
+    heap = [one for one in record.unwatched if "blocks below 4 KiB" in one.what]
     assert sum(one.bytes for one in heap) > 8 * MIB, record.unwatched

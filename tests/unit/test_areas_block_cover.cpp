@@ -83,15 +83,27 @@ TEST(BlockCover, WhatEndsWithoutHavingBegunTakesNothingFromOthersThatComeLater) 
 TEST(BlockCover, OfForgottenMemoryNoPageIsToBeProtectedButItsCellsStayCovered) {
     const auto cover = empty_cover();
     cover->add({heap, heap + 4 * cell}, 0);
-    EXPECT_TRUE(cover->covers(heap + cell));
-    EXPECT_FALSE(cover->covers(heap + 4 * cell));
-    EXPECT_FALSE(cover->covers(heap + 256 * mib)) << "no block was ever counted near it";
     cover->forget({heap + cell + 8, heap + 3 * cell});
     EXPECT_TRUE(cover->is_within({heap, heap + cell + 4096})) << "a page of which a part is forgotten stays";
     EXPECT_FALSE(cover->is_within({heap + cell + 4096, heap + cell + 8192}));
     EXPECT_FALSE(cover->is_within({heap + 3 * cell - 4096, heap + 3 * cell}));
     EXPECT_TRUE(cover->is_within({heap + 3 * cell, heap + 4 * cell}));
     EXPECT_EQ(runs_of(*cover, cell).size(), 1u) << "their pages may move";
+}
+
+TEST(BlockCover, ItIsKnownByThePageWhereBlocksBegin) {
+    const auto cover = empty_cover();
+    EXPECT_FALSE(cover->begins_in_page_of(heap)) << "nothing was ever counted";
+    cover->add({heap + 16, heap + 3 * 4096}, 0);
+    cover->add({heap + 3 * 4096 + 16, heap + 8 * 4096}, 0);
+    EXPECT_TRUE(cover->begins_in_page_of(heap + 16));
+    EXPECT_FALSE(cover->begins_in_page_of(heap + 4096));
+    EXPECT_TRUE(cover->begins_in_page_of(heap + 3 * 4096 + 16));
+    EXPECT_FALSE(cover->begins_in_page_of(heap + 256 * mib)) << "no block was ever counted near it";
+    cover->remove({heap + 16, heap + 3 * 4096});
+    EXPECT_FALSE(cover->begins_in_page_of(heap + 16));
+    cover->forget({heap + 3 * 4096 + 16, heap + 64 * 4096});
+    EXPECT_FALSE(cover->begins_in_page_of(heap + 3 * 4096 + 16));
 }
 
 /// Against blocks one by one: pages within a live block, and no others; whatever comes and goes.
