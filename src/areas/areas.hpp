@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,8 @@ enum class AreaKind : std::uint8_t {
     heap_block = 2,
     named = 3,
     segment = 4,
-    arena = 5,         ///< memory of an allocator's that small blocks share (BlockCover)
-    mapping = 6,       ///< anonymous memory that the program has mapped itself
+    arena = 5,   ///< memory of an allocator's that small blocks share (BlockCover)
+    mapping = 6, ///< anonymous memory that the program has mapped itself
 };
 
 /// What an allocation is called by: a container of C++ that is not optimised takes eight frames itself, and
@@ -102,6 +103,8 @@ std::vector<Unwatched> unwatched_mappings(const std::vector<Range>& watched, std
 
 /// Is all of this memory mapped? Where that cannot be seen (no /proc): yes.
 bool is_mapped(Range range);
+/// The same of many (ascending, disjoint) by one look.
+std::vector<bool> are_mapped(std::span<const Range> ranges);
 
 /// Bytes of a transparent huge page, as the kernel maps one by one entry: 2 MiB with base pages of 4 KiB, 512
 /// MiB with 64 KiB.

@@ -109,8 +109,8 @@ template <class Change> void BlockCover::each_chunk(Range block, bool make_chunk
 }
 
 /// What a part of a block covers of each cell, in units, and what is to be said of its
-/// pages: change(number, units, bits). Borders are rounded down at both ends, so that neighbours never count a unit
-/// twice, and a block takes away exactly what it has brought.
+/// pages: change(number, units, bits). Borders are rounded down at both ends, so that neighbours never count
+/// a unit twice, and a block takes away exactly what it has brought.
 template <class Change>
 void BlockCover::each_cell(Range block, Address base, Range part, Change&& change) noexcept {
     const Address first = align_up(block.begin, page), end = align_down(block.end, page);

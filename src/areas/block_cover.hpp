@@ -51,8 +51,8 @@ class BlockCover {
   public:
     static constexpr std::size_t cell_bytes = std::size_t{16} << 10;
     /// Blocks of so many bytes and more are counted. No page lies within a smaller one, and programs allocate
-    /// and free those all the time: eight threads with blocks of 16 to 4096 bytes took half as long again with
-    /// all from 1 KiB on counted.
+    /// and free those all the time: eight threads with blocks of 16 to 4096 bytes took half as long again
+    /// with all from 1 KiB on counted.
     static constexpr std::size_t smallest_block = 4096;
 
     constexpr BlockCover() noexcept = default;
@@ -68,8 +68,8 @@ class BlockCover {
     /// [any thread, hooks] Does a block that add() was told of begin in this page?
     bool begins_in_page_of(Address address) const noexcept;
     /// [any thread, hooks] A block is about to end of which no more is known than that it begins here and
-    /// lies in this memory: from here on no page of that lies within a block, as far as is known. What of it is covered
-    /// stays counted. Returns the memory; ordered as remove() is.
+    /// lies in this memory: from here on no page of that lies within a block, as far as is known. What of it
+    /// is covered stays counted. Returns the memory; ordered as remove() is.
     Range forget(Range memory) noexcept;
 
     /// Do all of these pages lie within live blocks?

@@ -69,8 +69,13 @@ std::vector<MappedMemory::Gone> MappedMemory::follow() {
         }
     }
     // What went without a word may be anything.
-    if (lost)
-        std::erase_if(mappings_, [](const auto& one) { return !is_mapped({one.first, one.second.end}); });
+    if (lost) {
+        std::vector<Range> ranges;
+        for (const auto& [begin, mapping] : mappings_)
+            ranges.push_back({begin, mapping.end});
+        auto there = are_mapped(ranges);
+        std::erase_if(mappings_, [&, at = std::size_t{0}](const auto&) mutable { return !there[at++]; });
+    }
     return gone;
 }
 

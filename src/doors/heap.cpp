@@ -97,8 +97,8 @@ void widen_noted(Address begin) noexcept {
     }
 }
 
-/// Where blocks that are noted one by one have ever begun, a bit for each MiB (some share one): most that is freed lies
-/// elsewhere, and the registry need not be asked.
+/// Where blocks that are noted one by one have ever begun, a bit for each MiB (some share one): most that is
+/// freed lies elsewhere, and the registry need not be asked.
 constinit std::atomic<std::uint64_t> noted_places[128]{};
 
 struct NotedPlace {
@@ -216,8 +216,9 @@ BlockSites::Site site_of(std::size_t bytes, Address from) noexcept {
     return place.site;
 }
 
-/// Code that allocates for itself, and frees what it likes at a thread's end, where an allocator has left that
-/// thread already: jemalloc's malloc_usable_size() would set up anew what it keeps of a thread, and crash.
+/// Code that allocates for itself, and frees what it likes at a thread's end, where an allocator has left
+/// that thread already: jemalloc's malloc_usable_size() would set up anew what it keeps of a thread, and
+/// crash.
 bool is_of_library(Address code) noexcept { return c_library.contains(code) || loader.contains(code); }
 
 /// Pages of a small block that is about to end: who arms pages looks whether they still lie within blocks
@@ -272,8 +273,8 @@ __attribute__((always_inline)) inline bool among_noted(const void* block) noexce
 }
 
 /// A block ends now, if it was told of: nothing of it may be armed from here on. Returns what it was; nothing
-/// where it was not told of. The allocator is asked for the size where a small block was counted that begins in
-/// this page, and of nothing else: an allocator that has left this thread may not bear the question.
+/// where it was not told of. The allocator is asked for the size where a small block was counted that begins
+/// in this page, and of nothing else: an allocator that has left this thread may not bear the question.
 Range end_known(void* block, Address from) noexcept {
     if (!among_noted(block)) return {};
     const auto begin = reinterpret_cast<Address>(block);
@@ -329,7 +330,8 @@ __attribute__((noinline)) void free_slowly(void* block, Address from) {
     if (is_own(block)) return own_free(block);
     if (!ready()) return;
     Simulation* const simulated = simulation();
-    const bool own = simulated && area_registry().knows(reinterpret_cast<Address>(block)) && has_own_mapping(block);
+    const bool own =
+        simulated && area_registry().knows(reinterpret_cast<Address>(block)) && has_own_mapping(block);
     const Range range = end_known(block, from);
     real_free(block);
     // Its pages lose their homes where the real kernel takes them back.

@@ -160,14 +160,18 @@ void object_comes() noexcept {
     if (Windows* windows = armed_windows.load(std::memory_order_seq_cst)) windows->abandon();
 }
 
-const char* keeps_windows_in_regions() noexcept {
+const char* makes_own_calls() noexcept {
     static const char* found = nullptr; // driver only
     if (unlooked.load(std::memory_order_seq_cst)) {
         unlooked.store(false,
                        std::memory_order_seq_cst); // before the look: what comes meanwhile is seen next
         if (!found) found = look_at_objects();
     }
-    if (found) return found;
+    return found;
+}
+
+const char* keeps_windows_in_regions() noexcept {
+    if (const char* reason = makes_own_calls()) return reason;
     const void* handler = own_handler();
     return handler && !only_reports(handler) ? "the program has a handler of SIGSEGV of its own" : nullptr;
 }

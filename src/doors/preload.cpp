@@ -113,7 +113,7 @@ __attribute__((constructor)) void enter() noexcept {
         // Blocks that the user does not want to be watched are noted, too: the record names them.
         note_blocks_from(std::min(option_size(Option::area_minimum), unwatched_minimum), true);
         lend_services({prepare_handler, exclude_alternate_stacks, record_affinity, surroundings_allow,
-                       keeps_windows_in_regions, true});
+                       keeps_windows_in_regions, makes_own_calls, true});
         phases::set_starter(start_engine);
         ::pthread_atfork(before_fork, after_fork, in_child);
     }

@@ -308,6 +308,14 @@ void Engine::window_region_begins() {
 /// Areas come and go between regions. What is gone must never be armed: plans forget it before a window
 /// opens.
 void Engine::follow_changes() {
+    if (windows_ && services_.makes_own_calls)
+        if (const char* reason = services_.makes_own_calls(); reason && watch_.leave_room_for_stacks()) {
+            close_window();
+            record::message(record::Level::note,
+                            std::string("windows look at blocks from --area-minimum on and "
+                                        "at static arrays only: ") +
+                                reason);
+        }
     const bool changed = watch_.synchronise(record::now());
     if (changed) {
         ++area_changes_;

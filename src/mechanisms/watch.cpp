@@ -327,11 +327,20 @@ void WatchList::refresh_armable() {
         if (!area->group.blocks.empty()) area->armable = within_blocks(area->armable, area->group.blocks);
         const AreaEntry& entry = area->group.entry;
         if (entry.kind == AreaKind::arena) area->armable = within_small_blocks(area->armable);
+        const bool mapped = entry.kind == AreaKind::mapping;
         // Of what an allocator has mapped it is not known where its own data lie, and what is given to the
         // kernel.
-        if (entry.kind == AreaKind::mapping && mapped_.owner(area->range.begin) != MappingLog::Owner::program)
+        if ((mapped && mapped_.owner(area->range.begin) != MappingLog::Owner::program) ||
+            (unseen_stacks_ && (mapped || entry.kind == AreaKind::arena)))
             area->armable.clear();
     }
+}
+
+bool WatchList::leave_room_for_stacks() noexcept {
+    if (std::exchange(unseen_stacks_, true)) return false;
+    seen_changes_ = ~std::uint64_t{0};
+    stacks_are_news_ = true;
+    return true;
 }
 
 bool WatchList::synchronised() const noexcept {
@@ -581,7 +590,7 @@ bool WatchList::synchronise(double now) {
         fresh.push_back(std::move(group));
     }
     ends_before(~Address{0});
-    bool changed = !gone.empty();
+    bool changed = !gone.empty() || std::exchange(stacks_are_news_, false);
     if (changed || !fresh.empty()) changed |= adopt_or_return(std::move(fresh), std::move(gone), now);
     leave_to_the_program(memory_gone);
     if (changed || of_arenas) refresh_armable();

@@ -77,7 +77,7 @@ struct WatchedArea {
     bool sent_home = false;     ///< its pages are where homing put them, no longer where the program did
     std::uint64_t shown = 0; ///< granules that were known when a scan last showed something new (ScanRounds)
     std::uint64_t passed_by = 0; ///< references since then to what was known, of all areas
-    double parked_since = 0;       ///< when its memory went; and whether the record was told that it ended
+    double parked_since = 0;     ///< when its memory went; and whether the record was told that it ended
     bool end_recorded = false;
     std::uint32_t returns = 0; ///< how often its memory went and came again (WatchList::returned)
 
@@ -118,6 +118,10 @@ class WatchList {
     /// An area exists, which can be told to lie on huge pages only now: from here on it has the granule that
     /// goes with it. Where that is another one, all that was known of the area by the old one is forgotten.
     void decide_granule(WatchedArea& area);
+    /// The program may give its threads stacks for signals by calls that no door sees: they may lie in small
+    /// blocks and in what it maps, of which no page is armed from the next synchronise() on. A fault that the
+    /// kernel cannot report there would end the process. False: that was said before.
+    bool leave_room_for_stacks() noexcept;
     /// At the end of the process: of areas that did not come back the record says when they ended.
     void record_ends();
     /// The area that an address lies in, or null.
@@ -175,6 +179,7 @@ class WatchList {
     std::uint64_t seen_changes_ = ~std::uint64_t{0};
     std::uint64_t seen_objects_ = 0;
     std::uint64_t seen_names_ = 0;
+    bool unseen_stacks_ = false, stacks_are_news_ = false; ///< leave_room_for_stacks()
     std::uint32_t next_id_ = 0;
     std::vector<AreaEntry> statics_;
     std::vector<Address> known_objects_;
