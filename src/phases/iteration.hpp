@@ -51,11 +51,9 @@ class IterationFinder {
     bool outer_encloses() const;
     void note_length(std::uint64_t events);
 
-    CycleFinder direct_;
     LoopFilter filter_;
-    CycleFinder outer_;          // of what the filter leaves
-    bool around_ = false;        // outer_ tells the iterations
-    bool direct_sleeps_ = false; // ... and has done so for long: direct_ is not asked
+    CycleFinder direct_;
+    CycleFinder outer_; // of what the filter leaves
     std::uint64_t events_ = 0;
     std::uint64_t settled_at_ = 0; // ids that the direct period had matched when it settled
     std::uint64_t begun_at_ = 0;   // events_ when the newest iteration of outer_ began
@@ -66,6 +64,8 @@ class IterationFinder {
     std::uint64_t iterations_ = 0; // since around_
     std::uint32_t left_ = 0;       // ids that the filter left, and events_ at the newest of them
     std::array<std::uint64_t, 2 * AnchorFinder::window> left_at_{};
+    bool around_ = false;        // outer_ tells the iterations
+    bool direct_sleeps_ = false; // ... and has done so for long: direct_ is not asked
 };
 
 } // namespace homing::phases
