@@ -72,6 +72,16 @@ std::vector<std::uint32_t> TeamTable::members() const {
             members.push_back(slot);
     if (!by_node_ && rounds_ >= rounds_of_member && touches_ >= touches_of_member * members.size())
         std::erase_if(members, [this](std::uint32_t slot) { return slots_[slot].touches == 0; });
+    // The newest of those who have gone stands for its node where nobody else is: teams may come again.
+    policy::NodeSet covered = 0;
+    for (const std::uint32_t slot : members)
+        covered |= policy::node_bit(slots_[slot].node);
+    for (std::uint32_t slot = static_cast<std::uint32_t>(slots_.size()); slot-- > 0;) {
+        const Slot& one = slots_[slot];
+        if (one.exists || one.ours || one.touches == 0 || policy::contains(covered, one.node)) continue;
+        covered |= policy::node_bit(one.node);
+        members.push_back(slot);
+    }
     std::ranges::sort(members, {}, [this](std::uint32_t slot) {
         const int thread = slots_[slot].thread;
         return thread < 0 ? -thread : thread; // pretended threads: by node

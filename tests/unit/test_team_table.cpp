@@ -131,6 +131,17 @@ TEST_F(TeamTableTest, WhoHasGoneStandsForAMemberOnItsNode) {
     EXPECT_EQ(table_.position(slot), 1u) << "node 3's";
 }
 
+TEST_F(TeamTableTest, WhoHasGoneIsOfTheTeamWhereItsNodeHasNobodyElse) {
+    kernel_.now = {{100, 0}, {101, 2}, {102, 1}, {103, 3}};
+    std::uint32_t inner = 0;
+    for (const auto& [thread, node] : {std::pair{100, 0}, {101, 2}, {102, 1}, {103, 3}})
+        inner = table_.touched(thread, node);
+    kernel_.now.resize(2); // the inner teams have ended
+    table_.update(kernel_);
+    EXPECT_EQ(table_.team(), model::Team({0, 2, 1, 3}, 4));
+    EXPECT_EQ(table_.position(inner), 3u);
+}
+
 TEST_F(TeamTableTest, OfTeamsThatAreMadeAnewTheNodesCount) {
     int number = 200;
     std::vector<std::uint32_t> slots;
