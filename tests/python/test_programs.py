@@ -276,6 +276,7 @@ def test_every_source_is_run() -> None:
         "static_runtime",
         "tool_library",
         "serial",
+        "fortran_serial",
         "short_regions",
         "library_raw",
     }
