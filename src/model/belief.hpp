@@ -129,6 +129,7 @@ class Belief {
         double share;
         bool spread;
     };
+    void by_distribution(std::uint64_t page, Prospect& out) const;
     struct Joint; ///< log weights before they are normalised (belief.cpp)
 
     struct Candidate; ///< a formula that is being weighed

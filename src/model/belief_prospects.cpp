@@ -50,7 +50,8 @@ const SpillShares& spill_shares() {
 
 } // namespace
 
-void Belief::prospect(std::uint64_t page, Node home, Prospect& out) const {
+/// What the distributions say of a page, whatever is known of it alone.
+void Belief::by_distribution(std::uint64_t page, Prospect& out) const {
     const auto nodes = static_cast<std::size_t>(team_.nodes());
     out.local.assign(nodes, 0);
     out.best.assign(nodes, 0);
@@ -110,6 +111,11 @@ void Belief::prospect(std::uint64_t page, Node home, Prospect& out) const {
         }
     for (const Urn& urn : urns_)
         if (urn.spread) out.spread += urn.share;
+}
+
+void Belief::prospect(std::uint64_t page, Node home, Prospect& out) const {
+    const auto nodes = static_cast<std::size_t>(team_.nodes());
+    by_distribution(page, out);
     const auto seen = std::ranges::lower_bound(seen_, page, {}, &std::pair<std::uint64_t, Node>::first);
     const bool was_seen = seen != seen_.end() && seen->first == page;
     for (std::size_t n = 0; n < nodes; ++n) {
@@ -138,18 +144,23 @@ void Belief::know_users(std::vector<std::pair<std::uint64_t, Node>> users, Repea
               "users of pages of the area come in their order");
     // How often a page would come from the same node again by the distribution alone.
     Prospect prospect;
-    double explained = 0;
+    double explained = 0, contradicting = 0;
     const std::size_t looks = std::min<std::size_t>(users.size(), tuning::looks_for_ignorance);
     for (std::size_t i = 0; i < looks; ++i) {
-        this->prospect(users[i * users.size() / looks].first, unknown_node, prospect);
+        const auto& [page, node] = users[i * users.size() / looks];
+        by_distribution(page, prospect);
+        contradicting += 1 - prospect.best[static_cast<std::size_t>(node)] - prospect.spread;
+        this->prospect(page, unknown_node, prospect);
         const double sum = std::accumulate(prospect.local.begin(), prospect.local.end(), 0.0);
         for (const double local : prospect.local)
             explained += sum > 0 ? local * local / (sum * sum) : 0;
     }
     explained = looks > 0 ? explained / static_cast<double>(looks) : 1;
+    contradicting /= static_cast<double>(std::max<std::size_t>(looks, 1));
     const double same = (repeats.same + tuning::repeats_for_chance * explained) /
                         (repeats.same + repeats.other + tuning::repeats_for_chance);
     own_owners_ = explained < 1 ? std::clamp((same - explained) / (1 - explained), 0.0, 1.0) : 0;
+    own_owners_ *= std::clamp(contradicting / tuning::most_neighbours - 1, 0.0, 1.0);
     if (none_ + own_owners_ <= tuning::negligible_border) return;
     known_ += own_owners_ * std::max(tuning::own_page_again - known_, 0.0);
     for (const auto& [page, node] : users) {

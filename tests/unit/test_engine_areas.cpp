@@ -34,7 +34,7 @@ void expect_home(Program& program, std::size_t first, std::size_t end) {
     std::size_t asked = 0;
     for (const SimulatedKernel::Logged& call : program.simulated.log())
         if (call.call == KernelCall::query) asked += call.pages;
-    EXPECT_LT(asked, 32 * (end - first) + 50'000) << "pages were asked for that do not exist";
+    EXPECT_LT(asked, 40 * (end - first) + 50'000) << "pages were asked for that do not exist";
 }
 
 constexpr std::size_t gibibyte = (std::size_t{1} << 30) / 4096;

@@ -125,6 +125,20 @@ TEST_F(LearnerTest, PagesThatAllNodesTouchInTurnHaveNone) {
     EXPECT_LT(area.learnt.belief->own_owners(), .3);
 }
 
+TEST_F(LearnerTest, ANeighbourThatAlwaysComesFirstDoesNotOwnThePageAtTheBorder) {
+    WatchedArea& area = add(400, 0x10);
+    for (int i = 0; i < 8; ++i) {
+        touch_blocks(area, 5, 2);
+        for (const std::uint64_t border : {100u, 200u, 300u})
+            touch(area, border, static_cast<int>(border / 100) - 1);
+        round(area);
+    }
+    EXPECT_EQ(area.learnt.belief->words(), "BLOCK over 4 threads");
+    EXPECT_LT(area.learnt.belief->own_owners(), .1) << "one page of 80 says nothing of the others";
+    EXPECT_EQ(wanted(area, 99, 3), 0);
+    EXPECT_EQ(wanted(area, 101, 3), 1);
+}
+
 TEST_F(LearnerTest, OwnersThatChangePlacesAreNoticedInOneRound) {
     WatchedArea& area = add(4000, 0x10);
     for (int i = 0; i < 4; ++i) {
