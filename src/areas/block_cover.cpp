@@ -45,9 +45,14 @@ BlockSites::Site BlockSites::intern(const Address* origin, int frames) noexcept 
     return 0;
 }
 
-BlockCover::Chunk* BlockCover::find(Address base) const noexcept {
-    const std::size_t first = static_cast<std::size_t>(base / chunk_bytes * 0x9e3779b97f4a7c15u >> 52);
+/// Where the search for a chunk begins: all bits of its number count.
+std::size_t BlockCover::first_place(Address base) noexcept {
     static_assert(most_chunks == std::size_t{1} << 12);
+    return static_cast<std::size_t>(base / chunk_bytes * 0x9e3779b97f4a7c15u >> 52);
+}
+
+BlockCover::Chunk* BlockCover::find(Address base) const noexcept {
+    const std::size_t first = first_place(base);
     for (std::size_t step = 0; step < most_chunks; ++step) {
         const Place& place = places_[(first + step) % most_chunks];
         const Address there = place.base.load(std::memory_order_acquire);
@@ -59,7 +64,7 @@ BlockCover::Chunk* BlockCover::find(Address base) const noexcept {
 
 /// Null where there is no room, or another thread makes it just now: what is not counted covers nothing.
 BlockCover::Chunk* BlockCover::make(Address base) noexcept {
-    const std::size_t first = static_cast<std::size_t>(base / chunk_bytes * 0x9e3779b97f4a7c15u >> 52);
+    const std::size_t first = first_place(base);
     for (std::size_t step = 0; step < most_chunks; ++step) {
         const std::size_t at = (first + step) % most_chunks;
         Place& place = places_[at];

@@ -119,6 +119,7 @@ class BlockCover {
     template <class Change>
     static void each_cell(Range block, Address base, Range part, Change&& change) noexcept;
     static unsigned covered_of(std::uint16_t cell) noexcept { return cell & covered_bits; }
+    static std::size_t first_place(Address base) noexcept;
     Chunk* find(Address base) const noexcept;
     Chunk* make(Address base) noexcept;
     std::vector<std::pair<Address, const Chunk*>> chunks() const;

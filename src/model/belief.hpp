@@ -130,6 +130,7 @@ class Belief {
         bool spread;
     };
     void by_distribution(std::uint64_t page, Prospect& out) const;
+    void add_page_alone(std::uint64_t page, Node home, Prospect& out) const;
     struct Joint; ///< log weights before they are normalised (belief.cpp)
 
     struct Candidate; ///< a formula that is being weighed

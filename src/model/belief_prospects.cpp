@@ -114,8 +114,13 @@ void Belief::by_distribution(std::uint64_t page, Prospect& out) const {
 }
 
 void Belief::prospect(std::uint64_t page, Node home, Prospect& out) const {
-    const auto nodes = static_cast<std::size_t>(team_.nodes());
     by_distribution(page, out);
+    add_page_alone(page, home, out);
+}
+
+/// To what the distributions say, what is known of this page alone: who touched it, and where it lies.
+void Belief::add_page_alone(std::uint64_t page, Node home, Prospect& out) const {
+    const auto nodes = static_cast<std::size_t>(team_.nodes());
     const auto seen = std::ranges::lower_bound(seen_, page, {}, &std::pair<std::uint64_t, Node>::first);
     const bool was_seen = seen != seen_.end() && seen->first == page;
     for (std::size_t n = 0; n < nodes; ++n) {
@@ -150,7 +155,7 @@ void Belief::know_users(std::vector<std::pair<std::uint64_t, Node>> users, Repea
         const auto& [page, node] = users[i * users.size() / looks];
         by_distribution(page, prospect);
         contradicting += 1 - prospect.best[static_cast<std::size_t>(node)] - prospect.spread;
-        this->prospect(page, unknown_node, prospect);
+        add_page_alone(page, unknown_node, prospect);
         const double sum = std::accumulate(prospect.local.begin(), prospect.local.end(), 0.0);
         for (const double local : prospect.local)
             explained += sum > 0 ? local * local / (sum * sum) : 0;
