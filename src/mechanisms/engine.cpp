@@ -24,10 +24,10 @@ constexpr std::uint64_t enough_sampled = 4096;
 constexpr double longest_round = 5;    // seconds: some scans of the kernel
 constexpr double longest_silence = 15; // seconds without any reference: nothing large is used
 /// Processor seconds that learning owners may take at first, and its share of the run beyond them, where a
-/// fit of seconds_of_fit()'s size takes as long as here (2.1 GHz Xeon: 0.16 to 0.25 ms). What is meant is an
-/// amount of work: the first seconds are as many times more as a fit takes longer, up to a limit. In the
-/// guest, where floating point is emulated, that is 40 times, and the runs of many arrays ended with half of
-/// them unjudged.
+/// fit of seconds_of_fit()'s size takes as long as here (AMD EPYC: 0.17 to 0.23 ms for 8 touches of blocks,
+/// benchmarks/belief). What is meant is an amount of work: the first seconds are as many times more as a fit
+/// takes longer, up to a limit. In the guest, where floating point is emulated, that is 40 times, and the
+/// runs of many arrays ended with half of them unjudged.
 constexpr Pace inferring_pace{1, 0.01};
 constexpr double usual_fit = 0.2e-3;
 constexpr double most_slowness = 50;
