@@ -184,14 +184,14 @@ void Engine::record_placement(WatchedArea& area, std::uint32_t when) {
         else
             ++absent;
     }
-    const std::uint64_t used_pages = area.used_bytes() / page_bytes();
+    const std::uint64_t looked_at = std::min(there.size() * area.granule, area.range.bytes()) / page_bytes();
     const double scale =
-        static_cast<double>(used_pages) / static_cast<double>(std::max<std::uint64_t>(1, count));
+        static_cast<double>(looked_at) / static_cast<double>(std::max<std::uint64_t>(1, count));
     const auto pages = [&](std::uint64_t sampled) {
         return static_cast<std::uint64_t>(static_cast<double>(sampled) * scale + 0.5);
     };
     // What is not there was looked at, too.
-    const std::uint64_t elsewhere = area.base_pages() - (count > 0 ? used_pages : 0);
+    const std::uint64_t elsewhere = area.base_pages() - (count > 0 ? looked_at : 0);
     if (when == 1 && absent == count) return; // not populated yet: nothing was found
     area.found_recorded = true;
     for (std::size_t first = 0; first < held.size(); first += 8) {

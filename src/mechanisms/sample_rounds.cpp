@@ -37,7 +37,9 @@ void Engine::plan_samples(bool check) {
         WatchedArea& area = *areas[i];
         AreaBelief& learnt = area.learnt;
         const bool known = learnt.is_of(area.there().size());
-        const std::uint32_t share = area.in_part ? std::min(shares[i], most_of_part) : shares[i];
+        // Most of what is drawn from where a page here and there is used does not exist.
+        const auto draws = static_cast<std::uint32_t>(shares[i] / area.share_there);
+        const std::uint32_t share = area.in_part ? std::min(draws, most_of_part) : shares[i];
         for (std::uint32_t n = 0; n < share; ++n)
             area.pending.push_back(
                 area.there().at(model::page_to_ask(known ? learnt.belief.get() : nullptr, area.there().size(),

@@ -32,8 +32,9 @@ constexpr std::uint64_t coarse = 16;
 constexpr int most_levels = 16;
 /// More than this part more than before is news.
 constexpr std::uint64_t news = 8;
-/// Of granules that are drawn, what existed is believed to be no less than this.
-constexpr double least_share = 1.0 / 8;
+/// Of granules that are drawn, what existed is believed to be no less than this: less than one of a look's
+/// probes.
+constexpr double least_share = 1.0 / 128;
 /// Draws that are not looked at, after one of which all existed: twice as many each time, up to this.
 constexpr int most_trust = 15;
 
@@ -156,8 +157,25 @@ void Survey::take(WatchedArea& area, policy::PageSet there) {
     area.seen = !there.empty();
     if (there.size() != area.there().size()) area.trust = area.trusted = 0;
     area.in_part = there.size() < area.own.size();
-    area.share_there = 1;
     area.exists = there.empty() ? area.own : std::move(there);
+    area.share_there = area.seen ? share_of_existing(area) : 1;
+    area.in_part |= area.share_there < 1;
+}
+
+/// Cells are as coarse as the area is large. Where a page here and there is used, each of them exists, and
+/// most of their pages do not: what single pages say.
+double Survey::share_of_existing(const WatchedArea& area) {
+    const policy::PageSet& there = area.there();
+    const std::uint64_t probes = std::min(there.size(), most_probes);
+    std::vector<Address> pages;
+    for (std::uint64_t i = 0; i < probes; ++i) {
+        const std::uint64_t low = part(there.size(), i, probes);
+        const std::uint64_t width = part(there.size(), i + 1, probes) - low;
+        pages.push_back(address_of(area, there.at(low + random() % width)));
+    }
+    probe(pages);
+    const auto found = static_cast<double>(std::ranges::count_if(found_, [](auto one) { return one != 0; }));
+    return std::max(least_share, found / static_cast<double>(probes));
 }
 
 /// Of those areas that exist in part one, by turns.

@@ -40,6 +40,7 @@ class Survey {
     bool look_at_unseen(WatchList& watch, std::size_t most);
     bool look_at_part(WatchList& watch);
     void take(WatchedArea& area, policy::PageSet there);
+    double share_of_existing(const WatchedArea& area);
     policy::PageSet map(const WatchedArea& area);
     policy::PageSet existing(const WatchedArea& area, const std::vector<policy::PageRange>& cells);
     void probe(const std::vector<Address>& pages);

@@ -90,7 +90,9 @@ struct WatchedArea {
     /// What of it exists, as far as is known: granules, and bytes.
     const policy::PageSet& there() const noexcept { return exists; }
     std::uint64_t used_bytes() const noexcept {
-        return std::min<std::uint64_t>(there().size() * granule, range.bytes());
+        const double granules_there = share_there * static_cast<double>(there().size());
+        return std::min(static_cast<std::uint64_t>(granules_there * static_cast<double>(granule)),
+                        range.bytes());
     }
     /// May this granule be protected as a whole?
     bool is_armable(std::uint64_t index) const noexcept;

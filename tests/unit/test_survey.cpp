@@ -74,6 +74,23 @@ TEST_F(SurveyTest, AnAreaIsSeenOnceSomethingOfItExists) {
     EXPECT_EQ(granules, (std::vector<std::uint64_t>{3, 200}));
 }
 
+TEST_F(SurveyTest, OfAnAreaOfWhichEverySixteenthPageExistsOnlyThoseAreKept) {
+    Block block(std::size_t{256} << 20);
+    ::madvise(block.memory(), block.bytes(), MADV_NOHUGEPAGE);
+    const std::size_t apart = 16 * page_bytes();
+    for (std::size_t at = 0; at < block.bytes(); at += apart)
+        block.use(at, at + page_bytes());
+    WatchedArea& area = area_of(block);
+    survey.look_at_all(watch);
+    ASSERT_TRUE(area.seen);
+    EXPECT_TRUE(area.in_part);
+    EXPECT_NEAR(static_cast<double>(area.used_bytes()), static_cast<double>(block.bytes()) / 16,
+                static_cast<double>(block.bytes()) / 8);
+    std::vector<std::uint64_t> granules = {0, 7, 1600, 1601, 40000, 40008};
+    survey.keep_existing(area, granules);
+    EXPECT_EQ(granules, (std::vector<std::uint64_t>{0, 1600, 40000}));
+}
+
 TEST_F(SurveyTest, WhatExistsAsAWholeIsNotLookedAtInParts) {
     Block block(std::size_t{8} << 20);
     ::madvise(block.memory(), block.bytes(), MADV_NOHUGEPAGE);
