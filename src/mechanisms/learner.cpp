@@ -33,6 +33,16 @@ SparsePrior sparse(const model::Prior& prior, const model::Formulas& formulas) {
     return out;
 }
 
+/// Where the array lies in its granules; where not all of them exist, or several blocks share them, there is
+/// no one array.
+model::Extent extent_of(const WatchedArea& area) {
+    if (area.there().size() != area.granules || !area.group.blocks.empty()) return {area.there().size()};
+    const Range& array = area.group.entry.range;
+    const auto granule = static_cast<double>(area.granule);
+    const auto before = static_cast<double>(static_cast<std::int64_t>(array.begin - area.origin));
+    return {area.there().size(), before / granule, static_cast<double>(array.bytes()) / granule};
+}
+
 /// Who touched which existing granule last, as pages of the belief.
 std::vector<std::pair<std::uint64_t, model::Node>> users_of(const AreaBelief& learnt,
                                                             const policy::PageSet& there) {
@@ -155,8 +165,7 @@ bool Learner::take(WatchedArea& area, std::uint32_t iteration) {
     learnt.taken += count;
     if (!surprised || area.there().empty()) return false;
     const std::vector<model::Touch> all = shown(learnt, area.there(), iteration, false, nullptr);
-    if (!learnt.touches.follow_change(*team_.formulas(), team_.team(), area.there().size(), prior_of(area),
-                                      all))
+    if (!learnt.touches.follow_change(*team_.formulas(), team_.team(), extent_of(area), prior_of(area), all))
         return false;
     learnt.users.reset(area.granules);
     learnt.forget_departures(area.granules);
@@ -182,8 +191,8 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     const std::vector<model::Touch> touches = shown(learnt, there, iteration, false, &homes);
     learnt.formulas = team_.formulas();
     const model::Prior prior = prior_of(area);
-    learnt.belief =
-        std::make_unique<model::Belief>(*learnt.formulas, team_.team(), there.size(), touches, prior, homes);
+    learnt.belief = std::make_unique<model::Belief>(*learnt.formulas, team_.team(), extent_of(area), touches,
+                                                    prior, homes);
     learnt.team = team_.version();
     learnt.unfitted = 0;
     learnt.shown = sparse(learnt.belief->as_prior(), *learnt.formulas);
@@ -192,7 +201,7 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     if (learnt.belief->probability(model::Family::shared) > tuning::certainly_spread) {
         const std::vector<model::Touch> writes = shown(learnt, there, iteration, true, nullptr);
         if (writes.size() >= tuning::least_writes)
-            learnt.writers = std::make_unique<model::Belief>(*learnt.formulas, team_.team(), there.size(),
+            learnt.writers = std::make_unique<model::Belief>(*learnt.formulas, team_.team(), extent_of(area),
                                                              writes, team_.prior());
     }
 }

@@ -49,14 +49,13 @@ void Prior::clear() {
     families_ = {};
 }
 
-Belief::Belief(const Formulas& formulas, const Team& team, std::uint64_t pages,
+Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
                std::span<const Touch> touches, const Prior& prior, std::span<const Node> homes)
-    : formulas_(formulas), team_(team), pages_(pages) {
+    : formulas_(formulas), team_(team), extent_(extent) {
     invariant(formulas.threads() == team.threads(), "the formulas are for this team");
-    invariant(pages > 0, "an area has a page");
     invariant(homes.empty() || homes.size() == touches.size(), "each touch has a home");
     for (const Touch& touch : touches)
-        invariant(touch.page < pages && touch.thread < static_cast<std::uint32_t>(team.threads()),
+        invariant(touch.page < extent.pages() && touch.thread < static_cast<std::uint32_t>(team.threads()),
                   "a touch is of a page of the area by a thread of the team");
     std::vector<Touch> sorted(touches.begin(), touches.end());
     std::ranges::stable_sort(sorted, {}, &Touch::page);

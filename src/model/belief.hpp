@@ -12,6 +12,7 @@
 #pragma once
 
 #include "model/chains.hpp"
+#include "model/extent.hpp"
 #include "model/formulas.hpp"
 #include "model/team.hpp"
 #include "model/touch.hpp"
@@ -68,10 +69,10 @@ struct Repeats {
 
 class Belief {
   public:
-    /// Of an area of `pages` pages used by a team. homes: the node of each touched page, where that is known
+    /// Of an area of such an extent used by a team. homes: the node of each touched page, where that is known
     /// (else empty): then HOME is a hypothesis. formulas must be for the team's number of threads and outlive
     /// the belief.
-    Belief(const Formulas& formulas, const Team& team, std::uint64_t pages, std::span<const Touch> touches,
+    Belief(const Formulas& formulas, const Team& team, const Extent& extent, std::span<const Touch> touches,
            const Prior& prior, std::span<const Node> homes = {});
 
     /// Who touched which page last (ascending by page), of all pages of which that is known; and how often
@@ -81,7 +82,7 @@ class Belief {
     double own_owners() const noexcept { return own_owners_; }
 
     int nodes() const noexcept { return team_.nodes(); }
-    std::uint64_t pages() const noexcept { return pages_; }
+    std::uint64_t pages() const noexcept { return extent_.pages(); }
     /// Posterior probability of a family.
     double probability(Family family) const noexcept { return posterior_[static_cast<std::size_t>(family)]; }
     Family likeliest() const noexcept;
@@ -153,13 +154,11 @@ class Belief {
     double touch_of_state(const Touch& touch, const tuning::Stray& stray, bool owns, int owners) const;
     std::uint64_t first_behind(std::uint64_t page, double border) const;
     double log_urn(std::span<const double> counts, double prior_count) const;
-    double position(std::uint64_t page) const noexcept {
-        return (static_cast<double>(page) + .5) / static_cast<double>(pages_);
-    }
+    double position(std::uint64_t page) const noexcept { return extent_.position(page); }
 
     const Formulas& formulas_;
     Team team_;
-    std::uint64_t pages_;
+    Extent extent_;
     std::array<double, families> posterior_{};
     double log_evidence_ = 0;
     std::vector<Alive> alive_;

@@ -60,7 +60,7 @@ void Belief::by_distribution(std::uint64_t page, Prospect& out) const {
     const auto master = static_cast<std::size_t>(team_.node(0));
     for (const Alive& alive : alive_) {
         const Formula& formula = alive.formula;
-        const Place here = formulas_.place(formula, pages_, y, 0);
+        const Place here = formulas_.place(formula, extent_.size(), y, 0);
         for (std::size_t r = 0; r < reaches.size(); ++r) {
             if (alive.owners[r] < tuning::negligible_reach) continue;
             out.local[master] += alive.by_master[r];
@@ -145,7 +145,7 @@ void Belief::add_page_alone(std::uint64_t page, Node home, Prospect& out) const 
 
 void Belief::know_users(std::vector<std::pair<std::uint64_t, Node>> users, Repeats repeats) {
     invariant(std::ranges::is_sorted(users, {}, &std::pair<std::uint64_t, Node>::first) &&
-                  (users.empty() || users.back().first < pages_),
+                  (users.empty() || users.back().first < pages()),
               "users of pages of the area come in their order");
     // How often a page would come from the same node again by the distribution alone.
     Prospect prospect;
@@ -202,18 +202,17 @@ void Belief::find_breaks() {
 
 /// The first page behind `page` whose middle does not lie before a border.
 std::uint64_t Belief::first_behind(std::uint64_t page, double border) const {
-    const double first = std::ceil(border * static_cast<double>(pages_) - .5);
-    return std::max(page + 1, static_cast<std::uint64_t>(std::max(first, 0.0)));
+    return std::max(page + 1, extent_.first_behind(border));
 }
 
 std::uint64_t Belief::stretch_end(std::uint64_t page) const {
-    std::uint64_t end = pages_;
+    std::uint64_t end = pages();
     const auto next = std::ranges::upper_bound(breaks_, page);
     if (next != breaks_.end()) end = std::min(end, *next);
     const double y = position(page);
     for (const Alive& alive : alive_) {
         if (alive.share < tuning::negligible_border) continue;
-        const double border = formulas_.block_end(alive.formula, pages_, y);
+        const double border = formulas_.block_end(alive.formula, extent_.size(), y);
         end = std::min(end, first_behind(page, border));
     }
     for (const Even& even : even_) {

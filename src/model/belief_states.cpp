@@ -103,7 +103,7 @@ void Belief::weigh_even(std::span<const Touch> touches, const Prior& prior, Join
         ++on_node[static_cast<std::size_t>(node)];
     std::vector<std::size_t> counts;
     for (const int count : {team_.nodes(), team_.threads() / 2, team_.threads(), 2 * team_.threads()})
-        if (count > 1 && static_cast<std::uint64_t>(count) <= pages_)
+        if (count > 1 && static_cast<std::uint64_t>(count) <= pages())
             counts.push_back(static_cast<std::size_t>(count));
     std::ranges::sort(counts);
     counts.erase(std::unique(counts.begin(), counts.end()), counts.end());

@@ -153,19 +153,18 @@ void Formulas::fill_tables() {
     }
 }
 
-bool Formulas::fits(const Formula& formula, std::uint64_t pages) const noexcept {
-    const auto size = static_cast<double>(pages);
+bool Formulas::fits(const Formula& formula, double pages) const noexcept {
     switch (formula.family) {
     case Family::cyclic:
-        return 2.0 * formula.width * threads_ <= size;
+        return 2.0 * formula.width * threads_ <= pages;
     case Family::tiles:
-        return formula.rows * formula.inner <= size;
+        return formula.rows * formula.inner <= pages;
     default:
         return true;
     }
 }
 
-Place Formulas::place(const Formula& formula, std::uint64_t pages, double y, double age) const noexcept {
+Place Formulas::place(const Formula& formula, double pages, double y, double age) const noexcept {
     if (formula.family == Family::drift) {
         y += formula.velocity * age - formula.offset;
         y -= std::floor(y);
@@ -174,16 +173,15 @@ Place Formulas::place(const Formula& formula, std::uint64_t pages, double y, dou
     const double outer = y * formula.outer;
     const double block = std::floor(outer);
     if (formula.inner == 1) return {block, outer - block};
-    const double rows = formula.width > 0
-                            ? static_cast<double>(pages) / (static_cast<double>(formula.width) * threads_)
-                            : formula.rows;
+    const double rows =
+        formula.width > 0 ? pages / (static_cast<double>(formula.width) * threads_) : formula.rows;
     const double row = y * rows;
     const double inner = (row - std::floor(row)) * formula.inner;
     const double column = std::floor(inner);
     return {block * formula.inner + column, inner - column};
 }
 
-double Formulas::block_end(const Formula& formula, std::uint64_t pages, double y) const noexcept {
+double Formulas::block_end(const Formula& formula, double pages, double y) const noexcept {
     const double shift = formula.family == Family::drift ? formula.offset : 0;
     double at = y - shift;
     at -= std::floor(at);
@@ -195,16 +193,15 @@ double Formulas::block_end(const Formula& formula, std::uint64_t pages, double y
     const double u = (at - begin) / scale;
     double end = (std::floor(u * formula.outer) + 1) / formula.outer;
     if (formula.inner > 1) {
-        const double rows = formula.width > 0
-                                ? static_cast<double>(pages) / (static_cast<double>(formula.width) * threads_)
-                                : formula.rows;
+        const double rows =
+            formula.width > 0 ? pages / (static_cast<double>(formula.width) * threads_) : formula.rows;
         end = std::min(end, (std::floor(u * rows * formula.inner) + 1) / (rows * formula.inner));
     }
     end = std::min(1.0, y + (begin + end * scale - at));
     return end > y ? end : 1.0;
 }
 
-const Nuisances& Formulas::likelihood(const Formula& formula, std::uint64_t pages, double y,
+const Nuisances& Formulas::likelihood(const Formula& formula, double pages, double y,
                                       const Touch& touch) const noexcept {
     const bool master = touch.thread == 0;
     const int from_base = static_cast<int>(touch.thread) - formula.base;

@@ -74,14 +74,14 @@ class Formulas {
     /// area.
     std::size_t simple() const noexcept { return simple_; }
 
-    /// Can an area of so many pages show this formula?
-    bool fits(const Formula& formula, std::uint64_t pages) const noexcept;
-    /// Where position y (0..1) of an area of so many pages lies, `age` iterations ago.
-    Place place(const Formula& formula, std::uint64_t pages, double y, double age) const noexcept;
+    /// Can an array of this size, in pages, show the formula?
+    bool fits(const Formula& formula, double pages) const noexcept;
+    /// Where position y (0..1) of an array of this size lies, `age` iterations ago.
+    Place place(const Formula& formula, double pages, double y, double age) const noexcept;
     /// Where the block that y lies in ends: a position in (y, 1].
-    double block_end(const Formula& formula, std::uint64_t pages, double y) const noexcept;
+    double block_end(const Formula& formula, double pages, double y) const noexcept;
     /// Log likelihood of a touch of position y.
-    const Nuisances& likelihood(const Formula& formula, std::uint64_t pages, double y,
+    const Nuisances& likelihood(const Formula& formula, double pages, double y,
                                 const Touch& touch) const noexcept;
     /// The thread that owns a block; clamped to the team.
     int owner(const Formula& formula, double block) const noexcept;

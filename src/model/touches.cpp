@@ -31,13 +31,13 @@ std::span<const Touch> Touches::at(std::uint32_t iteration) {
     return touches_;
 }
 
-bool Touches::follow_change(const Formulas& formulas, const Team& team, std::uint64_t pages,
+bool Touches::follow_change(const Formulas& formulas, const Team& team, const Extent& extent,
                             const Prior& prior, std::span<const Touch> shown) {
     invariant(shown.size() == touches_.size(), "all touches are shown");
     if (touches_.size() < 2 * tuning::least_since_change) return false;
     const std::span<const Touch> all = shown;
     const auto evidence = [&](std::span<const Touch> some) {
-        return Belief(formulas, team, pages, some, prior).log_evidence();
+        return Belief(formulas, team, extent, some, prior).log_evidence();
     };
     const double together = evidence(all);
     // The newest 8, 16, 32, ... touches, as long as others are left. Whole iterations: the touches of one

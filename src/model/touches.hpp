@@ -25,10 +25,10 @@ class Touches {
     /// Drops what came before a change of owners, where the touches show one. Returns whether they do. Some
     /// fits of the belief: to be asked after new touches, not after each. formulas and prior as in Belief.
     /// shown: all touches as the belief is to see them, where pages or threads have other numbers there.
-    bool follow_change(const Formulas& formulas, const Team& team, std::uint64_t pages, const Prior& prior,
+    bool follow_change(const Formulas& formulas, const Team& team, const Extent& extent, const Prior& prior,
                        std::span<const Touch> shown);
-    bool follow_change(const Formulas& formulas, const Team& team, std::uint64_t pages, const Prior& prior) {
-        return follow_change(formulas, team, pages, prior, at(newest()));
+    bool follow_change(const Formulas& formulas, const Team& team, const Extent& extent, const Prior& prior) {
+        return follow_change(formulas, team, extent, prior, at(newest()));
     }
     void forget();
 

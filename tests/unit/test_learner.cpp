@@ -20,6 +20,7 @@ class LearnerTest : public ::testing::Test {
         area->id = static_cast<std::uint32_t>(watch_.areas().size());
         area->granules = pages;
         area->granule = page_bytes();
+        area->range = area->group.entry.range = {0, pages * page_bytes()};
         area->group.entry.origin[0] = site;
         area->exists = policy::PageSet::whole(pages);
         area->learnt.reset(pages);

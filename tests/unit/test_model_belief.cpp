@@ -238,6 +238,24 @@ TEST(BeliefTest, OneThreadOwnsAll) {
     EXPECT_EQ(likeliest_node(belief, 9), 0);
 }
 
+TEST(BeliefTest, BordersAreThoseOfTheArrayNotOfItsPages) {
+    // 16 planes of 4 blocks of 16 pages, behind an allocator's header of 16 bytes: the first page is shared.
+    const Team team = Team::packed(4, 4);
+    const Formulas formulas(4);
+    constexpr std::uint64_t pages = 1023;
+    const Extent extent(pages, 16.0 / 4096 - 1, 1024);
+    std::vector<Touch> touches;
+    for (std::uint64_t i = 0; i < 40; ++i) {
+        const std::uint64_t page = i * 633 % pages;
+        touches.push_back({page, static_cast<std::uint32_t>((page + 1) / 16 % 4), 0, false});
+    }
+    const Belief belief(formulas, team, extent, touches, Prior(formulas));
+    std::vector<std::uint64_t> wrong;
+    for (std::uint64_t page = 0; page < pages; ++page)
+        if (likeliest_node(belief, page) != static_cast<Node>((page + 1) / 16 % 4)) wrong.push_back(page);
+    EXPECT_EQ(wrong, std::vector<std::uint64_t>());
+}
+
 TEST(BeliefTest, StretchesOfABlockAreItsBlocks) {
     const Program program = block(4, 4, 1000);
     const Belief belief = believe(program, program.touch(40, 1));
