@@ -122,11 +122,10 @@ std::vector<double> run(std::uint64_t seed, Spending spending, double trust) {
             const auto counts = model::share_out(subjects, round_touches, 0, seed + spent);
             for (std::size_t i = 0; i < counts.size(); ++i) {
                 Observed& one = program.areas[i];
-                for (std::uint32_t k = 0; k < counts[i]; ++k)
-                    one.touches.push_back(touch(one.area,
-                                                model::page_to_ask(one.belief ? &*one.belief : nullptr,
-                                                                   one.area.pages, one.touches.size(), i),
-                                                random, weights));
+                for (const std::uint64_t page :
+                     model::pages_to_ask(one.belief ? &*one.belief : nullptr, one.area.pages,
+                                         one.touches.size(), counts[i], i))
+                    one.touches.push_back(touch(one.area, page, random, weights));
                 if (counts[i] == 0) continue;
                 const std::vector<model::Node> homes(one.touches.size(), 0);
                 one.belief.emplace(formulas, program.team, one.area.pages, one.touches,

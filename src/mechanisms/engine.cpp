@@ -327,8 +327,12 @@ void Engine::follow_changes() {
     // Programs that allocate in every iteration, or have begun to use what they had: that wants samples, too,
     // before the next boundary.
     const bool more = survey_.look(watch_);
-    if (source_ && source_->needs_plan() && (changed || more))
+    if (!source_ || !source_->needs_plan()) return;
+    plan_is_old_ |= changed || more;
+    if (plan_is_old_ && record::now() >= next_plan_)
         plan_samples(activity_ == policy::Activity::check);
+    else if (changed)
+        plan_.gather(watch_);
 }
 
 std::size_t Engine::open_window(std::vector<Range> granules) {

@@ -232,6 +232,7 @@ class Engine final : public phases::Listener {
     void follow_changes_within_round(double now);
     void end_observing();
     void plan_samples(bool check);
+    void choose_samples(bool check);
     void take_references();
     void count_references();
     void count_remote_misses();
@@ -307,6 +308,8 @@ class Engine final : public phases::Listener {
     bool window_stays_ = false;       ///< when its region has ended
     std::uint64_t touches_taken_ = 0; ///< of all that windows saw
     double window_looked_at_ = 0;     ///< when it was made sure that it may stay
+    double next_plan_ = 0;            ///< when samples may be chosen anew within a round
+    bool plan_is_old_ = false;        ///< areas came or went, or were first used, since they were chosen
     bool windows_ended_said_ = false;
     bool windows_in_regions_said_ = false;
     std::uint32_t refused_ = 0; ///< windows in turn

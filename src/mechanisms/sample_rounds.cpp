@@ -1,6 +1,7 @@
 // Which granules a round of observation by windows asks for, of which areas.
 #include "mechanisms/engine.hpp"
 #include "model/questions.hpp"
+#include "record/record.hpp"
 
 #include <algorithm>
 
@@ -13,11 +14,24 @@ constexpr std::uint32_t asked_in_round = 1024;
 constexpr std::uint32_t asked_in_check = 96;
 /// Of an area that exists in part each granule that is asked for is looked at first (Survey::keep_existing).
 constexpr std::uint32_t most_of_part = 256;
+/// Areas may come and go with every region (temporaries): what a round asks for is chosen anew within it only
+/// after so many times what that took.
+constexpr double seldom = 200;
 
 } // namespace
 
-/// Which granules the next windows should arm (WatchedArea::pending).
+/// Which granules the next windows should arm.
 void Engine::plan_samples(bool check) {
+    const double begin = record::now();
+    choose_samples(check);
+    plan_.gather(watch_);
+    const double end = record::now();
+    next_plan_ = end + seldom * (end - begin);
+    plan_is_old_ = false;
+}
+
+/// WatchedArea::pending of all areas.
+void Engine::choose_samples(bool check) {
     std::vector<WatchedArea*> areas;
     std::vector<model::Subject> subjects;
     for (const auto& area : watch_.areas()) {
@@ -40,15 +54,15 @@ void Engine::plan_samples(bool check) {
         // Most of what is drawn from where a page here and there is used does not exist.
         const auto draws = static_cast<std::uint32_t>(shares[i] / area.share_there);
         const std::uint32_t share = area.in_part ? std::min(draws, most_of_part) : shares[i];
-        for (std::uint32_t n = 0; n < share; ++n)
-            area.pending.push_back(
-                area.there().at(model::page_to_ask(known ? learnt.belief.get() : nullptr, area.there().size(),
-                                                   learnt.asked++, seed_ + area.id)));
+        for (const std::uint64_t page :
+             model::pages_to_ask(known ? learnt.belief.get() : nullptr, area.there().size(), learnt.asked,
+                                 share, seed_ + area.id))
+            area.pending.push_back(area.there().at(page));
+        learnt.asked += share;
         std::ranges::sort(area.pending);
         area.pending.erase(std::unique(area.pending.begin(), area.pending.end()), area.pending.end());
         survey_.keep_existing(area, area.pending);
     }
-    plan_.gather(watch_);
 }
 
 } // namespace homing

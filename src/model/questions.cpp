@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <queue>
 
 namespace homing::model {
@@ -55,29 +56,42 @@ std::vector<std::uint32_t> share_out(std::span<const Subject> subjects, std::uin
     return shares;
 }
 
-std::uint64_t page_to_ask(const Belief* belief, std::uint64_t pages, std::uint64_t index,
-                          std::uint64_t seed) {
+std::vector<std::uint64_t> pages_to_ask(const Belief* belief, std::uint64_t pages, std::uint64_t first,
+                                        std::uint32_t count, std::uint64_t seed) {
     invariant(pages > 0, "an area has a page");
-    // Multiples of the golden ratio lie evenly however many there are.
-    double even = unit(seed) + static_cast<double>(index) * 0.6180339887498949;
-    even -= std::floor(even);
-    const double draw = unit(seed ^ (index * 0x2545f4914f6cdd1du));
-    if (!belief || index < tuning::even_touches || draw < tuning::even_share_of_touches)
-        return page_at(even, pages);
-    // By what is not known of them: of some even candidates the least known one.
-    Prospect prospect;
-    double most = -1;
-    std::uint64_t found = page_at(even, pages);
-    for (std::uint64_t i = 0; i < tuning::candidates_to_ask; ++i) {
-        const std::uint64_t page = page_at(unit(seed + index * 977 + i * 131071), pages);
-        belief->prospect(page, unknown_node, prospect);
-        const double doubt = 1 - std::max(prospect.spread, *std::ranges::max_element(prospect.best));
-        if (doubt > most) {
-            most = doubt;
-            found = page;
+    std::vector<std::uint64_t> asked;
+    asked.reserve(count);
+    std::uint32_t for_doubt = 0;
+    for (std::uint64_t index = first; index < first + count; ++index) {
+        const double draw = unit(seed ^ (index * 0x2545f4914f6cdd1du));
+        if (belief && index >= tuning::even_touches && draw >= tuning::even_share_of_touches) {
+            ++for_doubt;
+            continue;
         }
+        // Multiples of the golden ratio lie evenly however many there are.
+        double even = unit(seed) + static_cast<double>(index) * 0.6180339887498949;
+        even -= std::floor(even);
+        asked.push_back(page_at(even, pages));
     }
-    return found;
+    if (for_doubt == 0) return asked;
+    // By what is not known of them: of even parts, each weighed by a page of it, the least known ones.
+    const std::uint64_t parts = std::min(for_doubt * tuning::candidates_to_ask, tuning::most_candidates);
+    std::vector<std::pair<double, std::uint64_t>> doubts;
+    doubts.reserve(parts);
+    const auto page_of = [&](std::uint64_t part, std::uint64_t draw) {
+        const double within = unit(seed + (first + draw) * 977 + part * 131071);
+        return page_at((static_cast<double>(part) + within) / static_cast<double>(parts), pages);
+    };
+    Prospect prospect;
+    for (std::uint64_t part = 0; part < parts; ++part) {
+        belief->prospect(page_of(part, 0), unknown_node, prospect);
+        doubts.emplace_back(1 - std::max(prospect.spread, *std::ranges::max_element(prospect.best)), part);
+    }
+    std::ranges::sort(doubts, std::greater<>());
+    const std::uint64_t least_known = parts / tuning::candidates_to_ask;
+    for (std::uint64_t i = 0; i < for_doubt; ++i)
+        asked.push_back(page_of(doubts[i % least_known].second, i / least_known));
+    return asked;
 }
 
 } // namespace homing::model

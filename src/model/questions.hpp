@@ -33,8 +33,10 @@ double worth_of_touch(const Subject& subject);
 std::vector<std::uint32_t> share_out(std::span<const Subject> subjects, std::uint32_t budget,
                                      double least_worth_ns, std::uint64_t seed);
 
-/// The page of an area to ask for: the `index`-th of an even sequence at first; then mostly where owners are
-/// least known. belief may be null. Deterministic in (index, seed).
-std::uint64_t page_to_ask(const Belief* belief, std::uint64_t pages, std::uint64_t index, std::uint64_t seed);
+/// Pages of an area to ask for, `count` of them, of which `first` were asked for before: those of an even
+/// sequence at first; then mostly where owners are least known. A page may come twice. belief may be null.
+/// Deterministic in (first, count, seed). Cost: tuning::most_candidates prospects at most.
+std::vector<std::uint64_t> pages_to_ask(const Belief* belief, std::uint64_t pages, std::uint64_t first,
+                                        std::uint32_t count, std::uint64_t seed);
 
 } // namespace homing::model
