@@ -208,6 +208,22 @@ void BlockCover::parts_within(Range pages, std::vector<Range>& out) const {
     }
 }
 
+void BlockCover::blocks_within(Range pages, std::vector<Range>& out) const {
+    bool open = false;
+    const auto close = [&] {
+        if (open && out.back().bytes() <= page_bytes()) out.pop_back(); // it has no whole page
+        open = false;
+    };
+    for (Address at = align_down(pages.begin, page_bytes()); at < pages.end; at += page_bytes()) {
+        const bool begins = begins_in_page_of(at);
+        if (begins || !is_within({at, at + page_bytes()})) close();
+        if (begins) out.push_back({at, at + page_bytes()});
+        if (open) out.back().end = at + page_bytes();
+        open |= begins;
+    }
+    close();
+}
+
 /// Those that are whole, ascending by address.
 std::vector<std::pair<Address, const BlockCover::Chunk*>> BlockCover::chunks() const {
     std::vector<std::pair<Address, const Chunk*>> found;

@@ -77,6 +77,10 @@ class BlockCover {
     /// The parts of `pages` that do, ascending.
     void parts_within(Range pages, std::vector<Range>& out) const;
 
+    /// Blocks that have whole pages within `pages`, ascending: of each from the page in which it begins up to
+    /// the one in which it ends.
+    void blocks_within(Range pages, std::vector<Range>& out) const;
+
     /// Bytes that came and went since the process began, but for the last 64 KiB of each thread.
     std::uint64_t churn() const noexcept { return churn_.load(std::memory_order_relaxed); }
     /// All runs of at least `smallest` bytes, ascending by address. Gaps up to `widest_gap` bytes within a

@@ -33,14 +33,38 @@ SparsePrior sparse(const model::Prior& prior, const model::Formulas& formulas) {
     return out;
 }
 
-/// Where the array lies in its granules; where not all of them exist, or several blocks share them, there is
-/// no one array.
-model::Extent extent_of(const WatchedArea& area) {
-    if (area.there().size() != area.granules || !area.group.blocks.empty()) return {area.there().size()};
+/// The allocator's memory of more granules (64 MiB) is not looked through for the arrays in it: blocks that
+/// are too small to be areas are hundreds there.
+constexpr std::uint64_t most_granules_with_blocks = std::uint64_t{1} << 14;
+
+/// The arrays that lie in the allocator's memory, where most of it is of such as a team can share.
+std::vector<model::BlockPages> blocks_of(const WatchedArea& area, int threads) {
+    std::vector<model::BlockPages> blocks;
+    if (area.group.entry.kind != AreaKind::arena || area.granule != page_bytes() ||
+        area.granules > most_granules_with_blocks)
+        return blocks;
+    std::vector<Range> ranges;
+    block_cover().blocks_within(area.range, ranges);
+    std::uint64_t shared_out = 0;
+    for (const Range& range : ranges) {
+        blocks.push_back({area.granule_of(range.begin), area.granule_of(range.end - 1) + 1});
+        const std::uint64_t pages = blocks.back().end - blocks.back().first;
+        if (pages >= static_cast<std::uint64_t>(threads)) shared_out += pages;
+    }
+    if (2 * shared_out < area.granules) blocks.clear();
+    return blocks;
+}
+
+/// Where the array lies in its granules, or the arrays; where not all of them exist, or small blocks share
+/// them, that is not known.
+model::Extent extent_of(const WatchedArea& area, int threads) {
+    const std::uint64_t pages = area.there().size();
+    if (pages != area.granules || !area.group.blocks.empty()) return {pages};
     const Range& array = area.group.entry.range;
     const auto granule = static_cast<double>(area.granule);
     const auto before = static_cast<double>(static_cast<std::int64_t>(array.begin - area.origin));
-    return {area.there().size(), before / granule, static_cast<double>(array.bytes()) / granule};
+    return model::Extent(pages, before / granule, static_cast<double>(array.bytes()) / granule)
+        .with_blocks(blocks_of(area, threads));
 }
 
 /// Who touched which existing granule last, as pages of the belief.
@@ -165,7 +189,8 @@ bool Learner::take(WatchedArea& area, std::uint32_t iteration) {
     learnt.taken += count;
     if (!surprised || area.there().empty()) return false;
     const std::vector<model::Touch> all = shown(learnt, area.there(), iteration, false, nullptr);
-    if (!learnt.touches.follow_change(*team_.formulas(), team_.team(), extent_of(area), prior_of(area), all))
+    if (!learnt.touches.follow_change(*team_.formulas(), team_.team(),
+                                      extent_of(area, team_.team().threads()), prior_of(area), all))
         return false;
     learnt.users.reset(area.granules);
     learnt.forget_departures(area.granules);
@@ -190,9 +215,10 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     std::vector<model::Node> homes;
     const std::vector<model::Touch> touches = shown(learnt, there, iteration, false, &homes);
     learnt.formulas = team_.formulas();
+    const model::Extent extent = extent_of(area, team_.team().threads());
     const model::Prior prior = prior_of(area);
-    learnt.belief = std::make_unique<model::Belief>(*learnt.formulas, team_.team(), extent_of(area), touches,
-                                                    prior, homes);
+    learnt.belief =
+        std::make_unique<model::Belief>(*learnt.formulas, team_.team(), extent, touches, prior, homes);
     learnt.team = team_.version();
     learnt.unfitted = 0;
     learnt.shown = sparse(learnt.belief->as_prior(), *learnt.formulas);
@@ -201,8 +227,8 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     if (learnt.belief->probability(model::Family::shared) > tuning::certainly_spread) {
         const std::vector<model::Touch> writes = shown(learnt, there, iteration, true, nullptr);
         if (writes.size() >= tuning::least_writes)
-            learnt.writers = std::make_unique<model::Belief>(*learnt.formulas, team_.team(), extent_of(area),
-                                                             writes, team_.prior());
+            learnt.writers = std::make_unique<model::Belief>(*learnt.formulas, team_.team(), extent, writes,
+                                                             team_.prior());
     }
 }
 

@@ -71,7 +71,7 @@ Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
         // With wide reaches and many strays a plain distribution explains what a finer one explains better.
         double simple = probability(Family::home);
         for (const Alive& alive : alive_)
-            if (alive.formula.family != Family::grids) simple += alive.crisp;
+            if (alive.formula.family != Family::grids || alive.formula.each) simple += alive.crisp;
         if (simple < tuning::simple_enough) {
             weigh_formulas(touches, prior, joint, formulas_.simple(), formulas_.all().size());
             refine(touches, joint);

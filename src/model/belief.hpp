@@ -155,6 +155,10 @@ class Belief {
     std::uint64_t first_behind(std::uint64_t page, double border) const;
     double log_urn(std::span<const double> counts, double prior_count) const;
     double position(std::uint64_t page) const noexcept { return extent_.position(page); }
+    double position(const Formula& formula, std::uint64_t page) const noexcept {
+        return formula.each ? extent_.position_in_block(page) : extent_.position(page);
+    }
+    std::uint64_t block_end(const Formula& formula, std::uint64_t page) const noexcept;
 
     const Formulas& formulas_;
     Team team_;

@@ -30,8 +30,8 @@ void Belief::observe(std::span<const Touch> touches, std::vector<Candidate>& can
         const auto some = touches.subspan(from, std::min(tuning::batch, touches.size() - from));
         for (Candidate& candidate : candidates)
             for (const Touch& touch : some) {
-                const Nuisances& log =
-                    formulas_.likelihood(candidate.formula, extent_.size(), position(touch.page), touch);
+                const Nuisances& log = formulas_.likelihood(candidate.formula, extent_.size(),
+                                                            position(candidate.formula, touch.page), touch);
                 for (std::size_t i = 0; i < log.size(); ++i)
                     candidate.log[i] += log[i];
             }
@@ -49,7 +49,7 @@ void Belief::weigh_formulas(std::span<const Touch> touches, const Prior& prior, 
         std::ranges::all_of(touches, [&](const Touch& touch) { return touch.age == touches.front().age; });
     for (std::size_t index = first; index < end; ++index) {
         const Formula& formula = formulas_.all()[index];
-        if (!formulas_.fits(formula, extent_.size())) continue;
+        if (formula.each ? !extent_.has_blocks() : !formulas_.fits(formula, extent_.size())) continue;
         // A thread that was never seen owns nothing alone.
         if (formula.is_single() && !touches.empty() && std::ranges::none_of(touches, [&](const Touch& touch) {
                 return static_cast<int>(touch.thread) == formula.base;

@@ -60,7 +60,7 @@ void Belief::by_distribution(std::uint64_t page, Prospect& out) const {
     const auto master = static_cast<std::size_t>(team_.node(0));
     for (const Alive& alive : alive_) {
         const Formula& formula = alive.formula;
-        const Place here = formulas_.place(formula, extent_.size(), y, 0);
+        const Place here = formulas_.place(formula, extent_.size(), position(formula, page), 0);
         for (std::size_t r = 0; r < reaches.size(); ++r) {
             if (alive.owners[r] < tuning::negligible_reach) continue;
             out.local[master] += alive.by_master[r];
@@ -205,6 +205,12 @@ std::uint64_t Belief::first_behind(std::uint64_t page, double border) const {
     return std::max(page + 1, extent_.first_behind(border));
 }
 
+/// The first page behind the block that a page lies in.
+std::uint64_t Belief::block_end(const Formula& formula, std::uint64_t page) const noexcept {
+    const double border = formulas_.block_end(formula, extent_.size(), position(formula, page));
+    return formula.each ? extent_.first_behind_in_block(page, border) : first_behind(page, border);
+}
+
 std::uint64_t Belief::stretch_end(std::uint64_t page) const {
     std::uint64_t end = pages();
     const auto next = std::ranges::upper_bound(breaks_, page);
@@ -212,8 +218,7 @@ std::uint64_t Belief::stretch_end(std::uint64_t page) const {
     const double y = position(page);
     for (const Alive& alive : alive_) {
         if (alive.share < tuning::negligible_border) continue;
-        const double border = formulas_.block_end(alive.formula, extent_.size(), y);
-        end = std::min(end, first_behind(page, border));
+        end = std::min(end, block_end(alive.formula, page));
     }
     for (const Even& even : even_) {
         if (even.share < tuning::negligible_border) continue;
@@ -230,6 +235,8 @@ std::string Belief::words() const {
         alive_, {}, [&](const Alive& alive) { return alive.formula.family == family ? alive.share : -1; });
     if (best == alive_.end() || best->formula.family != family) return name(family);
     const Formula& formula = best->formula;
+    if (formula.each)
+        return "each BLOCK over " + std::to_string(static_cast<int>(formula.outer)) + " threads";
     switch (family) {
     case Family::block:
         return "BLOCK over " + std::to_string(static_cast<int>(formula.outer)) + " threads";

@@ -36,16 +36,18 @@ Formulas::Formulas(int threads) : threads_(threads) {
     invariant(threads > 0, "a team has a thread");
     add_blocks();
     add_grids();
+    add_each();
     add_cyclic();
     simple_ = all_.size();
     add_tiles();
     add_drift();
     // Each family's weights become shares of it.
     std::array<double, families> sum{};
+    // Areas in which several arrays are known are few, and have a share of their own.
     for (const Formula& formula : all_)
-        sum[static_cast<std::size_t>(formula.family)] += formula.prior;
+        if (!formula.each) sum[static_cast<std::size_t>(formula.family)] += formula.prior;
     for (Formula& formula : all_)
-        formula.prior /= sum[static_cast<std::size_t>(formula.family)];
+        if (!formula.each) formula.prior /= sum[static_cast<std::size_t>(formula.family)];
     fill_tables();
 }
 
@@ -87,6 +89,15 @@ void Formulas::add_grids() {
     const int fine = std::clamp(2 * threads_, 64, 256);
     for (int i = 1; i < fine; ++i)
         grids(.44 / fine, static_cast<double>(i) / fine);
+}
+
+/// Several arrays in one area, each of BLOCK: GRIDS of which the borders are known.
+void Formulas::add_each() {
+    if (threads_ == 1) return;
+    all_.push_back({.family = Family::grids,
+                    .prior = tuning::each_prior,
+                    .outer = static_cast<double>(threads_),
+                    .each = true});
 }
 
 void Formulas::add_cyclic() {

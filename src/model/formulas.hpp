@@ -2,6 +2,8 @@
 //
 //     thread = base + step * (floor(y A) B + floor(frac(y m) B)),   y the position in the area, 0..1
 //
+// y may also be the position in one of several arrays that lie in the area: each of them is BLOCK then.
+//
 // BLOCK: A = T.  CYCLIC(k): m = pages / (k T), B = T.  Tiles of a two-dimensional array: A = Tr, B = Tc, m
 // rows.  Two grids of BLOCK behind one another: y is stretched on both sides of a cut.  Drift: y is shifted,
 // more with every iteration.
@@ -50,6 +52,7 @@ struct Formula {
     double offset = 0;
     double velocity = 0;     ///< of the borders, in areas an iteration
     std::uint32_t width = 0; ///< k of cyclic, in pages
+    bool each = false;       ///< of each array in the area, where these are known (Extent::with_blocks)
     /// One block only: everything belongs to the thread `base`.
     bool is_single() const noexcept { return outer * inner == 1; }
 };
@@ -95,6 +98,7 @@ class Formulas {
 
     void add_blocks();
     void add_grids();
+    void add_each();
     void add_cyclic();
     void add_tiles();
     void add_drift();

@@ -15,6 +15,10 @@ namespace homing::model::tuning {
 /// were moved in vain, with it none.
 inline constexpr std::array<double, 11> family_prior{.34, .12, .06, .06, .05, .02, .10, .08, .12, .02, .03};
 
+/// The same of BLOCK in each of the arrays that are known to lie in an area, in shares of GRIDS': with it as
+/// likely as half of BLOCK's. LULESH (20^3): 40 arrays of 16 pages share the heap, and each is BLOCK.
+inline constexpr double each_prior = 3;
+
 /// What a touch may be besides one by the owner of its page: `uniform` of all touches are by any thread,
 /// `master` by the team's first thread, which serial code runs on. Weights are prior probabilities. Spike:
 /// the first three, with weights .5, .35, .15; without the fourth, areas of which the master makes 30 % of

@@ -1,6 +1,7 @@
 // What small blocks cover of the allocator's memory.
 #include "areas/block_cover.hpp"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <map>
 #include <memory>
@@ -104,6 +105,32 @@ TEST(BlockCover, ItIsKnownByThePageWhereBlocksBegin) {
     EXPECT_FALSE(cover->begins_in_page_of(heap + 16));
     cover->forget({heap + 3 * 4096 + 16, heap + 64 * 4096});
     EXPECT_FALSE(cover->begins_in_page_of(heap + 3 * 4096 + 16));
+}
+
+TEST(BlockCover, BlocksWithWholePagesAreFoundFromTheirFirstPageToTheirLast) {
+    constexpr std::size_t page = 4096;
+    const auto cover = empty_cover();
+    const auto found = [&] {
+        std::vector<Range> blocks;
+        cover->blocks_within({heap, heap + 64 * page}, blocks);
+        for (Range& block : blocks)
+            block = {(block.begin - heap) / page, (block.end - heap) / page};
+        return blocks;
+    };
+    const auto equal = [](const std::vector<Range>& blocks, const std::vector<Range>& expected) {
+        return std::ranges::equal(blocks, expected, [](const Range& a, const Range& b) {
+            return a.begin == b.begin && a.end == b.end;
+        });
+    };
+    EXPECT_TRUE(found().empty());
+    cover->add({heap + 16, heap + 16 * page - 32}, 0);               // ends within page 15
+    cover->add({heap + 16 * page - 16, heap + 16 * page + 5000}, 0); // has no whole page but one
+    cover->add({heap + 20 * page, heap + 28 * page}, 0);             // exactly eight pages ...
+    cover->add({heap + 28 * page, heap + 30 * page}, 0);             // ... and two behind them
+    cover->add({heap + 40 * page + 100, heap + 41 * page + 200}, 0); // no whole page
+    EXPECT_TRUE(equal(found(), {{0, 15}, {15, 17}, {20, 28}, {28, 30}}));
+    cover->remove({heap + 20 * page, heap + 28 * page});
+    EXPECT_TRUE(equal(found(), {{0, 15}, {15, 17}, {28, 30}}));
 }
 
 /// Against blocks one by one: pages within a live block, and no others; whatever comes and goes.

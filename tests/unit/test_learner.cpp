@@ -1,6 +1,7 @@
 // What rounds of touches make of an area's belief.
 #include "mechanisms/learner.hpp"
 
+#include "areas/block_cover.hpp"
 #include "kernel/simulated.hpp"
 #include "machines.hpp"
 #include "model/verdict.hpp"
@@ -80,6 +81,35 @@ TEST_F(LearnerTest, AnAreaOfAKnownSizeNeedsFewerTouches) {
     round(sibling);
     EXPECT_GT(sibling.learnt.belief->probability(model::Family::block),
               alone.learnt.belief->probability(model::Family::block) + .1);
+}
+
+TEST_F(LearnerTest, ArraysThatShareTheHeapAreEachDividedByAFewTouches) {
+    constexpr std::size_t arrays = 40, bytes = 64000; // with headers some 15.6 pages each
+    WatchedArea& area = add(arrays * (bytes + 16) / page_bytes() + 1, 0x10);
+    area.group.entry.kind = AreaKind::arena;
+    const Address heap = Address{1} << 44;
+    area.range = area.group.entry.range = {heap, heap + area.granules * page_bytes()};
+    area.origin = heap;
+    std::vector<Range> blocks;
+    for (std::size_t i = 0; i < arrays; ++i) {
+        const Address begin = heap + i * (bytes + 16) + 16;
+        blocks.push_back({begin, begin + bytes});
+        block_cover().add(blocks.back(), 0);
+    }
+    const auto owner = [&](std::uint64_t page) { // of the array in its middle
+        const std::size_t middle = page * page_bytes() + page_bytes() / 2;
+        return static_cast<int>(middle % (bytes + 16) * owners / (bytes + 16));
+    };
+    for (std::uint64_t i = 0; i < 16; ++i)
+        touch(area, i * 239 % area.granules, owner(i * 239 % area.granules));
+    round(area);
+    EXPECT_EQ(area.learnt.belief->words(), "each BLOCK over 4 threads");
+    std::uint64_t right = 0;
+    for (std::uint64_t page = 0; page < area.granules; ++page)
+        right += wanted(area, page, (owner(page) + 1) % owners) == owner(page);
+    EXPECT_GT(right, area.granules * 85 / 100) << "one page of 16 lies at a border, and may go either way";
+    for (const Range& block : blocks)
+        block_cover().remove(block);
 }
 
 TEST_F(LearnerTest, ABeliefDoesNotFeedOnItself) {

@@ -256,6 +256,40 @@ TEST(BeliefTest, BordersAreThoseOfTheArrayNotOfItsPages) {
     EXPECT_EQ(wrong, std::vector<std::uint64_t>());
 }
 
+TEST(BeliefTest, FewTouchesTellThatEachArrayOfAnAreaIsABlock) {
+    // 40 arrays of 15 to 21 pages: no row of the area is like another.
+    const Team team = Team::packed(4, 4);
+    const Formulas formulas(4);
+    std::vector<BlockPages> blocks;
+    std::uint64_t pages = 0;
+    std::vector<int> owner;
+    for (std::uint64_t i = 0; i < 40; ++i) {
+        const std::uint64_t size = 15 + i * 5 % 7;
+        for (std::uint64_t page = 0; page < size; ++page)
+            owner.push_back(static_cast<int>(page * 4 / size));
+        blocks.push_back({pages, pages + size});
+        pages += size;
+    }
+    std::vector<Touch> touches;
+    for (std::uint64_t i = 0; i < 12; ++i) {
+        const std::uint64_t page = i * 619 % pages;
+        touches.push_back({page, static_cast<std::uint32_t>(owner[page]), 0, false});
+    }
+    const Belief belief(formulas, team, Extent(pages).with_blocks(blocks), touches, Prior(formulas));
+    EXPECT_EQ(belief.words(), "each BLOCK over 4 threads");
+    std::uint64_t right = 0;
+    for (std::uint64_t page = 0; page < pages; ++page)
+        right += likeliest_node(belief, page) == owner[page];
+    EXPECT_GT(static_cast<double>(right), .99 * static_cast<double>(pages));
+    std::uint64_t begin = 0, wrong = 0; // and a stretch has one owner
+    for (std::uint64_t end; begin < pages; begin = end) {
+        end = belief.stretch_end(begin);
+        for (std::uint64_t page = begin; page < end; ++page)
+            wrong += owner[page] != owner[begin];
+    }
+    EXPECT_EQ(wrong, 0u);
+}
+
 TEST(BeliefTest, StretchesOfABlockAreItsBlocks) {
     const Program program = block(4, 4, 1000);
     const Belief belief = believe(program, program.touch(40, 1));
