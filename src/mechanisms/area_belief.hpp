@@ -75,6 +75,26 @@ struct AreaBelief {
         return left.home(granule) == node && users.home(granule) != node;
     }
 
+    /// What is known of pages that another area had, whose granule g is granule g + by of this one now, of so
+    /// many granules. The belief is to be made anew.
+    void inherit(const AreaBelief& other, std::int64_t by, std::uint64_t granules) {
+        reset(granules);
+        touches = other.touches;
+        touches.renumber(by, granules);
+        const bool any = other.users.known() + other.left.known() > 0;
+        for (std::uint64_t granule = 0; any && granule < granules; ++granule) {
+            const std::int64_t before = static_cast<std::int64_t>(granule) - by;
+            if (before < 0) continue;
+            users.set(granule, granule + 1, other.users.home(static_cast<std::uint64_t>(before)));
+            left.set(granule, granule + 1, other.left.home(static_cast<std::uint64_t>(before)));
+        }
+        repeats = other.repeats;
+        taken = other.taken;
+        taken_then = other.taken_then;
+        asked = other.asked;
+        unfitted = touches.size();
+    }
+
     /// Begin anew, in an area of so many granules.
     void reset(std::uint64_t granules) {
         *this = AreaBelief();

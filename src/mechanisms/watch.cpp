@@ -497,10 +497,36 @@ void WatchList::come_back(std::unique_ptr<WatchedArea> area, BlockGroup group, d
     areas_.push_back(std::move(area));
 }
 
+/// The allocator's memory has other borders now, because of blocks around it that came or went. What was
+/// learnt of its pages is as true as before: each new arena has it from the one that had most of its pages.
+void WatchList::inherit(const Areas& gone, std::size_t first_new) {
+    const auto common = [](const WatchedArea& a, const WatchedArea& b) {
+        const Address begin = std::max(a.range.begin, b.range.begin);
+        return std::max(begin, std::min(a.range.end, b.range.end)) - begin;
+    };
+    for (std::size_t i = first_new; i < areas_.size(); ++i) {
+        WatchedArea& area = *areas_[i];
+        if (area.group.entry.kind != AreaKind::arena) continue;
+        const auto from =
+            std::ranges::max_element(gone, {}, [&](const auto& one) { return common(area, *one); });
+        if (from == gone.end() || common(area, **from) == 0 || (*from)->granule != area.granule) continue;
+        const WatchedArea& old = **from;
+        const auto apart = static_cast<std::int64_t>(old.origin - area.origin);
+        area.learnt.inherit(old.learnt, apart / static_cast<std::int64_t>(area.granule), area.granules);
+        area.references = old.references;
+        area.touches_in_iteration = old.touches_in_iteration;
+        area.sent_home = old.sent_home;
+    }
+}
+
 /// Groups (ascending) that were not there before: one of them may be what went, allocated anew. Those of one
 /// place come back in the order in which they came the last time. Returns whether there is a new area.
 bool WatchList::adopt_or_return(std::vector<BlockGroup> fresh, Areas gone, double now) {
     const std::size_t count = areas_.size();
+    Areas arenas; // they do not come back; others begin where they were
+    for (auto& area : gone)
+        if (area->group.entry.kind == AreaKind::arena) arenas.push_back(std::move(area));
+    std::erase_if(gone, [](const auto& area) { return !area; });
     park(std::move(gone), now);
     std::unordered_multimap<std::uint64_t, std::size_t> away; // where in `parked_`
     for (std::size_t i = 0; i < parked_.size(); ++i)
@@ -529,6 +555,8 @@ bool WatchList::adopt_or_return(std::vector<BlockGroup> fresh, Areas gone, doubl
         }
     }
     std::erase_if(parked_, [](const auto& area) { return !area; });
+    inherit(arenas, count);
+    park(std::move(arenas), now);
     forget_parked(now);
     std::ranges::sort(areas_, {}, [](const auto& area) { return area->range.begin; });
     return areas_.size() != count;

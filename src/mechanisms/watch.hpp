@@ -155,6 +155,7 @@ class WatchList {
     bool adopt_or_return(std::vector<BlockGroup> fresh, Areas gone, double now);
     void come_back(std::unique_ptr<WatchedArea> area, BlockGroup group, double now);
     void park(Areas gone, double now);
+    void inherit(const Areas& gone, std::size_t first_new);
     void forget_parked(double now);
     template <class Visit> void each_in_arena(std::span<const Range> granules, Visit&& visit) const;
     void end_area(const WatchedArea& area, double now) const;

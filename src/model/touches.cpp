@@ -25,6 +25,21 @@ void Touches::drop(std::size_t count) {
 
 void Touches::forget() { drop(touches_.size()); }
 
+void Touches::renumber(std::int64_t by, std::uint64_t pages) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < touches_.size(); ++i) {
+        const std::int64_t page = static_cast<std::int64_t>(touches_[i].page) + by;
+        if (page < 0 || static_cast<std::uint64_t>(page) >= pages) continue;
+        touches_[kept] = touches_[i];
+        touches_[kept].page = static_cast<std::uint64_t>(page);
+        iterations_[kept] = iterations_[i];
+        homes_[kept++] = homes_[i];
+    }
+    touches_.resize(kept);
+    iterations_.resize(kept);
+    homes_.resize(kept);
+}
+
 std::span<const Touch> Touches::at(std::uint32_t iteration) {
     for (std::size_t i = 0; i < touches_.size(); ++i)
         touches_[i].age = iteration - std::min(iteration, iterations_[i]);

@@ -31,6 +31,8 @@ class Touches {
         return follow_change(formulas, team, extent, prior, at(newest()));
     }
     void forget();
+    /// The area begins elsewhere: each page is `by` further on now, and those outside of [0, pages) are gone.
+    void renumber(std::int64_t by, std::uint64_t pages);
 
     /// Oldest first; ages are those at `iteration`.
     std::span<const Touch> at(std::uint32_t iteration);

@@ -187,6 +187,32 @@ TEST_F(WatchTest, WhereASmallBlockWasFreedNoPageIsArmed) {
     EXPECT_TRUE(watch->all_covered(granules));
 }
 
+TEST_F(WatchTest, WhatIsLearntOfPagesIsKeptWhereTheirAreaGetsOtherBorders) {
+    SmallRows rows(4096, 8192);
+    watch->synchronise(0);
+    WatchedArea* area = watch->find(rows.rows[3000].begin);
+    const std::uint32_t before = area->id;
+    for (const std::size_t row : {500u, 3000u, 3500u}) {
+        const std::uint64_t granule = area->granule_of(rows.rows[row].begin);
+        area->learnt.touches.add(granule, 2, true, 9, 0);
+        area->learnt.users.set(granule, granule + 1, 1);
+    }
+    area->learnt.taken = 3;
+    for (std::size_t i = 0; i < 2000; ++i)
+        rows.free(i);
+    EXPECT_TRUE(watch->synchronise(1));
+    area = watch->find(rows.rows[3000].begin);
+    ASSERT_NE(area, nullptr);
+    EXPECT_NE(area->id, before);
+    ASSERT_EQ(area->learnt.touches.size(), 2u) << "the page of row 500 has gone";
+    EXPECT_EQ(area->learnt.touches.at(9)[0].page, area->granule_of(rows.rows[3000].begin));
+    EXPECT_EQ(area->learnt.touches.at(9)[1].page, area->granule_of(rows.rows[3500].begin));
+    EXPECT_EQ(area->learnt.users.known(), 2u);
+    EXPECT_EQ(area->learnt.users.home(area->granule_of(rows.rows[3500].begin)), 1);
+    EXPECT_EQ(area->learnt.taken, 3u);
+    EXPECT_FALSE(area->learnt.belief) << "it is made anew";
+}
+
 TEST_F(WatchTest, WhatIsLearntOfSmallBlocksOutlivesSomeThatComeAndGo) {
     SmallRows rows(4096, 8192);
     watch->synchronise(0);
