@@ -170,7 +170,7 @@ double Survey::share_of_existing(const WatchedArea& area) {
     std::vector<Address> pages;
     for (std::uint64_t i = 0; i < probes; ++i) {
         const std::uint64_t low = part(there.size(), i, probes);
-        const std::uint64_t width = part(there.size(), i + 1, probes) - low;
+        const std::uint64_t width = std::max<std::uint64_t>(1, part(there.size(), i + 1, probes) - low);
         pages.push_back(address_of(area, there.at(low + random() % width)));
     }
     probe(pages);

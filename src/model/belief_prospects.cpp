@@ -24,11 +24,11 @@ class SpillShares {
         for (std::size_t r = 0; r < reaches.size(); ++r)
             for (int c = 0; c < classes; ++c) {
                 Shares& shares = table_[r][static_cast<std::size_t>(c)];
-                const int most = beyond(reaches[r].reads);
+                const std::ptrdiff_t most = beyond(reaches[r].reads);
                 double sum = 0;
-                for (int j = -most; j <= most; ++j)
+                for (std::ptrdiff_t j = -most; j <= most; ++j)
                     sum += shares[static_cast<std::size_t>(j + furthest)] =
-                        Formulas::spill(reaches[r].reads, (c + .5) / classes, j);
+                        Formulas::spill(reaches[r].reads, (c + .5) / classes, static_cast<double>(j));
                 for (double& share : shares)
                     share /= sum;
             }
@@ -72,11 +72,11 @@ void Belief::by_distribution(std::uint64_t page, Prospect& out) const {
             }
             // Beyond, borders are known no better than touches reach over them.
             const auto& shares = spill_shares().of(r, here.within);
-            for (int j = -furthest; j <= furthest; ++j) {
+            for (std::ptrdiff_t j = -furthest; j <= furthest; ++j) {
                 const double share = shares[static_cast<std::size_t>(j + furthest)];
                 if (share == 0) continue;
-                const auto node =
-                    static_cast<std::size_t>(team_.node(formulas_.owner(formula, here.block + j)));
+                const double block = here.block + static_cast<double>(j);
+                const auto node = static_cast<std::size_t>(team_.node(formulas_.owner(formula, block)));
                 out.best[node] += share * alive.owners[r];
                 out.local[node] += share * alive.by_owner[r];
             }

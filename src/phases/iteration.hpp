@@ -58,13 +58,13 @@ class IterationFinder {
     std::uint64_t settled_at_ = 0; // ids that the direct period had matched when it settled
     std::uint64_t begun_at_ = 0;   // events_ when the newest iteration of outer_ began
     std::uint64_t patience_ = 0;   // after so many events without a new one it has gone
-    std::uint32_t length_ = 0;     // events of its newest iteration
-    std::uint32_t before_ = 0;     // of the one before
-    std::uint32_t longest_ = 0;    // of all since it was found
     std::uint64_t iterations_ = 0; // since around_
-    std::uint32_t left_ = 0;       // ids that the filter left, and events_ at the newest of them
-    std::array<std::uint64_t, 2 * AnchorFinder::window> left_at_{};
-    bool around_ = false;        // outer_ tells the iterations
+    std::array<std::uint64_t, 2 * AnchorFinder::window> left_at_{}; // events_ at the newest ids ...
+    std::uint32_t left_ = 0;                                        // ... that the filter left
+    std::uint32_t length_ = 0;                                      // events of its newest iteration
+    std::uint32_t before_ = 0;                                      // of the one before
+    std::uint32_t longest_ = 0;                                     // of all since it was found
+    bool around_ = false;                                           // outer_ tells the iterations
     bool direct_sleeps_ = false; // ... and has done so for long: direct_ is not asked
 };
 
