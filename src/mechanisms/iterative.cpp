@@ -251,10 +251,6 @@ bool Iterative::learn(Engine& engine, const std::vector<WatchedArea*>& areas) {
         record_references(engine, *area);
         changed |= learner_.take(*area, engine.iteration());
     }
-    // Owners that change tell that the program does something else now: the other areas are asked anew.
-    if (changed)
-        for (const auto& area : engine.watch().areas())
-            area->learnt.ignorance = 1;
     for (WatchedArea* area : areas) {
         if (!learner_.is_stale(*area)) continue;
         learner_.fit(*area, engine.iteration());
@@ -279,7 +275,8 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     std::ranges::stable_sort(areas, std::greater<>(), [&](const WatchedArea* area) {
         return engine.traffic(*area) * area->learnt.ignorance;
     });
-    bool any_changed = learn(engine, areas);
+    const bool owners_changed = learn(engine, areas);
+    bool any_changed = owners_changed;
     // Of those that have grown there may have been no time for a belief.
     std::erase_if(areas, [](const WatchedArea* area) { return !area->learnt.is_of(area->there().size()); });
     const double iteration_seconds = record::now() - engine.iteration_begin();
@@ -300,6 +297,11 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         wanted += weighty;
         any_changed |= check && weighty > 2 && weighty * 200 > area->there().size();
     }
+    // Owners that change tell that the program does something else now: the other areas are asked anew,
+    // whatever they seem to be.
+    if (owners_changed)
+        for (const auto& area : engine.watch().areas())
+            area->learnt.ignorance = 1;
     for (const auto& area : engine.watch().areas()) {
         AreaBelief& learnt = area->learnt;
         const bool silent = !learnt.belief && area->seen && !area->there().empty();
