@@ -67,6 +67,13 @@ model::Extent extent_of(const WatchedArea& area, int threads) {
         .with_blocks(blocks_of(area, threads));
 }
 
+/// Distributions whose parts may be a page or a few: a border that is a page off is a good part of them.
+bool has_narrow_parts(model::Family family) noexcept {
+    using model::Family;
+    return family == Family::cyclic || family == Family::tiles || family == Family::none ||
+           family == Family::runs;
+}
+
 /// Who touched which existing granule last, as pages of the belief.
 std::vector<std::pair<std::uint64_t, model::Node>> users_of(const AreaBelief& learnt,
                                                             const policy::PageSet& there) {
@@ -217,8 +224,16 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     learnt.formulas = team_.formulas();
     const model::Extent extent = extent_of(area, team_.team().threads());
     const model::Prior prior = prior_of(area);
-    learnt.belief =
-        std::make_unique<model::Belief>(*learnt.formulas, team_.team(), extent, touches, prior, homes);
+    const auto believe = [&](const model::Extent& of) {
+        return std::make_unique<model::Belief>(*learnt.formulas, team_.team(), of, touches, prior, homes);
+    };
+    learnt.belief = believe(extent);
+    // A program may align its array to a page within what it has allocated. Where every page counts, the
+    // touches tell.
+    if (extent.is_offset() && has_narrow_parts(learnt.belief->likeliest())) {
+        auto aligned = believe(model::Extent(there.size()));
+        if (aligned->log_evidence() > learnt.belief->log_evidence()) learnt.belief = std::move(aligned);
+    }
     learnt.team = team_.version();
     learnt.unfitted = 0;
     learnt.shown = sparse(learnt.belief->as_prior(), *learnt.formulas);

@@ -40,6 +40,8 @@ class Extent {
     }
 
     std::uint64_t pages() const noexcept { return pages_; }
+    /// Does the array not begin and end with its pages?
+    bool is_offset() const noexcept { return begin_ != 0 || size_ != static_cast<double>(pages_); }
     bool has_blocks() const noexcept { return !blocks_.empty(); }
     double size() const noexcept { return size_; }
 

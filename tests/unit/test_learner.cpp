@@ -83,6 +83,24 @@ TEST_F(LearnerTest, AnAreaOfAKnownSizeNeedsFewerTouches) {
               alone.learnt.belief->probability(model::Family::block) + .1);
 }
 
+TEST_F(LearnerTest, AnArrayThatTheProgramAlignedWithinItsMemoryHasItsOwnBorders) {
+    // Rows of two pages, of which the upper half belongs to other threads, from the first whole page on.
+    WatchedArea& area = add(1024, 0x10);
+    area.origin = Address{1} << 44;
+    area.range = {area.origin, area.origin + 1024 * page_bytes()};
+    area.group.entry.range = {area.range.begin - 4080, area.range.end + 16};
+    const auto owner = [](std::uint64_t page) { return static_cast<int>(page / 512 * 2 + page % 2); };
+    for (std::uint64_t i = 1; i <= 64; ++i) {
+        const std::uint64_t page = (i * 0x9e3779b97f4a7c15u >> 32) * i % 1024; // in no order
+        touch(area, page, owner(page));
+    }
+    round(area);
+    std::uint64_t right = 0;
+    for (std::uint64_t page = 0; page < 1024; ++page)
+        right += wanted(area, page, (owner(page) + 1) % owners) == owner(page);
+    EXPECT_GT(right, 1014u) << area.learnt.belief->words();
+}
+
 TEST_F(LearnerTest, ArraysThatShareTheHeapAreEachDividedByAFewTouches) {
     constexpr std::size_t arrays = 40, bytes = 64000; // with headers some 15.6 pages each
     WatchedArea& area = add(arrays * (bytes + 16) / page_bytes() + 1, 0x10);
