@@ -232,7 +232,8 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     // touches tell.
     if (extent.is_offset() && has_narrow_parts(learnt.belief->likeliest())) {
         auto aligned = believe(model::Extent(there.size()));
-        if (aligned->log_evidence() > learnt.belief->log_evidence()) learnt.belief = std::move(aligned);
+        if (aligned->log_evidence() + tuning::aligned_log_prior > learnt.belief->log_evidence())
+            learnt.belief = std::move(aligned);
     }
     learnt.team = team_.version();
     learnt.unfitted = 0;
