@@ -1,5 +1,7 @@
 // Which granules a round of observation by windows asks for, of which areas.
 #include "mechanisms/engine.hpp"
+
+#include "base/running_time.hpp"
 #include "model/questions.hpp"
 #include "record/record.hpp"
 
@@ -22,11 +24,10 @@ constexpr double seldom = 200;
 
 /// Which granules the next windows should arm.
 void Engine::plan_samples(bool check) {
-    const double begin = record::now();
+    const double begin = thread_seconds(); // what others make it wait for is not what choosing takes
     choose_samples(check);
     plan_.gather(watch_);
-    const double end = record::now();
-    next_plan_ = end + seldom * (end - begin);
+    next_plan_ = record::now() + seldom * (thread_seconds() - begin);
     plan_is_old_ = false;
 }
 
