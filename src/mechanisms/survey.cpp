@@ -69,6 +69,17 @@ void Survey::probe(const std::vector<Address>& pages) {
         found_[i] = states_[i] >= 0 || (hide && states_[i] == -ENOENT);
 }
 
+/// found_ of a granule of an area in each of `count` even parts of these.
+void Survey::probe_evenly(const WatchedArea& area, const policy::PageSet& granules, std::uint64_t count) {
+    std::vector<Address> pages;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const std::uint64_t low = part(granules.size(), i, count);
+        const std::uint64_t width = std::max<std::uint64_t>(1, part(granules.size(), i + 1, count) - low);
+        pages.push_back(address_of(area, granules.at(low + random() % width)));
+    }
+    probe(pages);
+}
+
 bool Survey::look(WatchList& watch) {
     if (record::now() < next_) return false;
     const double begin = thread_seconds();
@@ -143,13 +154,7 @@ void Survey::look_at(WatchList& watch, WatchedArea& area) {
     const policy::PageSet& own = area.own;
     const std::uint64_t probes =
         std::min(own.size(), std::clamp(own.size() / granules_of_probe, fewest_probes, most_probes));
-    std::vector<Address> pages;
-    for (std::uint64_t i = 0; i < probes; ++i) {
-        const std::uint64_t low = part(own.size(), i, probes);
-        const std::uint64_t width = std::max<std::uint64_t>(1, part(own.size(), i + 1, probes) - low);
-        pages.push_back(address_of(area, own.at(low + random() % width)));
-    }
-    probe(pages);
+    probe_evenly(area, own, probes);
     if (std::ranges::count(found_, 0) > 0) take(area, map(area));
 }
 
@@ -167,13 +172,7 @@ void Survey::take(WatchedArea& area, policy::PageSet there) {
 double Survey::share_of_existing(const WatchedArea& area) {
     const policy::PageSet& there = area.there();
     const std::uint64_t probes = std::min(there.size(), most_probes);
-    std::vector<Address> pages;
-    for (std::uint64_t i = 0; i < probes; ++i) {
-        const std::uint64_t low = part(there.size(), i, probes);
-        const std::uint64_t width = std::max<std::uint64_t>(1, part(there.size(), i + 1, probes) - low);
-        pages.push_back(address_of(area, there.at(low + random() % width)));
-    }
-    probe(pages);
+    probe_evenly(area, there, probes);
     const auto found = static_cast<double>(std::ranges::count_if(found_, [](auto one) { return one != 0; }));
     return std::max(least_share, found / static_cast<double>(probes));
 }

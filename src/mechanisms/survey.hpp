@@ -44,6 +44,7 @@ class Survey {
     policy::PageSet map(const WatchedArea& area);
     policy::PageSet existing(const WatchedArea& area, const std::vector<policy::PageRange>& cells);
     void probe(const std::vector<Address>& pages);
+    void probe_evenly(const WatchedArea& area, const policy::PageSet& granules, std::uint64_t count);
     std::uint64_t random() noexcept;
 
     Kernel& kernel_;

@@ -68,12 +68,11 @@ class Extent {
     /// next array begins at the latest.
     std::uint64_t first_behind_in_block(std::uint64_t page, double border) const noexcept {
         const auto next = std::ranges::upper_bound(blocks_, page, {}, &BlockPages::first);
-        const std::uint64_t end = next == blocks_.end() ? pages_ : next->first;
+        const std::uint64_t end = next == blocks_.end() ? pages_ : next->first; // behind `page`
         if (next == blocks_.begin()) return end;
         const BlockPages& block = *(next - 1);
         const double behind = std::ceil(border * static_cast<double>(block.end - block.first));
-        return std::clamp(block.first + static_cast<std::uint64_t>(behind), page + 1,
-                          std::max(page + 1, end));
+        return std::clamp(block.first + static_cast<std::uint64_t>(behind), page + 1, end);
     }
 
   private:
