@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import lzma
 import os
@@ -65,13 +64,11 @@ def _series(version: str) -> str:
 
 def unpacked() -> Path | None:
     """Where set-up (tools/packages.sh) unpacks kernels that are not installed: boot/ and lib/modules/. None
-    where there is no such folder, or it cannot be trusted, which is said."""
-    with contextlib.suppress(CacheError):  # without a home folder nothing was unpacked
-        folder = os.path.join(cache_base(), "kernels")
-        if not (problem := distrust(folder)):
-            return Path(folder) if os.path.isdir(folder) else None
-        print(f"homing: the kernels in {folder} are not used: {problem}", file=sys.stderr)
-    return None
+    where there is no such folder. CacheError where it cannot be told, or the folder cannot be trusted."""
+    folder = os.path.join(cache_base(), "kernels")
+    if problem := distrust(folder):
+        raise CacheError(problem)
+    return Path(folder) if os.path.isdir(folder) else None
 
 
 def installed(*boots: Path) -> list[Path]:
@@ -98,17 +95,26 @@ def find_kernel(
         return _with_modules(image, version, modules_root)
     if wanted is not None and not re.fullmatch(r"\d+\.\d+", wanted):
         raise LabError(f"kernel '{wanted}': give a series such as 6.1 or 6.12, or the path of a vmlinuz")
-    folder = unpacked()
+    folder, unseen = None, ""
+    try:
+        folder = unpacked()
+    except CacheError as error:
+        unseen = f"the kernels that homing unpacked are not used: {error.message}"
     images = installed(boot, *([folder / "boot"] if folder else []))
     series = wanted or DEFAULT_SERIES
     chosen = [image for image in images if _series(image.name.removeprefix("vmlinuz-")) == series]
     if not chosen and wanted is None:
         chosen = images
     if not chosen:
+        missing = f"no Linux {series} kernel image in {boot}"
+        if unseen:
+            raise LabError(f"{missing}, and {unseen}")
         if series == DEFAULT_SERIES:
-            raise LabError(f"no Linux {series} kernel image in {boot}: fetch one with: homing lab --setup")
+            raise LabError(f"{missing}: fetch one with: homing lab --setup")
         package = PACKAGES.get(series, f"linux-image-{series}-cloud-amd64")
-        raise LabError(f"no Linux {series} kernel image in {boot}: apt-get install {package}")
+        raise LabError(f"{missing}: apt-get install {package}")
+    if unseen:
+        print(f"homing: {unseen}", file=sys.stderr)
     return _with_modules(chosen[0], read_image_version(chosen[0]), modules_root)
 
 

@@ -323,17 +323,41 @@ def test_homing_cc_compiles_without_a_cache_it_can_trust(
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_kernels_of_others_are_not_booted(
-    cache_home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_kernels_of_others_are_not_booted(cache_home: Path, tmp_path: Path) -> None:
     from homing.lab import kernel
 
     boot = cache_home / "kernels" / "boot"
     boot.mkdir(parents=True)
     assert kernel.unpacked() == boot.parent
     boot.parent.chmod(0o777)
-    assert kernel.unpacked() is None
-    assert "can be written to by others" in capfd.readouterr().err
+    with pytest.raises(CacheError, match="can be written to by others"):
+        kernel.unpacked()
+
+
+@pytest.mark.parametrize("why", ["open to others", "no home", "no platformdirs"])
+@pytest.mark.parametrize("wanted", [None, "6.12"])
+def test_a_kernel_that_cannot_be_looked_for_is_not_called_missing(
+    why: str, wanted: str | None, cache_home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from homing.lab import kernel
+    from homing.lab.errors import LabError
+
+    if why == "open to others":
+        (cache_home / "kernels").mkdir(parents=True)
+        (cache_home / "kernels").chmod(0o777)
+        reason = "can be written to by others"
+    else:
+        monkeypatch.delenv("HOMING_CACHE", raising=False)
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+        monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
+        reason = "there is no home folder"
+    if why == "no platformdirs":
+        monkeypatch.setitem(sys.modules, "platformdirs", None)
+        reason = "the Python module platformdirs is missing"
+    with pytest.raises(LabError, match=reason) as caught:
+        kernel.find_kernel(wanted, tmp_path / "boot", tmp_path / "modules")
+    assert "\n" not in caught.value.message
+    assert "--setup" not in caught.value.message and "apt-get" not in caught.value.message
 
 
 def test_set_up_unpacks_into_a_folder_of_its_own(cache_home: Path) -> None:
