@@ -111,7 +111,8 @@ void MappedMemory::cut(Range gone) {
 std::vector<AreaEntry> MappedMemory::areas(std::span<const AreaEntry> others, std::size_t smallest) const {
     std::vector<AreaEntry> found;
     auto other = others.begin();
-    for (const auto& [begin, mapping] : mappings_) {
+    for (const auto& placed : mappings_) {
+        const Mapping& mapping = placed.second;
         const auto add = [&](Range part) {
             part = whole_pages(part);
             if (part.bytes() < smallest) return;
@@ -122,7 +123,7 @@ std::vector<AreaEntry> MappedMemory::areas(std::span<const AreaEntry> others, st
             std::copy(mapping.origin.begin(), mapping.origin.end(), entry.origin);
             found.push_back(entry);
         };
-        Address at = begin;
+        Address at = placed.first;
         while (other != others.end() && other->range.end <= at)
             ++other;
         for (auto within = other; within != others.end() && within->range.begin < mapping.end; ++within) {
