@@ -219,7 +219,8 @@ const Nuisances& Formulas::likelihood(const Formula& formula, double pages, doub
     if (formula.is_single()) return from_base == 0 ? alone_[master] : outside_[master];
     if (from_base % formula.step != 0) return outside_[master];
     const Place here = place(formula, pages, y, touch.age);
-    const double offset = static_cast<double>(from_base / formula.step) - here.block;
+    const int steps = from_base / formula.step; // without a remainder, as was just asked
+    const double offset = steps - here.block;
     if (offset < -furthest || offset > furthest) return outside_[master];
     return near_[touch.write][master][class_of(here.within)][static_cast<int>(offset) + furthest];
 }

@@ -155,12 +155,13 @@ bool enter_channel(int error) noexcept {
     const std::size_t count = std::max<std::size_t>(state.piece_count, 1);
     for (std::size_t i = 0; i < count && problem == 0; ++i) {
         pieces[i] = channel::take_piece(piece_bytes);
-        if (!pieces[i]) problem = -ENOSPC;
+        if (!pieces[i])
+            problem = -ENOSPC;
+        else if (i < state.piece_count)
+            std::memcpy(pieces[i], state.kept[i], i + 1 == count ? state.piece_use : piece_bytes);
     }
     slot->channel_error = -problem;
     if (problem != 0) return false;
-    for (std::size_t i = 0; i < state.piece_count; ++i)
-        std::memcpy(pieces[i], state.kept[i], i + 1 == count ? state.piece_use : piece_bytes);
     const std::size_t use = state.piece_use;
     const bool was_empty = state.piece_count == 0;
     unmap_pieces();
