@@ -89,8 +89,9 @@ int look_at(dl_phdr_info* object, std::size_t, void* data) {
 
 /// Reasons are kept as long as the process lives. Null: none.
 const char* look_at_objects() noexcept {
-    static auto* looked = new std::vector<Looked>; // never destroyed: used until the very end of the process
     try {
+        // Never destroyed: used until the very end of the process.
+        static auto* looked = new std::vector<Looked>;
         // Without that nobody tells us of objects that come (object_comes).
         if (!loader_uses_our_allocator()) return "the program brings an allocator of its own";
         Search search{*looked};
