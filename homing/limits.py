@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-#: Readers that catch everything get the exception again after so many seconds.
+#: Readers that catch everything get the exception again after so many seconds of the same time.
 _AGAIN_SECONDS = 1.0
 
 
@@ -18,9 +18,21 @@ class TimeUp(BaseException):
 
 
 @contextlib.contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """TimeUp in the block after so many seconds. No limit in threads other than the main one, where Python
-    handles no signals. Within another limit, the one that ends first counts."""
+def time_limit(work: float, wall: float | None = None) -> Iterator[None]:
+    """TimeUp in the block after so many seconds of processor time (`work`), or of time that passes (`wall`,
+    where the user's patience counts). A verdict on the input rests on `work` alone: on a busy machine what
+    passes says nothing about it. No limit in threads other than the main one, where Python handles no
+    signals. Within another limit, the one that ends first counts."""
+    with _limit(signal.ITIMER_PROF, signal.SIGPROF, work):
+        if wall is None:
+            yield
+            return
+        with _limit(signal.ITIMER_REAL, signal.SIGALRM, wall):
+            yield
+
+
+@contextlib.contextmanager
+def _limit(timer: int, number: signal.Signals, seconds: float) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -28,13 +40,13 @@ def time_limit(seconds: float) -> Iterator[None]:
     def stop(*_: Any) -> None:
         raise TimeUp
 
-    left, _ = signal.getitimer(signal.ITIMER_REAL)
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, min(seconds, left or seconds), _AGAIN_SECONDS)
+    left, _ = signal.getitimer(timer)
+    before = signal.signal(number, stop)
+    signal.setitimer(timer, min(seconds, left or seconds), _AGAIN_SECONDS)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(timer, 0)
+        signal.signal(number, before)
         if left:  # of the one around it
-            signal.setitimer(signal.ITIMER_REAL, left, _AGAIN_SECONDS)
+            signal.setitimer(timer, left, _AGAIN_SECONDS)

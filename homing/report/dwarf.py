@@ -148,7 +148,7 @@ class ObjectInfo:
             self._give_up()
             return
         try:
-            with time_limit(self.patience):
+            with self.limit():
                 self._open()
         except FileNotFoundError:
             self.reason = "is not here (any more), so its source lines are not known"
@@ -160,16 +160,16 @@ class ObjectInfo:
         """Is there DWARF at all?"""
         return self._dwarf is not None
 
-    @property
-    def patience(self) -> float:
-        """Seconds after which reading has to be given up: what was found by then is damage."""
-        allowed = _LEAST_SECONDS
+    def limit(self) -> contextlib.AbstractContextManager[None]:
+        """TimeUp where reading takes more work than a file of its size can need, which is damage, or longer
+        than there is time."""
+        work = _LEAST_SECONDS
         with contextlib.suppress(OSError):
             name = self.path if self._debug_elf is None else self._debug_elf.stream.name
-            allowed += os.path.getsize(name) / _BYTES_A_SECOND
-        if self._deadline is not None:
-            allowed = min(allowed, max(0.0, self._deadline - time.monotonic()) + 1)
-        return allowed
+            work += os.path.getsize(name) / _BYTES_A_SECOND
+        if self._deadline is None:
+            return time_limit(work)
+        return time_limit(work, wall=max(0.0, self._deadline - time.monotonic()) + 1)
 
     def abandon(self, reason: str) -> None:
         """Its debug information cannot be used: nothing more is told of it."""
@@ -177,7 +177,7 @@ class ObjectInfo:
         self.reason = reason
 
     def give_up(self) -> None:
-        """It took longer than there is time, or than `patience`."""
+        """It took longer than there is time, or than `limit` allows."""
         if self._deadline is None and not self.late:
             self.abandon("its debug information takes too long to read (damaged?): source lines are missing")
         else:

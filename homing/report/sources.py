@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from homing.files import open_regular
-from homing.limits import TimeUp, time_limit
+from homing.limits import TimeUp
 from homing.record_format import printable
 from homing.record_rows import Area
 from homing.records import Record
@@ -114,7 +114,7 @@ class Sources:
         """What `read` finds in an object. None where the object is damaged: a run never loses its summary
         because one name cannot be resolved."""
         try:
-            with time_limit(info.patience):
+            with info.limit():
                 return read()
         except TimeUp:
             info.give_up()

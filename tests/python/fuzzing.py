@@ -4,8 +4,8 @@
 
 Each input is a mutated example: bytes, words and lines, numbers, nesting, values of JSON, the parts of an ELF
 file. A reader may answer, or refuse with a UserError of one line (or its own kind that is printed so); any
-other exception, and whatever takes more than PATIENCE seconds, is a finding. Inputs depend on the examples,
-the seed and the number only, so a finding can be repeated.
+other exception, and whatever works for more than PATIENCE seconds, or waits, is a finding. Inputs depend on
+the examples, the seed and the number only, so a finding can be repeated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from homing.errors import UserError
 from homing.limits import TimeUp, time_limit
 from tests.python.fuzz_readers import Reader, examples, readers
 
-#: Seconds after which a reader hangs. Machines that run the tests are busy.
+#: Seconds of processor time after which a reader hangs: machines that run the tests are busy.
 PATIENCE = 20.0
 
 
@@ -49,7 +49,7 @@ def make_input(reader: Reader, seeds: list[bytes], seed: int, number: int) -> by
 def judge(reader: Reader, data: bytes, folder: Path) -> str:
     """Read one input: "read", "refused", or what is wrong."""
     try:
-        with time_limit(PATIENCE):
+        with time_limit(PATIENCE, wall=10 * PATIENCE):
             reader.read(data, folder)
     except UserError as error:
         return "a refusal of several lines" if "\n" in error.message else "refused"

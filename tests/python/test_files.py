@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -221,6 +222,16 @@ def test_a_time_limit_ends_what_catches_everything() -> None:
             except Exception:
                 continue
     assert turns
+
+
+def test_waiting_for_a_processor_is_no_work() -> None:
+    with time_limit(0.05):
+        time.sleep(0.3)
+    with pytest.raises(TimeUp), time_limit(60, wall=0.05):
+        time.sleep(60)
+    with pytest.raises(TimeUp), time_limit(0.05, wall=60):
+        while True:
+            pass
 
 
 def test_limits_within_one_another() -> None:

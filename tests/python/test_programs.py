@@ -28,7 +28,7 @@ from tests.programs.cases import CASES, Case
 
 TREE = Path(__file__).resolve().parents[2]
 LIBRARY = Path(os.environ.get("HOMING_LIBRARY", TREE / "build" / "release" / "libhoming.so"))
-SECONDS = 60
+SECONDS = 240
 
 #: Of the run time: what observation may take by default.
 USUAL_SHARE = float(next(option.default for option in load_options() if option.name == "observe_share"))
