@@ -73,7 +73,8 @@ std::uint32_t PeriodFinder::needed_run(std::uint32_t period) const {
 // The iteration starts where the run did, or at the first region after that where it did so within one.
 Step PeriodFinder::follow(std::uint32_t period, PeriodEvent event) {
     const std::uint32_t length = run_length(period);
-    const auto in_run = [&](std::uint32_t at) { return history_[head_ + length - 1 - at]; };
+    // The run may be longer than what is remembered, but it repeats: its newest iteration has all its ids.
+    const auto in_run = [&](std::uint32_t at) { return history_[head_ + (length - 1 - at) % period]; };
     std::uint32_t start = 0;
     while (start < period && is_within_region(in_run(start)))
         ++start;

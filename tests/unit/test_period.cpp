@@ -176,6 +176,23 @@ TEST(PeriodFinder, InnerLoopOfConstantLengthIsNotReportedInEveryIteration) {
     EXPECT_EQ(finder.period(), 0u);
 }
 
+TEST(PeriodFinder, LongIterationIsFollowedWhereverItsHistoryLies) {
+    // Two iterations are more than the ids that are surely remembered.
+    for (const std::uint32_t period : {520u, 700u, 900u, 1024u})
+        for (std::uint32_t before = 0; before < 1100; before += 61) {
+            PeriodFinder finder;
+            Sequence ids = range(10000, before);
+            append(ids, range(0, period), 5);
+            const Trace trace = follow(finder, ids);
+            ASSERT_EQ(trace.transitions.size(), 1u) << period << " after " << before;
+            EXPECT_EQ(finder.period(), period);
+            EXPECT_EQ(finder.expected(), 0u);
+            EXPECT_EQ(finder.stable_for(), 5u);
+            for (const std::size_t i : trace.begins)
+                EXPECT_EQ(ids[i], 0u);
+        }
+}
+
 TEST(PeriodFinder, OneForeignRegionNowAndThenIsTolerated) {
     PeriodFinder finder;
     Sequence ids;
