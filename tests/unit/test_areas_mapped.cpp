@@ -77,10 +77,13 @@ TEST_F(Mapped, BlocksOfTheHeapAreNotTheMappings) {
 }
 
 TEST_F(Mapped, WhereTheLogWasFullOnlyWhatIsStillThereIsBelieved) {
-    void* const real = ::mmap(nullptr, 2 * mib, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    // At other addresses a sanitizer may have its own memory.
+    void* const real = ::mmap(nullptr, 4 * mib, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const Range there = range_of(real, 2 * mib);
+    const Range unmapped = {there.end + mib, there.end + 2 * mib};
+    ::munmap(static_cast<char*>(real) + 2 * mib, 2 * mib);
     log(Event::mapped, there);
-    log(Event::mapped, {base, base + 2 * mib});
+    log(Event::mapped, unmapped);
     ASSERT_EQ(areas().size(), 2u);
     MappingLog::Entry entry;
     entry.range = {base + 64 * mib, base + 65 * mib};
