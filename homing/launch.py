@@ -55,8 +55,9 @@ def find_command(name: str, search: str | None = None) -> str:
         try:
             mode = os.stat(path).st_mode
         except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.ENOTDIR):
-                refused = refused or f"{path}: {os_reason(error)}"
+            # A folder of PATH that cannot be looked into (of another user's, after su) says nothing.
+            if "/" in name and error.errno not in (errno.ENOENT, errno.ENOTDIR):
+                refused = f"{path}: {os_reason(error)}"
             continue
         if stat.S_ISDIR(mode):
             refused = refused or (f"{path}: is a directory" if "/" in name else None)

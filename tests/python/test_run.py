@@ -104,6 +104,19 @@ def test_a_command_that_is_not_there(homing: Command) -> None:
     assert homing("run", "--", "./nor/this").returncode == 127
 
 
+def test_a_folder_of_path_that_cannot_be_looked_into_says_nothing(homing: Command, tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "file").write_text("")
+    search = f"{tmp_path}/circle:{tmp_path}/file:{os.environ['PATH']}"
+    done = homing("run", "--", "no-such-command", PATH=search)
+    assert (done.returncode, one_line(done.stderr)) == (
+        127,
+        "homing run: no-such-command: command not found\n",
+    )
+    assert homing("run", "--summary", "none", "--", "true", PATH=search).returncode == 0
+    assert homing("run", "--", f"{tmp_path}/circle/true").returncode == 126
+
+
 def test_a_file_that_cannot_be_executed(homing: Command, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("hello")
     done = homing("run", "--", "./data")
