@@ -122,7 +122,7 @@ class PeriodFinder {
     std::uint32_t position_ = 0;
     bool settled_ = false; // the trial is over: history_ and run_ are not kept up
     bool fast_ = false;    // settled, and no foreign region is pending
-    bool within_ = false; // all of the period are events within a region
+    bool within_ = false;  // all of the period are events within a region
     bool foreign_pending_ = false;
     std::uint32_t foreign_id_ = no_id;
     Broken broken_;
