@@ -132,7 +132,7 @@ _Unwind_Reason_Code collect(_Unwind_Context* context, void* data) {
 /// at any time, past the doors of system calls.
 constinit Range c_library;
 /// The loader's, which allocates (calloc) a record of every object that it brings, before anything of that
-/// runs.
+/// runs. It allocates the thread-local storage of a new thread, too (stacks.hpp, creates_thread).
 constinit Range loader;
 constinit bool loader_asks_us = false;
 /// The code of an allocator that stands in the C library's place: of a library behind us, or of the program,
@@ -371,7 +371,7 @@ HOMING_EXPORT void* calloc(std::size_t count, std::size_t bytes) {
         void* block = own_zeroed(count, bytes);
         if (block || looking_up) return block;
     }
-    if (__builtin_expect(loader.contains(caller()), 0)) object_comes();
+    if (__builtin_expect(loader.contains(caller()), 0) && !creates_thread()) object_comes();
     void* block = real_calloc(count, bytes);
     return block ? noted(block, count * bytes) : nullptr;
 }

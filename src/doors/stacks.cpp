@@ -61,6 +61,15 @@ void take_into_use(void* memory) noexcept {
 
 /// What its thread-local keys were for has gone, or goes now.
 constinit thread_local bool ending = false;
+constinit thread_local bool creating = false;
+
+/// Such calls do not lie within one another.
+struct Creating {
+    Creating() noexcept { creating = true; }
+    Creating(const Creating&) = delete;
+    Creating& operator=(const Creating&) = delete;
+    ~Creating() { creating = false; }
+};
 
 /// The thread ends.
 void take_stack(void* stack) noexcept {
@@ -138,6 +147,7 @@ HOMING_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attrib
     static constinit Real<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)> real{
         "pthread_create"};
     if (!real.is_ready()) return early(real, thread, attribute, function, argument);
+    const Creating creates;
     if (homing::phases::aside() || homing::is_inside() || !giving.load(std::memory_order_acquire))
         return real(thread, attribute, function, argument);
     let_faults_through_here();
@@ -163,6 +173,8 @@ constinit Stack stacks[most_stacks];
 constinit std::atomic<int> stack_count{0};
 constexpr const char* too_many = "more than 256 stacks, buffers of streams and locks may not be protected";
 } // namespace
+
+bool creates_thread() noexcept { return creating; }
 
 void note_alternate_stack(const void* begin, std::size_t bytes) noexcept {
     const auto address = reinterpret_cast<Address>(begin);

@@ -21,6 +21,9 @@ void give_stack() noexcept;
 /// Does this thread end, and was that seen (of threads that have a stack from us)? Then others that keep
 /// something for each thread may have left it already.
 bool thread_is_ending() noexcept;
+/// Is this thread about to create another? What the loader allocates meanwhile is that one's thread-local
+/// storage.
+bool creates_thread() noexcept;
 /// Is this the begin of the stack that this thread has from us?
 bool is_own_stack(const void* begin) noexcept;
 /// No thread gets a stack any more, and those that end keep theirs: from now on system calls may be

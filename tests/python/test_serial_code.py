@@ -11,8 +11,9 @@ import pytest
 
 from homing.records import Record
 from tests.programs.build import build
+from tests.python.conftest import TREE
 from tests.python.test_doors import both, preloaded
-from tests.python.test_programs import assert_worked, did, run
+from tests.python.test_programs import assert_worked, did, records, run
 
 IN_REGIONS = "each window ends with its parallel region"
 
@@ -45,6 +46,20 @@ def test_what_serial_code_touches_is_seen(tmp_path: Path) -> None:
     assert len(mine) > 0, did(found[0])
     assert len(set(mine["thread"].tolist())) == 1
     assert min(int(one) for one in mine["granule"]) * array.granule >= array.bytes // 2 - array.granule
+
+
+def test_a_window_stays_when_the_team_begins_its_threads(tmp_path: Path) -> None:
+    """The first region creates its threads after its window was opened: it sees what they touch."""
+    program = TREE / "build" / "release" / "apps" / "pattern_block_gcc"
+    command = [program, "--size", "8M", "--iterations", "1", "--initialise", "serial"]
+    extra = {"HOMING_RECORD_SAMPLES": "100000", "OMP_NUM_THREADS": "4"}
+    outcome, _ = run([*command], {**preloaded(tmp_path, "windows"), **extra}, tmp_path)  # it prints times
+    assert outcome.status == 0
+    found = records(tmp_path)
+    samples = found[0].table("sample")
+    first = samples[samples["region"] == 0]
+    assert len(first) > 16, did(found[0])
+    assert len(set(first["thread"].tolist())) > 1, did(found[0])
 
 
 def test_a_programs_own_handler_keeps_windows_in_regions(tmp_path: Path) -> None:
