@@ -232,7 +232,8 @@ Iterative::Decision Iterative::decide(Engine& engine, WatchedArea& area, std::ui
     const std::uint64_t pages = decision.wanted * pages_each +
                                 static_cast<std::uint64_t>(look_share * static_cast<double>(more_looks));
     const std::uint64_t calls = 1 + decision.wanted / 512;
-    const bool permitted = decision.wanted == 0 || engine.guard().permits(area.id, pages, calls);
+    const bool permitted =
+        decision.wanted == 0 || engine.guard().permits(area.id, pages, calls, area.base_pages());
     area.waiting = moves_ && decision.wanted > 0; // until it has moved
     decision.moves_now = moves_ && ((decision.wanted > 0 && permitted) || area.refused.waiting() > 0);
     record_decision(engine, decision, calls, permitted);

@@ -5,6 +5,11 @@
 // plus at most one accumulated step (the remote cost is only learned after it was paid). When owners
 // alternate, every change is a new rental: at most four times a clairvoyant who may move at every step, plus
 // one move (tests/unit/test_policy_guard.cpp checks both against the offline optimum).
+//
+// The first move of an area's pages is bought in advance: programs that compute in parallel regions go over
+// their arrays many times. That is ski rental with a prediction (Purohit, Svitkina and Kumar 2018, section
+// 2.1): to buy after the share 1/advance of the price costs at most 1 + 1/advance of the best where the
+// prediction is right, and 1 + advance of it where the program ends at once.
 #pragma once
 
 #include <cstddef>
@@ -35,21 +40,30 @@ class Guard {
     }
 
     // May so many pages of the area be moved now (in so many calls)? A move of nothing is always permitted.
-    bool permits(AreaId area, std::uint64_t pages, std::uint64_t calls = 1) const;
-    // The most pages that may be moved now with one call.
-    std::uint64_t affordable_pages(AreaId area) const;
+    // In advance where no page of the area, which has so many, need have moved twice then.
+    bool permits(AreaId area, std::uint64_t pages, std::uint64_t calls = 1,
+                 std::uint64_t pages_of_area = 0) const;
     // The move was made: its cost is taken off the account, and after a whole move (nothing left to do) it
     // starts anew.
     void moved(AreaId area, std::uint64_t pages, std::uint64_t calls = 1, bool whole = true);
 
-    double accumulated_ns(AreaId area) const;
+    double accumulated_ns(AreaId area) const {
+        return area < accounts_.size() ? accounts_[area].remote_ns : 0.0;
+    }
     double moved_ns() const { return moved_ns_; } // cost of all moves so far, as estimated
     void forget(AreaId area);
 
+    // One over the share of a first move's price that must have been paid for remote accesses.
+    static constexpr double advance = 4;
+
   private:
+    struct Account {
+        double remote_ns = 0;    // since the last move
+        std::uint64_t moved = 0; // pages, in all moves
+    };
     Costs costs_;
     double moved_ns_ = 0;
-    std::vector<double> accounts_; // ns, by area
+    std::vector<Account> accounts_; // by area
 };
 
 } // namespace homing::policy
