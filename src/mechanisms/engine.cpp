@@ -16,9 +16,11 @@
 namespace homing {
 namespace {
 
-/// References that end a round of observation, by windows and by the other sources; and what ends it without
-/// them.
-constexpr std::uint64_t enough_for_windows = 48;
+/// References that end a round of observation by windows: this share of all that there were, within limits
+/// (two areas of blocks are known by the least); by the other sources; and what ends it without them.
+constexpr std::uint64_t share_of_references = 4;
+constexpr std::uint64_t least_for_windows = 16;
+constexpr std::uint64_t most_for_windows = 48;
 constexpr std::uint32_t most_round_iterations = 4;
 constexpr std::uint64_t enough_sampled = 4096;
 constexpr double longest_round = 5;    // seconds: some scans of the kernel
@@ -159,13 +161,19 @@ double Engine::observation_cost() const {
     return statistics_.observing + statistics_.deciding + faults;
 }
 
+/// Have windows shown enough to decide? At first little is enough: what was seen first tells most.
+bool Engine::has_enough_references() const noexcept {
+    return round_references_ >=
+           std::clamp(statistics_.references / share_of_references, least_for_windows, most_for_windows);
+}
+
 /// Decisions need enough references. Windows give them in an iteration or a few; the kernel scans for hint
 /// faults at its own pace, over many short iterations.
 bool Engine::round_is_over(double now) {
     if (mechanism_->needs_windows() || moves_wait_) return true;
     if (!may_infer(0)) return false;
     if (source_ && source_->needs_plan())
-        return round_references_ >= enough_for_windows ||
+        return has_enough_references() ||
                (round_iterations_ >= most_round_iterations && now - round_begin_ >= least_round);
     std::uint64_t granules = 0;
     for (const auto& area : watch_.areas())

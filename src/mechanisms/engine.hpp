@@ -225,6 +225,7 @@ class Engine final : public phases::Listener {
     void iteration_boundary(Basis basis);
     void called_boundary();
     bool round_is_over(double now);
+    bool has_enough_references() const noexcept;
     double observation_cost() const;
     void next_iteration();
     void begin_observing(policy::Activity activity);

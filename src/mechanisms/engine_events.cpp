@@ -18,11 +18,8 @@ constexpr double longest_tick = 10;
 constexpr double longest_unsettled_tick = 1;
 /// Regions (or barriers) without a period before time may decide.
 constexpr std::uint64_t patience = 48;
-/// Iterations that may be guessed before a period is known, and the references that make a guess worth while:
-/// the first, and those that only refine it.
+/// Iterations that may be guessed before a period is known.
 constexpr std::uint32_t most_guesses = 12;
-constexpr std::uint64_t least_guess = 96;
-constexpr std::uint64_t least_further_guess = 48;
 /// Teams come with the first regions: so long their threads are looked for at every region.
 constexpr std::uint64_t team_events = 64;
 /// A part of a region that is shorter than this is no unit of observation: the next one belongs to it.
@@ -87,16 +84,15 @@ phases::Step Engine::follow(std::uint32_t region) {
 /// Does an iteration end here, by the step that the finder took, by a guess, or by time?
 void Engine::boundary_by(std::uint32_t region, const phases::Step& step, double now) {
     if (called_) return;
-    const RegionInfo& info = regions_[region];
     if (step.iteration_begins) {
         period_ = step.period;
-        iteration_boundary(info.is_barrier       ? Basis::barriers
-                           : finder_.by_anchor() ? Basis::anchor
-                                                 : Basis::period);
-    } else if (!finder_.found() && info.count > 1 && iteration_ < most_guesses &&
-               round_references_ >= (iteration_ == 0 ? least_guess : least_further_guess)) {
-        // No period is known yet, but a region comes again, and windows have seen enough: this is
-        // computation, not initialisation. The guard decides whether that is worth a move.
+        iteration_boundary(regions_[region].is_barrier ? Basis::barriers
+                           : finder_.by_anchor()       ? Basis::anchor
+                                                       : Basis::period);
+    } else if (!finder_.found() && iteration_ < most_guesses && source_ && source_->needs_plan() &&
+               has_enough_references()) {
+        // No period is known yet, but enough was seen of pages that had been initialised before: this is
+        // computation. The guard decides whether it has cost as much as a move would.
         iteration_boundary(Basis::guess);
     } else if (!finder_.found() && events_ > patience && now > next_tick_) {
         follow_time(now);

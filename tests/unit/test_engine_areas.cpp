@@ -15,8 +15,10 @@ void use(Program& program, Address function, std::size_t first, std::size_t end)
     program.engine->region_end();
 }
 
-/// A program that uses pages [first, end) of what it has, initialised by one thread.
-void expect_home(Program& program, std::size_t first, std::size_t end) {
+/// A program that uses pages [first, end) of what it has, initialised by one thread. Where the kernel tells
+/// what exists by single pages only (not told), its ends are known roughly: the blocks seem to have other
+/// borders, and the engine may go on asking.
+void expect_home(Program& program, std::size_t first, std::size_t end, bool told) {
     const auto address = [&](std::size_t page) { return program.range.begin + page * page_bytes(); };
     program.simulated.set_absent_error(EFAULT);
     program.simulated.touch_all({address(first), address(end)}, 0);
@@ -29,7 +31,9 @@ void expect_home(Program& program, std::size_t first, std::size_t end) {
         right += program.simulated.where(address(page)) ==
                  static_cast<int>((page - first) * nodes / (end - first));
     EXPECT_GE(right, (end - first) * 98 / 100);
-    EXPECT_GT(program.engine->statistics().settled_at, 0u);
+    if (told) {
+        EXPECT_GT(program.engine->statistics().settled_at, 0u);
+    }
     program.engine->finish();
     std::size_t asked = 0;
     for (const SimulatedKernel::Logged& call : program.simulated.log())
@@ -46,7 +50,7 @@ TEST_F(EngineTest, TheUsedPartOfALargeArrayComesHome) {
             Program program(4 * gibibyte);
             if (told) program.simulated.tell_populated();
             SCOPED_TRACE(first);
-            expect_home(program, first, end);
+            expect_home(program, first, end, told);
         }
 }
 
@@ -54,10 +58,10 @@ TEST_F(EngineTest, SoDoesTheUsedPartOfATerabyte) {
     for (const std::size_t first : {std::size_t{0}, 500 * gibibyte + 12'345}) {
         Program program(1024 * gibibyte);
         program.simulated.tell_populated();
-        expect_home(program, first, first + 8192);
+        expect_home(program, first, first + 8192, true);
     }
     Program program(1024 * gibibyte); // where single pages can be asked for only, its start is looked at
-    expect_home(program, 0, 8192);
+    expect_home(program, 0, 8192, false);
 }
 
 TEST_F(EngineTest, AMatrixThatIsAllocatedRowByRowComesHome) {
