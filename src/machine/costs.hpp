@@ -17,8 +17,8 @@ struct StatedCosts {
 };
 
 /// Costs from a TOML file with the keys local_ns, remote_ns, move_call_us, move_page_us and, optionally,
-/// cache_kib. An empty path, or a file that cannot be read or is wrong (said by record::message), gives
-/// costs_from_distances().
+/// cache_kib and touch_us. An empty path, or a file that cannot be read or is wrong (said by
+/// record::message), gives costs_from_distances().
 StatedCosts find_costs(const std::string& path, const Machine& machine);
 
 /// What is wrong with such a file (which key, and what is expected), or empty: then `stated` has its costs.

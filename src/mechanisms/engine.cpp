@@ -146,6 +146,7 @@ void Engine::iteration_boundary(Basis basis) {
     else if (!stability_.settled())
         statistics_.settled_at = 0;
     const policy::Activity next = stability_.begin_iteration(running_.seconds(iteration_begin_));
+    if (next == policy::Activity::rest && was_active) regions_at_rest_ = regions_.all().size();
     if (next != policy::Activity::rest || was_active) begin_observing(next);
     // While a longer period is still being looked for, every region is an event; afterwards only boundaries
     // are.
@@ -532,6 +533,7 @@ double Engine::traffic_ns(const WatchedArea& area) const {
 }
 
 double Engine::touch_cost_ns() const {
+    if (const double stated = guard_.costs().touch_us; stated > 0 && !samples_itself()) return 1e3 * stated;
     return 1e9 * (samples_itself() ? reference_cost : plan_.touch_cost());
 }
 

@@ -254,6 +254,7 @@ class Engine final : public phases::Listener {
     void follow_changes();
     void event(Address id);
     phases::Step follow(std::uint32_t region);
+    void another_iteration();
     void step_at_rest(std::uint32_t region, const phases::Step& step);
     void follow_time(double now);
     void boundary_by(std::uint32_t region, const phases::Step& step, double now);
@@ -321,6 +322,8 @@ class Engine final : public phases::Listener {
     std::uint32_t iteration_ = 0;
     std::uint32_t period_ = 0;
     std::uint32_t events_in_iteration_ = 0;
+    std::uint32_t guesses_ = 0;       ///< iterations that were guessed
+    std::size_t regions_at_rest_ = 0; ///< known when it came to rest last
     std::uint64_t events_ = 0;
     std::uint64_t area_changes_ = 0;
     std::uint64_t source_areas_ = 0; ///< area_changes_ when the source was told of them

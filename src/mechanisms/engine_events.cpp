@@ -18,7 +18,7 @@ constexpr double longest_tick = 10;
 constexpr double longest_unsettled_tick = 1;
 /// Regions (or barriers) without a period before time may decide.
 constexpr std::uint64_t patience = 48;
-/// Iterations that may be guessed before a period is known.
+/// Iterations that may be guessed before a period is known, and anew where the program does something new.
 constexpr std::uint32_t most_guesses = 12;
 /// Teams come with the first regions: so long their threads are looked for at every region.
 constexpr std::uint64_t team_events = 64;
@@ -49,13 +49,23 @@ void Engine::region_begin(Address function) noexcept {
     guarded([&] { event(function); });
 }
 
+/// The period broke, or another was found: owners may have changed. Where regions came that had not been seen
+/// when it came to rest, the program does something new: it is observed as at its begin.
+void Engine::another_iteration() {
+    if (!stability_.settled() || regions_.all().size() <= regions_at_rest_) return stability_.look();
+    stability_.wake();
+    guesses_ = 0;
+    for (const auto& area : watch_.areas())
+        area->learnt.ignorance = 1;
+}
+
 /// Something has happened at rest, with which the region, or a part of it, begins.
 void Engine::step_at_rest(std::uint32_t region, const phases::Step& step) {
     if (is_longer(step, period_)) {
         stability_.wake(); // what rests is an inner loop of the iteration
         period_ = step.period;
     } else if (step.event != phases::PeriodEvent::iteration_boundary) {
-        stability_.look(); // the period broke, or another was found: owners may have changed
+        another_iteration();
     }
     iteration_boundary(basis_);
     region_open_ = !resting_;
@@ -75,7 +85,7 @@ phases::Step Engine::follow(std::uint32_t region) {
     serial_code_ends();
     if (called_) return {};
     const phases::Step step = finder_.push(info.is_barrier ? region | phases::within_region : region);
-    if (step.event == phases::PeriodEvent::broken) stability_.look();
+    if (step.event == phases::PeriodEvent::broken) another_iteration();
     // Of a longer iteration only a loop is known so far.
     if (stability_.settled() && is_longer(step, period_)) stability_.wake();
     return step;
@@ -89,10 +99,11 @@ void Engine::boundary_by(std::uint32_t region, const phases::Step& step, double 
         iteration_boundary(regions_[region].is_barrier ? Basis::barriers
                            : finder_.by_anchor()       ? Basis::anchor
                                                        : Basis::period);
-    } else if (!finder_.found() && iteration_ < most_guesses && source_ && source_->needs_plan() &&
+    } else if (!finder_.found() && guesses_ < most_guesses && source_ && source_->needs_plan() &&
                has_enough_references()) {
         // No period is known yet, but enough was seen of pages that had been initialised before: this is
         // computation. The guard decides whether it has cost as much as a move would.
+        ++guesses_;
         iteration_boundary(Basis::guess);
     } else if (!finder_.found() && events_ > patience && now > next_tick_) {
         follow_time(now);
