@@ -180,6 +180,8 @@ class Engine final : public phases::Listener {
     bool awaits_look() const {
         return source_ && source_->needs_plan() && survey_.may_have_missed(watch_, iteration_begin_);
     }
+    /// Is what ends now taken for an iteration only because enough was seen?
+    bool guesses() const noexcept { return basis_ == Basis::guess; }
     /// References are all misses there are (ReferenceSource::counts_misses).
     bool counts_misses() const noexcept { return source_ && source_->counts_misses(); }
     /// Seconds that regions took since the last decision.

@@ -330,6 +330,8 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         engine.stability().checked(any_changed);
         return;
     }
+    // A guess is a few regions of the iteration: that little moved in them says nothing of the others.
+    if (engine.guesses()) return;
     if (any_fresh && considered > 0) { // where nothing is known of any page, nothing is stable
         idle_ = 0;
         engine.stability().observed(std::max(wanted, unseen), considered);

