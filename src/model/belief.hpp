@@ -37,6 +37,9 @@ struct Prospect {
     double spread = 0;
     /// What is expected of the share of local touches if all were known: never below the best of local.
     double known = 0;
+    /// What a node's best and local gain where the page lies there: the share of HOME that is not its
+    /// neighbours'. In `best` and `local` already where the home was told.
+    double of_home = 0, local_of_home = 0;
 };
 
 /// Relative weights of families and of the formulas in them before anything is seen of an area. Siblings
@@ -96,9 +99,6 @@ class Belief {
     /// The likeliest distribution, in the words of the directives: "BLOCK over 16 threads", "CYCLIC(3
     /// pages)", "SHARED", ...; "NONE" where most pages have an owner of their own.
     std::string words() const;
-    /// What every node's prospects gain where a page lies there: the share of HOME, and of its local touches.
-    double home() const noexcept { return home_; }
-    double home_local() const noexcept { return home_by_owner_; }
     /// Log of the probability of all touches: of two explanations of the same touches the larger is the
     /// better.
     double log_evidence() const noexcept { return log_evidence_; }
@@ -132,6 +132,8 @@ class Belief {
     };
     void by_distribution(std::uint64_t page, Prospect& out) const;
     void add_page_alone(std::uint64_t page, Node home, Prospect& out) const;
+    Node node_of_neighbours(std::uint64_t page) const noexcept;
+    double trust_in_neighbours() const;
     struct Joint; ///< log weights before they are normalised (belief.cpp)
 
     struct Candidate; ///< a formula that is being weighed
@@ -173,6 +175,12 @@ class Belief {
     std::vector<std::pair<std::uint64_t, Node>>
         seen_; ///< the pages that were touched, and by which node last
     double own_owners_ = 0;
+    double neighbours_ = 0; ///< how often the node that uses the known pages on both sides uses a page, too
+    struct Seen {
+        std::uint64_t page;
+        Node node, home;
+    };
+    std::vector<Seen> touches_; ///< where that of the page is known
     double home_ = 0, home_by_owner_ = 0;
     double known_ = 0;                  ///< Prospect::known
     std::vector<std::uint64_t> breaks_; ///< first pages behind which runs or single pages differ, ascending

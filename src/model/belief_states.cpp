@@ -196,6 +196,9 @@ void Belief::weigh_pages(std::span<const Touch> touches, const Prior& prior, Joi
 void Belief::weigh_homes(std::span<const Touch> touches, std::span<const Node> homes, const Prior& prior,
                          Joint& joint) {
     if (homes.empty()) return;
+    for (std::size_t i = 0; i < touches.size(); ++i)
+        if (homes[i] >= 0)
+            touches_.push_back({touches[i].page, team_.node(static_cast<int>(touches[i].thread)), homes[i]});
     std::vector<int> on_node(static_cast<std::size_t>(team_.nodes()), 0);
     for (const Node node : team_.node_of())
         ++on_node[static_cast<std::size_t>(node)];

@@ -58,8 +58,8 @@ void for_each_wish(const Belief& belief, double threshold, const std::function<b
             std::ranges::fill(from, policy::NodeSet{0});
             for (std::size_t home = 0; home < count; ++home) {
                 const double best = prospect.best[home], local = prospect.local[home];
-                prospect.best[home] += belief.home();
-                prospect.local[home] += belief.home_local();
+                prospect.best[home] += prospect.of_home;
+                prospect.local[home] += prospect.local_of_home;
                 if (const Node to = better_home(prospect, static_cast<Node>(home), threshold);
                     to != unknown_node)
                     from[static_cast<std::size_t>(to)] |= policy::node_bit(static_cast<Node>(home));
