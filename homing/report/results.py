@@ -91,12 +91,14 @@ class ProcessResult:
         end = self.record.end
         if end is not None:
             return end.settled_at or None
-        settled = None
+        settled, guesses = None, 0
         for iteration in self.record.iterations:
+            guesses += iteration.basis == "guess"
             if iteration.state != "settled":
                 settled = None
             elif settled is None:
-                settled = iteration.number + 1  # the row is written when the iteration is over
+                # The row is written when the iteration is over.
+                settled = max(1, iteration.number + 1 - guesses)
         return settled
 
     @property
@@ -107,7 +109,9 @@ class ProcessResult:
             return end.iterations
         # Iterations at rest have no row: without a note of its progress (an older version, a damaged record)
         # there may have been more.
-        noted = max((iteration.number + 1 for iteration in self.record.iterations), default=0)
+        # Guesses are parts of an iteration.
+        guesses = sum(iteration.basis == "guess" for iteration in self.record.iterations)
+        noted = max((iteration.number + 1 for iteration in self.record.iterations), default=guesses) - guesses
         return max(noted, progress or 0)
 
     @property

@@ -142,7 +142,7 @@ void Engine::iteration_boundary(Basis basis) {
     round_begin_ = iteration_begin_;
     round_cost_begin_ = observation_cost();
     if (stability_.settled() && statistics_.settled_at == 0)
-        statistics_.settled_at = iteration_;
+        statistics_.settled_at = std::max<std::uint64_t>(1, statistics_.iterations);
     else if (!stability_.settled())
         statistics_.settled_at = 0;
     const policy::Activity next = stability_.begin_iteration(running_.seconds(iteration_begin_));
@@ -187,8 +187,8 @@ bool Engine::round_is_over(double now) {
 void Engine::next_iteration() {
     regions_.iteration_ended();
     ++iteration_;
-    record::progress(iteration_);
-    ++statistics_.iterations;
+    statistics_.iterations += !guesses(); // a few regions of the first one
+    record::progress(static_cast<std::uint32_t>(statistics_.iterations));
     events_in_iteration_ = 0;
     spent_in_iteration_ = 0;
     iteration_begin_ = record::now();

@@ -54,7 +54,7 @@ constexpr double later_share = 0.25;
 /// Granules that may wait for a touch at one time where windows outlast their regions: so many, and half of
 /// those that were touched of late, but for those that were given back untouched; never fewer than the least.
 /// So two of three are touched where there are many.
-constexpr double first_standing = 96;
+constexpr double first_standing = 48;
 constexpr double more_for_touch = 0.5;
 constexpr double fewer_for_waste = 1;
 constexpr double least_standing = 8;

@@ -82,7 +82,11 @@ def test_figure_1_of_upmlib_works_as_printed(compiler: str, tmp_path: Path) -> N
     alone = run(program, nodes=0)
     assert run(program, nodes=4, record=record) == alone
     seen = read_record(record)
-    assert {one.basis for one in seen.iterations[1:]} == {"call"}
+    # Before the first call homing may guess.
+    bases = [one.basis for one in seen.iterations]
+    while bases[0] == "guess":
+        bases.pop(0)
+    assert set(bases[1:]) == {"call"}
     assert sum(area.name == "upmlib" for area in seen.areas) == 3, "the three arrays are named"
 
 
