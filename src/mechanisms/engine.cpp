@@ -276,11 +276,11 @@ void Engine::close_window() {
 }
 
 void Engine::window_region_begins() {
+    const bool outlasts = windows_outlast_regions(); // said also where nothing is to be asked just now
     if (plan_.empty()) return;
     const RegionInfo& info = regions_[open_.region];
     const double begin = record::now();
     const double elapsed = running_.seconds(begin);
-    const bool outlasts = windows_outlast_regions();
     std::vector<Range> granules;
     if (outlasts) {
         granules = plan_.add(elapsed, window_stays_ ? windows_->armed() : 0,
