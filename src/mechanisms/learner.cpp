@@ -75,9 +75,8 @@ bool has_narrow_parts(model::Family family) noexcept {
 }
 
 /// Who touched which existing granule last, as pages of the belief.
-std::vector<std::pair<std::uint64_t, model::Node>> users_of(const AreaBelief& learnt,
-                                                            const policy::PageSet& there) {
-    std::vector<std::pair<std::uint64_t, model::Node>> users;
+model::Users users_of(const AreaBelief& learnt, const policy::PageSet& there) {
+    model::Users users;
     users.reserve(learnt.users.known());
     std::uint64_t before = 0; // existing granules before the part
     there.for_each({0, there.span().end}, [&](policy::PageRange part) {

@@ -70,6 +70,9 @@ struct Repeats {
     double same = 0, other = 0;
 };
 
+/// Pages, ascending, and which node used each last.
+using Users = std::vector<std::pair<std::uint64_t, Node>>;
+
 class Belief {
   public:
     /// Of an area of such an extent used by a team. homes: the node of each touched page, where that is known
@@ -80,7 +83,7 @@ class Belief {
 
     /// Who touched which page last (ascending by page), of all pages of which that is known; and how often
     /// those that came again came from the same node.
-    void know_users(std::vector<std::pair<std::uint64_t, Node>> users, Repeats repeats);
+    void know_users(Users users, Repeats repeats);
     /// The share of pages that have an owner of their own beside the distribution, 0..1.
     double own_owners() const noexcept { return own_owners_; }
 
@@ -132,8 +135,7 @@ class Belief {
     };
     void by_distribution(std::uint64_t page, Prospect& out) const;
     void add_page_alone(std::uint64_t page, Node home, Prospect& out) const;
-    Node node_of_neighbours(std::uint64_t page) const noexcept;
-    double trust_in_neighbours() const;
+    double trust_in_neighbours(const Users& users) const;
     struct Joint; ///< log weights before they are normalised (belief.cpp)
 
     struct Candidate; ///< a formula that is being weighed
@@ -172,8 +174,7 @@ class Belief {
     std::vector<Even> even_;
     std::vector<Urn> urns_;
     double none_ = 0;
-    std::vector<std::pair<std::uint64_t, Node>>
-        seen_; ///< the pages that were touched, and by which node last
+    Users seen_; ///< the pages that were touched, and by which node last
     double own_owners_ = 0;
     double neighbours_ = 0; ///< how often the node that uses the known pages on both sides uses a page, too
     struct Seen {

@@ -43,6 +43,25 @@ class SpillShares {
     std::array<std::array<Shares, classes>, reaches.size()> table_{};
 };
 
+/// Who used a page last, and the nearest known pages before and behind it; unknown_node where that is not
+/// known.
+struct Around {
+    Node own = unknown_node, before = unknown_node, behind = unknown_node;
+
+    Around(const Users& users, std::uint64_t page) {
+        auto at = std::ranges::lower_bound(users, page, {}, &Users::value_type::first);
+        if (at != users.begin()) before = (at - 1)->second;
+        if (at != users.end() && at->first == page) own = (at++)->second;
+        if (at != users.end()) behind = at->second;
+    }
+    /// The node of both neighbours; of a known page its own, if one of them is of that node, too.
+    Node alike() const noexcept {
+        if (before == unknown_node || behind == unknown_node) return unknown_node;
+        if (own != unknown_node) return own == before || own == behind ? own : unknown_node;
+        return before == behind ? before : unknown_node;
+    }
+};
+
 const SpillShares& spill_shares() {
     static const SpillShares shares;
     return shares;
@@ -121,21 +140,21 @@ void Belief::prospect(std::uint64_t page, Node home, Prospect& out) const {
 /// To what the distributions say, what is known of this page alone: who touched it, and where it lies.
 void Belief::add_page_alone(std::uint64_t page, Node home, Prospect& out) const {
     const auto nodes = static_cast<std::size_t>(team_.nodes());
-    const auto seen = std::ranges::lower_bound(seen_, page, {}, &std::pair<std::uint64_t, Node>::first);
-    const bool was_seen = seen != seen_.end() && seen->first == page;
-    const Node beside = node_of_neighbours(page);
+    const Around around(seen_, page);
+    const bool was_seen = around.own != unknown_node;
+    const Node beside = around.alike();
     const double trust = beside == unknown_node ? 0 : neighbours_;
     for (std::size_t n = 0; n < nodes; ++n) {
         const double anywhere = 1 / static_cast<double>(nodes);
         const double as_beside = trust > 0 && static_cast<std::size_t>(beside) == n ? trust : 0;
         const double here =
-            was_seen ? static_cast<std::size_t>(seen->second) == n : as_beside + (1 - trust) * anywhere;
+            was_seen ? static_cast<std::size_t>(around.own) == n : as_beside + (1 - trust) * anywhere;
         out.best[n] += none_ * here + home_ * as_beside;
         out.local[n] += none_ * tuning::own_page_again * here + home_by_owner_ * as_beside;
     }
     if (was_seen && own_owners_ > 0)
         for (std::size_t n = 0; n < nodes; ++n) {
-            const double own = static_cast<std::size_t>(seen->second) == n;
+            const double own = static_cast<std::size_t>(around.own) == n;
             out.best[n] += own_owners_ * (own - out.best[n]);
             out.local[n] += own_owners_ * (own * tuning::own_page_again - out.local[n]);
         }
@@ -149,42 +168,25 @@ void Belief::add_page_alone(std::uint64_t page, Node home, Prospect& out) const 
     out.known = std::max(known_, *std::ranges::max_element(out.local));
 }
 
-/// The node that uses the known pages on both sides of this one, and itself where it is known to be used; of
-/// a known page that differs from them, its own where one of them uses it, too. unknown_node: they differ, or
-/// neighbours tell nothing here.
-Node Belief::node_of_neighbours(std::uint64_t page) const noexcept {
-    if (neighbours_ <= 0) return unknown_node;
-    const auto at = std::ranges::lower_bound(seen_, page, {}, &std::pair<std::uint64_t, Node>::first);
-    const bool is_known = at != seen_.end() && at->first == page;
-    const auto behind = is_known ? at + 1 : at;
-    if (at == seen_.begin() || behind == seen_.end()) return unknown_node;
-    const Node before = (at - 1)->second, next = behind->second;
-    if (is_known) return at->second == before || at->second == next ? at->second : unknown_node;
-    return before == next ? before : unknown_node;
-}
-
 /// Of pages that lay elsewhere than the known ones on both sides, which one node uses: how often that node
 /// used them, too, rather than the node where they lay. 0 where too few are known, or where it would move
 /// nothing.
-double Belief::trust_in_neighbours() const {
+double Belief::trust_in_neighbours(const Users& users) const {
     if (none_ + home_ < tuning::least_lead) return 0;
     double beside = 0, home = 0;
     for (const Seen& touch : touches_) {
-        const auto at =
-            std::ranges::lower_bound(seen_, touch.page, {}, &std::pair<std::uint64_t, Node>::first);
-        const auto behind = at != seen_.end() && at->first == touch.page ? at + 1 : at;
-        if (at == seen_.begin() || behind == seen_.end()) continue;
-        const Node neighbour = (at - 1)->second;
-        if (neighbour != behind->second || neighbour == touch.home) continue;
-        beside += touch.node == neighbour;
+        const Around around(users, touch.page);
+        if (around.before == unknown_node || around.before != around.behind || around.before == touch.home)
+            continue;
+        beside += touch.node == around.before;
         home += touch.node == touch.home;
     }
     if (beside + home < tuning::least_between_neighbours) return 0;
     return (beside + 1) / (beside + home + 2);
 }
 
-void Belief::know_users(std::vector<std::pair<std::uint64_t, Node>> users, Repeats repeats) {
-    invariant(std::ranges::is_sorted(users, {}, &std::pair<std::uint64_t, Node>::first) &&
+void Belief::know_users(Users users, Repeats repeats) {
+    invariant(std::ranges::is_sorted(users, {}, &Users::value_type::first) &&
                   (users.empty() || users.back().first < pages()),
               "users of pages of the area come in their order");
     // How often a page would come from the same node again by the distribution alone.
@@ -206,8 +208,8 @@ void Belief::know_users(std::vector<std::pair<std::uint64_t, Node>> users, Repea
                         (repeats.same + repeats.other + tuning::repeats_for_chance);
     own_owners_ = explained < 1 ? std::clamp((same - explained) / (1 - explained), 0.0, 1.0) : 0;
     own_owners_ *= std::clamp(contradicting / tuning::most_neighbours - 1, 0.0, 1.0);
-    const double alone = none_ + own_owners_ + (none_ + home_ >= tuning::least_lead ? home_ : 0);
-    if (alone <= tuning::negligible_border) return;
+    neighbours_ = trust_in_neighbours(users);
+    if (none_ + own_owners_ <= tuning::negligible_border && neighbours_ == 0) return;
     known_ += own_owners_ * std::max(tuning::own_page_again - known_, 0.0);
     for (const auto& [page, node] : users) {
         breaks_.push_back(page);
@@ -216,7 +218,6 @@ void Belief::know_users(std::vector<std::pair<std::uint64_t, Node>> users, Repea
     std::ranges::sort(breaks_);
     breaks_.erase(std::unique(breaks_.begin(), breaks_.end()), breaks_.end());
     seen_ = std::move(users);
-    neighbours_ = trust_in_neighbours();
 }
 
 /// Pages behind which the runs' owner may change, or that are known alone.

@@ -18,8 +18,8 @@ using homing::policy::testing::Random;
 
 constexpr Costs costs{90, 150, 45, 1};
 
-/// A run whose owners stay the same; where first moves are made in advance the worst is dearer, for what is
-/// cheaper in a long run.
+/// A run whose owners stay the same. Where first moves are made in advance a run that ends early costs more,
+/// and a long one less.
 void check_stable_owners(Random random, bool in_advance) {
     const std::uint64_t pages = 1 + random.below(100000);
     const double move = costs.move_ns(pages);
