@@ -7,6 +7,7 @@
 #include "base/raw_calls.hpp"
 #include "mechanisms/engine_guarded.hpp"
 #include "mechanisms/simulation.hpp"
+#include "model/tuning.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
@@ -16,11 +17,8 @@
 namespace homing {
 namespace {
 
-/// References that end a round of observation by windows: this share of all that there were, within limits
-/// (two areas of blocks are known by the least); by the other sources; and what ends it without them.
-constexpr std::uint64_t share_of_references = 4;
-constexpr std::uint64_t least_for_windows = 16;
-constexpr std::uint64_t most_for_windows = 48;
+/// What ends a round of observation: references, where sources sample by themselves; and what ends it without
+/// them (windows: model/tuning.hpp).
 constexpr std::uint32_t most_round_iterations = 4;
 constexpr std::uint64_t enough_sampled = 4096;
 constexpr double longest_round = 5;    // seconds: some scans of the kernel
@@ -164,8 +162,9 @@ double Engine::observation_cost() const {
 
 /// Have windows shown enough to decide? At first little is enough: what was seen first tells most.
 bool Engine::has_enough_references() const noexcept {
+    using namespace model::tuning;
     return round_references_ >=
-           std::clamp(statistics_.references / share_of_references, least_for_windows, most_for_windows);
+           std::clamp(statistics_.references / round_share, least_of_round, most_of_round);
 }
 
 /// Decisions need enough references. Windows give them in an iteration or a few; the kernel scans for hint
@@ -187,7 +186,7 @@ bool Engine::round_is_over(double now) {
 void Engine::next_iteration() {
     regions_.iteration_ended();
     ++iteration_;
-    statistics_.iterations += !guesses(); // a few regions of the first one
+    statistics_.iterations += !is_guess();
     record::progress(static_cast<std::uint32_t>(statistics_.iterations));
     events_in_iteration_ = 0;
     spent_in_iteration_ = 0;
@@ -533,8 +532,9 @@ double Engine::traffic_ns(const WatchedArea& area) const {
 }
 
 double Engine::touch_cost_ns() const {
-    if (const double stated = guard_.costs().touch_us; stated > 0 && !samples_itself()) return 1e3 * stated;
-    return 1e9 * (samples_itself() ? reference_cost : plan_.touch_cost());
+    if (samples_itself()) return 1e9 * reference_cost;
+    const double stated = guard_.costs().touch_us;
+    return stated > 0 ? 1e3 * stated : 1e9 * plan_.touch_cost();
 }
 
 bool Engine::may_infer(double spent) {

@@ -181,7 +181,7 @@ class Engine final : public phases::Listener {
         return source_ && source_->needs_plan() && survey_.may_have_missed(watch_, iteration_begin_);
     }
     /// Is what ends now taken for an iteration only because enough was seen?
-    bool guesses() const noexcept { return basis_ == Basis::guess; }
+    bool is_guess() const noexcept { return basis_ == Basis::guess; }
     /// References are all misses there are (ReferenceSource::counts_misses).
     bool counts_misses() const noexcept { return source_ && source_->counts_misses(); }
     /// Seconds that regions took since the last decision.
@@ -324,7 +324,7 @@ class Engine final : public phases::Listener {
     std::uint32_t iteration_ = 0;
     std::uint32_t period_ = 0;
     std::uint32_t events_in_iteration_ = 0;
-    std::uint32_t guesses_ = 0;       ///< iterations that were guessed
+    std::uint32_t guesses_ = 0;       ///< so far, since the begin or something new
     std::size_t regions_at_rest_ = 0; ///< known when it came to rest last
     std::uint64_t events_ = 0;
     std::uint64_t area_changes_ = 0;

@@ -55,8 +55,7 @@ void Engine::another_iteration() {
     if (!stability_.settled() || regions_.all().size() <= regions_at_rest_) return stability_.look();
     stability_.wake();
     guesses_ = 0;
-    for (const auto& area : watch_.areas())
-        area->learnt.ignorance = 1;
+    watch_.doubt_all();
 }
 
 /// Something has happened at rest, with which the region, or a part of it, begins.
@@ -102,7 +101,7 @@ void Engine::boundary_by(std::uint32_t region, const phases::Step& step, double 
     } else if (!finder_.found() && guesses_ < most_guesses && source_ && source_->needs_plan() &&
                has_enough_references()) {
         // No period is known yet, but enough was seen of pages that had been initialised before: this is
-        // computation. The guard decides whether it has cost as much as a move would.
+        // computation. The guard decides whether that is worth a move.
         ++guesses_;
         iteration_boundary(Basis::guess);
     } else if (!finder_.found() && events_ > patience && now > next_tick_) {

@@ -300,9 +300,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     }
     // Owners that change tell that the program does something else now: the other areas are asked anew,
     // whatever they seem to be.
-    if (owners_changed)
-        for (const auto& area : engine.watch().areas())
-            area->learnt.ignorance = 1;
+    if (owners_changed) engine.watch().doubt_all();
     for (const auto& area : engine.watch().areas()) {
         AreaBelief& learnt = area->learnt;
         const bool silent = !learnt.belief && area->seen && !area->there().empty();
@@ -331,7 +329,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         return;
     }
     // A guess is a few regions of the iteration: that little moved in them says nothing of the others.
-    if (engine.guesses()) return;
+    if (engine.is_guess()) return;
     if (any_fresh && considered > 0) { // where nothing is known of any page, nothing is stable
         idle_ = 0;
         engine.stability().observed(std::max(wanted, unseen), considered);

@@ -126,6 +126,11 @@ class WatchList {
     bool leave_room_for_stacks() noexcept;
     /// At the end of the process: of areas that did not come back the record says when they ended.
     void record_ends();
+    /// The program does something else: all areas are to be asked, whatever they seem to be.
+    void doubt_all() noexcept {
+        for (const auto& area : areas_)
+            area->learnt.ignorance = 1;
+    }
     /// The area that an address lies in, or null.
     WatchedArea* find(Address address) noexcept;
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 namespace homing::model::tuning {
 
@@ -63,6 +64,13 @@ inline constexpr std::size_t most_touches = 160;
 /// questions; -3 gave 7.
 inline constexpr std::size_t least_since_change = 8;
 inline constexpr double change_log_prior = -7;
+
+/// Touches by windows after which the engine decides: a quarter of all that there were, within limits. The
+/// least decide BLOCK for two areas (8 touches each, benchmarks/results/sampling.md). Guest, whole run: with
+/// 48 a run of 8 iterations stayed 35 % remote, so 5 %. At the most as many as were waited for before that.
+inline constexpr std::uint64_t round_share = 4;
+inline constexpr std::uint64_t least_of_round = 16;
+inline constexpr std::uint64_t most_of_round = 48;
 
 /// One touch in so many goes by traffic, whatever is believed. Table, 60 areas (`homing bench sampling`).
 inline constexpr unsigned check_interval = 10;
