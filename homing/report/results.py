@@ -3,7 +3,7 @@ file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from homing.record_rows import (
     NOW,
     Area,
     AreaSample,
+    Iteration,
     Move,
     Ownership,
     Placement,
@@ -91,15 +92,20 @@ class ProcessResult:
         end = self.record.end
         if end is not None:
             return end.settled_at or None
-        settled, guesses = None, 0
-        for iteration in self.record.iterations:
-            guesses += iteration.basis == "guess"
+        settled = None
+        for iteration, ended in self._ended():
             if iteration.state != "settled":
                 settled = None
             elif settled is None:
-                # The row is written when the iteration is over.
-                settled = max(1, iteration.number + 1 - guesses)
+                settled = max(1, ended)
         return settled
+
+    def _ended(self) -> Iterator[tuple[Iteration, int]]:
+        """Each row of an iteration, and how many had ended when it was written. Guesses are parts of one."""
+        guesses = 0
+        for iteration in self.record.iterations:
+            guesses += iteration.basis == "guess"
+            yield iteration, iteration.number + 1 - guesses
 
     @property
     def iteration_count(self) -> int:
@@ -109,9 +115,7 @@ class ProcessResult:
             return end.iterations
         # Iterations at rest have no row: without a note of its progress (an older version, a damaged record)
         # there may have been more.
-        # Guesses are parts of an iteration.
-        guesses = sum(iteration.basis == "guess" for iteration in self.record.iterations)
-        noted = max((iteration.number + 1 for iteration in self.record.iterations), default=guesses) - guesses
+        noted = max((ended for _, ended in self._ended()), default=0)
         return max(noted, progress or 0)
 
     @property
