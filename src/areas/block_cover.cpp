@@ -62,25 +62,36 @@ BlockCover::Chunk* BlockCover::find(Address base) const noexcept {
     return nullptr;
 }
 
-/// Null where there is no room, or another thread makes it just now: what is not counted covers nothing.
+/// Null where there is no room: what is not counted covers nothing.
 BlockCover::Chunk* BlockCover::make(Address base) noexcept {
     const std::size_t first = first_place(base);
     for (std::size_t step = 0; step < most_chunks; ++step) {
         const std::size_t at = (first + step) % most_chunks;
-        Place& place = places_[at];
         Address there = 0;
-        if (!place.base.compare_exchange_strong(there, base, std::memory_order_acq_rel)) {
-            if (there == base) return place.chunk.load(std::memory_order_acquire);
-            continue;
-        }
-        auto* chunk = static_cast<Chunk*>(raw::map_memory(sizeof(Chunk)));
-        if (!chunk) return nullptr; // for good: no memory
-        place.chunk.store(chunk, std::memory_order_release);
-        used_[used_count_.fetch_add(1, std::memory_order_acq_rel)].store(static_cast<std::uint16_t>(at + 1),
-                                                                         std::memory_order_release);
-        return chunk;
+        if (places_[at].base.compare_exchange_strong(there, base, std::memory_order_acq_rel) || there == base)
+            return make_in(at);
     }
     return nullptr;
+}
+
+/// Threads that come at once each bring a chunk, and the first one's is taken: nobody waits for a thread that
+/// was put aside in between, and no block is lost to it.
+BlockCover::Chunk* BlockCover::make_in(std::size_t number) noexcept {
+    Place& place = places_[number];
+    Chunk* there = place.chunk.load(std::memory_order_acquire);
+    if (there || place.refused.load(std::memory_order_relaxed)) return there;
+    auto* mine = static_cast<Chunk*>(raw::map_memory(sizeof(Chunk)));
+    if (!mine) {
+        place.refused.store(true, std::memory_order_relaxed);
+        return place.chunk.load(std::memory_order_acquire);
+    }
+    if (!place.chunk.compare_exchange_strong(there, mine, std::memory_order_acq_rel)) {
+        raw::unmap(mine, sizeof(Chunk));
+        return there;
+    }
+    used_[used_count_.fetch_add(1, std::memory_order_acq_rel)].store(static_cast<std::uint16_t>(number + 1),
+                                                                     std::memory_order_release);
+    return mine;
 }
 
 namespace {

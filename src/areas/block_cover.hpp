@@ -60,7 +60,8 @@ class BlockCover {
     BlockCover& operator=(const BlockCover&) = delete;
 
     /// [any thread, hooks] A block begins to live. Where there is no room for its cells it is counted as
-    /// dropped, and never covers anything. Makes one system call in 64 MiB of the allocator's memory.
+    /// dropped, and never covers anything. Makes one system call in 64 MiB of the allocator's memory, and two
+    /// for each other thread that comes to the same new memory at that moment.
     void add(Range block, BlockSites::Site site) noexcept;
     /// [any thread, hooks] A block that add() was told of is about to end. Ordered before every later load
     /// of the caller's, so that who arms pages meanwhile sees it, or is seen (Windows::open).
@@ -117,6 +118,7 @@ class BlockCover {
     struct Place {
         std::atomic<Address> base{0}; ///< 0: free
         std::atomic<Chunk*> chunk{nullptr};
+        std::atomic<bool> refused{false}; ///< there was no memory for a chunk, and none is asked for again
     };
     void count_churn(std::size_t bytes) noexcept;
     template <class Change> void each_chunk(Range block, bool make, Change&& change) noexcept;
@@ -126,6 +128,7 @@ class BlockCover {
     static std::size_t first_place(Address base) noexcept;
     Chunk* find(Address base) const noexcept;
     Chunk* make(Address base) noexcept;
+    Chunk* make_in(std::size_t place) noexcept;
     std::vector<std::pair<Address, const Chunk*>> chunks() const;
 
     Place places_[most_chunks];
