@@ -1,9 +1,7 @@
-"""Source lines, variables and COMMON members of one ELF object, from its DWARF (or that of its separate debug
-file).
+"""Source lines and variables of one ELF object, from its DWARF (or that of its separate debug file).
 
-Addresses here are those in the ELF file. Everything is
-read when it is first asked for, and once. What cannot be read is simply not known: no error reaches the
-caller.
+Addresses here are those in the ELF file. Everything is read when it is first asked for, and once. What cannot
+be read is simply not known: no error reaches the caller.
 """
 
 from __future__ import annotations
@@ -15,33 +13,20 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from homing.limits import TimeUp, time_limit
 from homing.report.call_sites import calls, rank
 from homing.report.identity import belongs, build_id, debug_files, difference
-from homing.report.inlined import Call, InlinedCalls, uleb
-from homing.report.symbols import demangled, without_parameters
+from homing.report.inlined import Call, InlinedCalls
+from homing.report.symbols import readable_symbol, without_parameters
+from homing.report.variables import Member, Variable, Variables, entry_text, text
 
-_OP_ADDR, _OP_PLUS_UCONST, _OP_ADDRX = 0x03, 0x23, 0xA1
-#: Where variables with a fixed address can be declared.
-_SCOPES = {
-    "DW_TAG_module",
-    "DW_TAG_subprogram",
-    "DW_TAG_lexical_block",
-    "DW_TAG_namespace",
-    "DW_TAG_common_block",
-}
-#: From an instance to what it is one of, from a definition to its declaration.
-_LINKS = ("DW_AT_abstract_origin", "DW_AT_specification")
 #: Symbols between two looks at the clock.
 _SYMBOLS_A_LOOK = 1 << 12
 DAMAGED = "its debug information is damaged: source lines are missing"
-#: Deeper nesting is damage, and so are larger objects.
-_MOST_DEPTH = 32
-_MOST_BYTES = 1 << 62
 #: How long reading may take at the most: pyelftools reads some 300,000 bytes of entries a second, and damage
 #: (a sibling that lies before its own begin) can keep it for ever.
 _LEAST_SECONDS = 10.0
@@ -70,48 +55,6 @@ class LineRange:
     end: int
     callee: tuple[str, int] = ("", 0)
     entry: int = 0
-
-
-@dataclass(frozen=True)
-class Member:
-    """A member of a COMMON block: bytes from the block's begin, and its size (0: not known)."""
-
-    name: str
-    offset: int
-    bytes: int
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A declared variable or COMMON block. function: the scope it is declared in, if any."""
-
-    name: str
-    file: str
-    line: int
-    function: str = ""
-    members: tuple[Member, ...] = ()
-
-
-@dataclass
-class _Index:
-    """Variables by every name under which an area may know them; None where a name is not unique."""
-
-    names: dict[str, Variable | None] = field(default_factory=dict)
-    #: By the address in the file where they begin.
-    addresses: dict[int, Variable] = field(default_factory=dict)
-
-    def add(self, key: str, variable: Variable) -> None:
-        old = self.names.get(key, variable)
-        same = old is not None and (old.file, old.line, old.name) == (
-            variable.file,
-            variable.line,
-            variable.name,
-        )
-        if same or (old is not None and key.startswith("/")):
-            # Subprograms may see different parts of a COMMON block: the fullest view counts.
-            self.names[key] = max((variable, old or variable), key=lambda one: len(one.members))
-        else:
-            self.names[key] = None
 
 
 class ObjectInfo:
@@ -249,14 +192,14 @@ class ObjectInfo:
             return
         try:
             unit, calls = self._calls(self.base + offset)
-            innermost = self._function_name(calls[0].callee) if calls else place.function
+            innermost = entry_text(calls[0].callee, "DW_AT_name") if calls else place.function
         except Exception:
             yield place
             return
         yield Place(innermost, place.file, place.line)
         try:
             for call in calls:
-                function = self._function_name(call.caller) if call.caller else place.function
+                function = entry_text(call.caller, "DW_AT_name") if call.caller else place.function
                 yield Place(function, self._file_name(unit, call.file), call.line)
         except Exception:
             return
@@ -389,7 +332,7 @@ class ObjectInfo:
             self._inlined[unit.cu_offset] = InlinedCalls(unit, self._extent, self._late)
         for function, begin, end, call in self._inlined[unit.cu_offset].all():
             if path := name(call.file):
-                callee = (self._function_name(call.callee), function)
+                callee = (entry_text(call.callee, "DW_AT_name"), function)
                 yield LineRange(
                     path, call.line, begin - self.base, end - self.base, callee, call.callee.offset
                 )
@@ -478,7 +421,7 @@ class ObjectInfo:
         """The path of a file of a unit's line table: indices count from 1 before DWARF 5 and from 0 since."""
         header = self._dwarf.line_program_for_CU(unit).header
         top = unit.get_top_DIE().attributes
-        folder = _text(top["DW_AT_comp_dir"].value) if "DW_AT_comp_dir" in top else ""
+        folder = text(top["DW_AT_comp_dir"].value) if "DW_AT_comp_dir" in top else ""
         old = header["version"] < 5
         entries, folders = header["file_entry"], header["include_directory"]
         at = index - 1 if old else index
@@ -487,8 +430,8 @@ class ObjectInfo:
         entry = entries[at]
         number = entry["dir_index"] - 1 if old else entry["dir_index"]
         if 0 <= number < len(folders):
-            folder = os.path.join(folder, _text(folders[number]))
-        return os.path.normpath(os.path.join(folder, _text(entry["name"])))
+            folder = os.path.join(folder, text(folders[number]))
+        return os.path.normpath(os.path.join(folder, text(entry["name"])))
 
     # Variables
 
@@ -521,8 +464,8 @@ class ObjectInfo:
         return Variable(first.name, first.file, first.line, first.function, members)
 
     @cached_property
-    def _index(self) -> _Index:
-        index = _Index()
+    def _index(self) -> Variables:
+        index = Variables(self._dwarf, self._debug_elf.little_endian, self._file_name)
         began = time.monotonic()
         for number, unit in enumerate(self._units, start=1):
             if self._late():
@@ -531,105 +474,10 @@ class ObjectInfo:
                 name = os.path.basename(self.path)
                 self._progress(f"reading debug information of {name}: {number} of {len(self._units)} units")
             try:
-                self._index_scope(index, unit, unit.get_top_DIE(), "", 0)
+                index.read(unit)
             except Exception:
                 self.reason = DAMAGED
         return index
-
-    def _index_scope(self, index: _Index, unit: Any, parent: Any, scope: str, depth: int) -> None:
-        for entry in parent.iter_children():
-            name = self._attribute(entry, "DW_AT_name")
-            if entry.tag == "DW_TAG_variable" and name:
-                variable = Variable(name, *self._declared(unit, entry), scope)
-                for key in {name, f"{scope}::{name}", self._attribute(entry, "DW_AT_linkage_name")} - {""}:
-                    index.add(key, variable)
-                if parent.tag != "DW_TAG_common_block" and (address := self._address(entry)) is not None:
-                    index.addresses.setdefault(address, variable)
-            elif entry.tag == "DW_TAG_common_block":
-                members = tuple(self._members(entry))
-                variable = Variable(f"/{name}/", *self._declared(unit, entry), scope, members)
-                index.add("//" if name in ("", "__BLNK__") else f"/{name}/", variable)
-                address = self._block_address(entry)
-                old = index.addresses.get(address, variable) if address is not None else variable
-                if address is not None and len(old.members) <= len(members):
-                    index.addresses[address] = variable
-            if entry.tag in _SCOPES and depth < _MOST_DEPTH:
-                self._index_scope(index, unit, entry, name or scope, depth + 1)
-
-    def _attribute(self, entry: Any, attribute: str) -> str:
-        """A text of an entry, or of the abstract one that it is an instance of."""
-        for _ in range(4):
-            if attribute in entry.attributes:
-                return _text(entry.attributes[attribute].value)
-            link = next((one for one in _LINKS if one in entry.attributes), "")
-            if not link:
-                break
-            entry = entry.get_DIE_from_attribute(link)
-        return ""
-
-    def _function_name(self, entry: Any) -> str:
-        """The name of a function whose entry is an instance, or a definition apart from the declaration."""
-        for _ in range(4):
-            if "DW_AT_name" in entry.attributes:
-                return _text(entry.attributes["DW_AT_name"].value)
-            for link in _LINKS:
-                if link in entry.attributes:
-                    entry = entry.get_DIE_from_attribute(link)
-                    break
-        return ""
-
-    def _declared(self, unit: Any, entry: Any) -> tuple[str, int]:
-        for _ in range(4):
-            attributes = entry.attributes
-            if "DW_AT_decl_file" in attributes and "DW_AT_decl_line" in attributes:
-                file, line = attributes["DW_AT_decl_file"].value, attributes["DW_AT_decl_line"].value
-                return self._file_name(unit, file), line
-            link = next((one for one in _LINKS if one in attributes), "")
-            if not link:
-                break
-            entry = entry.get_DIE_from_attribute(link)
-        return "", 0
-
-    def _members(self, block: Any) -> Iterator[Member]:
-        places = []
-        for entry in block.iter_children():
-            address = self._address(entry)
-            if entry.tag in ("DW_TAG_variable", "DW_TAG_member") and address is not None:
-                places.append((address, self._attribute(entry, "DW_AT_name"), _type_bytes(entry)))
-        begin = self._block_address(block) or 0
-        sizes: dict[tuple[int, str], int] = {}  # a member may be told of twice
-        for address, name, size in places:
-            sizes[address, name] = max(size, sizes.get((address, name), 0))
-        for (address, name), size in sorted(sizes.items()):
-            if address >= begin:
-                yield Member(name, address - begin, size)
-
-    def _block_address(self, block: Any) -> int | None:
-        """Where a COMMON block begins: compilers say it of the block, or of its members only."""
-        begin = self._address(block)
-        if begin is not None:
-            return begin
-        members = [self._address(entry) for entry in block.iter_children()]
-        return min((address for address in members if address is not None), default=None)
-
-    def _address(self, entry: Any) -> int | None:
-        location = entry.attributes.get("DW_AT_location")
-        if location is None or not isinstance(location.value, (list, bytes)):
-            return None
-        code = bytes(location.value)
-        width = entry.cu["address_size"]
-        order = "little" if self._debug_elf.little_endian else "big"
-        if code[:1] == bytes([_OP_ADDR]):
-            end = 1 + width
-            address = int.from_bytes(code[1:end], order)  # type: ignore[arg-type]
-        elif code[:1] == bytes([_OP_ADDRX]):
-            number, end = uleb(code, 1)
-            address = self._dwarf.get_addr(entry.cu, number)
-        else:
-            return None
-        if code[end : end + 1] == bytes([_OP_PLUS_UCONST]):
-            address += uleb(code, end + 1)[0]
-        return int(address)
 
 
 def _dwarf_of(elf: Any) -> Any:
@@ -641,49 +489,3 @@ def _dwarf_of(elf: Any) -> Any:
         raise ValueError("a section is too large")
     # What runs is linked, and nothing in it is to be relocated: to look for that takes longer than the rest.
     return elf.get_dwarf_info(relocate_dwarf_sections=False)
-
-
-def _text(value: Any) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-
-
-def _type_bytes(entry: Any, depth: int = 0) -> int:
-    """The size of an entry's type, 0 where it is not constant."""
-    size: Any
-    if "DW_AT_type" not in entry.attributes or depth > _MOST_DEPTH:
-        return 0
-    kind = entry.get_DIE_from_attribute("DW_AT_type")
-    if "DW_AT_byte_size" in kind.attributes:
-        size = kind.attributes["DW_AT_byte_size"].value
-        return size if isinstance(size, int) else 0
-    if kind.tag != "DW_TAG_array_type":
-        return _type_bytes(kind, depth + 1)
-    size = _type_bytes(kind, depth + 1)
-    fortran = kind.cu.get_top_DIE().attributes["DW_AT_language"].value in (0x07, 0x08, 0x0E, 0x22, 0x23)
-    for bound in kind.iter_children():
-        values = {name: item.value for name, item in bound.attributes.items()}
-        if isinstance(values.get("DW_AT_count"), int):
-            size *= values["DW_AT_count"]
-        elif isinstance(values.get("DW_AT_upper_bound"), int):
-            lower = values.get("DW_AT_lower_bound", 1 if fortran else 0)
-            size *= max(0, values["DW_AT_upper_bound"] - lower + 1) if isinstance(lower, int) else 0
-        else:
-            return 0
-    return int(size) if size < _MOST_BYTES else 0
-
-
-def readable_symbol(symbol: str) -> str:
-    """A symbol as its programmer wrote it, where the compiler's scheme is known: Fortran module procedures
-    and arrays, OpenMP's outlined functions."""
-    symbol = re.sub(r"(\.(isra|part|constprop|cold|lto_priv)(\.\d+)?)+$", "", symbol)
-    symbol = re.sub(r"(\._omp_fn\.\d+|\.omp_outlined(_debug__)?(\.\d+)?|\.\.omp_par(\.\d+)?)+$", "", symbol)
-    symbol = demangled(symbol)
-    if symbol in ("MAIN__", "_QQmain"):
-        return "main program"
-    gfortran = re.fullmatch(r"__(\w+?)_MOD_(\w+)", symbol)
-    if gfortran:
-        return f"{gfortran[1]}::{gfortran[2]}"
-    flang = re.fullmatch(r"_QM([a-z0-9_]+?)[EPF]+([a-z0-9_]+)", symbol)
-    if flang:
-        return f"{flang[1]}::{flang[2]}"
-    return symbol

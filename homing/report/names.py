@@ -18,10 +18,11 @@ from dataclasses import dataclass, field, replace
 
 from homing.record_rows import Area
 from homing.records import Record
-from homing.report.dwarf import Member, Place
+from homing.report.dwarf import Place
 from homing.report.sources import Frame, Sources
 from homing.report.statements import is_constructors, last_component, variables
 from homing.report.symbols import shortened
+from homing.report.variables import Member
 
 #: Frames in these, and in the headers below, are the allocator and the containers: whoever called them is the
 #: place that counts.

@@ -15,8 +15,9 @@ from homing.limits import TimeUp
 from homing.record_format import printable
 from homing.record_rows import Area
 from homing.records import Record
-from homing.report.dwarf import DAMAGED, Member, ObjectInfo, Variable
+from homing.report.dwarf import DAMAGED, ObjectInfo
 from homing.report.statements import Statement, statement
+from homing.report.variables import Member, Variable
 
 #: What reading JSON that somebody else may have written raises.
 _UNSOUND = (ValueError, TypeError, LookupError, OverflowError, RecursionError)

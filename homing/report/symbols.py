@@ -87,3 +87,20 @@ def shortened(name: str, width: int = WIDTH) -> str:
             out += name[at]
             at += 1
     return out
+
+
+def readable_symbol(symbol: str) -> str:
+    """A symbol as its programmer wrote it, where the compiler's scheme is known: Fortran module procedures
+    and arrays, OpenMP's outlined functions."""
+    symbol = re.sub(r"(\.(isra|part|constprop|cold|lto_priv)(\.\d+)?)+$", "", symbol)
+    symbol = re.sub(r"(\._omp_fn\.\d+|\.omp_outlined(_debug__)?(\.\d+)?|\.\.omp_par(\.\d+)?)+$", "", symbol)
+    symbol = demangled(symbol)
+    if symbol in ("MAIN__", "_QQmain"):
+        return "main program"
+    gfortran = re.fullmatch(r"__(\w+?)_MOD_(\w+)", symbol)
+    if gfortran:
+        return f"{gfortran[1]}::{gfortran[2]}"
+    flang = re.fullmatch(r"_QM([a-z0-9_]+?)[EPF]+([a-z0-9_]+)", symbol)
+    if flang:
+        return f"{flang[1]}::{flang[2]}"
+    return symbol
