@@ -109,4 +109,5 @@ def test_most_of_what_is_armed_is_touched_where_regions_are_short(tmp_path: Path
     overhead = found[0].overhead
     assert overhead.armed > 100, did(found[0])
     assert overhead.touches > overhead.armed / 4, overhead
-    assert overhead.calls < 4 * overhead.touches, overhead
+    # 18 runs, busy machine or not: 3.1 to 4.5 calls a touch. A window that ends with its region took 28.
+    assert overhead.calls < 7 * overhead.touches, overhead
