@@ -201,6 +201,8 @@ class AssumedKernel final : public Kernel {
         return real_.populated(ranges, found);
     }
 
+    std::uint64_t page_faults() noexcept override { return real_.page_faults(); }
+
     int move(std::span<void* const> pages, std::span<const int> targets,
              std::span<int> status) noexcept override {
         if (!has_table_) return ENOMEM;

@@ -13,6 +13,7 @@
 #include <linux/mempolicy.h>
 #include <linux/perf_event.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
 
@@ -83,6 +84,12 @@ class LinuxKernel final : public Kernel {
         }
         raw::close(pagemap);
         return error;
+    }
+
+    std::uint64_t page_faults() noexcept override {
+        rusage used{};
+        if (raw::call(SYS_getrusage, RUSAGE_SELF, &used) != 0) return 0;
+        return static_cast<std::uint64_t>(used.ru_minflt);
     }
 
     bool hides_pages() noexcept override {

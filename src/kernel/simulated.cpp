@@ -169,6 +169,7 @@ SimulatedKernel::Touch SimulatedKernel::touch(Address address, int node) {
     const Address block = align_down(address, huge_page_bytes);
     const bool huge =
         area->second.huge && area->first <= block && block + huge_page_bytes <= area->second.end;
+    ++populated_;
     return populate(address, home, huge) ? Touch::done : Touch::no_memory;
 }
 

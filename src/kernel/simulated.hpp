@@ -75,6 +75,8 @@ class SimulatedKernel final : public Kernel {
     void set_absent_error(int error) { absent_error_ = error; }
     /// populated() answers, as Linux 6.7 and later do.
     void tell_populated() { tells_populated_ = true; }
+    /// page_faults() is not known.
+    void hide_page_faults() { hides_page_faults_ = true; }
     /// vm.max_map_count.
     void set_most_mappings(std::size_t count) { most_mappings_ = count; }
 
@@ -106,6 +108,7 @@ class SimulatedKernel final : public Kernel {
 
     int query(std::span<void* const> pages, std::span<int> nodes) noexcept override;
     int populated(std::span<const Range> ranges, std::span<std::uint8_t> found) noexcept override;
+    std::uint64_t page_faults() noexcept override { return hides_page_faults_ ? 0 : populated_; }
     bool hides_pages() noexcept override { return true; }
     int reveal(std::span<void* const> pages) noexcept override;
     int move(std::span<void* const> pages, std::span<const int> targets,
@@ -172,6 +175,7 @@ class SimulatedKernel final : public Kernel {
     int current_node_ = 0;
     int absent_error_;
     bool tells_populated_ = false;
+    bool hides_page_faults_ = false;
     std::size_t most_mappings_ = 65530;
     struct {
         KernelCall call = KernelCall::count;
@@ -180,6 +184,7 @@ class SimulatedKernel final : public Kernel {
     } scans_;
     std::vector<Logged> log_;
     std::array<std::size_t, static_cast<std::size_t>(KernelCall::count)> counts_{};
+    std::uint64_t populated_ = 0; ///< pages, or huge pages, that touches brought
     std::size_t pages_moved_ = 0;
     std::size_t largest_move_ = 0;
 };

@@ -80,11 +80,31 @@ void Survey::probe_evenly(const WatchedArea& area, const policy::PageSet& granul
     probe(pages);
 }
 
+/// Is it time, or have pages come into being since the newest look? Programs fault pages in for other
+/// reasons, too: where a look that faults had asked for was in vain, twice as many ask for the next one, so
+/// that there are no more than some twenty of these.
+bool Survey::is_time(const WatchList& watch) {
+    const double now = record::now();
+    if (now >= next_) {
+        faults_ = kernel_.page_faults();
+        return true;
+    }
+    if (now < glance_ || !may_have_missed(watch, now)) return false;
+    const double begin = thread_seconds();
+    const std::uint64_t faults = kernel_.page_faults();
+    glance_ = now + std::max(least_wait, (thread_seconds() - begin) / share_in_vain);
+    if (faults - faults_ < faults_to_look_) return false;
+    faults_ = faults;
+    faults_to_look_ *= 2;
+    return true;
+}
+
 bool Survey::look(WatchList& watch) {
-    if (record::now() < next_) return false;
+    if (!is_time(watch)) return false;
     const double begin = thread_seconds();
     learning_ = 0;
     bool more = look_at_unseen(watch, most_unseen);
+    if (more) faults_to_look_ = 1;
     more |= look_at_part(watch);
     const double spent = thread_seconds() - begin;
     const double in_vain = std::max(0.0, spent - learning_);

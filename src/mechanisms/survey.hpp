@@ -37,6 +37,7 @@ class Survey {
     void keep_existing(WatchedArea& area, std::vector<std::uint64_t>& granules);
 
   private:
+    bool is_time(const WatchList& watch);
     bool look_at_unseen(WatchList& watch, std::size_t most);
     bool look_at_part(WatchList& watch);
     void take(WatchedArea& area, policy::PageSet there);
@@ -49,10 +50,13 @@ class Survey {
 
     Kernel& kernel_;
     std::uint64_t random_;
-    double next_ = 0;     ///< when it is time again
-    double looked_ = 0;   ///< when that was last
-    double learning_ = 0; ///< seconds of the newest look that were not in vain
-    double in_vain_ = 0;  ///< seconds of all looks that were
+    double next_ = 0;                  ///< when it is time again, ...
+    double glance_ = 0;                ///< ... unless page faults say so before, for which it is time then
+    std::uint64_t faults_ = 0;         ///< of the process, at the newest look
+    std::uint64_t faults_to_look_ = 1; ///< since then, that make another one worth while
+    double looked_ = 0;                ///< when that was last
+    double learning_ = 0;              ///< seconds of the newest look that were not in vain
+    double in_vain_ = 0;               ///< seconds of all looks that were
     std::size_t unseen_turn_ = 0;
     std::size_t part_turn_ = 0;
     std::vector<void*> pages_;

@@ -91,6 +91,7 @@ class FailingKernel final : public Kernel {
         return error ? error : inner_.populated(ranges, found);
     }
 
+    std::uint64_t page_faults() noexcept override { return inner_.page_faults(); }
     bool hides_pages() noexcept override { return inner_.hides_pages(); }
     int reveal(std::span<void* const> pages) noexcept override {
         const int error = planned(KernelCall::reveal);

@@ -3,6 +3,7 @@
 #include "simulated_program.hpp"
 
 #include <cerrno>
+#include <utility>
 
 namespace homing {
 namespace {
@@ -152,6 +153,7 @@ struct SlowLooks : Program {
 
 TEST_F(EngineTest, RestsNotBeforeItHasLookedForWhatIsUsed) {
     SlowLooks program(2048, 10e-3); // the next one after 130 iterations
+    program.simulated.hide_page_faults();
     ASSERT_TRUE(program.start());
     program.iterate(1, [](std::size_t) { return 0; });
     program.iterate(60, program.block());
@@ -162,8 +164,47 @@ TEST_F(EngineTest, RestsNotBeforeItHasLookedForWhatIsUsed) {
     EXPECT_GT(program.engine->statistics().settled_at, 0u);
 }
 
+TEST_F(EngineTest, PageFaultsTellThatAnotherLookIsWorthWhile) {
+    SlowLooks program(2048, 0);
+    bool first = true; // it is in vain: by its share of the time the next one comes after 130 iterations
+    program.kernel.before([&](KernelCall call) {
+        if (call == KernelCall::populated && std::exchange(first, false)) simulated_seconds += 10e-3;
+    });
+    ASSERT_TRUE(program.start());
+    program.region(0x9000, [](std::size_t) { return 0; });
+    program.iterate(10, program.block());
+    EXPECT_GE(program.right(program.block()), program.pages() * 98 / 100);
+}
+
+/// Blocks that come and go bring page faults all the time, and tell nothing of what is not used.
+TEST_F(EngineTest, PageFaultsElsewhereAskForFewLooksInVain) {
+    SlowLooks program(4096, 0.1e-3);
+    area_registry().end(program.range.begin);
+    const Address one[max_origin_frames] = {0x1234}, other[max_origin_frames] = {0x4321};
+    area_registry().note(program.part(0, 1024), AreaKind::heap_block, one, 1, nullptr);
+    area_registry().note(program.part(1024, 2048), AreaKind::heap_block, other, 1, nullptr);
+    ASSERT_TRUE(program.start());
+    const auto looks = [&] { return program.simulated.calls(KernelCall::populated); };
+    std::size_t before = 0;
+    for (int i = 0; i < 400; ++i) {
+        if (i == 40) before = looks();
+        program.engine->region_begin(0x1000);
+        for (std::size_t page = 0; page < 1024; ++page)
+            program.touch(page, static_cast<int>(page * nodes / 1024));
+        // Memory that is no area: 64 pages come anew.
+        program.simulated.map(program.part(2048, 4096));
+        for (std::size_t page = 2048; page < 2112; ++page)
+            program.touch(page, 0);
+        program.engine->region_end();
+    }
+    // Some for the array that is used, and a share of the time of some two seconds for the one that is not.
+    EXPECT_LE(looks() - before, 60u);
+    area_registry().end(program.part(1024, 1024).begin);
+}
+
 TEST_F(EngineTest, ALookInVainIsSoonFollowedByAnother) {
     SlowLooks program(256, 0.2e-3); // by its share of the time after 20 iterations
+    program.simulated.hide_page_faults();
     ASSERT_TRUE(program.start());
     program.iterate(4, program.block());
     EXPECT_GT(program.engine->statistics().references, 0u);
