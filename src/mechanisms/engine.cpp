@@ -144,7 +144,7 @@ void Engine::iteration_boundary(Basis basis) {
     else if (!stability_.settled())
         statistics_.settled_at = 0;
     const policy::Activity next = stability_.begin_iteration(running_.seconds(iteration_begin_));
-    if (next == policy::Activity::rest && was_active) regions_at_rest_ = regions_.all().size();
+    if (next == policy::Activity::rest && was_active) regions_known_ = regions_.all().size();
     if (next != policy::Activity::rest || was_active) begin_observing(next);
     // While a longer period is still being looked for, every region is an event; afterwards only boundaries
     // are.

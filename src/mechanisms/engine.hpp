@@ -324,8 +324,8 @@ class Engine final : public phases::Listener {
     std::uint32_t iteration_ = 0;
     std::uint32_t period_ = 0;
     std::uint32_t events_in_iteration_ = 0;
-    std::uint32_t guesses_ = 0;       ///< so far, since the begin or something new
-    std::size_t regions_at_rest_ = 0; ///< known when it came to rest last
+    std::uint32_t guesses_ = 0;     ///< so far, since the begin or something new
+    std::size_t regions_known_ = 0; ///< when an iteration was found, or it came to rest, last
     std::uint64_t events_ = 0;
     std::uint64_t area_changes_ = 0;
     std::uint64_t source_areas_ = 0; ///< area_changes_ when the source was told of them

@@ -50,12 +50,15 @@ void Engine::region_begin(Address function) noexcept {
 }
 
 /// The period broke, or another was found: owners may have changed. Where regions came that had not been seen
-/// when it came to rest, the program does something new: it is observed as at its begin.
+/// when the engine came to rest, or found an iteration, the program does something new: it is observed as at
+/// its begin.
 void Engine::another_iteration() {
-    if (!stability_.settled() || regions_.all().size() <= regions_at_rest_) return stability_.look();
+    if (regions_.all().size() <= regions_known_) return stability_.look();
+    regions_known_ = regions_.all().size();
     stability_.wake();
     guesses_ = 0;
     watch_.doubt_all();
+    plan_.begin_anew(running_.seconds(record::now()));
 }
 
 /// Something has happened at rest, with which the region, or a part of it, begins.
@@ -85,6 +88,7 @@ phases::Step Engine::follow(std::uint32_t region) {
     if (called_) return {};
     const phases::Step step = finder_.push(info.is_barrier ? region | phases::within_region : region);
     if (step.event == phases::PeriodEvent::broken) another_iteration();
+    if (step.event == phases::PeriodEvent::found) regions_known_ = regions_.all().size();
     // Of a longer iteration only a loop is known so far.
     if (stability_.settled() && is_longer(step, period_)) stability_.wake();
     return step;

@@ -13,6 +13,9 @@ namespace {
 /// microseconds.
 constexpr double first_references = 400;
 constexpr double most_allowance = 0.25;
+/// A program that does something new has the same once more when it has run so many times as long as all
+/// that it had: that adds no more than 2 %.
+constexpr double run_for_allowance = 50;
 /// A region may be slowed by at most this share while the allowance lasts, and later.
 constexpr double eager_share = 0.25;
 constexpr double steady_share = 0.05;
@@ -101,14 +104,17 @@ void WindowPlan::gather(WatchList& watch) {
         std::swap(turns_[i - 1], turns_[random() % i]);
 }
 
-/// Seconds that may be spent now.
-double WindowPlan::left_at(double elapsed) const noexcept {
-    const double allowance = std::min(first_references * first_cost_, most_allowance);
-    return allowance + share_ * elapsed - spent_;
+double WindowPlan::allowance() const noexcept {
+    return std::min(first_references * first_cost_, most_allowance);
 }
 
-bool WindowPlan::is_eager() const noexcept {
-    return spent_ < std::min(first_references * first_cost_, most_allowance);
+/// Seconds that may be spent now.
+double WindowPlan::left_at(double elapsed) const noexcept { return allowed_ + share_ * elapsed - spent_; }
+
+void WindowPlan::begin_anew(double elapsed) noexcept {
+    if (elapsed < run_for_allowance * allowed_) return;
+    allowed_ += allowance();
+    eager_until_ = spent_ + allowance();
 }
 
 std::size_t WindowPlan::room_beside(std::size_t standing) const noexcept {
@@ -154,7 +160,6 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
     chosen_.clear();
     ranges_.clear();
     if (entries_.empty()) return ranges_;
-    const double allowance = std::min(first_references * first_cost_, most_allowance);
     const double left = left_at(elapsed);
     if (left < each() * static_cast<double>(smallest_window)) return ranges_;
     const Touches* here = at_place(site);
@@ -172,7 +177,7 @@ const std::vector<Range>& WindowPlan::choose(Site site, double seconds, double e
     const std::uint32_t scale = scale_of(likely);
     // Drawn once: the less a window is worth and the less is left, the seldomer it is opened. Where nothing
     // was ever touched, that is known without a look at the list.
-    const double scarce = std::clamp(1 - left / allowance, 0.0, 1.0);
+    const double scarce = std::clamp(1 - left / allowance(), 0.0, 1.0);
     const double draw = least_worth * scarce * fraction();
     if (likely_at_all(site, here, scale) < draw) return ranges_;
     double expected = 0;
@@ -220,6 +225,7 @@ void WindowPlan::calibrate(double arming, double fault, double handler) noexcept
     handler_.set(std::clamp(handler, 0.0, all));
     outside_handler_ = all - handler_.value();
     first_cost_ = arm + all;
+    allowed_ = eager_until_ = allowance();
 }
 
 void WindowPlan::paid(const Windows::Costs& costs, std::size_t standing) noexcept {

@@ -79,6 +79,9 @@ class WindowPlan {
     /// What one granule takes here where one thread runs, in seconds: arming it, the fault of its touch, and
     /// of that what our handler takes. Before the first window.
     void calibrate(double arming, double fault = 0, double handler = 0) noexcept;
+    /// The program does something new (see Engine::another_iteration): observation may take as much anew as
+    /// at the program's begin, if the run has lasted long enough for it.
+    void begin_anew(double elapsed) noexcept;
     /// All that windows took so far, and the granules that still wait for a touch.
     void paid(const Windows::Costs& costs, std::size_t standing) noexcept;
     /// Choosing what to arm took so long: it is paid for as windows are.
@@ -150,8 +153,9 @@ class WindowPlan {
     const std::vector<Range>& collect();
     double each() const noexcept { return arming_.value() + fault_cost(); }
     double fault_cost() const noexcept { return outside_handler_ + handler_.value(); }
+    double allowance() const noexcept;
     double left_at(double elapsed) const noexcept;
-    bool is_eager() const noexcept;
+    bool is_eager() const noexcept { return spent_ < eager_until_; }
     void begin_adding(double elapsed, std::size_t standing);
     const std::vector<Range>& end_adding(double elapsed);
     std::size_t room_beside(std::size_t standing) const noexcept;
@@ -183,6 +187,8 @@ class WindowPlan {
     double first_cost_ = 0; ///< of a reference, where one thread runs
     std::uint64_t random_;
     double spent_ = 0;
+    double allowed_ = 0;     ///< beside the share of the run time, so far
+    double eager_until_ = 0; ///< what may be spent eagerly
     double faults_spent_ = 0;
     std::size_t cursor_ = 0;
     std::size_t areas_ = 0;            ///< that have entries

@@ -123,6 +123,45 @@ class DriftingProgram : public Program {
     std::size_t shift_ = 0;
 };
 
+/// Whether the engine rests when they come, or is awake for another array and has nothing to ask of this one.
+TEST_F(EngineTest, APhaseOfRegionsThatWereNeverSeenIsFollowed) {
+    for (const bool beside_another : {false, true})
+        for (const int first_phase : {12, 30}) {
+            SCOPED_TRACE(std::to_string(first_phase) + (beside_another ? ", awake" : ", at rest"));
+            Program program(8192);
+            const std::size_t pages = beside_another ? 2048 : program.pages();
+            const auto without_order = [](std::size_t page) {
+                return static_cast<int>((page * 0x9e3779b97f4a7c15u >> 40) % nodes);
+            };
+            const auto dealt_out = [&](std::size_t page) {
+                return page < pages ? static_cast<int>(page / 8 % nodes) : without_order(page);
+            };
+            const auto in_blocks = [&](std::size_t page) {
+                return page < pages ? static_cast<int>(page * nodes / pages) : without_order(page);
+            };
+            if (beside_another) {
+                area_registry().end(program.range.begin);
+                const Address one[max_origin_frames] = {0x1234}, other[max_origin_frames] = {0x4321};
+                area_registry().note(program.part(0, pages), AreaKind::heap_block, one, 1, nullptr);
+                area_registry().note(program.part(pages, program.pages()), AreaKind::heap_block, other, 1,
+                                     nullptr);
+            }
+            program.initialise(dealt_out);
+            ASSERT_TRUE(program.start());
+            for (int i = 0; i < first_phase; ++i)
+                program.region(0x1000, dealt_out);
+            for (int i = 0; i < 10; ++i)
+                for (const Address function : {0x2000, 0x3000})
+                    program.region(function, in_blocks);
+            std::size_t right = 0;
+            for (std::size_t page = 0; page < pages; ++page)
+                right +=
+                    program.simulated.where(program.range.begin + page * page_bytes()) == in_blocks(page);
+            EXPECT_GE(right, pages * 99 / 100);
+            if (beside_another) area_registry().end(program.part(pages, pages).begin);
+        }
+}
+
 TEST_F(EngineTest, FollowsBordersThatDrift) {
     DriftingProgram program(8192);
     ASSERT_TRUE(program.start());

@@ -169,6 +169,34 @@ TEST_F(WindowPlanAddTest, AddingStaysWithinItsShare) {
     EXPECT_GE(plan.spent(), 0.005 * elapsed) << "what may be spent is used";
 }
 
+TEST_F(WindowPlanAddTest, WhatAProgramDoesAnewMayBeObservedAsAtItsBegin) {
+    WindowPlan plan(0.001, 7);
+    plan.calibrate(5e-6, 20e-6, 5e-6);
+    want_all(plan);
+    const double allowance = 400 * 25e-6;
+    const auto touched_within = [&](double from, double seconds) {
+        std::size_t touched = 0;
+        for (double elapsed = from; elapsed < from + seconds; elapsed += 0.002) {
+            const std::vector<Range> added = add(plan, elapsed);
+            touch(plan, added);
+            touched += added.size();
+        }
+        return touched;
+    };
+    const std::size_t at_begin = touched_within(0, 0.4);
+    const std::size_t later = touched_within(0.4, 0.4);
+    EXPECT_LT(2 * later, at_begin) << "by then little is left";
+    plan.begin_anew(0.45); // too early: 0.01 seconds were allowed
+    EXPECT_LE(plan.spent(), allowance + 0.001 * 0.8 + 1e-3);
+    plan.begin_anew(0.8);
+    EXPECT_GT(touched_within(0.8, 0.4), at_begin / 2);
+    for (int i = 0; i < 100; ++i)
+        plan.begin_anew(1.2 + 0.01 * i);
+    EXPECT_LE(plan.spent(), 3 * allowance);
+    touched_within(2.2, 8);
+    EXPECT_LE(plan.spent(), (0.001 + 0.02) * 10.2 + allowance + 1e-3);
+}
+
 TEST_F(WindowPlanAddTest, NeighboursThatAreAskedForAreArmedTogether) {
     WindowPlan plan(1, 7);
     area().pending.clear();
