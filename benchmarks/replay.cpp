@@ -1,16 +1,15 @@
-// Shows recorded touches to a learner, and says what it would move.
+// Shows recorded touches to the model, and says what it would move.
 //
-//     replay FILE              a table: local share of the touches that were not shown, after n touches an
-//     area replay FILE LEARNER      touch by touch, what the learner would move: belief, or 0.1.0
+//     replay FILE          a table: local share of the touches that were not shown, after n touches an area
+//     replay FILE steps    touch by touch, what is believed and would move
 //
 // FILE is a recording (tests/recordings/README.md): a team, areas, homes, and touches in the order in which
 // they came. For the table, all pages lie on the first node at first (serial initialisation); n touches drawn
-// at random of each area are shown to the learner, and its moves judged by all others: the share of them
-// (each area counts by its touches) whose thread is on the node of the page. `right` is the same with pages
-// that lie where most of their touches in the recording come from (harm).
+// at random of each area are shown, and the moves judged by all others: the share of them (each area counts
+// by its touches) whose thread is on the node of the page. `right` is the same with pages that lie where most
+// of their touches in the recording come from (harm).
 #include "model/belief.hpp"
 #include "model/verdict.hpp"
-#include "policy/ownership.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -19,7 +18,6 @@
 #include <fstream>
 #include <iostream>
 #include <map>
-#include <memory>
 #include <optional>
 #include <random>
 #include <sstream>
@@ -27,12 +25,10 @@
 #include <vector>
 
 namespace model = homing::model;
-namespace policy = homing::policy;
 
 namespace {
 
 constexpr int counts[] = {4, 8, 20, 40, 100};
-constexpr std::size_t old_quorum = 40;
 constexpr int draws = 5;
 
 struct RecordedArea {
@@ -97,29 +93,20 @@ Recording read(const char* path) {
     return recording;
 }
 
-/// Where the learner would have the page; unknown_node: where it lies.
 class Learner {
   public:
-    virtual ~Learner() = default;
-    virtual void learn(const RecordedArea& area, const std::vector<model::Touch>& touches,
-                       const std::vector<model::Node>& homes) = 0;
-    virtual model::Node wanted(std::uint64_t page, model::Node home) = 0;
-    virtual std::string words() const = 0;
-};
-
-class NewLearner final : public Learner {
-  public:
-    explicit NewLearner(const Recording& recording)
+    explicit Learner(const Recording& recording)
         : team_(recording.node_of, recording.nodes), formulas_(team_.threads()), prior_(formulas_) {}
     void learn(const RecordedArea& area, const std::vector<model::Touch>& touches,
-               const std::vector<model::Node>& homes) override {
+               const std::vector<model::Node>& homes) {
         belief_.emplace(formulas_, team_, area.granules, touches, prior_, homes);
     }
-    model::Node wanted(std::uint64_t page, model::Node home) override {
+    /// Where the page would be sent; unknown_node: it stays.
+    model::Node wanted(std::uint64_t page, model::Node home) {
         belief_->prospect(page, home, prospect_);
         return model::is_spread(prospect_) ? model::unknown_node : model::better_home(prospect_, home);
     }
-    std::string words() const override {
+    std::string words() const {
         char percent[16];
         std::snprintf(percent, sizeof percent, "  %.0f %%", 100 * belief_->probability(belief_->likeliest()));
         return belief_->words() + percent;
@@ -133,40 +120,6 @@ class NewLearner final : public Learner {
     model::Prospect prospect_;
 };
 
-class OldLearner final : public Learner {
-  public:
-    explicit OldLearner(const Recording& recording) : team_(recording.node_of, recording.nodes) {}
-    void learn(const RecordedArea& area, const std::vector<model::Touch>& touches,
-               const std::vector<model::Node>&) override {
-        policy::Samples samples(team_.nodes());
-        for (const model::Touch& touch : touches)
-            samples.add(touch.page, team_.node(static_cast<int>(touch.thread)),
-                        touch.write ? static_cast<std::uint16_t>(policy::touches_of_write)
-                                    : std::uint16_t{1});
-        samples.settle();
-        ownership_ = samples.size() < std::min<std::size_t>(old_quorum, area.granules)
-                         ? policy::Ownership(area.granules, team_.nodes())
-                         : policy::infer_ownership(area.granules, samples);
-    }
-    model::Node wanted(std::uint64_t page, model::Node home) override {
-        for (const policy::Run& run : ownership_.runs())
-            if (page >= run.first && page < run.end && run.pattern == policy::Pattern::shared)
-                return model::unknown_node;
-        const policy::Node owner = ownership_.owner(page);
-        return owner == home ? model::unknown_node : owner;
-    }
-    std::string words() const override { return policy::name(ownership_.kind()); }
-
-  private:
-    model::Team team_;
-    policy::Ownership ownership_;
-};
-
-std::unique_ptr<Learner> make(const Recording& recording, bool belief) {
-    if (belief) return std::make_unique<NewLearner>(recording);
-    return std::make_unique<OldLearner>(recording);
-}
-
 void table(const Recording& recording) {
     const model::Team team(recording.node_of, recording.nodes);
     const auto node_of = [&](const model::Touch& touch) { return team.node(static_cast<int>(touch.thread)); };
@@ -177,62 +130,59 @@ void table(const Recording& recording) {
     std::printf("{\"areas\": %zu, \"touches\": %zu, \"threads\": %d, \"unmoved\": %.1f",
                 recording.areas.size(), all, team.threads(),
                 all ? 100.0 * static_cast<double>(local) / static_cast<double>(all) : 0);
-    for (const bool belief : {true, false}) {
-        const auto learner = make(recording, belief);
-        std::printf(",\n \"%s\": {", belief ? "belief" : "0.1.0");
-        const char* comma = "";
-        for (const int count : counts) {
-            std::mt19937_64 random(7);
-            double sum = 0, right = 0, weight = 0;
-            for (const auto& [id, area] : recording.areas) {
-                if (area.touches.size() <= static_cast<std::size_t>(count)) continue;
-                // Where most of a page's touches come from.
-                std::map<std::uint64_t, std::vector<int>> by_page;
-                for (const model::Touch& touch : area.touches) {
-                    auto& nodes = by_page[touch.page];
-                    nodes.resize(static_cast<std::size_t>(team.nodes()));
-                    ++nodes[static_cast<std::size_t>(node_of(touch))];
-                }
-                const auto best = [&](std::uint64_t page) {
-                    const auto& nodes = by_page[page];
-                    return static_cast<model::Node>(std::ranges::max_element(nodes) - nodes.begin());
-                };
-                for (int draw = 0; draw < draws; ++draw) {
-                    std::vector<model::Touch> touches = area.touches;
-                    std::ranges::shuffle(touches, random);
-                    const auto n = static_cast<std::size_t>(count);
-                    const std::vector<model::Touch> shown(touches.begin(), touches.begin() + count);
-                    std::vector<model::Node> serial(n, 0), own;
-                    for (const model::Touch& touch : shown)
-                        own.push_back(best(touch.page));
-                    const double each = static_cast<double>(area.touches.size()) /
-                                        static_cast<double>((touches.size() - n) * draws);
-                    learner->learn(area, shown, serial);
-                    for (std::size_t i = n; i < touches.size(); ++i) {
-                        const model::Node to = learner->wanted(touches[i].page, 0);
-                        sum += each * (node_of(touches[i]) == (to < 0 ? 0 : to));
-                    }
-                    learner->learn(area, shown, own);
-                    for (std::size_t i = n; i < touches.size(); ++i) {
-                        const model::Node home = best(touches[i].page),
-                                          to = learner->wanted(touches[i].page, home);
-                        right += each * (node_of(touches[i]) == (to < 0 ? home : to));
-                    }
-                }
-                weight += static_cast<double>(area.touches.size());
+    Learner learner(recording);
+    std::printf(",\n \"after\": {");
+    const char* comma = "";
+    for (const int count : counts) {
+        std::mt19937_64 random(7);
+        double sum = 0, right = 0, weight = 0;
+        for (const auto& [id, area] : recording.areas) {
+            if (area.touches.size() <= static_cast<std::size_t>(count)) continue;
+            // Where most of a page's touches come from.
+            std::map<std::uint64_t, std::vector<int>> by_page;
+            for (const model::Touch& touch : area.touches) {
+                auto& nodes = by_page[touch.page];
+                nodes.resize(static_cast<std::size_t>(team.nodes()));
+                ++nodes[static_cast<std::size_t>(node_of(touch))];
             }
-            if (weight > 0)
-                std::printf("%s\"%d\": {\"serial\": %.1f, \"right\": %.1f}", comma, count, 100 * sum / weight,
-                            100 * right / weight);
-            comma = ", ";
+            const auto best = [&](std::uint64_t page) {
+                const auto& nodes = by_page[page];
+                return static_cast<model::Node>(std::ranges::max_element(nodes) - nodes.begin());
+            };
+            for (int draw = 0; draw < draws; ++draw) {
+                std::vector<model::Touch> touches = area.touches;
+                std::ranges::shuffle(touches, random);
+                const auto n = static_cast<std::size_t>(count);
+                const std::vector<model::Touch> shown(touches.begin(), touches.begin() + count);
+                std::vector<model::Node> serial(n, 0), own;
+                for (const model::Touch& touch : shown)
+                    own.push_back(best(touch.page));
+                const double each = static_cast<double>(area.touches.size()) /
+                                    static_cast<double>((touches.size() - n) * draws);
+                learner.learn(area, shown, serial);
+                for (std::size_t i = n; i < touches.size(); ++i) {
+                    const model::Node to = learner.wanted(touches[i].page, 0);
+                    sum += each * (node_of(touches[i]) == (to < 0 ? 0 : to));
+                }
+                learner.learn(area, shown, own);
+                for (std::size_t i = n; i < touches.size(); ++i) {
+                    const model::Node home = best(touches[i].page),
+                                      to = learner.wanted(touches[i].page, home);
+                    right += each * (node_of(touches[i]) == (to < 0 ? home : to));
+                }
+            }
+            weight += static_cast<double>(area.touches.size());
         }
-        std::printf("}");
+        if (weight > 0)
+            std::printf("%s\"%d\": {\"serial\": %.1f, \"right\": %.1f}", comma, count, 100 * sum / weight,
+                        100 * right / weight);
+        comma = ", ";
     }
-    std::printf("}\n");
+    std::printf("}}\n");
 }
 
-void steps(const Recording& recording, bool belief) {
-    const auto learner = make(recording, belief);
+void steps(const Recording& recording) {
+    Learner learner(recording);
     std::map<int, std::vector<model::Touch>> shown;
     std::map<int, std::string> said;
     std::size_t step = 0;
@@ -243,15 +193,15 @@ void steps(const Recording& recording, bool belief) {
         touches.push_back(area.touches[index]);
         for (std::size_t i = 0; i < touches.size(); ++i)
             touches[i].age = area.iterations[index] - std::min(area.iterations[i], area.iterations[index]);
-        learner->learn(area, touches, std::vector<model::Node>(touches.size(), 0));
+        learner.learn(area, touches, std::vector<model::Node>(touches.size(), 0));
         std::vector<std::uint64_t> pages(static_cast<std::size_t>(recording.nodes), 0);
         std::uint64_t moved = 0;
         for (std::uint64_t page = 0; page < area.granules; ++page)
-            if (const model::Node to = learner->wanted(page, 0); to >= 0) {
+            if (const model::Node to = learner.wanted(page, 0); to >= 0) {
                 ++pages[static_cast<std::size_t>(to)];
                 ++moved;
             }
-        std::string line = learner->words() + ": " + std::to_string(moved) + " of " +
+        std::string line = learner.words() + ": " + std::to_string(moved) + " of " +
                            std::to_string(area.granules) + " granules";
         for (std::size_t node = 0; node < pages.size(); ++node)
             if (pages[node] > 0)
@@ -266,14 +216,14 @@ void steps(const Recording& recording, bool belief) {
 } // namespace
 
 int main(int count, char** words) {
-    const bool belief = count == 3 && std::strcmp(words[2], "belief") == 0;
-    if (count < 2 || count > 3 || (count == 3 && !belief && std::strcmp(words[2], "0.1.0") != 0)) {
-        std::fprintf(stderr, "usage: replay FILE [belief|0.1.0]\n");
+    const bool by_steps = count == 3 && std::strcmp(words[2], "steps") == 0;
+    if (count != 2 && !by_steps) {
+        std::fprintf(stderr, "usage: replay FILE [steps]\n");
         return 2;
     }
     const Recording recording = read(words[1]);
-    if (count == 2)
-        table(recording);
+    if (by_steps)
+        steps(recording);
     else
-        steps(recording, belief);
+        table(recording);
 }

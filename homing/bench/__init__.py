@@ -35,9 +35,7 @@ BENCHES = {
         ("small",),
         takes_programs=True,
     ),
-    "sampling": Bench(
-        "homing.bench.sampling", "faults to find the owners of 1 GiB: sampled against every page"
-    ),
+    "sampling": Bench("homing.bench.sampling", "touches that it takes to know who owns an area"),
     "chapman": Bench("homing.bench.chapman", "directives translated: speed, instructions, messages, bytes"),
     "overhead": Bench("homing.bench.overhead", "time that homing costs programs that gain nothing from it"),
     "simulator_speed": Bench(

@@ -1,11 +1,13 @@
 """What the model's belief knows after so many touches: rows and checks of `homing bench sampling`.
 
 The numbers come from benchmarks/belief.cpp and benchmarks/questions.cpp, which make up areas whose owners are
-known.
+known. Those of 0.1.0's learner on the same areas are kept in learner_of_0_1_0.json: its code is gone.
 """
 
 from __future__ import annotations
 
+import json
+import os
 from typing import Any
 
 from homing.bench.results import Check, Results, Row
@@ -28,13 +30,25 @@ MOST_HARM, MOST_WRONG_IRREGULAR = 0.005, 0.01
 LEAST_GAIN = 0.9
 #: Points by which the belief may be below the old learner without being behind it: what 400 areas scatter.
 _SAME = 0.5
+LEARNER_OF_0_1_0 = os.path.join(os.path.dirname(os.path.abspath(__file__)), "learner_of_0_1_0.json")
 
 Entries = dict[str, list[dict[str, float]]]
 
 
+def with_old_learner(patterns: Entries, areas: int) -> Entries:
+    """The same with old_right, old_wrong, old_harm: what 0.1.0's learner made of these areas and touches."""
+    with open(LEARNER_OF_0_1_0, encoding="utf-8") as file:
+        old = json.load(file)["areas"][str(areas)]
+    names = ("old_right", "old_wrong", "old_harm")
+    return {
+        name: [one | dict(zip(names, old[name][str(one["touches"])], strict=True)) for one in entries]
+        for name, entries in patterns.items()
+    }
+
+
 def touches(results: Results, data: dict[str, Any]) -> None:
     """What is right and what is sent wrong by the number of touches, beside the learner of 0.1.0."""
-    patterns: Entries = data["patterns"]
+    patterns = with_old_learner(data["patterns"], data["areas"])
     results.texts.append(_table(patterns, data["areas"]))
     for name, entries in patterns.items():
         for one in entries:

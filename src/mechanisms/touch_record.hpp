@@ -1,5 +1,5 @@
 // Single touches, and where every page lies, for the record: what a learner was shown, so that another one
-// can be shown the same (homing bench replay), and what the report draws. Off unless --record-samples asks
+// can be shown the same (benchmarks/replay.cpp), and what the report draws. Off unless --record-samples asks
 // for them.
 #pragma once
 

@@ -121,6 +121,7 @@ def test_wheel_holds_command_and_libraries(wheel: Path) -> None:
         "homing/bin/homing-costs",
         "homing/include/homing/homing.h",
         "homing/options.toml",
+        "homing/bench/learner_of_0_1_0.json",
         "homing/cli.py",
         "homing/share/apps/nas/cg.f90",
         "homing/tools/packages.sh",
