@@ -8,7 +8,7 @@
 #include "mechanisms/engine.hpp"
 #include "mechanisms/placement.hpp"
 #include "phases/regions.hpp"
-#include "policy/distributions.hpp"
+#include "policy/initial_nodes.hpp"
 #include "record/record.hpp"
 #include "tasks/domains.hpp"
 #include "version.hpp"

@@ -2,7 +2,7 @@
 
 #include "base/options.hpp"
 #include "mechanisms/simulation.hpp"
-#include "policy/distributions.hpp"
+#include "policy/initial_nodes.hpp"
 
 #include <algorithm>
 #include <limits>

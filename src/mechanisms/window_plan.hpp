@@ -1,6 +1,6 @@
 // Which granules are armed when, and how many: windows may take a small share of the run only.
 //
-// All granules that the areas' sample plans ask for stand in one shuffled list. Where windows outlast their
+// All granules that are asked for in the areas stand in one shuffled list. Where windows outlast their
 // regions, the next few are armed whenever there is time for them and not too many wait for a touch already
 // (add). Where a window ends with its region, each region takes the next few that it is known to touch
 // (choose): a sample is of pairs (page, region) then, and what a page's counters hold after an iteration is

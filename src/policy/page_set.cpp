@@ -33,11 +33,4 @@ std::uint64_t PageSet::at(std::uint64_t index) const {
     return piece.first + (index - piece.before);
 }
 
-PageSet PageSet::common(const PageSet& other) const {
-    std::vector<PageRange> both;
-    for (const Piece& piece : pieces_)
-        other.for_each(piece, [&](PageRange part) { both.push_back(part); });
-    return PageSet(both);
-}
-
 } // namespace homing::policy

@@ -30,7 +30,6 @@ class PageSet {
     PageRange span() const {
         return pieces_.empty() ? PageRange{} : PageRange{pieces_.front().first, pieces_.back().end};
     }
-    std::size_t ranges() const { return pieces_.size(); }
 
     // Calls visit(PageRange) for the parts of the set that lie within a range, in page order.
     template <typename Visit> void for_each(PageRange within, Visit&& visit) const {
@@ -38,8 +37,6 @@ class PageSet {
              ++piece)
             visit(PageRange{std::max(piece->first, within.first), std::min(piece->end, within.end)});
     }
-    // The pages that are in both.
-    PageSet common(const PageSet& other) const;
 
     friend bool operator==(const PageSet&, const PageSet&) = default;
 

@@ -9,7 +9,6 @@ Stability::Stability(const StabilityOptions& options)
 
 Activity Stability::begin_iteration(double now) {
     now_ = std::max(now, now_);
-    ++since_wake_;
     if (state_ == Activity::observe) return state_;
     ++since_check_;
     // A check whose result was never reported (nothing was touched) is made again in the next iteration.
@@ -31,12 +30,7 @@ void Stability::observed(std::uint64_t wanted_moves, std::uint64_t pages_conside
                                 static_cast<double>(options_.few_pages));
     calm_ = static_cast<double>(wanted_moves) <= few ? calm_ + 1 : 0;
     ++rounds_;
-    if (calm_ >= options_.calm_rounds) {
-        settle();
-    } else if (rounds_ >= options_.most_rounds) {
-        gave_up_ = true;
-        settle();
-    }
+    if (calm_ >= options_.calm_rounds || rounds_ >= options_.most_rounds) rest();
 }
 
 void Stability::rest() {
@@ -44,11 +38,6 @@ void Stability::rest() {
     looked_ = false;
     since_check_ = 0;
     rest_began_ = now_;
-}
-
-void Stability::settle() {
-    rest();
-    iterations_to_settle_ = since_wake_;
 }
 
 void Stability::checked(bool owners_changed) {
@@ -74,12 +63,10 @@ void Stability::look() {
 
 void Stability::wake() {
     state_ = Activity::observe;
-    gave_up_ = false;
     looked_ = false;
     calm_ = rounds_ = 0;
     interval_ = std::max<std::uint64_t>(options_.least_interval, 1);
-    since_wake_ = since_check_ = 0;
-    iterations_to_settle_ = 0;
+    since_check_ = 0;
 }
 
 } // namespace homing::policy

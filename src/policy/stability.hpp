@@ -58,19 +58,13 @@ class Stability {
     void look();
 
     bool settled() const { return state_ != Activity::observe; }
-    bool gave_up() const { return gave_up_; }
-    std::uint64_t interval() const { return interval_; }
-    // Iterations from the last wake (or start) until settled; 0 while not settled.
-    std::uint64_t iterations_to_settle() const { return iterations_to_settle_; }
 
   private:
     bool is_due() const;
     void rest();
-    void settle();
 
     StabilityOptions options_;
     Activity state_ = Activity::observe;
-    bool gave_up_ = false;
     bool looked_ = false; // look() was called
     int calm_ = 0;
     int rounds_ = 0;
@@ -78,9 +72,7 @@ class Stability {
     double cost_ = 0;        // of the newest check
     double now_ = 0;
     double rest_began_ = 0; // with the newest check, or observation
-    std::uint64_t since_wake_ = 0;
     std::uint64_t since_check_ = 0;
-    std::uint64_t iterations_to_settle_ = 0;
 };
 
 } // namespace homing::policy

@@ -55,8 +55,7 @@ template <class Count> class CountersOf {
     Count count(std::uint64_t granule, int node) const noexcept;
     std::size_t memory_bytes() const noexcept;
 
-    /// Visit the rows in ascending order of granule: visit(granule, span of nodes() counts), the form in
-    /// which policy::Samples::add takes them.
+    /// Visit the rows in ascending order of granule: visit(granule, span of nodes() counts).
     template <class Visit> void for_each_sorted(Visit&& visit) {
         sort_rows();
         for (std::size_t i = 0; i < used_; ++i)

@@ -72,6 +72,19 @@ TEST(VerdictTest, PagesOnANodeOutsideTheTeamStay) {
     EXPECT_TRUE(judge(block(), homes).moves.empty());
 }
 
+TEST(VerdictTest, APageMovesWhereOneNodesTouchesExceedThoseOfItsHomeByTheThreshold) {
+    Prospect prospect;
+    prospect.best = {0, 0, .9, .1};
+    prospect.local = {.2, .25, .41, .14};
+    EXPECT_EQ(better_home(prospect, 0, 2), 2);
+    EXPECT_EQ(better_home(prospect, 1, 2), unknown_node) << "all others together are no node";
+    EXPECT_EQ(better_home(prospect, 1, 1.5), 2);
+    prospect.local[2] = .4;
+    EXPECT_EQ(better_home(prospect, 0, 2), unknown_node) << "twice as many do not exceed";
+    EXPECT_EQ(better_home(prospect, unknown_node, 0), unknown_node);
+    EXPECT_EQ(better_home(prospect, 7, 0), unknown_node) << "a node outside the team";
+}
+
 TEST(VerdictTest, WhatAllNodesUseAlikeIsToBeSpread) {
     std::minstd_rand random(3);
     const Belief belief = belief_of([&](std::uint64_t) { return random() >> 12 & 3; });

@@ -9,12 +9,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "test_policy_truth.hpp"
+#include "random_numbers.hpp"
 
 namespace {
 
 using namespace homing::policy;
-using homing::policy::testing::Random;
+using homing::testing::Random;
 
 constexpr Costs costs{90, 150, 45, 1};
 

@@ -6,12 +6,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "test_policy_truth.hpp"
+#include "random_numbers.hpp"
 
 namespace {
 
 using namespace homing::policy;
-using homing::policy::testing::Random;
+using homing::testing::Random;
 
 TEST(Stability, RestsAfterTwoCalmRounds) {
     Stability s;
@@ -27,8 +27,6 @@ TEST(Stability, RestsAfterTwoCalmRounds) {
     s.begin_iteration();
     s.observed(0, 10000);
     EXPECT_TRUE(s.settled());
-    EXPECT_FALSE(s.gave_up());
-    EXPECT_EQ(s.iterations_to_settle(), 5u);
     EXPECT_EQ(s.begin_iteration(), Activity::rest);
 }
 
@@ -87,7 +85,6 @@ TEST(Stability, WakesWhenOwnersChanged) {
     EXPECT_EQ(next_check(), 4);
     s.checked(true);
     EXPECT_FALSE(s.settled());
-    EXPECT_EQ(s.iterations_to_settle(), 0u);
     EXPECT_EQ(s.begin_iteration(), Activity::observe);
     settle();
     EXPECT_EQ(next_check(), 2) << "the interval starts anew";
@@ -118,7 +115,6 @@ TEST(Stability, GivesUpWhereNothingSettlesButLooksAgain) {
         s.observed(900, 1000);
     }
     EXPECT_TRUE(s.settled());
-    EXPECT_TRUE(s.gave_up());
     bool checked = false;
     for (int i = 0; i < 20; ++i)
         checked |= s.begin_iteration() == Activity::check;
