@@ -67,13 +67,9 @@ class Ownership:
     area: int
     iteration: int
     kind: str
-    runs: int
-    period_pages: float
     confidence: float
     samples: int
     wanted: int
-    frozen: int
-    uncertain: int
     #: In the words of the directives, such as "BLOCK over 16 threads"; empty in records of 0.1.
     distribution: str = ""
     #: Pages that were seen to be touched.

@@ -464,7 +464,7 @@ class Record:
     @cached_property
     def ownerships(self) -> dict[int, Ownership]:
         """The last inference about each area."""
-        columns = ("area", "iteration", "kind", "runs", "period_pages", "confidence", "samples", "wanted")
+        columns = ("area", "iteration", "kind", "confidence", "samples", "wanted")
         words = {
             row["area"]: (self.text(row["words"]), row["known"])
             for row in self._dicts("distribution", "area", "words", "known")
@@ -474,13 +474,9 @@ class Record:
                 row["area"],
                 row["iteration"],
                 OWNERSHIP_KINDS.get(row["kind"], "?"),
-                row["runs"],
-                _finite(row["period_pages"]),
                 _fraction(row["confidence"]),
                 row["samples"],
                 row["wanted"],
-                row.get("frozen", 0),
-                row.get("uncertain", 0),
                 *words.get(row["area"], ("", 0)),
             )
             for row in self._dicts("ownership", *columns)

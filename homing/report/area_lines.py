@@ -157,14 +157,8 @@ def owners(ownership: Ownership | None) -> str:
         return f"NONE ({number(ownership.known)} pages known)"
     if ownership.distribution:
         return f"{ownership.distribution}, {100 * ownership.confidence:.0f} %"
-    text = {
-        "block": f"block, {ownership.runs} runs" if ownership.runs > 1 else "one node",
-        "cyclic": f"cyclic, {ownership.period_pages:.6g} pages",
-        "shared": "shared by all",
-        "mixed": f"mixed, {ownership.runs} runs",
-        "none": "no pattern",
-    }.get(ownership.kind, ownership.kind)
-    return text + (f", {number(ownership.frozen)} frozen" if ownership.frozen else "")
+    # Records of 0.1.
+    return {"shared": "shared by all", "none": "no pattern"}.get(ownership.kind, ownership.kind)
 
 
 def _remote(found: Estimate | None) -> list[str]:

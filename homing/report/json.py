@@ -241,13 +241,9 @@ def _ownership(ownership: Ownership | None) -> dict[str, Any] | None:
     return {
         "kind": ownership.kind,
         "iteration": ownership.iteration,
-        "runs": ownership.runs,
-        "period_pages": number(ownership.period_pages),
         "confidence": number(ownership.confidence),
         "samples": ownership.samples,
         "wanted_pages": ownership.wanted,
-        "frozen": ownership.frozen,
-        "uncertain": ownership.uncertain,
         "distribution": ownership.distribution or None,
         "known_pages": ownership.known,
     }

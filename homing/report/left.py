@@ -88,8 +88,6 @@ def why_left(
         return _not_moved(record, area, away, bool(now), refusals)
     if remote is None or remote < SMALL:
         return None
-    if owners.frozen >= max(1.0, SMALL * pages):
-        return Left("frozen", owners.frozen)
     if refusals and not any(move.moved for move in moves):
         errors = refused_pages(refusals)
         return Left("refused", sum(errors.values()), errors=errors)
@@ -148,7 +146,6 @@ def briefly(left: Left, record: Record) -> str:
         "samples": "too few samples to know who owns them",
         "bound": "the program itself bound them to nodes",
         "refused": "the kernel refused to move them",
-        "frozen": "frozen, because they went back and forth between nodes",
         "late": "the run ended before they were moved",
         "no pattern": "no pattern of owners, so only pages that were seen are moved",
         "shared": "used by all nodes, and spread over them",

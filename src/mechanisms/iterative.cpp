@@ -189,7 +189,6 @@ void Iterative::record_decision(Engine& engine, const Decision& decision, std::u
     row.iteration = engine.iteration();
     row.time = record::now();
     row.kind = kind_of(belief);
-    row.runs = 1;
     row.confidence = belief.probability(belief.likeliest());
     row.samples = area.references;
     row.wanted = decision.wanted * pages_each;

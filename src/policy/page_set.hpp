@@ -38,12 +38,9 @@ class PageSet {
             visit(PageRange{std::max(piece->first, within.first), std::min(piece->end, within.end)});
     }
 
-    friend bool operator==(const PageSet&, const PageSet&) = default;
-
   private:
     struct Piece : PageRange {
         std::uint64_t before = 0; // pages of the set
-        friend bool operator==(const Piece&, const Piece&) = default;
     };
     // The first piece that does not end before the page or with it.
     std::vector<Piece>::const_iterator first_beyond(std::uint64_t page) const {

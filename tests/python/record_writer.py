@@ -201,10 +201,8 @@ def four_node_run(ended: bool = True, **header: Any) -> RecordWriter:
                     "references", **{"area": 1, "iteration": number, "from": node, "first": 0, "to": home}
                 )
     writer.sample(1, before=0.75, after=0.01, granules=400, time=0.6)
-    writer.row("ownership", area=1, iteration=3, kind=1, runs=4, confidence=0.99, samples=300, wanted=750)
-    writer.row(
-        "ownership", area=2, iteration=3, kind=3, runs=1, confidence=0.9, samples=100, wanted=300, frozen=1200
-    )
+    writer.row("ownership", area=1, iteration=3, kind=1, confidence=0.99, samples=300, wanted=750)
+    writer.row("ownership", area=2, iteration=3, kind=3, confidence=0.9, samples=100, wanted=300)
     writer.row("guard", area=1, iteration=3, remote_ns=2e6, move_ns=1e6, permitted=1)
     writer.row(
         "move",

@@ -47,7 +47,7 @@ def one_area(pages: int = 1000, mechanism: str = "iterative") -> RecordWriter:
     return writer
 
 
-OWNERS: dict[str, Any] = {"area": 0, "iteration": 9, "kind": 1, "runs": 2, "samples": 120}
+OWNERS: dict[str, Any] = {"area": 0, "iteration": 9, "kind": 1, "samples": 120}
 GUARD: dict[str, Any] = {"area": 0, "iteration": 9, "move_ns": 1.6e6}
 
 
@@ -80,11 +80,6 @@ GUARD: dict[str, Any] = {"area": 0, "iteration": 9, "move_ns": 1.6e6}
             ],
             "refused",
             "400 pages of grid: refused: 400 ENOMEM (Cannot allocate memory)",
-        ),
-        (
-            [("ownership", {"frozen": 300})],
-            "frozen",
-            "300 pages of grid: frozen, because they went back and forth between nodes",
         ),
         ([("ownership", {"kind": 0})], "no pattern", "grid: no pattern of owners"),
         ([("ownership", {"kind": 3})], "shared", "grid: used by all nodes, and spread over them"),

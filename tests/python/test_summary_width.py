@@ -35,9 +35,8 @@ def run(nodes: int = 4) -> RecordWriter:
             before, after = [[900, 334], [10, 700, 20, 504]] if first == 0 else [[0], [0]]
             writer.row("placement", area=number, when=1, first=first, pages=before)
             writer.row("placement", area=number, when=2, iteration=3, first=first, pages=after[:nodes])
-        writer.row(
-            "ownership", area=number, iteration=3, kind=2, runs=4, period_pages=17, samples=300, frozen=77
-        )
+        writer.row("ownership", area=number, iteration=3, kind=2, confidence=0.77, samples=300)
+        writer.row("distribution", area=number, words=writer.text("CYCLIC(17) over 12 threads"))
         writer.sample(number, 0.731, 0.024, 612)
     writer.row("area_end", id=1, time=0.5)
     writer.row("end", time=1.0, iterations=20, settled_at=7, period=3)
@@ -46,9 +45,9 @@ def run(nodes: int = 4) -> RecordWriter:
 
 FACTS = [
     "4.8 MiB",
-    "cyclic",
-    "17 pages",
-    "77 frozen",
+    "CYCLIC(17)",
+    "12 threads",
+    "77 %",
     "73 % -> 2.4 %",
     "69-76 -> 1.5-3.9 %",
     "612",
