@@ -48,13 +48,28 @@ def succeed(*command: str | Path, cwd: Path, **environment: str) -> str:
 # --- the wheel ----------------------------------------------------------------------------------------------
 
 
+def compiled_already() -> dict[str, str]:
+    """Settings with which a build takes from ccache what the tree's own build compiled (cmake/ccache.cmake).
+    Where that one did without, everything is compiled again, not optimised: it was tested once already."""
+    rules = (BUILD / "CMakeFiles" / "rules.ninja").read_text(encoding="utf-8")
+    if "CCACHE_DIR=" not in rules:
+        return {"cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO": "-O0"}
+    cache = (BUILD / "CMakeCache.txt").read_text(encoding="utf-8")
+    values = dict(re.findall(r"^(\w+):\w+=(.*)$", cache, re.MULTILINE))
+    same = ("HOMING_CCACHE_DIR", "CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER")
+    # What is compiled with other flags is another object: a wheel's warnings are no errors.
+    return {
+        **{f"cmake.define.{name}": values[name] for name in same},
+        "cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR": "ON",
+    }
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built without the network: with the build tools of the environment that the tests run in."""
     folder = tmp_path_factory.mktemp("wheel")
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
-    # Not optimised, in a build folder of its own: the library was built and tested once already.
-    settings = {"build-dir": "build/wheel-test", "cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO": "-O0"}
+    settings = {"build-dir": "build/wheel-test", **compiled_already()}
     flags = [f"--config-settings={name}={value}" for name, value in settings.items()]
     offline = ("--no-index", "--no-deps", "--no-build-isolation")
     succeed(*pip, "wheel", *offline, *flags, "--wheel-dir", folder, TREE, cwd=folder)
