@@ -93,6 +93,7 @@ Recording read(const char* path) {
     return recording;
 }
 
+/// What the model makes of the touches of one area that it was shown last.
 class Learner {
   public:
     explicit Learner(const Recording& recording)
