@@ -21,6 +21,7 @@ struct FreshTouch {
     std::uint32_t weight = 1;               ///< accesses that it stands for
     model::Node node = model::unknown_node; ///< of the thread
     model::Node home = model::unknown_node; ///< where the granule lay, once that was asked
+    std::uint32_t place = 0;                ///< the region, or the barrier, behind which it came
 };
 
 /// A posterior as a prior for other areas, without what it rules out.

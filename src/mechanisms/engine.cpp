@@ -222,10 +222,14 @@ bool Engine::windows_outlast_regions() {
 
 /// A region, or one of the program's own iterations, begins: what serial code has touched since the last one.
 void Engine::serial_code_ends() {
-    if (!window_stays_) return;
-    if (windows_->is_open() && !window_may_stay(record::now())) return close_window();
-    if (windows_->is_open() && windows_->touches() == touches_taken_) return;
+    check_window(record::now());
+    if (!window_stays_ || (windows_->is_open() && windows_->touches() == touches_taken_)) return;
     take_touches_between();
+}
+
+/// Where it may not stay any more, it ends.
+void Engine::check_window(double now) {
+    if (window_stays_ && windows_->is_open() && !window_may_stay(now)) close_window();
 }
 
 /// What may have changed in serial code, past every door: looked at now and then.
@@ -412,7 +416,8 @@ void Engine::count_references() {
         if (scans) scan_rounds_.saw(*area, granule);
         if (area->learnt.fresh.size() < most_fresh)
             area->learnt.fresh.push_back({granule, team_.touched(reference.thread, position), reference.write,
-                                          reference.weight, static_cast<model::Node>(position)});
+                                          reference.weight, static_cast<model::Node>(position),
+                                          model::unknown_node, open_.region});
         // A window shows one touch, whatever it weighs for the owners. Pages that move as they are touched
         // say nothing of where accesses go.
         if (mechanism_->samples() && !called_touch_)

@@ -244,6 +244,7 @@ class Engine final : public phases::Listener {
     bool windows_outlast_regions();
     void add_to_window();
     void serial_code_ends();
+    void check_window(double now);
     void take_touches();
     void take_touches_between();
     bool has_handler();

@@ -84,7 +84,6 @@ phases::Step Engine::follow(std::uint32_t region) {
     ++info.in_iteration;
     ++events_;
     ++events_in_iteration_;
-    serial_code_ends();
     if (called_) return {};
     const phases::Step step = finder_.push(info.is_barrier ? region | phases::within_region : region);
     if (step.event == phases::PeriodEvent::broken) another_iteration();
@@ -142,6 +141,7 @@ void Engine::part_begins(std::uint32_t region, double now) {
 void Engine::event(Address id) {
     const double now = record::now();
     const std::uint32_t region = regions_.index(id);
+    serial_code_ends();
     const phases::Step step = follow(region);
     if (events_ <= team_events && source_running_ && samples_itself()) source_->follow_threads();
     const double elsewhere = statistics_.deciding + statistics_.moving;
@@ -226,6 +226,7 @@ void Engine::barrier(Address site) noexcept {
     guarded([&] {
         const double now = record::now();
         const std::uint32_t region = regions_.index(site, true);
+        check_window(now);
         const phases::Step step = follow(region);
         if (!step.iteration_begins && !call_waits_ && now - region_begin_ < least_part) return;
         open_region_ends(now);

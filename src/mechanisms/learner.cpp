@@ -184,7 +184,7 @@ bool Learner::take(WatchedArea& area, std::uint32_t iteration) {
             (before == touch.node ? learnt.repeats.same : learnt.repeats.other) += 1;
         learnt.users.set(touch.granule, touch.granule + 1, touch.node);
         if (i % stride != 0) continue;
-        learnt.touches.add(touch.granule, touch.slot, touch.write, iteration, touch.home);
+        learnt.touches.add(touch.granule, touch.slot, touch.write, iteration, touch.home, touch.place);
         ++learnt.unfitted;
     }
     if (learnt.repeats.same + learnt.repeats.other > tuning::most_repeats) {

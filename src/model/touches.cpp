@@ -3,10 +3,16 @@
 #include "base/invariant.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 
 namespace homing::model {
+namespace {
+constexpr double infinity = std::numeric_limits<double>::infinity();
+}
 
-void Touches::add(std::uint64_t page, std::uint32_t thread, bool write, std::uint32_t iteration, Node home) {
+void Touches::add(std::uint64_t page, std::uint32_t thread, bool write, std::uint32_t iteration, Node home,
+                  std::uint32_t place) {
     invariant(iterations_.empty() || iteration >= iterations_.back(),
               "touches come in the order of iterations");
     // A quarter at once, so that a full memory is not moved at every touch.
@@ -14,6 +20,7 @@ void Touches::add(std::uint64_t page, std::uint32_t thread, bool write, std::uin
     touches_.push_back({page, thread, 0, write});
     iterations_.push_back(iteration);
     homes_.push_back(home);
+    places_.push_back(place);
 }
 
 void Touches::drop(std::size_t count) {
@@ -21,6 +28,7 @@ void Touches::drop(std::size_t count) {
     touches_.erase(touches_.begin(), touches_.begin() + first);
     iterations_.erase(iterations_.begin(), iterations_.begin() + first);
     homes_.erase(homes_.begin(), homes_.begin() + first);
+    places_.erase(places_.begin(), places_.begin() + first);
 }
 
 void Touches::forget() { drop(touches_.size()); }
@@ -33,11 +41,13 @@ void Touches::renumber(std::int64_t by, std::uint64_t pages) {
         touches_[kept] = touches_[i];
         touches_[kept].page = static_cast<std::uint64_t>(page);
         iterations_[kept] = iterations_[i];
+        places_[kept] = places_[i];
         homes_[kept++] = homes_[i];
     }
     touches_.resize(kept);
     iterations_.resize(kept);
     homes_.resize(kept);
+    places_.resize(kept);
 }
 
 std::span<const Touch> Touches::at(std::uint32_t iteration) {
@@ -46,12 +56,31 @@ std::span<const Touch> Touches::at(std::uint32_t iteration) {
     return touches_;
 }
 
+/// The evidence of the touches where each place uses the area in a way of its own. Nothing where no place was
+/// seen both before the newest `since` touches and among them: what no longer runs tells nothing of what does
+/// now.
+std::optional<double> Touches::evidence_by_place(std::span<const Touch> all, std::size_t since,
+                                                 const Evidence& evidence) const {
+    const std::span<const std::uint32_t> places(places_);
+    const auto before = places.first(all.size() - since), after = places.last(since);
+    const bool again = std::ranges::any_of(
+        after, [&](std::uint32_t place) { return std::ranges::find(before, place) != before.end(); });
+    std::map<std::uint32_t, std::vector<Touch>> by_place;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        by_place[places_[i]].push_back(all[i]);
+    if (!again || by_place.size() < 2) return {};
+    double sum = 0;
+    for (const auto& [place, touches] : by_place)
+        sum += evidence(touches);
+    return sum;
+}
+
 bool Touches::follow_change(const Formulas& formulas, const Team& team, const Extent& extent,
                             const Prior& prior, std::span<const Touch> shown) {
     invariant(shown.size() == touches_.size(), "all touches are shown");
     if (touches_.size() < 2 * tuning::least_since_change) return false;
     const std::span<const Touch> all = shown;
-    const auto evidence = [&](std::span<const Touch> some) {
+    const Evidence evidence = [&](std::span<const Touch> some) {
         return Belief(formulas, team, extent, some, prior).log_evidence();
     };
     const double together = evidence(all);
@@ -64,6 +93,8 @@ bool Touches::follow_change(const Formulas& formulas, const Team& team, const Ex
         if (since + tuning::least_since_change > all.size()) return false;
         const double apart = evidence(all.first(all.size() - since)) + evidence(all.last(since));
         if (apart + tuning::change_log_prior <= together) continue;
+        if (evidence_by_place(all, since, evidence).value_or(-infinity) >= apart + tuning::change_log_prior)
+            continue;
         drop(all.size() - since);
         return true;
     }

@@ -2,13 +2,16 @@
 //
 // Whether owners changed is a question of evidence, too: touches before and since a moment are explained by
 // one distribution, or by one each. One explains touches of unchanged owners far better, for what the older
-// ones have shown need not be guessed again by the newer ones. So drift, phases and thawing need no mode of
-// their own.
+// ones have shown need not be guessed again by the newer ones. So drift and thawing need no mode of their
+// own. Places of the iteration (a region, or what follows a barrier) may each use an area in a way of their
+// own: where that explains the touches as well, nothing has changed.
 #pragma once
 
 #include "model/belief.hpp"
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,9 +22,10 @@ class Touches {
     /// Keeps so many touches at most: beyond, the oldest go.
     explicit Touches(std::size_t most = tuning::most_touches) : most_(most) {}
 
-    /// A touch in an outer iteration, of a page that lay on `home` (unknown_node: not known). Iterations
-    /// never fall.
-    void add(std::uint64_t page, std::uint32_t thread, bool write, std::uint32_t iteration, Node home);
+    /// A touch in an outer iteration, of a page that lay on `home` (unknown_node: not known), at a place of
+    /// it (any numbers). Iterations never fall.
+    void add(std::uint64_t page, std::uint32_t thread, bool write, std::uint32_t iteration, Node home,
+             std::uint32_t place = 0);
     /// Drops what came before a change of owners, where the touches show one. Returns whether they do. Some
     /// fits of the belief: to be asked after new touches, not after each. formulas and prior as in Belief.
     /// shown: all touches as the belief is to see them, where pages or threads have other numbers there.
@@ -45,11 +49,15 @@ class Touches {
 
   private:
     void drop(std::size_t count);
+    using Evidence = std::function<double(std::span<const Touch>)>; ///< the log of it
+    std::optional<double> evidence_by_place(std::span<const Touch> all, std::size_t since,
+                                            const Evidence& evidence) const;
 
     std::size_t most_;
     std::vector<Touch> touches_;
     std::vector<std::uint32_t> iterations_;
     std::vector<Node> homes_;
+    std::vector<std::uint32_t> places_;
 };
 
 } // namespace homing::model

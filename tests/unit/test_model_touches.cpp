@@ -36,12 +36,12 @@ Owner halo(int threads) {
     };
 }
 
-void touch(Touches& touches, const Owner& owner, int count, std::uint32_t iteration,
-           std::mt19937_64& random) {
+void touch(Touches& touches, const Owner& owner, int count, std::uint32_t iteration, std::mt19937_64& random,
+           std::uint32_t place = 0) {
     for (int i = 0; i < count; ++i) {
         const std::uint64_t page = random() % pages;
         const int thread = owner((static_cast<double>(page) + .5) / pages, random);
-        touches.add(page, static_cast<std::uint32_t>(thread), false, iteration, 0);
+        touches.add(page, static_cast<std::uint32_t>(thread), false, iteration, 0, place);
     }
 }
 
@@ -98,6 +98,53 @@ TEST(TouchesTest, AnAreaThatBecomesSharedIsNoticed) {
     EXPECT_TRUE(noticed);
     const Belief belief(setting.formulas, setting.team, pages, touches.at(8), setting.prior);
     EXPECT_GT(belief.probability(Family::shared), .8);
+}
+
+/// As the passes of a Fourier transform along two dimensions do; of an iteration now the one, now the other
+/// shows most.
+TEST(TouchesTest, PlacesThatUseAnAreaInWaysOfTheirOwnAreNoChange) {
+    const Setting setting;
+    int alarms = 0, alarms_without_places = 0;
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+        std::mt19937_64 random(seed);
+        Touches touches, without_places;
+        for (std::uint32_t iteration = 1; iteration <= 10; ++iteration) {
+            const bool first = random() % 2 == 0;
+            std::mt19937_64 same = random;
+            touch(touches, block(8), first ? 10 : 2, iteration, random, 1);
+            touch(touches, block(8, 3), first ? 2 : 10, iteration, random, 2);
+            touch(without_places, block(8), first ? 10 : 2, iteration, same);
+            touch(without_places, block(8, 3), first ? 2 : 10, iteration, same);
+            alarms += setting.follow(touches);
+            alarms_without_places += setting.follow(without_places);
+        }
+    }
+    EXPECT_LE(alarms, 1);
+    EXPECT_GT(alarms_without_places, 10) << "the touches tell nothing of places";
+}
+
+TEST(TouchesTest, OwnersThatChangeAtEachPlaceAreNoticed) {
+    const Setting setting;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        std::mt19937_64 random(seed);
+        Touches touches;
+        for (const std::uint32_t place : {1, 2, 3})
+            touch(touches, block(8), 20, 1, random, place);
+        for (const std::uint32_t place : {1, 2, 3})
+            touch(touches, block(8, 2), 10, 2, random, place);
+        EXPECT_TRUE(setting.follow(touches)) << seed;
+    }
+}
+
+TEST(TouchesTest, AnotherPhaseOfTheProgramIsNoticedAlthoughItsPlacesAreOthers) {
+    const Setting setting;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        std::mt19937_64 random(seed);
+        Touches touches;
+        touch(touches, block(8), 60, 1, random, 1);
+        touch(touches, block(8, 2), 16, 2, random, 2);
+        EXPECT_TRUE(setting.follow(touches)) << seed;
+    }
 }
 
 TEST(TouchesTest, TheOldestGoWhereThereIsNoRoom) {
