@@ -8,6 +8,7 @@
 //  - free() sees every pointer: only blocks that lie among those that were noted, and whose usable size
 //  reaches a threshold, are more to it than the allocator's call.
 #include "doors/heap.hpp"
+#include "areas/allocation_plans.hpp"
 #include "areas/areas.hpp"
 #include "areas/block_cover.hpp"
 #include "areas/named.hpp"
@@ -185,6 +186,8 @@ __attribute__((noinline)) void note(void* block, std::size_t bytes, Address from
     if (auto [word, bit] = noted_place(begin); !(word.load(std::memory_order_relaxed) & bit))
         word.fetch_or(bit, std::memory_order_relaxed);
     area_registry().note({begin, begin + bytes}, AreaKind::heap_block, origin, frames, nullptr);
+    if (allocation_plans().any())
+        allocation_plans().begins({begin, begin + bytes}, place_and_size(bytes, origin));
 }
 
 /// What was allocated lately by one place, told apart by who called the allocator, and how deep the stack was
@@ -254,6 +257,7 @@ Range end(void* block) noexcept {
     if (range.empty()) return range;
     end_named_areas(range);
     if (Windows* windows = active_windows.load(std::memory_order_acquire)) windows->release(range);
+    allocation_plans().ends(range);
     return range;
 }
 

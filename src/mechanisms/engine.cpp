@@ -1,6 +1,7 @@
 #include "mechanisms/engine.hpp"
 #include "mechanisms/learner.hpp"
 
+#include "areas/allocation_plans.hpp"
 #include "base/inside.hpp"
 #include "base/options.hpp"
 #include "base/pace.hpp"
@@ -45,7 +46,8 @@ constexpr double long_refusal = 2; // seconds
 /// many as end a round of sampling.
 constexpr std::size_t most_fresh = enough_sampled;
 
-/// Is kernel NUMA balancing on? Where it cannot be read, assume so.
+} // namespace
+
 bool kernel_balances() noexcept {
     char text[8];
     if (raw::read_file("/proc/sys/kernel/numa_balancing", text, sizeof text) < 0)
@@ -53,8 +55,6 @@ bool kernel_balances() noexcept {
     const char first = text[0];
     return first != '0';
 }
-
-} // namespace
 
 Engine::Engine(Kernel& kernel, Machine machine, DoorServices services)
     : kernel_(kernel), machine_(std::move(machine)), nodes_(machine_), services_(services),
@@ -69,6 +69,7 @@ Engine::~Engine() = default;
 void Engine::step_aside(const std::string& reason) noexcept {
     if (windows_) windows_->abandon();
     helper_.stop();
+    allocation_plans().withdraw();
     record::message(record::Level::not_done, reason + ": it stepped aside");
     phases::step_aside();
 }
@@ -334,6 +335,7 @@ void Engine::follow_changes() {
         if (initial_.wanted() != "first-touch") close_window(); // it moves pages
         initial_.place(watch_, iteration_);
         if (windows_) windows_->start(watch_.ranges());
+        plan_allocations();
     }
     if (mechanism_->needs_windows() || called_touch_) survey_.look_at_all(watch_);
     // Programs that allocate in every iteration, or have begun to use what they had: that wants samples, too,
@@ -461,6 +463,7 @@ void Engine::begin_observing(policy::Activity activity) {
     if (watch_.synchronise(record::now())) {
         ++area_changes_;
         initial_.place(watch_, iteration_);
+        plan_allocations();
     }
     survey_.look(watch_);
     if (!source_) return;

@@ -80,9 +80,14 @@ class Mechanism {
     virtual void iteration_begins(Engine&) {}
     /// Windows of its own are still to come: no rest.
     virtual bool needs_windows() const noexcept { return false; }
+    /// Blocks to come may be placed as they are allocated.
+    virtual bool places_allocations() const noexcept { return false; }
     /// References are to be sampled for it.
     virtual bool samples() const noexcept { return true; }
 };
+/// Is kernel NUMA balancing on? Where it cannot be read, assume so.
+bool kernel_balances() noexcept;
+
 std::unique_ptr<Mechanism> make_iterative(bool moves, const TeamTable& team);
 std::unique_ptr<Mechanism> make_next_touch();
 /// Next touch of chosen memory only, beside another mechanism (C API). Kept until the regions of one
@@ -255,6 +260,7 @@ class Engine final : public phases::Listener {
     void window_region_ends(double seconds);
     void measure_window_costs();
     void follow_changes();
+    void plan_allocations();
     void event(Address id);
     phases::Step follow(std::uint32_t region);
     void another_iteration();
@@ -312,6 +318,7 @@ class Engine final : public phases::Listener {
     bool window_open_ = false;
     bool window_stays_ = false;       ///< when its region has ended
     std::uint64_t touches_taken_ = 0; ///< of all that windows saw
+    double allocations_looked_at_ = 0; ///< when plan_allocations() looked at all that came back
     double window_looked_at_ = 0;     ///< when it was made sure that it may stay
     double next_plan_ = 0;            ///< when samples may be chosen anew within a round
     bool plan_is_old_ = false;        ///< areas came or went, or were first used, since they were chosen

@@ -1,6 +1,8 @@
 // What the engine leaves: the rows of the record, and the end of the process.
 #include "mechanisms/engine.hpp"
 
+#include "areas/allocation_plans.hpp"
+
 #include "areas/areas.hpp"
 #include "base/floating_point.hpp"
 #include "base/inside.hpp"
@@ -353,6 +355,13 @@ void Engine::finish() noexcept {
             if (pages > 0) record_refusal(area->id, area->refused.error(), pages);
             statistics_.refused += pages;
         }
+    });
+    attempt([&] {
+        allocation_plans().withdraw();
+        if (const std::uint64_t placed = allocation_plans().placed(); placed > 0)
+            record::message(record::Level::note, std::to_string(placed) +
+                                                     " temporary arrays came into being where they are used: "
+                                                     "their pages had a policy from their allocation on");
     });
     attempt([&] {
         policies_.clear_all();

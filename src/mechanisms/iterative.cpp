@@ -48,6 +48,7 @@ class Iterative final : public Mechanism {
         : moves_(moves), learner_(team), threshold_(option_number(Option::threshold)) {}
     const char* name() const noexcept override { return moves_ ? "iterative" : "observe"; }
     void iteration_observed(Engine& engine, bool check) override;
+    bool places_allocations() const noexcept override { return moves_; }
 
   private:
     /// An area's judgement, and what the guard says of it.

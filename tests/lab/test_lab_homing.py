@@ -95,6 +95,11 @@ def forked(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
+def temporaries(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return built(tmp_path_factory.mktemp("temporaries"), "temporaries")
+
+
+@pytest.fixture(scope="module")
 def placed(tmp_path_factory: pytest.TempPathFactory) -> str:
     program = tmp_path_factory.mktemp("placed") / "placed"
     folder = Path(__file__).parent
@@ -171,6 +176,20 @@ def test_what_counts_as_moved_is_there(runs: GuestRuns, placed: str) -> None:
     away = sum(found["nodes"][1:])
     assert moved >= away
     assert sum(move.bytes for move in record.moves if move.area == area.id) == 4096 * moved
+
+
+def test_temporaries_come_into_being_where_they_are_used(runs: GuestRuns, temporaries: str) -> None:
+    """Whichever way they are allocated and end: nothing differs but where their pages are."""
+    plain, _ = run_placed(runs, [temporaries], None)
+    found, record = run_placed(runs, [temporaries], {"HOMING_OBSERVE_SHARE": "0.1"}, "temporaries")
+    assert record is not None
+    assert found["sum"] == plain["sum"]
+    assert found["with_policy"] == plain["with_policy"] == 0
+    assert max(plain["home"]) < 0.3 * plain["pages"], plain
+    # Memory that the allocator has kept has its pages already: these are moved, or stay.
+    assert max(found["home"]) > 0.9 * found["pages"], found
+    notes = [message.text for message in record.messages if "temporary arrays" in message.text]
+    assert len(notes) == 1 and int(notes[0].split()[0]) > 20, notes
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -62,7 +62,7 @@ inline std::vector<int> errnos_of(KernelCall call) {
 /// What move_pages(2) says of a single page.
 inline std::vector<int> page_errnos() { return {EACCES, EBUSY, EFAULT, EIO, EINVAL, ENOENT, ENOMEM, EAGAIN}; }
 
-class FailingKernel final : public Kernel {
+class FailingKernel : public Kernel {
   public:
     static constexpr std::size_t every = 0;
 
