@@ -252,7 +252,7 @@ def test_what_was_kept_is_shown_after_an_interruption(
     for name in ("cg_gfortran", "mg_gfortran", "i_cg_gfortran", "i_mg_gfortran", "drift_gcc"):
         (tmp_path / name).write_text(name)
     monkeypatch.setattr(lof, "kept_folder", lambda: tmp_path)
-    monkeypatch.setattr(lof, "build_programs", lambda: tmp_path)
+    monkeypatch.setattr(lof, "build_programs", lambda programs: tmp_path)
     found = papers_outcomes()
     calls = []
 

@@ -49,7 +49,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     folder = Path()
     try:
         progress.step("building the programs with homing cc")
-        folder = build_programs()
+        folder = build_programs(programs.values())
         progress.finished()
         for program, name, case in steps:
             outcome = _outcome(parts[program], programs[program], name, case, folder, progress, redo)
