@@ -142,7 +142,8 @@ inline constexpr std::uint64_t touches_of_member = 8;
 inline constexpr std::uint32_t rounds_of_member = 8;
 
 /// Areas of one size or allocation site that tell of each other, and the weight of what they show beside what
-/// is true of any area. Replay of LULESH: see benchmarks/results/sampling.md.
+/// is true of any area. Table, 60 areas (siblings_*): after 100 touches 92 to 93 % of the possible gain with
+/// 0 to .6, and 88 % with 1.
 inline constexpr std::size_t most_siblings = 8;
 inline constexpr double trust_in_siblings = .5;
 
