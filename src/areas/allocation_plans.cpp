@@ -67,19 +67,27 @@ void AllocationPlans::withdraw() noexcept {
             publish(key, {}, *kernel_.load(std::memory_order_relaxed));
 }
 
+/// False where there is no room. A block whose end was missed, and in whose place another one begins, is
+/// known.
+bool AllocationPlans::remember(Address block) noexcept {
+    for (const std::atomic<Address>& slot : blocks_)
+        if (slot.load(std::memory_order_relaxed) == block) return true;
+    for (std::atomic<Address>& slot : blocks_) {
+        Address none = 0;
+        if (!slot.compare_exchange_strong(none, block, std::memory_order_acq_rel)) continue;
+        live_.fetch_add(1, std::memory_order_seq_cst);
+        return true;
+    }
+    return false;
+}
+
 void AllocationPlans::begins(Range block, std::uint64_t key) noexcept {
     std::array<Run, most_runs> runs;
     std::size_t count = 0;
     const Range pages = whole_pages(block);
     Kernel* kernel = kernel_.load(std::memory_order_acquire);
     if (!kernel || pages.empty() || !read(key, runs, count)) return;
-    const auto free_slot = std::ranges::find_if(blocks_, [&](std::atomic<Address>& slot) {
-        Address none = 0;
-        return slot.compare_exchange_strong(none, block.begin, std::memory_order_acq_rel);
-    });
-    if (free_slot == blocks_.end()) return; // what is not remembered would keep the policy for ever
-    live_.fetch_add(1, std::memory_order_seq_cst);
-    placed_.fetch_add(1, std::memory_order_relaxed);
+    if (!remember(block.begin)) return; // it would keep the policy for ever
     Address from = pages.begin;
     for (std::size_t i = 0; i < count && from < pages.end; ++i) {
         const Address to =
@@ -87,9 +95,10 @@ void AllocationPlans::begins(Range block, std::uint64_t key) noexcept {
                            : std::clamp<Address>(pages.begin + runs[i].end * page_bytes(), from, pages.end);
         MemoryPolicy policy{MPOL_PREFERRED | MPOL_F_STATIC_NODES, {}};
         policy.nodes.add(runs[i].node);
-        if (from < to && runs[i].node >= 0 && kernel->bind({from, to}, policy) != 0) break;
+        if (from < to && runs[i].node >= 0 && kernel->bind({from, to}, policy) != 0) return;
         from = to;
     }
+    placed_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void AllocationPlans::ends(Range block) noexcept {

@@ -54,7 +54,7 @@ class AllocationPlans {
 
     /// Are there any plans? Hooks need not build a key otherwise.
     bool any() const noexcept { return plans_.load(std::memory_order_relaxed) > 0; }
-    /// Blocks that were placed so far.
+    /// Blocks that were placed so far, as a whole.
     std::uint64_t placed() const noexcept { return placed_.load(std::memory_order_relaxed); }
 
   private:
@@ -66,6 +66,7 @@ class AllocationPlans {
         std::atomic<std::uint64_t> runs[most_runs]{}; ///< end and node
         std::uint64_t published = 0;                  ///< the publisher's clock
     };
+    bool remember(Address block) noexcept;
     bool read(std::uint64_t key, std::array<Run, most_runs>& runs, std::size_t& count) const noexcept;
 
     std::array<Plan, most_plans> table_{};

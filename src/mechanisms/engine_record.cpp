@@ -294,6 +294,7 @@ void Engine::record_totals(double now) noexcept {
 void Engine::abandon() noexcept {
     finished_.store(true, std::memory_order_seq_cst);
     helper_.abandon();
+    allocation_plans().withdraw(); // a child's own blocks are not those of the team
     if (windows_) windows_->abandon();
     if (sampled_) sampled_->abandon();
 }

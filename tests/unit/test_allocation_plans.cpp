@@ -95,6 +95,17 @@ TEST_F(AllocationPlansTest, ABlockThatCannotBeRememberedIsNotPlaced) {
     EXPECT_EQ(mode_at(5), MPOL_DEFAULT);
 }
 
+TEST_F(AllocationPlansTest, ABlockInThePlaceOfOneWhoseEndWasMissedIsRememberedOnce) {
+    plans->publish(7, thirds, kernel);
+    for (std::size_t i = 0; i < 2 * AllocationPlans::most_placed; ++i)
+        plans->begins(block(), 7);
+    EXPECT_EQ(plans->placed(), 2 * AllocationPlans::most_placed);
+    plans->ends(block());
+    const std::size_t calls = simulated.calls(KernelCall::bind);
+    plans->ends(block());
+    EXPECT_EQ(simulated.calls(KernelCall::bind), calls);
+}
+
 TEST_F(AllocationPlansTest, TheOldestPlanGoesWhereThereIsNoRoom) {
     for (std::uint64_t key = 1; key <= AllocationPlans::most_plans + 1; ++key)
         plans->publish(key, thirds, kernel);
@@ -110,6 +121,7 @@ TEST_F(AllocationPlansTest, APolicyThatTheKernelRefusesCostsNothing) {
     plans->begins(block(), 7);
     simulated.touch_all(block(), 0);
     EXPECT_EQ(node_of(5), 0);
+    EXPECT_EQ(plans->placed(), 0u);
     plans->ends(block());
 }
 
