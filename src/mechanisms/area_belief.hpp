@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -45,10 +46,11 @@ struct AreaBelief {
     std::shared_ptr<const model::Formulas> formulas;
     std::unique_ptr<model::Belief> belief; ///< of the granules that exist, in their order; null: no touch yet
     std::unique_ptr<model::Belief>
-        writers;                     ///< the same from writes alone, where all nodes use the area alike
-    SparsePrior shown;               ///< to areas of its kind
-    std::uint32_t team = 0;          ///< TeamTable::version()
-    std::size_t unfitted = 0;        ///< touches that came since
+        writers;                        ///< the same from writes alone, where all nodes use the area alike
+    SparsePrior shown;                  ///< to areas of its kind
+    std::uint32_t team = 0;             ///< TeamTable::version()
+    std::size_t unfitted = 0;           ///< touches that came since
+    std::optional<std::uint32_t> place; ///< whose touches alone it rests on (Touches::leading_place)
     double ignorance = 1;            ///< share of the area's touches that knowing all owners would make local
     std::uint64_t asked = 0;         ///< granules that were asked for so far
     std::uint32_t silent_rounds = 0; ///< in which others were touched, before it ever was

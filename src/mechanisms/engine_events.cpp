@@ -57,7 +57,7 @@ void Engine::another_iteration() {
     regions_known_ = regions_.all().size();
     stability_.wake();
     guesses_ = 0;
-    watch_.doubt_all();
+    watch_.begin_phase();
     plan_.begin_anew(running_.seconds(record::now()));
 }
 

@@ -219,10 +219,22 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     const policy::PageSet& there = area.there();
     invariant(!learnt.touches.empty() && !there.empty(), "an area that was touched has pages");
     std::vector<model::Node> homes;
-    const std::vector<model::Touch> touches = shown(learnt, there, iteration, false, &homes);
+    std::vector<model::Touch> touches = shown(learnt, there, iteration, false, &homes);
     learnt.formulas = team_.formulas();
     const model::Extent extent = extent_of(area, team_.team().threads());
     const model::Prior prior = prior_of(area);
+    learnt.place =
+        learnt.touches.leading_place(*learnt.formulas, team_.team(), extent, prior, touches, learnt.place);
+    if (learnt.place) {
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < touches.size(); ++i)
+            if (learnt.touches.places()[i] == *learnt.place) {
+                touches[kept] = touches[i];
+                homes[kept++] = homes[i];
+            }
+        touches.resize(kept);
+        homes.resize(kept);
+    }
     const auto believe = [&](const model::Extent& of) {
         return std::make_unique<model::Belief>(*learnt.formulas, team_.team(), of, touches, prior, homes);
     };
@@ -237,7 +249,8 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     learnt.team = team_.version();
     learnt.unfitted = 0;
     learnt.shown = sparse(learnt.belief->as_prior(), *learnt.formulas);
-    learnt.belief->know_users(users_of(learnt, there), learnt.repeats);
+    // Who used a page last tells nothing where each place has other users of it.
+    if (!learnt.place) learnt.belief->know_users(users_of(learnt, there), learnt.repeats);
     learnt.writers.reset();
     if (learnt.belief->probability(model::Family::shared) > tuning::certainly_spread) {
         const std::vector<model::Touch> writes = shown(learnt, there, iteration, true, nullptr);

@@ -131,6 +131,13 @@ class WatchList {
         for (const auto& area : areas_)
             area->learnt.ignorance = 1;
     }
+    /// The same, because it has gone on to regions that were never seen.
+    void begin_phase() noexcept {
+        doubt_all();
+        for (const Areas* areas : {&areas_, &parked_})
+            for (const auto& area : *areas)
+                area->learnt.touches.begin_phase(area->learnt.fresh.size());
+    }
     /// The area that an address lies in, or null.
     WatchedArea* find(Address address) noexcept;
 

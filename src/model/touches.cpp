@@ -29,12 +29,13 @@ void Touches::drop(std::size_t count) {
     iterations_.erase(iterations_.begin(), iterations_.begin() + first);
     homes_.erase(homes_.begin(), homes_.begin() + first);
     places_.erase(places_.begin(), places_.begin() + first);
+    earlier_ -= std::min(earlier_, static_cast<std::size_t>(first));
 }
 
 void Touches::forget() { drop(touches_.size()); }
 
 void Touches::renumber(std::int64_t by, std::uint64_t pages) {
-    std::size_t kept = 0;
+    std::size_t kept = 0, kept_earlier = 0;
     for (std::size_t i = 0; i < touches_.size(); ++i) {
         const std::int64_t page = static_cast<std::int64_t>(touches_[i].page) + by;
         if (page < 0 || static_cast<std::uint64_t>(page) >= pages) continue;
@@ -42,12 +43,14 @@ void Touches::renumber(std::int64_t by, std::uint64_t pages) {
         touches_[kept].page = static_cast<std::uint64_t>(page);
         iterations_[kept] = iterations_[i];
         places_[kept] = places_[i];
+        kept_earlier += i < earlier_;
         homes_[kept++] = homes_[i];
     }
     touches_.resize(kept);
     iterations_.resize(kept);
     homes_.resize(kept);
     places_.resize(kept);
+    earlier_ = kept_earlier;
 }
 
 std::span<const Touch> Touches::at(std::uint32_t iteration) {
@@ -56,23 +59,44 @@ std::span<const Touch> Touches::at(std::uint32_t iteration) {
     return touches_;
 }
 
-/// The evidence of the touches where each place uses the area in a way of its own. Nothing where no place was
-/// seen both before the newest `since` touches and among them: what no longer runs tells nothing of what does
-/// now.
-std::optional<double> Touches::evidence_by_place(std::span<const Touch> all, std::size_t since,
-                                                 const Evidence& evidence) const {
+/// The evidence of the touches where each place uses the area in a way of its own. Nothing where the touches
+/// of earlier phases come from places that none has come from since: what no longer runs tells nothing of
+/// what does now.
+std::optional<double> Touches::evidence_by_place(std::span<const Touch> all, const Evidence& evidence) const {
     const std::span<const std::uint32_t> places(places_);
-    const auto before = places.first(all.size() - since), after = places.last(since);
-    const bool again = std::ranges::any_of(
-        after, [&](std::uint32_t place) { return std::ranges::find(before, place) != before.end(); });
+    const auto earlier = places.first(std::min(earlier_, all.size())), since = places.subspan(earlier.size());
+    const bool runs = earlier.empty() || std::ranges::any_of(earlier, [&](std::uint32_t place) {
+                          return place != nowhere && std::ranges::find(since, place) != since.end();
+                      });
     std::map<std::uint32_t, std::vector<Touch>> by_place;
     for (std::size_t i = 0; i < all.size(); ++i)
         by_place[places_[i]].push_back(all[i]);
-    if (!again || by_place.size() < 2) return {};
+    if (!runs || by_place.size() < 2) return {};
     double sum = 0;
     for (const auto& [place, touches] : by_place)
         sum += evidence(touches);
     return sum;
+}
+
+std::optional<std::uint32_t> Touches::leading_place(const Formulas& formulas, const Team& team,
+                                                    const Extent& extent, const Prior& prior,
+                                                    std::span<const Touch> shown,
+                                                    std::optional<std::uint32_t> before) const {
+    invariant(shown.size() == touches_.size(), "all touches are shown");
+    std::map<std::uint32_t, std::size_t> counts;
+    for (const std::uint32_t place : places_)
+        if (place != nowhere) ++counts[place];
+    std::erase_if(counts, [](const auto& one) { return one.second < tuning::least_since_change; });
+    if (counts.size() < 2) return {};
+    const Evidence evidence = [&](std::span<const Touch> some) {
+        return Belief(formulas, team, extent, some, prior).log_evidence();
+    };
+    const std::optional<double> apart = evidence_by_place(shown, evidence);
+    if (!apart || *apart + tuning::change_log_prior <= evidence(shown)) return {};
+    const auto most = std::ranges::max_element(counts, {}, [](const auto& one) { return one.second; });
+    const auto kept = before ? counts.find(*before) : counts.end();
+    constexpr std::size_t nearly = 2; // times as many: which of them a round shows varies
+    return kept != counts.end() && most->second < nearly * kept->second ? kept->first : most->first;
 }
 
 bool Touches::follow_change(const Formulas& formulas, const Team& team, const Extent& extent,
@@ -93,7 +117,7 @@ bool Touches::follow_change(const Formulas& formulas, const Team& team, const Ex
         if (since + tuning::least_since_change > all.size()) return false;
         const double apart = evidence(all.first(all.size() - since)) + evidence(all.last(since));
         if (apart + tuning::change_log_prior <= together) continue;
-        if (evidence_by_place(all, since, evidence).value_or(-infinity) >= apart + tuning::change_log_prior)
+        if (evidence_by_place(all, evidence).value_or(-infinity) >= apart + tuning::change_log_prior)
             continue;
         drop(all.size() - since);
         return true;

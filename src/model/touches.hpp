@@ -19,6 +19,9 @@ namespace homing::model {
 
 class Touches {
   public:
+    /// The place of a touch by serial code.
+    static constexpr std::uint32_t nowhere = ~std::uint32_t{0};
+
     /// Keeps so many touches at most: beyond, the oldest go.
     explicit Touches(std::size_t most = tuning::most_touches) : most_(most) {}
 
@@ -34,6 +37,18 @@ class Touches {
     bool follow_change(const Formulas& formulas, const Team& team, const Extent& extent, const Prior& prior) {
         return follow_change(formulas, team, extent, prior, at(newest()));
     }
+    /// Where the places use the area in ways of their own, which no one distribution explains: the place that
+    /// most touches come from, whose way is the best single one as far as touches tell; `before` if it has
+    /// nearly as many. Nothing where one distribution explains all.
+    std::optional<std::uint32_t> leading_place(const Formulas& formulas, const Team& team,
+                                               const Extent& extent, const Prior& prior,
+                                               std::span<const Touch> shown,
+                                               std::optional<std::uint32_t> before) const;
+    /// The place of each.
+    std::span<const std::uint32_t> places() const noexcept { return places_; }
+    /// The program has gone on to other places: all touches so far, and so many that are still to be added,
+    /// are of an earlier phase.
+    void begin_phase(std::size_t coming) noexcept { earlier_ = touches_.size() + coming; }
     void forget();
     /// The area begins elsewhere: each page is `by` further on now, and those outside of [0, pages) are gone.
     void renumber(std::int64_t by, std::uint64_t pages);
@@ -50,10 +65,10 @@ class Touches {
   private:
     void drop(std::size_t count);
     using Evidence = std::function<double(std::span<const Touch>)>; ///< the log of it
-    std::optional<double> evidence_by_place(std::span<const Touch> all, std::size_t since,
-                                            const Evidence& evidence) const;
+    std::optional<double> evidence_by_place(std::span<const Touch> all, const Evidence& evidence) const;
 
     std::size_t most_;
+    std::size_t earlier_ = 0; ///< the first so many are of earlier phases of the program
     std::vector<Touch> touches_;
     std::vector<std::uint32_t> iterations_;
     std::vector<Node> homes_;

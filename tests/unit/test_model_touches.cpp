@@ -123,6 +123,28 @@ TEST(TouchesTest, PlacesThatUseAnAreaInWaysOfTheirOwnAreNoChange) {
     EXPECT_GT(alarms_without_places, 10) << "the touches tell nothing of places";
 }
 
+/// No tiles are made of them.
+TEST(TouchesTest, OfPlacesThatUseAnAreaInWaysOfTheirOwnOneLeads) {
+    const Setting setting;
+    const auto leading = [&](Touches& touches, std::optional<std::uint32_t> before = {}) {
+        return touches.leading_place(setting.formulas, setting.team, pages, setting.prior, touches.at(1),
+                                     before);
+    };
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        std::mt19937_64 random(seed);
+        Touches differ, alike;
+        touch(differ, block(8), 30, 1, random, 1);
+        touch(differ, block(8, 3), 20, 1, random, 2);
+        EXPECT_EQ(leading(differ), 1u);
+        EXPECT_EQ(leading(differ, 2u), 2u) << "it has nearly as many";
+        touch(differ, block(8), 30, 1, random, 1);
+        EXPECT_EQ(leading(differ, 2u), 1u);
+        touch(alike, block(8), 30, 1, random, 1);
+        touch(alike, halo(8), 20, 1, random, 2);
+        EXPECT_EQ(leading(alike), std::nullopt) << seed;
+    }
+}
+
 TEST(TouchesTest, OwnersThatChangeAtEachPlaceAreNoticed) {
     const Setting setting;
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
@@ -143,6 +165,13 @@ TEST(TouchesTest, AnotherPhaseOfTheProgramIsNoticedAlthoughItsPlacesAreOthers) {
         Touches touches;
         touch(touches, block(8), 60, 1, random, 1);
         touch(touches, block(8, 2), 16, 2, random, 2);
+        EXPECT_FALSE(setting.follow(touches)) << "both places may be of one iteration: " << seed;
+        touches.forget();
+        touch(touches, block(8), 50, 1, random, 1);
+        touches.begin_phase(10); // ten of the old phase are still to come
+        touch(touches, block(8), 10, 2, random, 1);
+        for (const std::uint32_t iteration : {2, 3, 4})
+            touch(touches, block(8, 2), 8, iteration, random, 2);
         EXPECT_TRUE(setting.follow(touches)) << seed;
     }
 }
