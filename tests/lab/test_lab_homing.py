@@ -179,9 +179,9 @@ def test_what_counts_as_moved_is_there(runs: GuestRuns, placed: str) -> None:
 
 
 def test_temporaries_leave_no_policy_and_the_same_results(runs: GuestRuns, temporaries: str) -> None:
-    """Whichever way they are allocated and end. How many come into being where they are used goes by what windows
-    see in the time, which a busy guest does not have: tests/unit/test_engine_temporaries.cpp, and the pattern
-    `temporaries` of `homing bench patterns`."""
+    """Whichever way they are allocated and end. How many come into being where they are used goes by what
+    windows see in the time, which a busy guest does not have: tests/unit/test_engine_temporaries.cpp has
+    that, and the pattern `temporaries` of `homing bench patterns`."""
     plain, _ = run_placed(runs, [temporaries], None)
     found, record = run_placed(runs, [temporaries], {"HOMING_OBSERVE_SHARE": "0.1"}, "temporaries")
     assert record is not None
