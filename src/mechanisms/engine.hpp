@@ -316,12 +316,12 @@ class Engine final : public phases::Listener {
     bool called_ = false;              ///< iterations are told by the program
     bool call_waits_ = false;          ///< one was told within the region that is open
     bool window_open_ = false;
-    bool window_stays_ = false;       ///< when its region has ended
-    std::uint64_t touches_taken_ = 0; ///< of all that windows saw
+    bool window_stays_ = false;        ///< when its region has ended
+    std::uint64_t touches_taken_ = 0;  ///< of all that windows saw
     double allocations_looked_at_ = 0; ///< when plan_allocations() looked at all that came back
-    double window_looked_at_ = 0;     ///< when it was made sure that it may stay
-    double next_plan_ = 0;            ///< when samples may be chosen anew within a round
-    bool plan_is_old_ = false;        ///< areas came or went, or were first used, since they were chosen
+    double window_looked_at_ = 0;      ///< when it was made sure that it may stay
+    double next_plan_ = 0;             ///< when samples may be chosen anew within a round
+    bool plan_is_old_ = false;         ///< areas came or went, or were first used, since they were chosen
     bool windows_ended_said_ = false;
     bool windows_in_regions_said_ = false;
     std::uint32_t refused_ = 0; ///< windows in turn
