@@ -8,8 +8,17 @@
 
 namespace homing::model {
 namespace {
+
 constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// The log of the probability of touches, by one distribution.
+auto evidence_by(const Formulas& formulas, const Team& team, const Extent& extent, const Prior& prior) {
+    return [&](std::span<const Touch> some) {
+        return Belief(formulas, team, extent, some, prior).log_evidence();
+    };
 }
+
+} // namespace
 
 void Touches::add(std::uint64_t page, std::uint32_t thread, bool write, std::uint32_t iteration, Node home,
                   std::uint32_t place) {
@@ -88,15 +97,13 @@ std::optional<std::uint32_t> Touches::leading_place(const Formulas& formulas, co
         if (place != nowhere) ++counts[place];
     std::erase_if(counts, [](const auto& one) { return one.second < tuning::least_since_change; });
     if (counts.size() < 2) return {};
-    const Evidence evidence = [&](std::span<const Touch> some) {
-        return Belief(formulas, team, extent, some, prior).log_evidence();
-    };
+    const Evidence evidence = evidence_by(formulas, team, extent, prior);
     const std::optional<double> apart = evidence_by_place(shown, evidence);
     if (!apart || *apart + tuning::change_log_prior <= evidence(shown)) return {};
     const auto most = std::ranges::max_element(counts, {}, [](const auto& one) { return one.second; });
     const auto kept = before ? counts.find(*before) : counts.end();
-    constexpr std::size_t nearly = 2; // times as many: which of them a round shows varies
-    return kept != counts.end() && most->second < nearly * kept->second ? kept->first : most->first;
+    const bool stays = kept != counts.end() && most->second < tuning::lead_of_place * kept->second;
+    return stays ? kept->first : most->first;
 }
 
 bool Touches::follow_change(const Formulas& formulas, const Team& team, const Extent& extent,
@@ -104,10 +111,9 @@ bool Touches::follow_change(const Formulas& formulas, const Team& team, const Ex
     invariant(shown.size() == touches_.size(), "all touches are shown");
     if (touches_.size() < 2 * tuning::least_since_change) return false;
     const std::span<const Touch> all = shown;
-    const Evidence evidence = [&](std::span<const Touch> some) {
-        return Belief(formulas, team, extent, some, prior).log_evidence();
-    };
+    const Evidence evidence = evidence_by(formulas, team, extent, prior);
     const double together = evidence(all);
+    std::optional<double> by_place; // the same of every split: made when it is first asked for
     // The newest 8, 16, 32, ... touches, as long as others are left. Whole iterations: the touches of one
     // come in the order of addresses, and its last ones tell of the area's end alone.
     for (std::size_t least = tuning::least_since_change;; least *= 2) {
@@ -117,8 +123,8 @@ bool Touches::follow_change(const Formulas& formulas, const Team& team, const Ex
         if (since + tuning::least_since_change > all.size()) return false;
         const double apart = evidence(all.first(all.size() - since)) + evidence(all.last(since));
         if (apart + tuning::change_log_prior <= together) continue;
-        if (evidence_by_place(all, evidence).value_or(-infinity) >= apart + tuning::change_log_prior)
-            continue;
+        if (!by_place) by_place = evidence_by_place(all, evidence).value_or(-infinity);
+        if (*by_place >= apart + tuning::change_log_prior) continue;
         drop(all.size() - since);
         return true;
     }
