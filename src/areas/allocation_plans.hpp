@@ -21,6 +21,9 @@ namespace homing {
 
 /// What blocks of one place and one size have in common. Never 0.
 std::uint64_t place_and_size(std::size_t bytes, const Address* origin) noexcept;
+inline std::uint64_t place_and_size(const AreaEntry& entry) noexcept {
+    return place_and_size(entry.range.bytes(), entry.origin);
+}
 
 class AllocationPlans {
   public:

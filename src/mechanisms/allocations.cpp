@@ -4,6 +4,7 @@
 // (areas/allocation_plans.hpp).
 #include "areas/allocation_plans.hpp"
 #include "mechanisms/engine.hpp"
+#include "mechanisms/judgement.hpp"
 #include "mechanisms/simulation.hpp"
 #include "model/verdict.hpp"
 #include "record/record.hpp"
@@ -36,11 +37,9 @@ model::Node certain_home(const model::Belief& belief, std::uint64_t page, model:
 }
 
 /// Does first touch put the pages of this temporary, whose memory is new, where they do not belong?
-bool is_astray(Mover& mover, WatchedArea& area) {
+bool is_astray(Mover& mover, WatchedArea& area, std::uint32_t iteration) {
     const model::Belief& belief = *area.learnt.belief;
-    std::vector<std::uint64_t> granules;
-    for (std::uint64_t i = 0, count = std::min(looks, area.granules); i < count; ++i)
-        granules.push_back((2 * i + 1) * area.granules / (2 * count));
+    const std::vector<std::uint64_t> granules = even_pages(area.granules, looks, iteration);
     std::vector<int> homes;
     mover.homes(area, granules, homes);
     std::size_t found = 0, astray = 0;
@@ -88,14 +87,12 @@ void Engine::plan_allocations() {
         if (!all && area->returns > 1) continue;
         if (area->group.entry.kind != AreaKind::heap_block || area->left_alone) continue;
         // Of a block that is used in part its pages have other numbers.
-        if (!area->learnt.is_of(area->granules) || !is_astray(mover_, *area)) continue;
+        if (!area->learnt.is_of(area->granules) || !is_astray(mover_, *area, iteration_)) continue;
         // What the user has set (numactl) stays in force, and what keeps the kernel's balancer away is set
         // elsewhere.
         MemoryPolicy task;
         if (kernel_.task_policy(task) != 0 || task.plain_mode() != MPOL_DEFAULT || kernel_balances()) return;
-        const AreaEntry& entry = area->group.entry;
-        allocation_plans().publish(place_and_size(entry.range.bytes(), entry.origin), runs_of(*area, nodes_),
-                                   kernel_);
+        allocation_plans().publish(place_and_size(area->group.entry), runs_of(*area, nodes_), kernel_);
     }
 }
 

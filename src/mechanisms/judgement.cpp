@@ -31,8 +31,8 @@ policy::Node spread_node(const AreaBelief& learnt, std::uint64_t page, int nodes
 /// Was it refused twice? Then it is left where it is.
 bool stays(const WatchedArea& area, std::uint64_t granule) { return area.refused.left(granule); }
 
-/// A page in each of `count` even parts of what exists, other ones in each iteration. (Not at even distances:
-/// cyclic owners would all look like one.)
+} // namespace
+
 std::vector<std::uint64_t> even_pages(std::uint64_t pages, std::uint64_t count, std::uint32_t iteration) {
     count = std::min(pages, count);
     std::vector<std::uint64_t> even;
@@ -43,8 +43,6 @@ std::vector<std::uint64_t> even_pages(std::uint64_t pages, std::uint64_t count, 
     }
     return even;
 }
-
-} // namespace
 
 Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double threshold) {
     AreaBelief& learnt = area.learnt;

@@ -31,6 +31,10 @@ struct Judgement {
     for_each_move(const std::function<bool(policy::PageRange, policy::Node, policy::NodeSet)>& visit) const;
 };
 
+/// A page in each of `count` even parts of so many, other ones in each iteration. (Not at even distances:
+/// cyclic owners would all look like one.)
+std::vector<std::uint64_t> even_pages(std::uint64_t pages, std::uint64_t count, std::uint32_t iteration);
+
 /// The area has a belief. Remembers in it how much a touch more would tell (AreaBelief::ignorance).
 /// looks: granules that are looked at. threshold: of the competitive criterion (model::better_home).
 Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double threshold);

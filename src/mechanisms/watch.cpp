@@ -37,8 +37,6 @@ bool may_come_back(const BlockGroup& group) {
            (group.entry.kind == AreaKind::heap_block || group.entry.kind == AreaKind::mapping);
 }
 
-std::uint64_t key_of(const AreaEntry& entry) { return place_and_size(entry.range.bytes(), entry.origin); }
-
 bool same_place_and_size(const AreaEntry& a, const AreaEntry& b) {
     return a.kind == b.kind && a.range.bytes() == b.range.bytes() &&
            std::equal(std::begin(a.origin), std::end(a.origin), std::begin(b.origin));
@@ -526,13 +524,13 @@ bool WatchList::adopt_or_return(std::vector<BlockGroup> fresh, Areas gone, doubl
     park(std::move(gone), now);
     std::unordered_multimap<std::uint64_t, std::size_t> away; // where in `parked_`
     for (std::size_t i = 0; i < parked_.size(); ++i)
-        away.emplace(key_of(parked_[i]->group.entry), i);
+        away.emplace(place_and_size(parked_[i]->group.entry), i);
     std::ranges::stable_sort(fresh, {}, [](const BlockGroup& group) { return group.entry.generation; });
     for (BlockGroup& group : fresh) {
         const Range pages = whole_pages(group.entry.range);
         auto best = away.end();
         if (may_come_back(group)) {
-            const auto [first, end] = away.equal_range(key_of(group.entry));
+            const auto [first, end] = away.equal_range(place_and_size(group.entry));
             for (auto at = first; at != end; ++at) {
                 const WatchedArea& area = *parked_[at->second];
                 if (!same_place_and_size(area.group.entry, group.entry) ||
