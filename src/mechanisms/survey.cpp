@@ -46,6 +46,10 @@ Address address_of(const WatchedArea& area, std::uint64_t granule) {
     return area.granule_range(granule).begin;
 }
 
+bool has_unseen(const WatchList& watch) {
+    return std::ranges::any_of(watch.areas(), [](const auto& area) { return !area->seen; });
+}
+
 } // namespace
 
 std::uint64_t Survey::random() noexcept { // xorshift64*: spread, not secrecy
@@ -89,7 +93,7 @@ bool Survey::is_time(const WatchList& watch) {
         faults_ = kernel_.page_faults();
         return true;
     }
-    if (now < glance_ || !may_have_missed(watch, now)) return false;
+    if (now < glance_ || !has_unseen(watch)) return false;
     const double begin = thread_seconds();
     const std::uint64_t faults = kernel_.page_faults();
     glance_ = now + std::max(least_wait, (thread_seconds() - begin) / share_in_vain);
@@ -116,8 +120,7 @@ bool Survey::look(WatchList& watch) {
 }
 
 bool Survey::may_have_missed(const WatchList& watch, double since) const {
-    return looked_ < since &&
-           std::ranges::any_of(watch.areas(), [](const auto& area) { return !area->seen; });
+    return looked_ < since && has_unseen(watch);
 }
 
 void Survey::look_at_all(WatchList& watch) { look_at_unseen(watch, watch.areas().size()); }
