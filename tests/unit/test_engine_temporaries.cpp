@@ -45,6 +45,11 @@ class Temporaries : public Program {
         end();
     }
 
+    void iterate(int iterations, const Owner& cleared_by, const Owner& owner) {
+        for (int i = 0; i < iterations; ++i)
+            iteration(cleared_by, owner);
+    }
+
     static constexpr std::size_t pages_each = 1024;
     Range live{};
     std::size_t turn = 0;
@@ -62,12 +67,10 @@ class TemporariesTest : public EngineTest {
 TEST_F(TemporariesTest, ThatTheMasterClearsComeIntoBeingWithTheirOwners) {
     Temporaries program;
     ASSERT_TRUE(program.start());
-    for (int i = 0; i < 16; ++i)
-        program.iteration(by_master, in_blocks);
+    program.iterate(16, by_master, in_blocks);
     EXPECT_GE(program.right_when_cleared, Temporaries::pages_each * 98 / 100);
     // At rest, too.
-    for (int i = 0; i < 40; ++i)
-        program.iteration(by_master, in_blocks);
+    program.iterate(40, by_master, in_blocks);
     EXPECT_GE(program.right_when_cleared, Temporaries::pages_each * 98 / 100);
     program.engine->finish();
     EXPECT_FALSE(allocation_plans().any());
@@ -76,16 +79,14 @@ TEST_F(TemporariesTest, ThatTheMasterClearsComeIntoBeingWithTheirOwners) {
 TEST_F(TemporariesTest, ThatTheirOwnersTouchFirstNeedNoPlan) {
     Temporaries program;
     ASSERT_TRUE(program.start());
-    for (int i = 0; i < 40; ++i)
-        program.iteration(in_blocks, in_blocks);
+    program.iterate(40, in_blocks, in_blocks);
     EXPECT_FALSE(allocation_plans().any());
 }
 
 TEST_F(TemporariesTest, ThatTheMasterUsesAloneNeedNoPlan) {
     Temporaries program;
     ASSERT_TRUE(program.start());
-    for (int i = 0; i < 40; ++i)
-        program.iteration(by_master, by_master);
+    program.iterate(40, by_master, by_master);
     EXPECT_FALSE(allocation_plans().any());
 }
 
@@ -93,8 +94,7 @@ TEST_F(TemporariesTest, AreLeftWhereTheUserHasSetAPolicy) {
     Temporaries program;
     program.simulated.set_task_policy({MPOL_INTERLEAVE, NodeSet{0xf}});
     ASSERT_TRUE(program.start());
-    for (int i = 0; i < 40; ++i)
-        program.iteration(by_master, in_blocks);
+    program.iterate(40, by_master, in_blocks);
     EXPECT_FALSE(allocation_plans().any());
 }
 
@@ -102,11 +102,9 @@ TEST_F(TemporariesTest, WhoseOwnersChangeArePlacedWithTheNewOnes) {
     Temporaries program;
     ASSERT_TRUE(program.start());
     const auto reversed = [](std::size_t page) { return nodes - 1 - in_blocks(page); };
-    for (int i = 0; i < 40; ++i)
-        program.iteration(by_master, in_blocks);
+    program.iterate(40, by_master, in_blocks);
     EXPECT_GE(program.right_when_cleared, Temporaries::pages_each * 98 / 100);
-    for (int i = 0; i < 100; ++i)
-        program.iteration(by_master, reversed);
+    program.iterate(100, by_master, reversed);
     EXPECT_GE(program.right_when_cleared, Temporaries::pages_each * 98 / 100);
 }
 
