@@ -3,7 +3,12 @@ each in `make test-all`. What these found is a test of its own beside what reads
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import tempfile
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.python import fuzzing
+from tests.python.fuzz_readers import Reader
 
 NAMES = list(fuzzing.readers())
 
@@ -33,6 +39,45 @@ def test_examples_are_read(name: str, tmp_path_factory: pytest.TempPathFactory) 
     reader = fuzzing.readers()[name]
     seeds = reader.seeds()
     assert fuzzing.judge(reader, seeds[0], tmp_path_factory.mktemp("seed")) == "read"
+
+
+def _reader(read: Callable[[bytes, Path], object]) -> Reader:
+    return Reader("own", lambda: [b"x"], read, lambda data, chance: data)
+
+
+def test_a_process_that_was_stopped_while_it_read_is_no_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Time that passes is no verdict on an input: a frozen cgroup made five sound sources "take 20 s"."""
+    monkeypatch.setattr(fuzzing, "WAITING", 0.1)
+    reads = []
+
+    def stopped_once(data: bytes, folder: Path) -> None:
+        reads.append(data)
+        if len(reads) == 1:
+            again = subprocess.Popen(["sh", "-c", f"sleep 0.3; kill -CONT {os.getpid()}"])
+            os.kill(os.getpid(), signal.SIGSTOP)
+            again.wait()
+
+    assert fuzzing.judge(_reader(stopped_once), b"x", tmp_path) == "read"
+    assert len(reads) == 2
+
+
+def test_what_waits_each_time_and_what_works_too_long_are_findings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fuzzing, "WAITING", 0.05)
+    waits = _reader(lambda data, folder: threading.Event().wait(60))
+    assert fuzzing.judge(waits, b"x", tmp_path) == "waits for more than 0.05 s, 3 times"
+
+    monkeypatch.setattr(fuzzing, "WAITING", 60.0)
+    monkeypatch.setattr(fuzzing, "PATIENCE", 0.05)
+
+    def works(data: bytes, folder: Path) -> None:
+        while True:
+            pass
+
+    assert fuzzing.judge(_reader(works), b"x", tmp_path) == "takes more than 0.05 s of processor time"
 
 
 #: Short texts of any characters, and of the signs that the small languages of options are made of.
