@@ -23,6 +23,7 @@ struct FreshTouch {
     model::Node node = model::unknown_node; ///< of the thread
     model::Node home = model::unknown_node; ///< where the granule lay, once that was asked
     std::uint32_t place = 0;                ///< the region, or the barrier, behind which it came
+    float within = -1;                      ///< byte of the granule that was touched (model::Touch)
 };
 
 /// A posterior as a prior for other areas, without what it rules out.

@@ -419,7 +419,8 @@ void Engine::count_references() {
         if (area->learnt.fresh.size() < most_fresh)
             area->learnt.fresh.push_back({granule, team_.touched(reference.thread, position), reference.write,
                                           reference.weight, static_cast<model::Node>(position),
-                                          model::unknown_node, open_.region});
+                                          model::unknown_node, open_.region,
+                                          area->within_granule(reference.address)});
         // A window shows one touch, whatever it weighs for the owners. Pages that move as they are touched
         // say nothing of where accesses go.
         if (mechanism_->samples() && !called_touch_)

@@ -38,8 +38,8 @@ SparsePrior sparse(const model::Prior& prior, const model::Formulas& formulas) {
 constexpr std::uint64_t most_granules_with_blocks = std::uint64_t{1} << 14;
 
 /// The arrays that lie in the allocator's memory, where most of it is of such as a team can share.
-std::vector<model::BlockPages> blocks_of(const WatchedArea& area, int threads) {
-    std::vector<model::BlockPages> blocks;
+std::vector<model::Block> blocks_of(const WatchedArea& area, int threads) {
+    std::vector<model::Block> blocks;
     if (area.group.entry.kind != AreaKind::arena || area.granule != page_bytes() ||
         area.granules > most_granules_with_blocks)
         return blocks;
@@ -47,8 +47,10 @@ std::vector<model::BlockPages> blocks_of(const WatchedArea& area, int threads) {
     block_cover().blocks_within(area.range, ranges);
     std::uint64_t shared_out = 0;
     for (const Range& range : ranges) {
-        blocks.push_back({area.granule_of(range.begin), area.granule_of(range.end - 1) + 1});
-        const std::uint64_t pages = blocks.back().end - blocks.back().first;
+        const std::uint64_t first = area.granule_of(range.begin), pages = range.bytes() / area.granule;
+        // Where it begins in its first page is not known, nor where behind its whole pages it ends: half a
+        // page in, and half a page on.
+        blocks.push_back({static_cast<double>(first) + .5, static_cast<double>(pages)});
         if (pages >= static_cast<std::uint64_t>(threads)) shared_out += pages;
     }
     if (2 * shared_out < area.granules) blocks.clear();
@@ -184,7 +186,8 @@ bool Learner::take(WatchedArea& area, std::uint32_t iteration) {
             (before == touch.node ? learnt.repeats.same : learnt.repeats.other) += 1;
         learnt.users.set(touch.granule, touch.granule + 1, touch.node);
         if (i % stride != 0) continue;
-        learnt.touches.add(touch.granule, touch.slot, touch.write, iteration, touch.home, touch.place);
+        learnt.touches.add(touch.granule, touch.slot, touch.write, iteration, touch.home, touch.place,
+                           touch.within);
         ++learnt.unfitted;
     }
     if (learnt.repeats.same + learnt.repeats.other > tuning::most_repeats) {

@@ -17,6 +17,7 @@
 #include "references/references.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <set>
 #include <span>
@@ -86,6 +87,12 @@ struct WatchedArea {
     void move_to(BlockGroup group, Range pages);
     Range granule_range(std::uint64_t index) const noexcept;
     std::uint64_t granule_of(Address address) const noexcept { return (address - origin) / granule; }
+    /// How far into its granule a byte lies, in granules: below 1, although a float is coarse.
+    float within_granule(Address address) const noexcept {
+        constexpr float below_one = 1 - std::numeric_limits<float>::epsilon();
+        return std::min(below_one,
+                        static_cast<float>((address - origin) % granule) / static_cast<float>(granule));
+    }
     std::uint64_t base_pages() const noexcept { return range.bytes() / page_bytes(); }
     /// What of it exists, as far as is known: granules, and bytes.
     const policy::PageSet& there() const noexcept { return exists; }

@@ -277,10 +277,10 @@ void WindowPlan::observed_between(WatchList& watch, const std::vector<Reference>
 
 void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Reference>& references,
                           double seconds) {
-    const auto was_chosen = [this](Address granule) {
-        const auto at = std::ranges::lower_bound(chosen_, granule, {},
-                                                 [](const Entry& entry) { return entry.granule.begin; });
-        return at != chosen_.end() && at->granule.begin == granule;
+    const auto was_chosen = [this](Address address) {
+        const auto behind = std::ranges::upper_bound(chosen_, address, {},
+                                                     [](const Entry& entry) { return entry.granule.begin; });
+        return behind != chosen_.begin() && (behind - 1)->granule.contains(address);
     };
     // (Next touch arms windows of its own.)
     if (!chosen_.empty() && references.size() >= enough_for_speed && seconds > 0 && seconds >= longest_) {

@@ -158,9 +158,10 @@ class Belief {
     double touch_of_state(const Touch& touch, const tuning::Stray& stray, bool owns, int owners) const;
     std::uint64_t first_behind(std::uint64_t page, double border) const;
     double log_urn(std::span<const double> counts, double prior_count) const;
-    double position(std::uint64_t page) const noexcept { return extent_.position(page); }
-    double position(const Formula& formula, std::uint64_t page) const noexcept {
-        return formula.each ? extent_.position_in_block(page) : extent_.position(page);
+    /// Of a page, or of a touch.
+    double position(const auto& of) const noexcept { return extent_.position(of); }
+    double position(const Formula& formula, const auto& of) const noexcept {
+        return formula.each ? extent_.position_in_block(of) : extent_.position(of);
     }
     std::uint64_t block_end(const Formula& formula, std::uint64_t page) const noexcept;
 

@@ -31,7 +31,7 @@ void Belief::observe(std::span<const Touch> touches, std::vector<Candidate>& can
         for (Candidate& candidate : candidates)
             for (const Touch& touch : some) {
                 const Nuisances& log = formulas_.likelihood(candidate.formula, extent_.size(),
-                                                            position(candidate.formula, touch.page), touch);
+                                                            position(candidate.formula, touch), touch);
                 for (std::size_t i = 0; i < log.size(); ++i)
                     candidate.log[i] += log[i];
             }

@@ -57,7 +57,7 @@ void Belief::add_runs(std::span<const Touch> touches, std::span<const double> po
 void Belief::weigh_runs(std::span<const Touch> touches, const Prior& prior, Joint& joint) {
     std::vector<double> positions;
     for (const Touch& touch : touches)
-        positions.push_back(position(touch.page));
+        positions.push_back(position(touch));
     double stray_weight = 0;
     for (const std::size_t s : chain_strays)
         stray_weight += strays[s].weight;
@@ -116,7 +116,7 @@ void Belief::weigh_even(std::span<const Touch> touches, const Prior& prior, Join
                                 static_cast<double>(2 * counts.size()));
             for (const Touch& touch : touches) { // their order does not matter
                 const auto block = std::min(
-                    blocks - 1, static_cast<std::size_t>(position(touch.page) * static_cast<double>(blocks)));
+                    blocks - 1, static_cast<std::size_t>(position(touch) * static_cast<double>(blocks)));
                 double sum = 0;
                 for (std::size_t n = 0; n < nodes; ++n) {
                     const bool owns = team_.node(static_cast<int>(touch.thread)) == static_cast<Node>(n);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/invariant.hpp"
+#include "model/touch.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,10 +14,9 @@
 
 namespace homing::model {
 
-/// Pages of one of several arrays in an area: its first page, which it may share with the one before, up to
-/// the page in which it ends.
-struct BlockPages {
-    std::uint64_t first = 0, end = 0;
+/// Where one of several arrays in an area begins, in pages from the area's first one, and its size in pages.
+struct Block {
+    double begin = 0, size = 0;
 };
 
 class Extent {
@@ -32,10 +32,11 @@ class Extent {
     }
 
     /// The same with the arrays that lie in it, ascending and disjoint: as far as they are known.
-    Extent with_blocks(std::vector<BlockPages> blocks) && {
+    Extent with_blocks(std::vector<Block> blocks) && {
         blocks_ = std::move(blocks);
-        for (const BlockPages& block : blocks_)
-            invariant(block.first < block.end && block.end <= pages_, "an array of the area has pages of it");
+        for (const Block& block : blocks_)
+            invariant(block.begin >= 0 && block.size > 0 && block.begin < static_cast<double>(pages_),
+                      "an array of the area has pages of it");
         return std::move(*this);
     }
 
@@ -51,41 +52,50 @@ class Extent {
         const double first = std::max(at, begin_), end = std::min(at + 1, begin_ + size_);
         return std::clamp(((first + end) / 2 - begin_) / size_, 0.0, below_one);
     }
+    /// The place of a touch, 0..1 of the array: of its byte where that is known, else of its page.
+    double position(const Touch& touch) const noexcept {
+        if (touch.within < 0) return position(touch.page);
+        return std::clamp((touch.at() - begin_) / size_, 0.0, below_one);
+    }
     /// The first page whose middle does not lie before a position.
     std::uint64_t first_behind(double border) const noexcept {
-        const double first = std::ceil(border * size_ + begin_ - .5);
-        return std::min(pages_, static_cast<std::uint64_t>(std::max(first, 0.0)));
+        return page_of_middle(border * size_ + begin_);
     }
-    /// The middle of what a page has of the array in the area that it lies in, 0..1 of that. Where arrays
-    /// begin within their pages is not known: in the middle. What lies between two is the former's end.
+    /// The place of a page's middle in that of the arrays in the area that it lies in, 0..1 of that; the same
+    /// of a touch. What lies between two is the former's end.
     double position_in_block(std::uint64_t page) const noexcept {
-        const BlockPages* block = block_of(page);
-        if (!block) return 0;
-        const auto size = static_cast<double>(block->end - block->first);
-        return std::min(static_cast<double>(page - block->first) / size, below_one);
+        return position_in_block(static_cast<double>(page) + .5);
     }
-    /// The first page behind `page` whose middle does not lie before a position in the same array; where the
-    /// next array begins at the latest.
+    double position_in_block(const Touch& touch) const noexcept { return position_in_block(touch.at()); }
+    /// The first page behind `page` whose middle does not lie before a position in the same array, or lies in
+    /// the next one.
     std::uint64_t first_behind_in_block(std::uint64_t page, double border) const noexcept {
-        const auto next = std::ranges::upper_bound(blocks_, page, {}, &BlockPages::first);
-        const std::uint64_t end = next == blocks_.end() ? pages_ : next->first; // behind `page`
+        const auto next = behind(static_cast<double>(page) + .5);
+        const std::uint64_t end = next == blocks_.end() ? pages_ : page_of_middle(next->begin);
         if (next == blocks_.begin()) return end;
-        const BlockPages& block = *(next - 1);
-        const double behind = std::ceil(border * static_cast<double>(block.end - block.first));
-        return std::clamp(block.first + static_cast<std::uint64_t>(behind), page + 1, end);
+        const Block& block = *(next - 1);
+        return std::clamp(page_of_middle(block.begin + border * block.size), page + 1, end);
     }
 
   private:
-    const BlockPages* block_of(std::uint64_t page) const noexcept {
-        const auto next = std::ranges::upper_bound(blocks_, page, {}, &BlockPages::first);
-        return next == blocks_.begin() ? nullptr : &*(next - 1);
+    std::vector<Block>::const_iterator behind(double at) const noexcept {
+        return std::ranges::upper_bound(blocks_, at, {}, &Block::begin);
+    }
+    double position_in_block(double at) const noexcept {
+        const auto next = behind(at);
+        if (next == blocks_.begin()) return 0;
+        return std::min((at - (next - 1)->begin) / (next - 1)->size, below_one);
+    }
+    /// The first page whose middle is not before a place.
+    std::uint64_t page_of_middle(double at) const noexcept {
+        return std::min(pages_, static_cast<std::uint64_t>(std::max(std::ceil(at - .5), 0.0)));
     }
 
     static constexpr double below_one = 1 - 1e-12; ///< the end is no block's
 
     std::uint64_t pages_;
     double begin_, size_;
-    std::vector<BlockPages> blocks_;
+    std::vector<Block> blocks_;
 };
 
 } // namespace homing::model

@@ -10,6 +10,14 @@ struct Touch {
     std::uint32_t thread = 0; ///< of the team
     std::uint32_t age = 0;    ///< outer iterations that have passed since
     bool write = false;
+    /// Which byte of the page, in pages from its begin, in [0, 1); negative: not known. Of a page that two
+    /// blocks share it tells whose part was touched.
+    float within = -1;
+
+    /// Where it lies among the pages of the area; of an unknown byte, the page's middle.
+    double at() const noexcept {
+        return static_cast<double>(page) + (within < 0 ? .5 : static_cast<double>(within));
+    }
 };
 
 } // namespace homing::model

@@ -21,12 +21,12 @@ auto evidence_by(const Formulas& formulas, const Team& team, const Extent& exten
 } // namespace
 
 void Touches::add(std::uint64_t page, std::uint32_t thread, bool write, std::uint32_t iteration, Node home,
-                  std::uint32_t place) {
+                  std::uint32_t place, float within) {
     invariant(iterations_.empty() || iteration >= iterations_.back(),
               "touches come in the order of iterations");
     // A quarter at once, so that a full memory is not moved at every touch.
     if (touches_.size() >= most_) drop(std::max<std::size_t>(1, most_ / 4));
-    touches_.push_back({page, thread, 0, write});
+    touches_.push_back({page, thread, 0, write, within});
     iterations_.push_back(iteration);
     homes_.push_back(home);
     places_.push_back(place);

@@ -26,9 +26,9 @@ class Touches {
     explicit Touches(std::size_t most = tuning::most_touches) : most_(most) {}
 
     /// A touch in an outer iteration, of a page that lay on `home` (unknown_node: not known), at a place of
-    /// it (any numbers). Iterations never fall.
+    /// it (any numbers), of the byte that lies `within` the page (Touch). Iterations never fall.
     void add(std::uint64_t page, std::uint32_t thread, bool write, std::uint32_t iteration, Node home,
-             std::uint32_t place = 0);
+             std::uint32_t place = 0, float within = -1);
     /// Drops what came before a change of owners, where the touches show one. Returns whether they do. Some
     /// fits of the belief: to be asked after new touches, not after each. formulas and prior as in Belief.
     /// shown: all touches as the belief is to see them, where pages or threads have other numbers there.

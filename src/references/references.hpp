@@ -14,7 +14,7 @@ namespace homing {
 
 class PolicyKeeper;
 
-/// One observed reference: a granule of an area, the node whose CPU touched it.
+/// One observed reference: the byte that was touched, the node whose CPU touched it.
 struct Reference {
     Address address = 0;
     std::int16_t node = -1;

@@ -521,6 +521,7 @@ Windows::Verdict Windows::fault(Address address, bool write, Address instruction
     slot->node = static_cast<std::int16_t>(node);
     slot->write = write;
     slot->thread = kernel_.current_thread();
+    slot->touched = address;
     slot->instruction = instruction;
     // Access first, then the move: the kernel moves no page that nobody may access.
     unprotect(granule);
@@ -640,7 +641,7 @@ void Windows::drain(std::vector<Reference>& out) {
         Slot& touched = slot(now, i);
         if (touched.state.load(std::memory_order_acquire) != seen) continue;
         if (touched.node >= 0)
-            out.push_back({touched.granule.begin, touched.node, touched.write,
+            out.push_back({touched.touched, touched.node, touched.write,
                            touched.write ? write_weight : 1, touched.thread, touched.instruction});
         touched.pass(seen, released);
     }

@@ -145,6 +145,7 @@ class Windows final : public ReferenceSource {
         std::int16_t node = -1;
         bool write = false;
         std::int32_t thread = 0;
+        Address touched = 0; ///< the byte
         Address instruction = 0;
     };
     /// The slots in use, ascending by address. There are two: readers (any thread, under users_) see the one

@@ -302,18 +302,41 @@ TEST(BeliefTest, BordersAreThoseOfTheArrayNotOfItsPages) {
     EXPECT_EQ(wrong, std::vector<std::uint64_t>());
 }
 
+TEST(BeliefTest, AByteOfAPageTellsWhichOfTwoBlocksInItWasTouched) {
+    // The same array. A pipeline: whoever owns the block before comes first to the page that two share, for
+    // the 16 bytes of it that are its own.
+    const Team team = Team::packed(4, 4);
+    const Formulas formulas(4);
+    constexpr std::uint64_t pages = 1023;
+    const Extent extent(pages, 16.0 / 4096 - 1, 1024);
+    std::vector<Touch> touches;
+    for (std::uint64_t i = 0; i < 60; ++i) {
+        const std::uint64_t page = i * 633 % pages;
+        touches.push_back({page, static_cast<std::uint32_t>(page / 16 % 4), 0, false, 8.0f / 4096});
+        if ((page + 1) % 16 != 0) touches.back().thread = static_cast<std::uint32_t>((page + 1) / 16 % 4);
+    }
+    const Prior prior(formulas);
+    const Belief belief(formulas, team, extent, touches, prior);
+    for (std::uint64_t page = 0; page < pages; ++page)
+        ASSERT_EQ(likeliest_node(belief, page), static_cast<Node>((page + 1) / 16 % 4)) << page;
+    EXPECT_GT(belief.log_evidence(), Belief(formulas, team, Extent(pages), touches, prior).log_evidence());
+    for (Touch& touch : touches)
+        touch.within = -1;
+    EXPECT_LT(Belief(formulas, team, extent, touches, prior).log_evidence(), belief.log_evidence());
+}
+
 TEST(BeliefTest, FewTouchesTellThatEachArrayOfAnAreaIsABlock) {
     // 40 arrays of 15 to 21 pages: no row of the area is like another.
     const Team team = Team::packed(4, 4);
     const Formulas formulas(4);
-    std::vector<BlockPages> blocks;
+    std::vector<Block> blocks;
     std::uint64_t pages = 0;
     std::vector<int> owner;
     for (std::uint64_t i = 0; i < 40; ++i) {
         const std::uint64_t size = 15 + i * 5 % 7;
         for (std::uint64_t page = 0; page < size; ++page)
-            owner.push_back(static_cast<int>(page * 4 / size));
-        blocks.push_back({pages, pages + size});
+            owner.push_back(static_cast<int>((2 * page + 1) * 4 / (2 * size)));
+        blocks.push_back({static_cast<double>(pages), static_cast<double>(size)});
         pages += size;
     }
     std::vector<Touch> touches;
