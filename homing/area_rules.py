@@ -3,7 +3,7 @@
 The library knows symbols, and blocks by the instruction that allocated them. What a rule says of variables
 and source lines is looked up here, before the program starts, in the debug information of the program and its
 libraries: the library gets ranges of code and data for each rule (HOMING_AREA_CODE,
-src/mechanisms/area_filter.hpp).
+src/areas/area_filter.hpp).
 """
 
 from __future__ import annotations

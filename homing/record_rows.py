@@ -162,7 +162,7 @@ class EndSums:
 @dataclass(frozen=True)
 class AreaSample:
     """The touches of an area that were seen over the run, held against two placements
-    (src/mechanisms/remote_share.hpp). by_access: accesses were sampled, not places. granules: sampled;
+    (src/areas/remote_share.hpp). by_access: accesses were sampled, not places. granules: sampled;
     traffic: what the area's accesses weigh among those of all areas; weight, weight2: the sums of w and w^2
     over the granules; before, after: where the granules were before homing moved any, and where they are."""
 

@@ -3,8 +3,8 @@
 // is on the CPU that it chose. The OpenMP runtime alone sees the real computer: it would bind threads to CPUs
 // that are not there, and where its threads run is known from OMP_PLACES.
 #include "base/inside.hpp"
-#include "doors/export.hpp"
-#include "mechanisms/simulation.hpp"
+#include "hooks/export.hpp"
+#include "machine/simulation.hpp"
 #include "model.hpp"
 #include "threads.hpp"
 
@@ -52,7 +52,7 @@ int as_system_call(int error) noexcept {
 } // namespace
 } // namespace homing::simulator
 
-using homing::doors::Real;
+using homing::hooks::Real;
 using namespace homing::simulator;
 
 #define HERE __builtin_return_address(0)

@@ -3,7 +3,7 @@
 // sections so) come by here, those that _FORTIFY_SOURCE checks as well; those inside the C library itself do
 // not.
 #include "base/inside.hpp"
-#include "doors/export.hpp"
+#include "hooks/export.hpp"
 #include "model.hpp"
 
 #include <cstdlib>
@@ -12,7 +12,7 @@
 namespace homing::simulator {
 namespace {
 
-using doors::Real;
+using hooks::Real;
 
 /// Small ones come through expansion by the compiler; calls of a few bytes are not worth the look.
 bool counts() noexcept { return current_thread() != nullptr && !is_inside(); }
@@ -54,7 +54,7 @@ void* fill(void* to, int value, std::size_t bytes) noexcept {
 } // namespace
 } // namespace homing::simulator
 
-using homing::doors::Real;
+using homing::hooks::Real;
 using namespace homing::simulator;
 
 #define HERE __builtin_return_address(0)

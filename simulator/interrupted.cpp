@@ -3,8 +3,8 @@
 #include "base/inside.hpp"
 #include "base/raw_calls.hpp"
 #include "base/uncancelled.hpp"
-#include "mechanisms/engine.hpp"
-#include "mechanisms/simulation.hpp"
+#include "engine/engine.hpp"
+#include "machine/simulation.hpp"
 #include "model.hpp"
 #include "record/record.hpp"
 

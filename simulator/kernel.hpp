@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernel/kernel.hpp"
-#include "references/references.hpp"
+#include "sources/references.hpp"
 
 #include <atomic>
 

@@ -1,8 +1,8 @@
 #include "marks.hpp"
 
 #include "base/inside.hpp"
-#include "doors/export.hpp"
-#include "mechanisms/simulation.hpp"
+#include "hooks/export.hpp"
+#include "machine/simulation.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #include "base/inside.hpp"
 #include "base/raw_calls.hpp"
 #include "interrupted.hpp"
-#include "references/windows.hpp"
+#include "sources/windows.hpp"
 #include "tables.hpp"
 #include "threads.hpp"
 #include "turns.hpp"

@@ -6,8 +6,8 @@
 // the kernel: the record says so where libnuma is loaded (simulation.cpp).
 #include "base/inside.hpp"
 #include "base/raw_calls.hpp"
-#include "doors/export.hpp"
-#include "mechanisms/simulation.hpp"
+#include "hooks/export.hpp"
+#include "machine/simulation.hpp"
 #include "model.hpp"
 
 #include <algorithm>

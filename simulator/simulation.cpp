@@ -1,18 +1,18 @@
-// The simulation as the engine and the doors know it (src/mechanisms/simulation.hpp): counts by region and
+// The simulation as the engine and the hooks know it (src/machine/simulation.hpp): counts by region and
 // iteration, areas, and the rows of the record. Everything but the counting itself, which is the model's.
-#include "mechanisms/simulation.hpp"
+#include "machine/simulation.hpp"
 
 #include "areas/areas.hpp"
 #include "base/inside.hpp"
 #include "base/options.hpp"
 #include "base/program_name.hpp"
 #include "base/raw_calls.hpp"
+#include "engine/engine.hpp"
 #include "interrupted.hpp"
 #include "kernel.hpp"
 #include "marks.hpp"
-#include "mechanisms/engine.hpp"
-#include "mechanisms/region_table.hpp"
 #include "model.hpp"
+#include "model/region_table.hpp"
 #include "record/record.hpp"
 #include "turns.hpp"
 

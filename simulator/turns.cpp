@@ -3,8 +3,8 @@
 #include "base/clock.hpp"
 #include "base/inside.hpp"
 #include "base/raw_calls.hpp"
-#include "doors/export.hpp"
-#include "mechanisms/simulation.hpp"
+#include "hooks/export.hpp"
+#include "machine/simulation.hpp"
 #include "model.hpp"
 
 #include <algorithm>
@@ -240,7 +240,7 @@ void turn_before_work() noexcept {
 // Work that libgomp gives to whoever comes first.
 #define HOMING_FIRST_COME(result, name, parameters, arguments)                                               \
     HOMING_EXPORT result name parameters {                                                                   \
-        static constinit homing::doors::Real<result parameters> real{#name};                                 \
+        static constinit homing::hooks::Real<result parameters> real{#name};                                 \
         homing::simulator::turn_before_work();                                                               \
         return real arguments;                                                                               \
     }
@@ -261,7 +261,7 @@ HOMING_FIRST_COME(void, GOMP_critical_start, (), ())
 HOMING_FIRST_COME(void, GOMP_atomic_start, (), ())
 
 HOMING_EXPORT int sched_yield() noexcept {
-    static constinit homing::doors::Real<int()> real{"sched_yield"};
+    static constinit homing::hooks::Real<int()> real{"sched_yield"};
     return homing::simulator::turn_instead_of_yield() ? 0 : real();
 }
 } // extern "C"

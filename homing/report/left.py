@@ -1,7 +1,7 @@
 """Why pages are where they are: for each area with remote accesses, what kept its pages from being moved.
 
 All of it is in the record: the guard's account, the kernel's refusals, what was inferred of the owners. The
-last decision about an area counts (src/mechanisms/iterative.cpp).
+last decision about an area counts (src/engine/iterative.cpp).
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def briefly(left: Left, record: Record) -> str:
 
 
 def _free(record: Record) -> str:
-    """Why remote accesses cost nothing (policy/costs.hpp: TouchModel)."""
+    """Why remote accesses cost nothing (model/costs.hpp: TouchModel)."""
     costs, cache = stated_costs(record), record.facts.get("cache_bytes", "")
     if record.facts.get("source") == "simulator":
         return "no cache miss to another node was counted"

@@ -2,7 +2,7 @@
 
 What is estimated: of the touches of pages that the run made, the share that came from another node than the
 page's, (a) with every page where it was before homing moved any, (b) with every page where it is at the end.
-Both ends are read off the same touches with the same weights (src/mechanisms/remote_share.hpp), so they
+Both ends are read off the same touches with the same weights (src/areas/remote_share.hpp), so they
 differ by what moved and by nothing else; where nothing moved, they are one number. It is a share of touches,
 not of cache misses: what fits into caches is touched, too, and `--on lab --count` or a described machine
 count misses.

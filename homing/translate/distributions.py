@@ -1,6 +1,6 @@
 """Which part owns which index: the distributions as numbers, for plans, checks and reports.
 
-The same definitions and names as src/policy/distributions.hpp: indices, parts and positions count from 0.
+Indices, parts and positions count from 0.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 // How much of the allocator's memory small live blocks cover: blocks that are too many to be areas one by one
 // (the rows of a matrix, nodes of a list), and lie in memory that the allocator shares among them. What they
-// cover is watched as areas of pages (mechanisms/arenas.hpp).
+// cover is watched as areas of pages (areas/arenas.hpp).
 //
 // Not a block is remembered, only by cell how much of it they cover, and by page whether it lies within one
 // block. A hook adds what a block covers when it is allocated, and takes it away before it is freed. So a

@@ -18,7 +18,7 @@
 // set_mempolicy_home_node(2) cannot be read back and is lost.
 //
 // A child inherits the policies of its parent's memory for life, exec(2) forgets them: so a fork is told to
-// the keeper (doors/preload.cpp), which gives all back in the child. A vfork(2), and what is built on it,
+// the keeper (hooks/preload.cpp), which gives all back in the child. A vfork(2), and what is built on it,
 // shares the parent's memory until the exec and wants nothing.
 #pragma once
 

@@ -87,7 +87,7 @@ class Arena {
     std::size_t total_ = 0;                                  ///< bytes of all segments
 };
 
-/// The one that homing's own blocks come from (doors/own_memory.hpp).
+/// The one that homing's own blocks come from (hooks/allocator/own_memory.hpp).
 extern constinit Arena own_arena;
 
 } // namespace homing

@@ -1,5 +1,5 @@
-// Is this thread inside homing's own code? What libraries allocate for it there is homing's (doors/heap.cpp),
-// and a region that homing itself would cause is not the program's.
+// Is this thread inside homing's own code? What libraries allocate for it there is homing's
+// (hooks/allocator/heap.cpp), and a region that homing itself would cause is not the program's.
 #pragma once
 
 namespace homing {

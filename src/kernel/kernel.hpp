@@ -55,7 +55,7 @@ struct MemoryPolicy {
 
 enum class Access { none, read_write };
 
-/// What a sampler counts. Raw encodings come from references/pmu.cpp, which reads them from sysfs.
+/// What a sampler counts. Raw encodings come from sources/pmu.cpp, which reads them from sysfs.
 /// sample_type is IP | TID | TIME | ADDR | CPU, with `weight` also WEIGHT | DATA_SRC; with `aux_pages`
 /// sample_id_all is set, so that each PERF_RECORD_AUX names the CPU that filled its part of the buffer.
 /// exclude_hv goes with exclude_kernel.

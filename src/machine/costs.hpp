@@ -3,7 +3,7 @@
 #pragma once
 
 #include "machine/machine.hpp"
-#include "policy/costs.hpp"
+#include "model/costs.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
 // Which pages should lie elsewhere, from what is believed of an area and where its pages lie. Pure: whether a
-// move pays is the guard's question (policy/guard), and whether the kernel makes it the mover's.
+// move pays is the guard's question (model/guard), and whether the kernel makes it the mover's.
 #pragma once
 
 #include "model/belief.hpp"

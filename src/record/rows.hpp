@@ -121,7 +121,7 @@ inline constexpr std::size_t row_bytes = 128;
     ROW(33, rule, FIELD(u32, text) FIELD(u64, areas))                                                        \
     /* touches of an area over the run so far, held against where its pages were before homing moved any     \
      */                                                                                                      \
-    /* and against where they are (mechanisms/remote_share.hpp: sums of weights w and remote shares r); the  \
+    /* and against where they are (areas/remote_share.hpp: sums of weights w and remote shares r); the       \
      */                                                                                                      \
     /* newest row of an area counts; traffic: weight of the area among others */                             \
     ROW(40, estimate,                                                                                        \

@@ -30,7 +30,7 @@ static void release(void* handle) {
     if (free_it) free_it();
     // The runtime stays: its idle threads still run its code, and would crash without homing, too.
     dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    dlopen("libgomq.so.1", RTLD_LAZY | RTLD_NOLOAD); // a second libgomp under another name (test_doors.py)
+    dlopen("libgomq.so.1", RTLD_LAZY | RTLD_NOLOAD); // a second libgomp under another name (test_hooks.py)
     dlopen("libomp.so.5", RTLD_LAZY | RTLD_NOLOAD);
     dlclose(handle);
 }

@@ -1,6 +1,6 @@
 """No function of the C library is forgotten that reads or writes memory of the program through the kernel.
 
-Each has a door (src/doors/calls.hpp) and a test that calls it, or a reason why it needs none.
+Each has a door (src/hooks/syscalls/calls.hpp) and a test that calls it, or a reason why it needs none.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ def need_none() -> set[str]:
     return {name for line in lines if not line.startswith("#") for name in line.split()}
 
 
-def doors() -> set[str]:
+def hooks() -> set[str]:
     """The functions that the tables of calls name."""
     names: set[str] = set()
-    for source in (TREE / "src" / "doors").glob("*.cpp"):
+    for source in (TREE / "src" / "hooks").rglob("*.cpp"):
         names |= set(re.findall(rf"^HOMING_(?:{MACROS})\((\w+)", source.read_text(), re.M))
     return names
 
@@ -100,14 +100,14 @@ def test_every_function_has_a_door_or_needs_none() -> None:
 
 
 def test_no_function_is_said_to_need_no_door_that_has_one() -> None:
-    assert not need_none() & doors()
+    assert not need_none() & hooks()
 
 
 def test_every_door_is_the_librarys() -> None:
-    assert doors() <= exported(str(LIBRARY)).keys()
+    assert hooks() <= exported(str(LIBRARY)).keys()
 
 
 def test_every_door_is_called() -> None:
     text = "\n".join(source.read_text() for source in PROGRAMS.glob("*.c"))
     called = set(re.findall(r"\w+", text))
-    assert doors() - called == {name for names in UNTESTED.values() for name in names}
+    assert hooks() - called == {name for names in UNTESTED.values() for name in names}

@@ -13,7 +13,7 @@ import pytest
 
 from homing.environment import preload
 from tests.programs.build import OUTPUT, build
-from tests.python.test_doors import preloaded
+from tests.python.test_hooks import preloaded
 from tests.python.test_programs import LIBRARY, TREE, run
 
 FOREIGN = TREE / "tests" / "programs" / "foreign"

@@ -261,7 +261,7 @@ def test_what_the_c_library_allocates_for_itself_is_no_area(tmp_path: Path) -> N
 
 
 def test_every_source_is_run() -> None:
-    """No program is forgotten: each source belongs to a case, or to the doors' tests."""
+    """No program is forgotten: each source belongs to a case, or to the hooks' tests."""
     run_elsewhere = {
         "library",
         "library_user",

@@ -12,7 +12,7 @@ import pytest
 from homing.records import Record
 from tests.programs.build import build
 from tests.python.conftest import TREE
-from tests.python.test_doors import both, preloaded
+from tests.python.test_hooks import both, preloaded
 from tests.python.test_programs import assert_worked, did, records, run
 
 IN_REGIONS = "each window ends with its parallel region"

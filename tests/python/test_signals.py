@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.programs.build import OUTPUT, build
-from tests.python.test_doors import both, preloaded
+from tests.python.test_hooks import both, preloaded
 from tests.python.test_programs import TREE, environment, run
 
 FOREIGN = TREE / "tests" / "programs" / "foreign"

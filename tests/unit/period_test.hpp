@@ -1,7 +1,7 @@
 // Sequences of region ids, and what a finder makes of them: for the tests of the outer iteration.
 #pragma once
 
-#include "phases/iteration.hpp"
+#include "model/iteration.hpp"
 
 #include <cstdint>
 #include <utility>

@@ -1,7 +1,7 @@
 // What tests of the PMU as a source share: recorded trees of sysfs, and records as Arm's SPE writes them.
 #pragma once
 
-#include "references/pmu_events.hpp"
+#include "sources/pmu_events.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -6,10 +6,10 @@
 
 #include "areas/areas.hpp"
 #include "base/clock.hpp"
+#include "engine/engine.hpp"
 #include "failing.hpp"
 #include "kernel/simulated.hpp"
 #include "machines.hpp"
-#include "mechanisms/engine.hpp"
 
 #include <cstdlib>
 #include <functional>
@@ -64,7 +64,7 @@ class Program {
     bool start(std::uint64_t cache_bytes = 1 << 16) {
         Machine machine = machine_of(nodes_, cache_bytes);
         if (machine_changes) machine_changes(machine);
-        engine = std::make_unique<Engine>(kernel, machine, DoorServices{});
+        engine = std::make_unique<Engine>(kernel, machine, HookServices{});
         return engine->start();
     }
 

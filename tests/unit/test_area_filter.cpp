@@ -1,5 +1,5 @@
 // --areas: rules by name and by lines of source.
-#include "mechanisms/area_filter.hpp"
+#include "areas/area_filter.hpp"
 
 #include <gtest/gtest.h>
 #include <vector>

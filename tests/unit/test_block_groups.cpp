@@ -1,5 +1,5 @@
 // Which heap blocks are one area.
-#include "mechanisms/block_groups.hpp"
+#include "areas/block_groups.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -550,7 +550,7 @@ TEST_F(EngineTest, SaysThatNoWindowOpensForLong) {
     const Variable arm("HOMING_ARM", "every-region");
     for (const bool allowed : {true, false}) {
         SCOPED_TRACE(allowed);
-        DoorServices services;
+        HookServices services;
         services.surroundings_allow =
             allowed ? +[](Windows&) noexcept { return true; } : +[](Windows&) noexcept { return false; };
         Program program(256);
@@ -622,7 +622,7 @@ TEST_F(EngineTest, ABrokenRuleMakesHomingStepAsideAndSayWhere) {
     const auto run = [] {
         Program program(256);
         program.simulated.touch_all(program.range, 0);
-        program.engine = std::make_unique<Engine>(program.kernel, machine_of(nodes, 1 << 16), DoorServices{});
+        program.engine = std::make_unique<Engine>(program.kernel, machine_of(nodes, 1 << 16), HookServices{});
         if (!program.engine->start(std::make_unique<BrokenSource>())) std::_Exit(1);
         program.iterate(20, program.block());
         if (program.simulated.pages_moved() != 0 || program.simulated.protected_pages() != 0) std::_Exit(2);

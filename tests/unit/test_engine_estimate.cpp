@@ -12,7 +12,7 @@ struct Shares {
     double samples; ///< equal ones that these are worth
 };
 
-/// By the rows that the engine leaves (mechanisms/engine_record.cpp), of all areas.
+/// By the rows that the engine leaves (engine/journal.cpp), of all areas.
 Shares estimated(Program& program) {
     double traffic = 0, before = 0, after = 0, samples = 0;
     for (const auto& area : program.engine->watch().areas()) {

@@ -2,8 +2,8 @@
 // areas, goes on arming, rests and wakes.
 #include "record/header.hpp"
 #include "record/record.hpp"
-#include "references/in_flight.hpp"
 #include "simulated_program.hpp"
+#include "sources/in_flight.hpp"
 
 #include <cstring>
 #include <filesystem>
@@ -367,7 +367,7 @@ class ScannedProgram : public Program {
     Range first() const { return part(0, pages() / 2); }
     Range second() const { return part(pages() / 2, pages()); }
     bool start_scanned() {
-        engine = std::make_unique<Engine>(kernel, machine_of(nodes, 1 << 16), DoorServices{});
+        engine = std::make_unique<Engine>(kernel, machine_of(nodes, 1 << 16), HookServices{});
         auto source = std::make_unique<Scanned>();
         source_ = source.get();
         return engine->start(std::move(source));

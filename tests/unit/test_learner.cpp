@@ -1,5 +1,5 @@
 // What rounds of touches make of an area's belief.
-#include "mechanisms/learner.hpp"
+#include "engine/learner.hpp"
 
 #include "areas/block_cover.hpp"
 #include "kernel/simulated.hpp"
@@ -51,7 +51,7 @@ class LearnerTest : public ::testing::Test {
     }
 
     Machine machine_ = machine_of(owners, 0);
-    NodeMap nodes_{machine_};
+    NodeMap nodes_{machine_.targets()};
     WatchList watch_{nodes_, 1};
     SimulatedKernel kernel_{std::vector<std::size_t>(owners, 16)};
     TeamTable team_{nodes_};

@@ -1,9 +1,9 @@
 // Looks that cost time: how often, and how many in a row.
-#include "doors/look_pace.hpp"
+#include "hooks/look_pace.hpp"
 
 #include <gtest/gtest.h>
 
-namespace homing::doors {
+namespace homing::hooks {
 namespace {
 
 constexpr double cost = 1e-3;
@@ -51,4 +51,4 @@ TEST(LookPace, ChangesWithoutEndTakeASmallShareOfTheTime) {
 }
 
 } // namespace
-} // namespace homing::doors
+} // namespace homing::hooks

@@ -1,4 +1,4 @@
-#include "mechanisms/own_pages.hpp"
+#include "engine/own_pages.hpp"
 
 #include "base/arena.hpp"
 #include "failing.hpp"

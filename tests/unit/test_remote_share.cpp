@@ -1,4 +1,4 @@
-#include "mechanisms/remote_share.hpp"
+#include "areas/remote_share.hpp"
 
 #include <gtest/gtest.h>
 #include <map>

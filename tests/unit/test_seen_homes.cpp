@@ -1,4 +1,4 @@
-#include "mechanisms/seen_homes.hpp"
+#include "areas/seen_homes.hpp"
 
 #include <gtest/gtest.h>
 #include <map>

@@ -1,5 +1,5 @@
 // What the survey finds out about real memory: which parts of it exist, and whether it lies on huge pages.
-#include "mechanisms/survey.hpp"
+#include "areas/survey.hpp"
 
 #include "failing.hpp"
 #include "machines.hpp"
@@ -49,7 +49,7 @@ class SurveyTest : public ::testing::Test {
     }
 
   private:
-    NodeMap nodes_{machine_of(2)};
+    NodeMap nodes_{machine_of(2).targets()};
 
   protected:
     WatchList watch{nodes_, 1};

@@ -1,5 +1,5 @@
 // Which threads make up the team, in which order, and where they run.
-#include "mechanisms/team_table.hpp"
+#include "engine/team_table.hpp"
 
 #include "model/tuning.hpp"
 
@@ -25,7 +25,7 @@ class ListedKernel : public NoKernel {
 class TeamTableTest : public ::testing::Test {
   protected:
     Machine machine_ = machine_of(4, 0);
-    NodeMap nodes_{machine_};
+    NodeMap nodes_{machine_.targets()};
     ListedKernel kernel_;
     TeamTable table_{nodes_};
 };

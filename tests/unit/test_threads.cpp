@@ -1,6 +1,6 @@
 // Where the threads of the process may run, on machines of any size.
 #include "kernel/simulated.hpp"
-#include "mechanisms/threads.hpp"
+#include "machine/threads.hpp"
 
 #include <cerrno>
 #include <filesystem>

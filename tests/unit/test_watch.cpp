@@ -1,5 +1,7 @@
 // The areas that are watched, over real memory.
-#include "mechanisms/watch.hpp"
+#include "areas/watch.hpp"
+
+#include "machine/machine.hpp"
 
 #include <gtest/gtest.h>
 #include <optional>
@@ -48,7 +50,7 @@ class WatchTest : public ::testing::Test {
             machine.nodes[static_cast<std::size_t>(i)].cpus = 1;
             machine.nodes[static_cast<std::size_t>(i)].memory_bytes = std::uint64_t{1} << 30;
         }
-        nodes_.emplace(machine);
+        nodes_.emplace(machine.targets());
         watch.emplace(*nodes_, 1);
     }
     WatchedArea* area_of(const Rows& rows) { return watch->find(rows.rows[0].begin + page_bytes()); }
@@ -331,7 +333,7 @@ TEST(LeftOut, WhatTheUserLeavesOutIsNamed) {
     ::setenv("HOMING_AREAS", "exclude=heap@*,include=no_such_array", 1);
     ::setenv("HOMING_AREA_MINIMUM", "2M", 1);
     Machine machine;
-    const NodeMap nodes(machine);
+    const NodeMap nodes(machine.targets());
     WatchList watch(nodes, 1);
     ::unsetenv("HOMING_AREAS");
     ::unsetenv("HOMING_AREA_MINIMUM");

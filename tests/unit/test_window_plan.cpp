@@ -2,7 +2,7 @@
 #include "areas/areas.hpp"
 #include "kernel/kernel.hpp"
 #include "machines.hpp"
-#include "mechanisms/window_plan.hpp"
+#include "sources/window_plan.hpp"
 
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ class WindowPlanTest : public ::testing::Test {
   protected:
     static constexpr std::size_t pages = 1600;
 
-    WindowPlanTest() : nodes_(machine_of(2)) {
+    WindowPlanTest() : nodes_(machine_of(2).targets()) {
         ::setenv("HOMING_AREAS", "include=heap*", 1);
         memory_ = ::mmap(nullptr, pages * page_bytes(), PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -3,7 +3,7 @@
 
 #include "kernel/kernel.hpp"
 #include "no_kernel.hpp"
-#include "references/windows.hpp"
+#include "sources/windows.hpp"
 
 #include <array>
 #include <cerrno>

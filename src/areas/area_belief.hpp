@@ -1,0 +1,110 @@
+// What was learnt of the owners of one area: its newest touches, who touched each page last, and the belief
+// that these lead to. Engine's thread only.
+#pragma once
+
+#include "areas/granule_homes.hpp"
+#include "model/belief.hpp"
+#include "model/touches.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace homing {
+
+/// A reference of the round that is not learnt yet.
+struct FreshTouch {
+    std::uint64_t granule = 0;
+    std::uint32_t slot = 0; ///< of its thread (TeamTable)
+    bool write = false;
+    std::uint32_t weight = 1;               ///< accesses that it stands for
+    model::Node node = model::unknown_node; ///< of the thread
+    model::Node home = model::unknown_node; ///< where the granule lay, once that was asked
+    std::uint32_t place = 0;                ///< the region, or the barrier, behind which it came
+    float within = -1;                      ///< byte of the granule that was touched (model::Touch)
+};
+
+/// A posterior as a prior for other areas, without what it rules out.
+struct SparsePrior {
+    std::vector<std::pair<std::uint32_t, double>> formulas; ///< index in the table, share
+    std::array<double, model::families> families{};
+    bool empty() const noexcept { return formulas.empty() && families == decltype(families){}; }
+};
+
+struct AreaBelief {
+    std::vector<FreshTouch> fresh;
+    /// Pages are granules, threads slots of the TeamTable: both have other numbers in the belief.
+    model::Touches touches{model::tuning::most_touches};
+    GranuleHomes users; ///< node that touched a granule last, in the whole run
+    model::Repeats repeats;
+    GranuleHomes left;       ///< node that a granule was sent away from last, while not much more is known
+    std::uint64_t taken = 0; ///< touches so far, those that are forgotten included
+    std::uint64_t taken_then = 0; ///< when the first of `left` was sent away; 0: none was
+
+    // The belief, and what it was made from.
+    std::shared_ptr<const model::Formulas> formulas;
+    std::unique_ptr<model::Belief> belief; ///< of the granules that exist, in their order; null: no touch yet
+    std::unique_ptr<model::Belief>
+        writers;                        ///< the same from writes alone, where all nodes use the area alike
+    SparsePrior shown;                  ///< to areas of its kind
+    std::uint32_t team = 0;             ///< TeamTable::version()
+    std::size_t unfitted = 0;           ///< touches that came since
+    std::optional<std::uint32_t> place; ///< whose touches alone it rests on (Touches::leading_place)
+    double ignorance = 1;            ///< share of the area's touches that knowing all owners would make local
+    std::uint64_t asked = 0;         ///< granules that were asked for so far
+    std::uint32_t silent_rounds = 0; ///< in which others were touched, before it ever was
+
+    /// Is there a belief, and of so many granules, those that exist now? What the area's pages are numbered
+    /// by changes with them, and an older belief says nothing of them.
+    bool is_of(std::uint64_t existing) const noexcept { return belief && belief->pages() == existing; }
+
+    void sent_away(std::uint64_t first, std::uint64_t end, model::Node from) {
+        left.set(first, end, from);
+        if (taken_then == 0) taken_then = taken;
+    }
+    /// Does the belief rest on twice the touches that it did when pages left? Then one that sends many of
+    /// them back does not waver: the first was wrong. A page goes to and fro as often as the logarithm of the
+    /// number of touches at most.
+    bool may_know_better() const noexcept { return taken_then > 0 && taken >= 2 * taken_then; }
+    void forget_departures(std::uint64_t granules) {
+        left.reset(granules);
+        taken_then = 0;
+    }
+
+    /// Would it go back to where it was sent from, and not on its own account? Then it stays: beliefs that
+    /// waver move nothing twice.
+    bool goes_back(std::uint64_t granule, model::Node node) const noexcept {
+        return left.home(granule) == node && users.home(granule) != node;
+    }
+
+    /// What is known of pages that another area had, whose granule g is granule g + by of this one now, of so
+    /// many granules. The belief is to be made anew.
+    void inherit(const AreaBelief& other, std::int64_t by, std::uint64_t granules) {
+        reset(granules);
+        touches = other.touches;
+        touches.renumber(by, granules);
+        const bool any = other.users.known() + other.left.known() > 0;
+        for (std::uint64_t granule = 0; any && granule < granules; ++granule) {
+            const std::int64_t before = static_cast<std::int64_t>(granule) - by;
+            if (before < 0) continue;
+            users.set(granule, granule + 1, other.users.home(static_cast<std::uint64_t>(before)));
+            left.set(granule, granule + 1, other.left.home(static_cast<std::uint64_t>(before)));
+        }
+        repeats = other.repeats;
+        taken = other.taken;
+        taken_then = other.taken_then;
+        asked = other.asked;
+        unfitted = touches.size();
+    }
+
+    /// Begin anew, in an area of so many granules.
+    void reset(std::uint64_t granules) {
+        *this = AreaBelief();
+        users.reset(granules);
+        left.reset(granules);
+    }
+};
+
+} // namespace homing

@@ -1,0 +1,626 @@
+#include "areas/watch.hpp"
+
+#include "areas/allocation_plans.hpp"
+#include "areas/elf_object.hpp"
+#include "areas/named.hpp"
+#include "areas/protection.hpp"
+#include "base/options.hpp"
+#include "base/running_time.hpp"
+#include "machine/simulation.hpp"
+#include "record/record.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <link.h>
+#include <map>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+
+namespace homing {
+namespace {
+
+/// So many areas whose memory went are kept for what comes back: a program's temporaries of a few iterations.
+constexpr std::size_t most_parked = 128;
+/// What small blocks cover is looked at anew after so many times what that took, at the earliest: programs
+/// may allocate and free all of them in every iteration.
+constexpr double seldom = 200;
+/// An area that has been away for so long (seconds) has ended, as far as the record goes.
+constexpr double long_away = 2;
+
+/// Blocks of one place and one size are one array after the other: a temporary. Of groups each is another.
+bool may_come_back(const BlockGroup& group) {
+    return group.blocks.empty() && !group.entry.name && group.entry.origin[0] &&
+           (group.entry.kind == AreaKind::heap_block || group.entry.kind == AreaKind::mapping);
+}
+
+bool same_place_and_size(const AreaEntry& a, const AreaEntry& b) {
+    return a.kind == b.kind && a.range.bytes() == b.range.bytes() &&
+           std::equal(std::begin(a.origin), std::end(a.origin), std::begin(b.origin));
+}
+
+const char* base_name(const char* path) noexcept {
+    const char* slash = path ? std::strrchr(path, '/') : nullptr;
+    return slash ? slash + 1 : (path ? path : "");
+}
+
+int count_objects(dl_phdr_info* info, std::size_t, void* count) noexcept {
+    *static_cast<std::uint64_t*>(count) = info->dlpi_adds + info->dlpi_subs;
+    return 1;
+}
+
+/// Areas that the program named: one that is most of a known block renames it, one within a block is that
+/// block's, any other is an area of its own.
+void add_named(std::vector<AreaEntry>& entries) {
+    std::vector<AreaEntry> named;
+    named_areas(named);
+    const std::size_t known = entries.size();
+    for (const AreaEntry& entry : named) {
+        bool inside = false;
+        for (std::size_t i = 0; i < known && !inside; ++i) {
+            const Range& block = entries[i].range;
+            inside = block.begin <= entry.range.begin && entry.range.end <= block.end;
+            if (inside && entry.range.bytes() * 10 >= block.bytes() * 9) entries[i].name = entry.name;
+        }
+        if (!inside) entries.push_back(entry);
+    }
+}
+
+/// Of single entries all granules; of blocks those that a block has a part of.
+policy::PageSet own_granules(const WatchedArea& area) {
+    if (area.group.blocks.empty()) return policy::PageSet::whole(area.granules);
+    std::vector<policy::PageRange> own;
+    std::uint64_t next = 0;
+    for (const Range& block : area.group.blocks) {
+        const Range inside{std::max(block.begin, area.range.begin), std::min(block.end, area.range.end)};
+        if (inside.empty()) continue;
+        own.push_back({std::max(next, area.granule_of(inside.begin)), area.granule_of(inside.end - 1) + 1});
+        next = own.back().end;
+    }
+    return policy::PageSet(own);
+}
+
+/// The parts (ascending) as far as they are whole pages of a block: pages with an allocator's headers, and
+/// those that two blocks share, are also others'.
+std::vector<Range> within_blocks(const std::vector<Range>& parts, const std::vector<Range>& blocks) {
+    std::vector<Range> out;
+    auto part = parts.begin();
+    for (const Range& block : blocks) {
+        const Range pages = whole_pages(block);
+        while (part != parts.end() && part->end <= pages.begin)
+            ++part;
+        for (auto at = part; at != parts.end() && at->begin < pages.end; ++at)
+            if (at->overlaps(pages))
+                out.push_back({std::max(at->begin, pages.begin), std::min(at->end, pages.end)});
+    }
+    return out;
+}
+
+/// What of the parts (ascending) lies within live blocks.
+std::vector<Range> within_small_blocks(const std::vector<Range>& parts) {
+    std::vector<Range> out;
+    for (const Range& part : parts)
+        block_cover().parts_within(part, out);
+    return out;
+}
+
+/// What the launcher looked up for --areas.
+std::string_view area_code() noexcept {
+    const char* code = std::getenv("HOMING_AREA_CODE");
+    return code ? code : "";
+}
+
+std::uint64_t loaded_objects_version() noexcept {
+    std::uint64_t version = 0;
+    ::dl_iterate_phdr(count_objects, &version);
+    return version;
+}
+
+} // namespace
+
+Range WatchedArea::granule_range(std::uint64_t index) const noexcept {
+    const Address begin = origin + index * granule;
+    return {std::max(begin, range.begin), std::min<Address>(begin + granule, range.end)};
+}
+
+void WatchedArea::move_to(BlockGroup to, Range pages) {
+    const bool elsewhere = pages.begin != range.begin;
+    group = std::move(to);
+    range = pages;
+    origin = align_down(range.begin, granule);
+    ++returns;
+    seen_homes.forget();
+    refused = {};
+    learnt.forget_departures(granules);
+    pending.clear();
+    waiting = sent_home = false;
+    remote_misses = 0;
+    initially_dealt.clear();
+    initial_looks = 0;
+    initial_next = 0;
+    armable.clear();
+    if (!elsewhere) return; // the allocator keeps pages of memory that was freed: they exist
+    seen = in_part = false;
+    share_there = 1;
+    trust = trusted = 0;
+    exists = own;
+}
+
+bool WatchedArea::is_armable(std::uint64_t index) const noexcept {
+    const Range wanted = granule_range(index);
+    if (wanted.bytes() != granule) return false; // a part of a huge page would split it
+    const auto at = std::upper_bound(armable.begin(), armable.end(), wanted.begin,
+                                     [](Address value, const Range& part) { return value < part.begin; });
+    return at != armable.begin() && wanted.end <= (at - 1)->end;
+}
+
+WatchList::WatchList(const NodeMap& nodes, std::uint64_t seed)
+    : nodes_(nodes), seed_(seed), filter_(option_text(Option::areas), area_code()),
+      minimum_(option_size(Option::area_minimum)) {
+    if (!filter_.error().empty()) record::message(record::Level::warning, filter_.error());
+}
+
+ObjectPlace WatchList::recorded_place(Address address) {
+    const ObjectPlace place = places_.at(address);
+    if (place.file && recorded_files_.insert(place.file).second) {
+        record::object_row row;
+        row.path = record::text(place.file->path);
+        row.identity = record::text(place.file->identity);
+        record::append(row);
+    }
+    return place;
+}
+
+std::string WatchList::heap_name(const AreaEntry& entry) {
+    // The first frame outside the language's runtime names the block best; reports resolve it to a source
+    // line.
+    for (const Address frame : entry.origin) {
+        if (!frame) break;
+        const ObjectPlace place = places_.at(frame);
+        if (place.file && is_runtime_object(place.file->path)) continue;
+        const char* object = place.file ? base_name(place.file->path.c_str()) : "";
+        const std::string& symbol = places_.symbol(frame);
+        char text[256];
+        if (symbol.empty())
+            std::snprintf(text, sizeof text, "heap@%s+0x%llx", object,
+                          static_cast<unsigned long long>(place.offset));
+        else
+            std::snprintf(text, sizeof text, "heap@%s:%s+0x%llx", object, symbol.c_str(),
+                          static_cast<unsigned long long>(place.offset));
+        return text;
+    }
+    return "heap@unknown";
+}
+
+std::string WatchList::name_of(const AreaEntry& entry) { return entry.name ? entry.name : heap_name(entry); }
+
+/// What rules by lines of source go by: nothing where there are none.
+std::vector<AreaPlace> WatchList::places_of(const AreaEntry& entry) {
+    std::vector<AreaPlace> places;
+    const auto add = [&](Address address, std::uint64_t back) {
+        const ObjectPlace place = places_.at(address);
+        if (place.file) places.push_back({place.file->path, place.file->identity, place.offset - back});
+    };
+    for (const Address frame : entry.origin)
+        if (frame) add(frame, 1); // a return address is the instruction after the call
+    if (entry.object) add(entry.range.begin, 0);
+    return places;
+}
+
+/// The return addresses that the area's own row has no room for.
+void WatchList::record_frames(const WatchedArea& area) {
+    const Address* origin = area.group.entry.origin;
+    constexpr int in_row = std::extent_v<decltype(record::area_row::origin)>;
+    constexpr int in_more = std::extent_v<decltype(record::frames_row::origin)>;
+    for (int first = in_row; first < max_origin_frames && origin[first]; first += in_more) {
+        record::frames_row row;
+        row.area = area.id;
+        row.first = static_cast<record::u32>(first);
+        for (int i = 0; i < in_more && first + i < max_origin_frames && origin[first + i]; ++i) {
+            const ObjectPlace place = recorded_place(origin[first + i]);
+            row.origin[i] = place.offset;
+            row.origin_object[i] = record::text(place.file ? place.file->path : "");
+        }
+        record::append(row);
+    }
+}
+
+void WatchList::record(const WatchedArea& area, double now) {
+    record::area_row row;
+    row.id = area.id;
+    const AreaEntry& entry = area.group.entry;
+    row.begin = entry.range.begin;
+    row.bytes = entry.range.bytes();
+    row.blocks = static_cast<record::u32>(std::max<std::size_t>(1, area.group.blocks.size()));
+    row.kind = static_cast<record::u32>(entry.kind);
+    row.granule = static_cast<record::u32>(area.granule);
+    row.time = now;
+    row.name = record::text(area.name);
+    row.object = record::text(entry.object ? entry.object : "");
+    if (entry.object) row.offset = recorded_place(entry.range.begin).offset;
+    if (entry.kind == AreaKind::heap_block) row.order = entry.generation;
+    for (std::size_t i = 0; i < std::size(row.origin) && entry.origin[i]; ++i) {
+        const ObjectPlace place = recorded_place(entry.origin[i]);
+        row.origin[i] = place.offset;
+        row.origin_object[i] = record::text(place.file ? place.file->path : "");
+    }
+    record::append(row);
+}
+
+void WatchList::adopt(BlockGroup&& group, double now) {
+    auto area = std::make_unique<WatchedArea>();
+    area->group = std::move(group);
+    const AreaEntry& entry = area->group.entry;
+    area->range = whole_pages(entry.range);
+    area->name = name_of(entry);
+    area->id = next_id_++;
+    lay_out(*area, page_bytes());
+    record(*area, now);
+    record_frames(*area);
+    if (Simulation* simulated = simulation())
+        simulated->area_begins(area->id, area->range, area->name.c_str());
+    areas_.push_back(std::move(area));
+}
+
+/// Number the area's granules. Whatever goes by their numbers begins anew.
+void WatchList::lay_out(WatchedArea& area, std::size_t granule) const {
+    area.granule = granule;
+    area.origin = align_down(area.range.begin, granule);
+    area.granules = (area.range.end - area.origin + granule - 1) / granule;
+    area.own = own_granules(area);
+    area.exists = area.own;
+    area.learnt.reset(area.granules);
+    area.remote_share.reset(area.granules, nodes_.count(), seed_);
+    area.seen_homes.forget();
+    area.refused = {};
+    area.initially_dealt.clear();
+    area.pending.clear();
+}
+
+void WatchList::decide_granule(WatchedArea& area) {
+    // A huge page that several blocks share is no granule of any: it would never be armed.
+    const std::size_t whole =
+        area.group.blocks.empty() ? area.range.bytes() : area.group.blocks.front().bytes() / 2;
+    const bool huge = !simulation() && whole >= huge_granule_bytes() && holds_huge_pages(area.range);
+    const std::size_t granule = huge ? huge_granule_bytes() : page_bytes();
+    if (granule == area.granule) return;
+    lay_out(area, granule);
+    for (WatchedRange& watched : ranges_)
+        if (watched.range.begin == area.range.begin) watched.granule = granule;
+    record(area, record::now());
+}
+
+void WatchList::refresh_armable() {
+    std::vector<Range> ranges;
+    ranges.reserve(areas_.size());
+    for (const auto& area : areas_)
+        ranges.push_back({area->origin, area->origin + area->granules * area->granule});
+    // Huge granules may reach beyond their area: only areas' own whole granules are ever armed (is_armable).
+    for (std::size_t i = 1; i < ranges.size(); ++i)
+        ranges[i - 1].end = std::min(ranges[i - 1].end, areas_[i]->range.begin);
+    const std::vector<Range> parts = private_writable(ranges);
+    std::size_t at = 0;
+    for (const auto& area : areas_) {
+        area->armable.clear();
+        while (at < parts.size() && parts[at].end <= area->range.begin)
+            ++at;
+        for (std::size_t i = at; i < parts.size() && parts[i].begin < area->range.end; ++i)
+            area->armable.push_back(parts[i]);
+        if (!area->group.blocks.empty()) area->armable = within_blocks(area->armable, area->group.blocks);
+        const AreaEntry& entry = area->group.entry;
+        if (entry.kind == AreaKind::arena) area->armable = within_small_blocks(area->armable);
+        const bool mapped = entry.kind == AreaKind::mapping;
+        // Of what an allocator has mapped it is not known where its own data lie, and what is given to the
+        // kernel.
+        if ((mapped && mapped_.owner(area->range.begin) != MappingLog::Owner::program) ||
+            (unseen_stacks_ && (mapped || entry.kind == AreaKind::arena)))
+            area->armable.clear();
+    }
+}
+
+bool WatchList::leave_room_for_stacks() noexcept {
+    if (std::exchange(unseen_stacks_, true)) return false;
+    seen_changes_ = ~std::uint64_t{0};
+    stacks_are_news_ = true;
+    return true;
+}
+
+bool WatchList::synchronised() const noexcept {
+    return area_registry().changes() == seen_changes_ && !mapped_.has_changed() &&
+           loaded_objects_version() == seen_objects_ && named_areas_version() == seen_names_;
+}
+
+/// Of granules in arenas: visit(index) until one is answered by false.
+template <class Visit> void WatchList::each_in_arena(std::span<const Range> granules, Visit&& visit) const {
+    auto area = areas_.begin();
+    for (std::size_t i = 0; i < granules.size(); ++i) {
+        while (area != areas_.end() && (*area)->range.end <= granules[i].begin)
+            ++area;
+        if (area == areas_.end()) return;
+        if ((*area)->group.entry.kind == AreaKind::arena && (*area)->range.overlaps(granules[i]))
+            if (!visit(i)) return;
+    }
+}
+
+void WatchList::keep_covered(std::vector<Range>& granules) const {
+    bool some = false;
+    each_in_arena(granules, [&](std::size_t i) {
+        if (!block_cover().is_within(granules[i])) {
+            granules[i].end = granules[i].begin;
+            some = true;
+        }
+        return true;
+    });
+    if (some) std::erase_if(granules, [](const Range& granule) { return granule.empty(); });
+}
+
+bool WatchList::all_covered(std::span<const Range> granules) const {
+    bool all = true;
+    each_in_arena(granules, [&](std::size_t i) { return all = block_cover().is_within(granules[i]); });
+    return all;
+}
+
+/// The allocator's memory beside these entries (ascending).
+void WatchList::add_arenas(std::vector<AreaEntry>& entries) {
+    std::vector<AreaEntry> known;
+    for (const auto& area : areas_)
+        if (area->group.entry.kind == AreaKind::arena) known.push_back(area->group.entry);
+    const std::vector<AreaEntry> arenas = arenas_.areas(entries, known, minimum_);
+    const auto middle = static_cast<std::ptrdiff_t>(entries.size());
+    entries.insert(entries.end(), arenas.begin(), arenas.end());
+    std::inplace_merge(entries.begin(), entries.begin() + middle, entries.end(),
+                       [](const AreaEntry& a, const AreaEntry& b) { return a.range.begin < b.range.begin; });
+}
+
+/// Mappings of the program beside these entries (ascending).
+void WatchList::add_mappings(std::vector<AreaEntry>& entries) const {
+    const std::vector<AreaEntry> mappings = mapped_.areas(entries, minimum_);
+    const auto middle = static_cast<std::ptrdiff_t>(entries.size());
+    entries.insert(entries.end(), mappings.begin(), mappings.end());
+    std::inplace_merge(entries.begin(), entries.begin() + middle, entries.end(),
+                       [](const AreaEntry& a, const AreaEntry& b) { return a.range.begin < b.range.begin; });
+}
+
+/// The program has unmapped or protected parts of what it has allocated: no window stands in its way there.
+void WatchList::leave(std::span<const MappedMemory::Gone> gone) const {
+    for (const MappedMemory::Gone& one : gone)
+        for (auto area = std::ranges::upper_bound(areas_, one.range.begin, {},
+                                                  [](const auto& a) { return a->range.end; });
+             leave_ && area != areas_.end() && (*area)->range.begin < one.range.end; ++area) {
+            const AreaEntry& entry = (*area)->group.entry;
+            // What was allocated since is other memory. What small blocks lie in is unmapped by their
+            // allocator.
+            if (entry.kind == AreaKind::mapping || (entry.kind == AreaKind::arena && !one.stays) ||
+                (entry.kind == AreaKind::heap_block && entry.generation > one.newest_block))
+                continue;
+            leave_(one.range);
+        }
+}
+
+/// What the program has now, ascending by address; too small ones, which the user leaves out, only where
+/// `all` are wanted.
+std::vector<AreaEntry> WatchList::entries_now(bool all) {
+    std::vector<AreaEntry> entries;
+    area_registry().snapshot(entries);
+    entries.insert(entries.end(), statics_.begin(), statics_.end());
+    if (!all) std::erase_if(entries, [&](const AreaEntry& entry) { return entry.range.bytes() < minimum_; });
+    add_named(entries);
+    std::sort(entries.begin(), entries.end(), [](const AreaEntry& a, const AreaEntry& b) {
+        return a.range.begin != b.range.begin ? a.range.begin < b.range.begin : a.range.end > b.range.end;
+    });
+    return entries;
+}
+
+std::vector<LeftOut> WatchList::left_out() {
+    std::map<std::string, std::vector<Range>> by_reason;
+    for (const AreaEntry& entry : entries_now(true)) {
+        const std::string name = name_of(entry);
+        if (entry.range.bytes() < minimum_ && entry.kind != AreaKind::named)
+            by_reason["below --area-minimum: " + name].push_back(entry.range);
+        else if (!filter_.accepts(name, places_of(entry)))
+            by_reason["left out by --areas: " + name].push_back(entry.range);
+    }
+    std::vector<LeftOut> found;
+    for (const auto& [reason, ranges] : by_reason) {
+        std::size_t bytes = 0;
+        for (const Range& range : ranges)
+            bytes += range.bytes();
+        if (bytes < unwatched_minimum) continue;
+        for (const Range& range : ranges)
+            found.push_back({range, reason});
+    }
+    return found;
+}
+
+void WatchList::end_area(const WatchedArea& area, double now) const {
+    record::area_end_row row;
+    row.id = area.id;
+    row.time = now;
+    record::append(row);
+    if (Simulation* simulated = simulation()) simulated->area_ends(area.id, area.range);
+}
+
+void WatchList::record_ends() {
+    for (const auto& area : parked_)
+        if (!std::exchange(area->end_recorded, true)) end_area(*area, area->parked_since);
+}
+
+/// What has gone may come back.
+void WatchList::park(Areas gone, double now) {
+    std::ranges::stable_sort(gone, {}, [](const auto& area) { return area->group.entry.generation; });
+    for (auto& area : gone) {
+        area->parked_since = now;
+        area->end_recorded = false;
+        if (may_come_back(area->group) && !simulation())
+            parked_.push_back(std::move(area));
+        else
+            end_area(*area, now);
+    }
+}
+
+/// What did not come back for long, or is one of too many, has ended.
+void WatchList::forget_parked(double now) {
+    const std::size_t over = parked_.size() - std::min(parked_.size(), most_parked);
+    for (std::size_t i = 0; i < parked_.size(); ++i)
+        if ((i < over || now >= parked_[i]->parked_since + long_away) &&
+            !std::exchange(parked_[i]->end_recorded, true))
+            end_area(*parked_[i], parked_[i]->parked_since);
+    parked_.erase(parked_.begin(), parked_.begin() + static_cast<std::ptrdiff_t>(over));
+}
+
+void WatchList::come_back(std::unique_ptr<WatchedArea> area, BlockGroup group, double now) {
+    const Range pages = whole_pages(group.entry.range);
+    const bool told = area->end_recorded || area->range.begin != pages.begin;
+    area->move_to(std::move(group), pages);
+    area->end_recorded = false;
+    if (told) record(*area, now);
+    returned_.push_back(area.get());
+    areas_.push_back(std::move(area));
+}
+
+/// The allocator's memory has other borders now, because of blocks around it that came or went. What was
+/// learnt of its pages is as true as before: each new arena has it from the one that had most of its pages.
+void WatchList::inherit(const Areas& gone, std::size_t first_new) {
+    const auto common = [](const WatchedArea& a, const WatchedArea& b) {
+        const Address begin = std::max(a.range.begin, b.range.begin);
+        return std::max(begin, std::min(a.range.end, b.range.end)) - begin;
+    };
+    for (std::size_t i = first_new; i < areas_.size(); ++i) {
+        WatchedArea& area = *areas_[i];
+        if (area.group.entry.kind != AreaKind::arena) continue;
+        const auto from =
+            std::ranges::max_element(gone, {}, [&](const auto& one) { return common(area, *one); });
+        if (from == gone.end() || common(area, **from) == 0 || (*from)->granule != area.granule) continue;
+        const WatchedArea& old = **from;
+        const auto apart = static_cast<std::int64_t>(old.origin - area.origin);
+        area.learnt.inherit(old.learnt, apart / static_cast<std::int64_t>(area.granule), area.granules);
+        area.references = old.references;
+        area.touches_in_iteration = old.touches_in_iteration;
+        area.sent_home = old.sent_home;
+    }
+}
+
+/// Groups (ascending) that were not there before: one of them may be what went, allocated anew. Those of one
+/// place come back in the order in which they came the last time. Returns whether there is a new area.
+bool WatchList::adopt_or_return(std::vector<BlockGroup> fresh, Areas gone, double now) {
+    const std::size_t count = areas_.size();
+    Areas arenas; // they do not come back; others begin where they were
+    for (auto& area : gone)
+        if (area->group.entry.kind == AreaKind::arena) arenas.push_back(std::move(area));
+    std::erase_if(gone, [](const auto& area) { return !area; });
+    park(std::move(gone), now);
+    std::unordered_multimap<std::uint64_t, std::size_t> away; // where in `parked_`
+    for (std::size_t i = 0; i < parked_.size(); ++i)
+        away.emplace(place_and_size(parked_[i]->group.entry), i);
+    std::ranges::stable_sort(fresh, {}, [](const BlockGroup& group) { return group.entry.generation; });
+    for (BlockGroup& group : fresh) {
+        const Range pages = whole_pages(group.entry.range);
+        auto best = away.end();
+        if (may_come_back(group)) {
+            const auto [first, end] = away.equal_range(place_and_size(group.entry));
+            for (auto at = first; at != end; ++at) {
+                const WatchedArea& area = *parked_[at->second];
+                if (!same_place_and_size(area.group.entry, group.entry) ||
+                    area.range.bytes() != pages.bytes() ||
+                    (area.granule != page_bytes() &&
+                     area.range.begin % area.granule != pages.begin % area.granule))
+                    continue;
+                if (best == away.end() || at->second < best->second) best = at;
+            }
+        }
+        if (best == away.end()) {
+            adopt(std::move(group), now);
+        } else {
+            come_back(std::move(parked_[best->second]), std::move(group), now);
+            away.erase(best);
+        }
+    }
+    std::erase_if(parked_, [](const auto& area) { return !area; });
+    inherit(arenas, count);
+    park(std::move(arenas), now);
+    forget_parked(now);
+    std::ranges::sort(areas_, {}, [](const auto& area) { return area->range.begin; });
+    return areas_.size() != count;
+}
+
+bool WatchList::synchronise(double now) {
+    const std::uint64_t changes = area_registry().changes();
+    const std::uint64_t objects = loaded_objects_version();
+    const std::uint64_t names = named_areas_version();
+    const bool of_arenas = now >= next_arenas_ && arenas_.has_changed();
+    returned_.clear();
+    if (changes == seen_changes_ && objects == seen_objects_ && names == seen_names_ && !of_arenas &&
+        !mapped_.has_changed())
+        return false;
+    seen_names_ = names;
+    if (objects != seen_objects_) {
+        // An object may have gone: its static arrays go with it. Start over, keep what is still there.
+        seen_objects_ = objects;
+        places_.forget();
+        statics_.clear();
+        known_objects_.clear();
+        static_areas(std::min(minimum_, unwatched_minimum), statics_, known_objects_);
+    }
+    seen_changes_ = changes;
+    const std::vector<MappedMemory::Gone> memory_gone = mapped_.follow();
+
+    const double begun = thread_seconds();
+    if (of_arenas) arenas_.look(minimum_);
+    std::vector<AreaEntry> entries = entries_now(false);
+    add_arenas(entries);
+    add_mappings(entries);
+    Areas before = std::move(areas_);
+    areas_.clear();
+    std::vector<const BlockGroup*> known;
+    for (const auto& area : before)
+        known.push_back(&area->group);
+    std::vector<BlockGroup> fresh;
+    Areas gone;
+    auto old = before.begin();
+    Address covered = 0;
+    const auto ends_before = [&](Address begin) {
+        for (; old != before.end() && (*old)->group.entry.range.begin < begin; ++old)
+            gone.push_back(std::move(*old));
+    };
+    for (BlockGroup& group : group_blocks(entries, known)) {
+        const Range range = group.entry.range;
+        ends_before(range.begin);
+        if (old != before.end() && same_blocks((*old)->group, group)) {
+            covered = (*old)->range.end;
+            areas_.push_back(std::move(*old++));
+            continue;
+        }
+        // Inside an area that is watched already (a named part of a block): one owner each page. What the
+        // user leaves out leaves its pages to others.
+        if (whole_pages(range).empty() || whole_pages(range).begin < covered ||
+            !filter_.adopts(name_of(group.entry), places_of(group.entry)))
+            continue;
+        covered = whole_pages(range).end;
+        fresh.push_back(std::move(group));
+    }
+    ends_before(~Address{0});
+    bool changed = !gone.empty() || std::exchange(stacks_are_news_, false);
+    if (changed || !fresh.empty()) changed |= adopt_or_return(std::move(fresh), std::move(gone), now);
+    leave(memory_gone);
+    if (changed || of_arenas) refresh_armable();
+    if (of_arenas) next_arenas_ = now + seldom * (thread_seconds() - begun);
+    if (changed) {
+        ranges_.clear();
+        for (const auto& area : areas_)
+            ranges_.push_back({area->range, area->granule, static_cast<int>(area->id)});
+    }
+    return changed;
+}
+
+WatchedArea* WatchList::find(Address address) noexcept {
+    const auto at = std::upper_bound(
+        areas_.begin(), areas_.end(), address,
+        [](Address value, const std::unique_ptr<WatchedArea>& area) { return value < area->range.begin; });
+    if (at == areas_.begin()) return nullptr;
+    WatchedArea* area = (at - 1)->get();
+    return area->range.contains(address) ? area : nullptr;
+}
+
+} // namespace homing

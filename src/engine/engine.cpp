@@ -1,0 +1,578 @@
+#include "engine/engine.hpp"
+#include "engine/learner.hpp"
+
+#include "areas/allocation_plans.hpp"
+#include "base/inside.hpp"
+#include "base/options.hpp"
+#include "base/pace.hpp"
+#include "base/raw_calls.hpp"
+#include "engine/guarded.hpp"
+#include "machine/simulation.hpp"
+#include "model/tuning.hpp"
+#include "record/record.hpp"
+
+#include <algorithm>
+#include <unistd.h>
+#include <utility>
+
+namespace homing {
+namespace {
+
+/// What ends a round of observation: references, where sources sample by themselves; and what ends it without
+/// them (windows: model/tuning.hpp).
+constexpr std::uint32_t most_round_iterations = 4;
+constexpr std::uint64_t enough_sampled = 4096;
+constexpr double longest_round = 5;    // seconds: some scans of the kernel
+constexpr double longest_silence = 15; // seconds without any reference: nothing large is used
+/// Processor seconds that learning owners may take at first, and its share of the run beyond them, where a
+/// fit of seconds_of_fit()'s size takes as long as here (AMD EPYC: 0.17 to 0.23 ms for 8 touches of blocks,
+/// benchmarks/belief). What is meant is an amount of work: the first seconds are as many times more as a fit
+/// takes longer, up to a limit. In the guest, where floating point is emulated, that is 40 times, and the
+/// runs of many arrays ended with half of them unjudged.
+constexpr Pace inferring_pace{1, 0.01};
+constexpr double usual_fit = 0.2e-3;
+constexpr double most_slowness = 50;
+/// Seconds that a reference which comes by itself (a hint fault, a sample of the PMU) costs the thread that
+/// makes it.
+constexpr double reference_cost = 2e-6;
+/// Seconds: the kernel's scans come no oftener.
+constexpr double adoption_interval = 1;
+/// Rounds of windows that saw little last so long at least: very short iterations are no time to decide.
+constexpr double least_round = 0.01; // seconds
+/// So many windows in turn that could not open, over so long, are worth a word.
+constexpr std::uint32_t many_refusals = 32;
+constexpr double long_refusal = 2; // seconds
+/// Touches of an area that wait for a decision: a round that is put off for long forgets the later ones. As
+/// many as end a round of sampling.
+constexpr std::size_t most_fresh = enough_sampled;
+
+} // namespace
+
+bool kernel_balances() noexcept {
+    char text[8];
+    if (raw::read_file("/proc/sys/kernel/numa_balancing", text, sizeof text) < 0)
+        return raw::call(SYS_faccessat, AT_FDCWD, "/proc/sys/kernel", F_OK) != 0;
+    const char first = text[0];
+    return first != '0';
+}
+
+Engine::Engine(Kernel& kernel, Machine machine, HookServices services)
+    : kernel_(kernel), machine_(std::move(machine)), nodes_(machine_.targets()), services_(services),
+      watch_(nodes_, static_cast<std::uint64_t>(option_number(Option::seed))), team_(nodes_),
+      survey_(kernel, static_cast<std::uint64_t>(option_number(Option::seed))), mover_(kernel, nodes_),
+      initial_(kernel, nodes_, mover_, machine_.targets()),
+      plan_(option_number(Option::observe_share), static_cast<std::uint64_t>(option_number(Option::seed))),
+      touch_record_(static_cast<std::uint64_t>(option_number(Option::record_samples))), policies_(kernel) {}
+
+Engine::~Engine() = default;
+
+void Engine::step_aside(const std::string& reason) noexcept {
+    if (windows_) windows_->abandon();
+    helper_.stop();
+    allocation_plans().withdraw();
+    record::message(record::Level::not_done, reason + ": it stepped aside");
+    phases::step_aside();
+}
+
+/// The region, or the part of it that a barrier ends, is over.
+void Engine::open_region_ends(double now) {
+    double seconds = 0;
+    if (!resting_) { // at rest no clock is read where a region begins
+        RegionInfo& info = regions_[open_.region];
+        seconds = now - region_begin_;
+        if (info.timed > 0) scale_ = seconds / std::max(seconds, info.longest);
+        info.took(seconds);
+        places_.timed(seconds);
+        round_region_seconds_ += seconds;
+        parallel_seconds_ += seconds;
+    }
+    window_region_ends(seconds);
+    plan_.region_ended(seconds);
+    mechanism_->region_ended(*this);
+    if (called_touch_) called_touch_->region_ended(*this);
+}
+
+bool Engine::next_touch_called(Range range) noexcept {
+    bool possible = false;
+    guarded([&] {
+        const std::string reason = prepare_windows();
+        // Beside another source the areas may not have been looked at for long.
+        if (reason.empty()) follow_changes();
+        possible = reason.empty() && windows_->start(watch_.ranges());
+        if (!possible) {
+            record::message(record::Level::not_done,
+                            "next touch needs windows, which are not possible here: " +
+                                (reason.empty() ? "no memory" : reason));
+            return;
+        }
+        close_window();
+        pages_placed();
+        called_touch_ = make_next_touch_of(range);
+        called_touch_->iteration_begins(*this);
+        resting_ = false;
+    });
+    return possible;
+}
+
+void Engine::iteration_boundary(Basis basis) {
+    const double now = record::now();
+    const bool was_active = activity_ != policy::Activity::rest;
+    say_threads();
+    basis_ = basis;
+    ++round_iterations_;
+    if (was_active && samples_itself()) take_references();
+    if (was_active && !round_is_over(now)) {
+        if (samples_itself()) follow_changes_within_round(now);
+        next_iteration();
+        return;
+    }
+    if (was_active) {
+        close_window(); // what is decided now looks at pages and moves them
+        const std::uint64_t moved_before = statistics_.moved;
+        end_observing();
+        record_iteration(now, round_references_, statistics_.moved - moved_before);
+        record_overhead(record::now());
+        stability_.cost(observation_cost() - round_cost_begin_);
+    }
+    next_iteration();
+    round_references_ = 0;
+    round_iterations_ = 0;
+    round_region_seconds_ = 0;
+    round_begin_ = iteration_begin_;
+    round_cost_begin_ = observation_cost();
+    if (stability_.settled() && statistics_.settled_at == 0)
+        statistics_.settled_at = std::max<std::uint64_t>(1, statistics_.iterations);
+    else if (!stability_.settled())
+        statistics_.settled_at = 0;
+    const policy::Activity next = stability_.begin_iteration(running_.seconds(iteration_begin_));
+    if (next == policy::Activity::rest && was_active) regions_known_ = regions_.all().size();
+    if (next != policy::Activity::rest || was_active) begin_observing(next);
+    // While a longer period is still being looked for, every region is an event; afterwards only boundaries
+    // are.
+    resting_ = next == policy::Activity::rest && !called_ && !mechanism_->needs_windows() && !called_touch_ &&
+               (basis == Basis::period || basis == Basis::anchor || basis == Basis::barriers);
+}
+
+/// Seconds that observing and deciding have cost the run so far: ours, and what the program's threads were
+/// held up.
+double Engine::observation_cost() const {
+    const double faults =
+        samples_itself() ? reference_cost * static_cast<double>(statistics_.references) : plan_.faults_cost();
+    return statistics_.observing + statistics_.deciding + faults;
+}
+
+/// Have windows shown enough to decide? At first little is enough: what was seen first tells most.
+bool Engine::has_enough_references() const noexcept {
+    using namespace model::tuning;
+    return round_references_ >=
+           std::clamp(statistics_.references / round_share, least_of_round, most_of_round);
+}
+
+/// Decisions need enough references. Windows give them in an iteration or a few; the kernel scans for hint
+/// faults at its own pace, over many short iterations.
+bool Engine::round_is_over(double now) {
+    if (mechanism_->needs_windows() || moves_wait_) return true;
+    if (!may_infer(0)) return false;
+    if (source_ && source_->needs_plan())
+        return has_enough_references() ||
+               (round_iterations_ >= most_round_iterations && now - round_begin_ >= least_round);
+    std::uint64_t granules = 0;
+    for (const auto& area : watch_.areas())
+        granules += area->granules;
+    const double seconds = now - round_begin_;
+    if (round_references_ >= std::min<std::uint64_t>(granules / 2 + 1, enough_sampled)) return true;
+    return seconds > (round_references_ > 0 ? longest_round : longest_silence);
+}
+
+void Engine::next_iteration() {
+    regions_.iteration_ended();
+    ++iteration_;
+    statistics_.iterations += !is_guess();
+    record::progress(static_cast<std::uint32_t>(statistics_.iterations));
+    events_in_iteration_ = 0;
+    spent_in_iteration_ = 0;
+    iteration_begin_ = record::now();
+    if (mechanism_->needs_windows() || called_touch_) survey_.look_at_all(watch_);
+    if (activity_ != policy::Activity::rest) {
+        if (initial_.wanted() != "first-touch") close_window(); // it moves pages
+        initial_.place(watch_, iteration_);
+    }
+    mechanism_->iteration_begins(*this);
+    if (called_touch_) {
+        close_window();
+        pages_placed();
+        called_touch_->iteration_begins(*this);
+        if (!called_touch_->needs_windows()) called_touch_.reset(); // its iteration is over
+    }
+}
+
+void Engine::enter(std::uint32_t region) {
+    open_ = {region, called_ ? PlaceTable::nowhere : places_.enter(finder_.exact_period(), finder_.newest())};
+}
+
+/// Does what is armed stay so in serial code, and in the regions that follow? Not where no door guards that
+/// code.
+bool Engine::windows_outlast_regions() {
+    if (!services_.keeps_windows_in_regions) return false;
+    const char* reason = services_.keeps_windows_in_regions();
+    if (reason && !std::exchange(windows_in_regions_said_, true))
+        record::message(record::Level::note,
+                        std::string("each window ends with its parallel region: ") + reason);
+    return !reason;
+}
+
+/// A region, or one of the program's own iterations, begins: what serial code has touched since the last one.
+void Engine::serial_code_ends() {
+    check_window(record::now());
+    if (!window_stays_ || (windows_->is_open() && windows_->touches() == touches_taken_)) return;
+    take_touches_between();
+}
+
+/// Where it may not stay any more, it ends.
+void Engine::check_window(double now) {
+    if (window_stays_ && windows_->is_open() && !window_may_stay(now)) close_window();
+}
+
+/// What may have changed in serial code, past every door: looked at now and then.
+bool Engine::window_may_stay(double now) {
+    constexpr double seldom = 10e-3; // seconds; a look takes some microseconds
+    if (now < window_looked_at_ + seldom) return true;
+    window_looked_at_ = now;
+    return has_handler() && windows_->leaves_mappings() && surroundings_allow();
+}
+
+/// Where our handler cannot be had any more, windows are over.
+bool Engine::has_handler() {
+    const char* reason = services_.prepare_handler ? services_.prepare_handler() : nullptr;
+    if (!reason) return true;
+    windows_->forbid(reason);
+    say_windows_ended();
+    return false;
+}
+
+bool Engine::surroundings_allow() {
+    return !services_.surroundings_allow || services_.surroundings_allow(*windows_);
+}
+
+/// What was touched since the last time. A window that somebody else has ended is over.
+void Engine::take_touches() {
+    if (!windows_->is_open()) window_open_ = window_stays_ = false;
+    touches_taken_ = windows_->touches();
+    references_.clear();
+    windows_->drain(references_);
+    plan_.paid(windows_->costs(), windows_->armed());
+    count_references();
+}
+
+/// The same outside of regions.
+void Engine::take_touches_between() {
+    const Site ran = std::exchange(open_, Site{~std::uint32_t{0}, PlaceTable::nowhere});
+    take_touches();
+    plan_.observed_between(watch_, references_);
+    open_ = ran;
+}
+
+/// A window that stayed ends here: nothing is armed any more.
+void Engine::close_window() {
+    if (!window_stays_) return;
+    windows_->close();
+    take_touches_between();
+}
+
+void Engine::window_region_begins() {
+    const bool outlasts = windows_outlast_regions(); // said also where nothing is to be asked just now
+    if (plan_.empty()) return;
+    const RegionInfo& info = regions_[open_.region];
+    const double begin = record::now();
+    const double elapsed = running_.seconds(begin);
+    std::vector<Range> granules;
+    if (outlasts) {
+        granules = plan_.add(elapsed, window_stays_ ? windows_->armed() : 0,
+                             [this](Address granule) { return windows_->is_armed(granule); });
+    } else {
+        close_window();
+        // At a place that is not known: the same functions work on grids of several sizes, one after the
+        // other.
+        const double here = places_.mean_seconds();
+        granules = plan_.choose(open_, here > 0 ? here : info.longest * scale_, elapsed);
+    }
+    // A region that is entered for the first time may be initialisation, whose touches say nothing of the
+    // computation to come: then its pages do not exist yet. What does exist was initialised before, and is
+    // used now.
+    if (info.count < 2 && !granules.empty()) {
+        pages_.clear();
+        for (const Range& granule : granules)
+            pages_.push_back(reinterpret_cast<void*>(granule.begin));
+        homes_.assign(pages_.size(), -1);
+        if (kernel_.query(pages_, homes_) != 0) homes_.assign(pages_.size(), -1);
+        std::size_t at = 0;
+        granules = plan_.filter([&](const Range&) { return homes_[at++] >= 0; });
+    }
+    plan_.planned(record::now() - begin);
+    if (granules.empty()) return;
+    const bool opened = open_window(granules) > 0;
+    window_stays_ = outlasts && windows_->is_open();
+    window_open_ = opened || window_stays_;
+    if (opened) plan_.paid(windows_->costs(), windows_->armed());
+    // What has come since we asked has found no window to end.
+    if (window_stays_ && !windows_outlast_regions()) window_stays_ = false;
+}
+
+/// Areas come and go between regions. What is gone must never be armed: plans forget it before a window
+/// opens.
+void Engine::follow_changes() {
+    if (windows_ && services_.makes_own_calls)
+        if (const char* reason = services_.makes_own_calls(); reason && watch_.leave_room_for_stacks()) {
+            close_window();
+            record::message(record::Level::note,
+                            std::string("windows look at blocks from --area-minimum on and "
+                                        "at static arrays only: ") +
+                                reason);
+        }
+    const bool changed = watch_.synchronise(record::now());
+    if (changed) {
+        ++area_changes_;
+        if (initial_.wanted() != "first-touch") close_window(); // it moves pages
+        initial_.place(watch_, iteration_);
+        if (windows_) windows_->start(watch_.ranges());
+        plan_allocations();
+    }
+    if (mechanism_->needs_windows() || called_touch_) survey_.look_at_all(watch_);
+    // Programs that allocate in every iteration, or have begun to use what they had: that wants samples, too,
+    // before the next boundary.
+    const bool more = survey_.look(watch_);
+    if (!source_ || !source_->needs_plan()) return;
+    plan_is_old_ |= changed || more;
+    if (plan_is_old_ && record::now() >= next_plan_)
+        plan_samples(activity_ == policy::Activity::check);
+    else if (changed)
+        plan_.gather(watch_);
+}
+
+std::size_t Engine::open_window(std::vector<Range> granules) {
+    if (!windows_) return 0;
+    watch_.keep_covered(granules);
+    if (granules.empty() || !has_handler()) return 0;
+    // Not what went away between the look at the areas and now: another thread may have freed it.
+    const std::size_t armed =
+        surroundings_allow()
+            ? windows_->open(granules, [&] { return watch_.synchronised() && watch_.all_covered(granules); })
+            : 0;
+    window_wanted(armed > 0);
+    return armed;
+}
+
+/// Once, whoever has forbidden them: a signal's handler or a hook cannot say it itself.
+void Engine::say_windows_ended() {
+    const char* reason = windows_ ? windows_->forbidden() : nullptr;
+    if (!reason || std::exchange(windows_ended_said_, true)) return;
+    record::message(record::Level::warning, std::string("windows end here: ") + reason);
+}
+
+void Engine::window_wanted(bool opened) {
+    say_windows_ended();
+    if (opened || windows_->forbidden()) {
+        refused_ = 0;
+        return;
+    }
+    const double now = record::now();
+    if (refused_++ == 0) refused_since_ = now;
+    if (refused_ < many_refusals || now < refused_since_ + long_refusal) return;
+    refused_ = 0;
+    record::message(record::Level::warning,
+                    "for seconds no window could open: the program used its arrays in system calls, or gave "
+                    "and took memory, whenever a region began, or has nearly as many mappings as the kernel "
+                    "allows a process (vm.max_map_count)");
+}
+
+void Engine::window_region_ends(double seconds) {
+    if (!window_open_) return;
+    if (window_stays_ && windows_outlast_regions()) {
+        const bool is_open = windows_->is_open();
+        references_.clear();
+        if (!is_open || windows_->touches() != touches_taken_) take_touches();
+    } else {
+        windows_->close();
+        take_touches();
+    }
+    plan_.observed(watch_, open_, references_, seconds);
+}
+
+void Engine::take_references() {
+    references_.clear();
+    source_->drain(references_);
+    count_references();
+}
+
+/// What was seen, by area.
+void Engine::count_references() {
+    const bool scans = source_ && source_->scans();
+    const double now = touch_record_.enabled() ? record::now() : 0;
+    for (const Reference& reference : references_) {
+        WatchedArea* area = watch_.find(reference.address);
+        const int position = nodes_.position(reference.node);
+        if (!area || position < 0) continue;
+        if (!area->seen) survey_.look_at(watch_, *area);
+        if (touch_record_.enabled()) record_touch(*area, reference, position, now);
+        const std::uint64_t granule = area->granule_of(reference.address);
+        if (scans) scan_rounds_.saw(*area, granule);
+        if (area->learnt.fresh.size() < most_fresh)
+            area->learnt.fresh.push_back({granule, team_.touched(reference.thread, position), reference.write,
+                                          reference.weight, static_cast<model::Node>(position),
+                                          model::unknown_node, open_.region,
+                                          area->within_granule(reference.address)});
+        // A window shows one touch, whatever it weighs for the owners. Pages that move as they are touched
+        // say nothing of where accesses go.
+        if (mechanism_->samples() && !called_touch_)
+            area->remote_share.touched(granule, position, source_->needs_plan() ? 1 : reference.weight);
+        ++area->references;
+        ++round_references_;
+        ++statistics_.references;
+    }
+    if (counts_misses()) count_remote_misses();
+}
+
+/// How many of the misses that were just taken went to another node.
+void Engine::count_remote_misses() {
+    pages_.clear();
+    for (const Reference& reference : references_)
+        pages_.push_back(reinterpret_cast<void*>(reference.address));
+    homes_.assign(pages_.size(), -1);
+    if (kernel_.query(pages_, homes_) != 0) return;
+    for (std::size_t i = 0; i < references_.size(); ++i)
+        if (homes_[i] >= 0 && homes_[i] != references_[i].node)
+            if (WatchedArea* area = watch_.find(references_[i].address))
+                area->remote_misses += references_[i].weight;
+}
+
+void Engine::pause_source() {
+    if (!source_running_ || source_paused_) return;
+    source_->pause();
+    source_paused_ = true;
+}
+
+void Engine::begin_observing(policy::Activity activity) {
+    activity_ = activity;
+    if (activity == policy::Activity::rest) {
+        if (source_running_ && samples_itself()) {
+            source_->stop();
+            source_running_ = false;
+            own_areas();
+        }
+        return;
+    }
+    if (watch_.synchronise(record::now())) {
+        ++area_changes_;
+        initial_.place(watch_, iteration_);
+        plan_allocations();
+    }
+    survey_.look(watch_);
+    if (!source_) return;
+    if (source_areas_ != area_changes_ || !source_running_ || source_paused_ || source_->needs_plan())
+        start_source();
+    if (source_->needs_plan()) plan_samples(activity == policy::Activity::check);
+}
+
+void Engine::start_source() {
+    source_running_ = source_->start(watch_.ranges());
+    source_paused_ = false;
+    source_areas_ = area_changes_;
+}
+
+/// Rounds of sources that sample by themselves may take many iterations: what came since is theirs, too, and
+/// what was left alone for a placement is theirs again. Not at every boundary: to begin anew, a source looks
+/// at all of its memory.
+void Engine::follow_changes_within_round(double now) {
+    if (now < next_adoption_) return;
+    next_adoption_ = now + adoption_interval;
+    follow_changes();
+    if (source_running_ && (source_areas_ != area_changes_ || source_paused_)) start_source();
+}
+
+void Engine::end_observing() {
+    record_placements(1);
+    estimate_traffic();
+    to_come_ = source_ && source_->scans() ? scan_rounds_.round_ended(watch_) : 0;
+    const double begin = record::now();
+    const double moving = statistics_.moving;
+    mechanism_->iteration_observed(*this, activity_ == policy::Activity::check);
+    record_estimates(false);
+    statistics_.deciding += record::now() - begin - (statistics_.moving - moving);
+}
+
+/// How often the pages of each area are touched in an iteration (at least once, where that is not known), and
+/// the bytes that an iteration uses.
+void Engine::estimate_traffic() {
+    footprint_ = 0;
+    for (const auto& area : watch_.areas()) {
+        if (area->references > 0) footprint_ += area->used_bytes();
+        double touches = 0;
+        if (source_ && source_->needs_plan())
+            for (std::uint32_t region = 0; region < regions_.all().size(); ++region)
+                touches += plan_.touch_estimate(region, area->id) * regions_.all()[region].in_iteration;
+        area->touches_in_iteration = std::max(1.0, touches);
+    }
+}
+
+double Engine::touches_in_round(const WatchedArea& area) const {
+    return area.touches_in_iteration * std::max(1u, round_iterations_);
+}
+
+double Engine::traffic(const WatchedArea& area) const {
+    if (samples_accesses()) return static_cast<double>(area.remote_share.accesses());
+    return static_cast<double>(area.used_bytes()) * area.touches_in_iteration;
+}
+
+policy::TouchModel Engine::touch_model(const WatchedArea& area) const {
+    policy::TouchModel model;
+    model.page_size = area.granule;
+    model.line_size = cache_line_bytes;
+    model.cache_bytes = cache_bytes_;
+    model.footprint_bytes = footprint_ / static_cast<std::uint64_t>(std::max(1, nodes_.count()));
+    model.threads = threads_;
+    model.nodes = nodes_.count();
+    return model;
+}
+
+double Engine::traffic_ns(const WatchedArea& area) const {
+    const double touches = static_cast<double>(area.there().size()) * area.touches_in_iteration;
+    const double region_ns = 1e9 * round_region_seconds_ / std::max(1u, round_iterations_);
+    return touch_model(area).excess_ns(static_cast<std::uint64_t>(touches), guard_.costs(), region_ns);
+}
+
+double Engine::touch_cost_ns() const {
+    if (samples_itself()) return 1e9 * reference_cost;
+    const double stated = guard_.costs().touch_us;
+    return stated > 0 ? 1e3 * stated : 1e9 * plan_.touch_cost();
+}
+
+bool Engine::may_infer(double spent) {
+    if (slowness_ == 0) slowness_ = std::clamp(seconds_of_fit() / usual_fit, 1.0, most_slowness);
+    const Pace pace{slowness_ * inferring_pace.first, inferring_pace.share};
+    return pace.allows(statistics_.inferring + spent, running_.seconds(record::now()));
+}
+
+void Engine::find_homes(WatchedArea& area) {
+    std::vector<std::uint64_t> granules;
+    for (const FreshTouch& touch : area.learnt.fresh)
+        granules.push_back(touch.granule);
+    mover_.homes(area, granules, homes_);
+    for (std::size_t i = 0; i < granules.size(); ++i)
+        area.learnt.fresh[i].home = static_cast<model::Node>(homes_[i]);
+}
+
+void Engine::own_areas() {
+    if (simulation() || !kernel_balances()) return; // nobody moves pages behind our back
+    std::vector<Range> ranges;
+    for (const WatchedRange& watched : watch_.ranges())
+        ranges.push_back(watched.range);
+    NodeSet allowed;
+    if (kernel_.allowed_nodes(allowed) != 0) return;
+    const PolicyKeeper::Outcome outcome = policies_.own(ranges, allowed);
+    if (outcome.failed)
+        record::message(record::Level::not_done,
+                        "kernel NUMA balancing could not be kept off some areas (mbind: errno " +
+                            std::to_string(outcome.error) + ")");
+}
+
+} // namespace homing

@@ -1,0 +1,347 @@
+// The iterative mechanism (Nikolopoulos et al. 2000, section 2.1): at the end of an outer iteration what was
+// seen tells where pages belong; those that would be better elsewhere move; the mechanism rests when
+// placement is stable. Beyond the paper: few touches are seen, from which the owners of all pages are
+// believed (model/belief), and a guard keeps a run from paying more for moves than they can bring. Pages that
+// would go to and fro pay the guard each time, and so end by themselves: nothing is frozen.
+#include "engine/dispatch.hpp"
+#include "engine/engine.hpp"
+#include "engine/judgement.hpp"
+#include "engine/learner.hpp"
+
+#include "base/options.hpp"
+#include "base/running_time.hpp"
+#include "model/questions.hpp"
+#include "record/record.hpp"
+
+#include <algorithm>
+#include <linux/mempolicy.h>
+
+namespace homing {
+namespace {
+
+/// One pause for moving at the end of an iteration: this share of the iteration, or this much if that is
+/// more.
+constexpr double pause_share = 0.5;
+constexpr double least_pause = 1.0;
+constexpr double most_pause = 2.0;
+/// Pages of an area that are looked at to judge it: of few areas many, of many areas few.
+constexpr std::uint64_t looks_of_round = 2048;
+constexpr std::uint64_t least_looks = 32;
+constexpr std::uint64_t most_looks = 192;
+/// Asking where a page is costs this part of moving it; what a move has to ask for beyond the pages it moves
+/// counts (the first few are in what a move was measured to cost).
+constexpr double look_share = 0.2;
+/// Observed iterations without any reference before the mechanism rests.
+constexpr int idle_limit = 8;
+/// Rounds that saw others touched and an area not, after which it is taken for unused. What is unknown is
+/// asked for first, so that it has most of the questions of these rounds.
+constexpr std::uint32_t most_silent_rounds = 8;
+/// A run is expected to last as long again as it has, and so many iterations at the least: what a touch tells
+/// brings its gain so often.
+constexpr double least_iterations_to_come = 16;
+/// More of an area than borders that are not known well: pages that would go back to where they came from.
+constexpr double much_held = 0.05;
+
+class Iterative final : public Mechanism {
+  public:
+    Iterative(bool moves, const TeamTable& team)
+        : moves_(moves), learner_(team), threshold_(option_number(Option::threshold)) {}
+    const char* name() const noexcept override { return moves_ ? "iterative" : "observe"; }
+    void iteration_observed(Engine& engine, bool check) override;
+    bool places_allocations() const noexcept override { return moves_; }
+
+  private:
+    /// An area's judgement, and what the guard says of it.
+    struct Decision : Judgement {
+        std::uint64_t wanted = 0; ///< granules that are to move
+        bool moves_now = false;
+    };
+    bool learn(Engine& engine, const std::vector<WatchedArea*>& areas);
+    Decision decide(Engine& engine, WatchedArea& area, std::uint64_t looks);
+    static void record_decision(Engine& engine, const Decision& decision, std::uint64_t calls,
+                                bool permitted);
+    void move(Engine& engine, const Decision& decision, double deadline);
+
+    bool moves_;
+    Learner learner_;
+    double threshold_;
+    int idle_ = 0;
+};
+
+/// Memory that the program itself bound (mbind, or libnuma on top of it) is where it wants it.
+bool bound_by_program(Engine& engine, const WatchedArea& area) {
+    MemoryPolicy policy;
+    if (engine.policies().found(area.range.begin) || engine.kernel().policy_at(area.range.begin, policy) != 0)
+        return false;
+    MemoryPolicy task;
+    if (policy.plain_mode() != MPOL_BIND || (engine.kernel().task_policy(task) == 0 && task == policy))
+        return false;
+    record::message(record::Level::note, area.name + " was bound to nodes by the program itself: left alone");
+    return true;
+}
+
+void Iterative::move(Engine& engine, const Decision& decision, double deadline) {
+    WatchedArea& area = *decision.area;
+    area.waiting = false;
+    if (bound_by_program(engine, area)) {
+        area.left_alone = true;
+        return;
+    }
+    area.seen_homes.begin_round(engine.iteration(), engine.placements(), area.granules);
+    const policy::NodeSet all_nodes = policy::all_nodes(engine.nodes().count());
+    MoveResult result;
+    Dispatch dispatch(engine.mover(), area, engine.nodes().count(), engine.iteration(), deadline, result);
+    if (decision.wanted > 0)
+        decision.for_each_move([&](policy::PageRange granules, policy::Node node, policy::NodeSet from) {
+            dispatch.add(granules, node, from);
+            return result.complete;
+        });
+    dispatch.finish(); // what waits below may be among these
+    area.refused.for_each_waiting([&](std::uint64_t granule) {
+        dispatch.add({granule, granule + 1}, owner_of(area, granule), all_nodes);
+    });
+    dispatch.finish();
+    area.sent_home |= result.moved > 0;
+    area.waiting = !result.complete;
+    engine.statistics().moved += result.moved;
+    engine.statistics().refused += result.refused;
+    engine.statistics().moving += result.seconds;
+    // What was tried in vain was paid for, too.
+    engine.guard().moved(area.id, std::max(result.moved, result.wanted),
+                         std::max<std::uint32_t>(1, result.calls), result.complete);
+    record::move_row row;
+    row.area = area.id;
+    row.time = record::now();
+    row.wanted = result.wanted;
+    row.moved = result.moved;
+    row.refused = result.refused;
+    row.bytes = result.moved * page_bytes();
+    row.seconds = result.seconds;
+    row.longest_call_seconds = result.longest_call;
+    row.calls = result.calls;
+    row.iteration = engine.iteration();
+    record::append(row);
+    for (const auto& [error, pages] : result.errors)
+        engine.record_refusal(area.id, error, pages);
+    engine.record_move(area, result.moved);
+}
+
+/// Would one more touch of the area bring more than it costs?
+bool question_pays(Engine& engine, const WatchedArea& area) {
+    if (area.left_alone || area.learnt.ignorance < model::tuning::least_ignorance) return false;
+    const model::Subject subject{area.there().size(), engine.traffic_ns(area), area.learnt.ignorance,
+                                 static_cast<std::uint32_t>(area.learnt.touches.size())};
+    const double to_come = std::max(least_iterations_to_come, static_cast<double>(engine.iteration()));
+    return model::worth_of_touch(subject) * to_come > engine.touch_cost_ns();
+}
+
+/// What the misplaced granules cost since the last decision, in nanoseconds of elapsed time.
+double remote_cost(Engine& engine, const Judgement& judgement) {
+    const WatchedArea& area = *judgement.area;
+    const policy::Costs& costs = engine.guard().costs();
+    if (engine.counts_misses()) {
+        // What would be gained has its part in the misses that were counted. Nothing overlaps: the least that
+        // a machine can hide.
+        const double part = judgement.considered > 0 ? judgement.gain / judgement.considered : 0.0;
+        return static_cast<double>(area.remote_misses) * std::min(part, 1.0) *
+               std::max(costs.remote_ns - costs.local_ns, 0.0) / std::max(1, engine.threads());
+    }
+    const policy::TouchModel model = engine.touch_model(area);
+    const double region_ns = 1e9 * engine.region_seconds();
+    const double touches = engine.touches_in_round(area);
+    const double remote_ns =
+        model.excess_ns(static_cast<std::uint64_t>(touches * judgement.gain), costs, region_ns);
+    if (judgement.misplaced <= 0) return remote_ns;
+    return std::max(remote_ns, model.contention_ns(touches * judgement.busiest_now,
+                                                   touches * judgement.busiest_then, costs, region_ns));
+}
+
+/// Kinds of owners as rows have them.
+record::u32 kind_of(const model::Belief& belief) {
+    enum : record::u32 { none, block, cyclic, shared, mixed };
+    switch (belief.likeliest()) {
+    case model::Family::block:
+    case model::Family::single:
+    case model::Family::drift:
+    case model::Family::ordered:
+        return block;
+    case model::Family::cyclic:
+        return cyclic;
+    case model::Family::shared:
+        return shared;
+    case model::Family::grids:
+    case model::Family::tiles:
+    case model::Family::runs:
+        return mixed;
+    case model::Family::none:
+    case model::Family::home:
+        break;
+    }
+    return none;
+}
+
+void Iterative::record_decision(Engine& engine, const Decision& decision, std::uint64_t calls,
+                                bool permitted) {
+    const WatchedArea& area = *decision.area;
+    const model::Belief& belief = *area.learnt.belief;
+    const std::uint64_t pages_each = std::max<std::uint64_t>(1, area.granule / page_bytes());
+    record::ownership_row row;
+    row.area = area.id;
+    row.iteration = engine.iteration();
+    row.time = record::now();
+    row.kind = kind_of(belief);
+    row.confidence = belief.probability(belief.likeliest());
+    row.samples = area.references;
+    row.wanted = decision.wanted * pages_each;
+    record::append(row);
+    record::distribution_row words;
+    words.area = area.id;
+    words.iteration = engine.iteration();
+    words.time = row.time;
+    words.family = static_cast<record::u32>(belief.likeliest());
+    words.probability = row.confidence;
+    words.ignorance = area.learnt.ignorance;
+    words.words = record::text(belief.words());
+    words.known = area.learnt.users.known();
+    record::append(words);
+    if (decision.wanted == 0) return;
+    record::guard_row guard;
+    guard.area = area.id;
+    guard.iteration = engine.iteration();
+    guard.time = row.time;
+    guard.remote_ns = engine.guard().accumulated_ns(area.id);
+    guard.move_ns = engine.guard().costs().move_ns(decision.wanted * pages_each, calls);
+    guard.permitted = permitted;
+    record::append(guard);
+}
+
+/// Judges an area, charges the guard with what is misplaced, and asks it.
+Iterative::Decision Iterative::decide(Engine& engine, WatchedArea& area, std::uint64_t looks) {
+    Decision decision{judge(engine, area, looks, threshold_), 0, false};
+    if (decision.held > much_held * decision.considered && area.learnt.may_know_better()) {
+        area.learnt.forget_departures(area.granules);
+        static_cast<Judgement&>(decision) = judge(engine, area, looks, threshold_);
+    }
+    decision.wanted = area.left_alone ? 0 : static_cast<std::uint64_t>(decision.misplaced + 0.5);
+    const double remote_ns = remote_cost(engine, decision);
+    area.remote_misses = 0;
+    engine.guard().accumulate(area.id, remote_ns);
+    area.worth_nothing = decision.wanted > 0 && remote_ns <= 0;
+    const std::uint64_t pages_each = std::max<std::uint64_t>(1, area.granule / page_bytes());
+    const std::uint64_t more_looks = decision.looks - std::min(decision.looks, 2 * decision.wanted);
+    const std::uint64_t pages = decision.wanted * pages_each +
+                                static_cast<std::uint64_t>(look_share * static_cast<double>(more_looks));
+    const std::uint64_t calls = 1 + decision.wanted / 512;
+    const bool permitted =
+        decision.wanted == 0 || engine.guard().permits(area.id, pages, calls, area.base_pages());
+    area.waiting = moves_ && decision.wanted > 0; // until it has moved
+    decision.moves_now = moves_ && ((decision.wanted > 0 && permitted) || area.refused.waiting() > 0);
+    record_decision(engine, decision, calls, permitted);
+    return decision;
+}
+
+/// Takes in what the round showed, and makes beliefs anew as far as there is time. Returns whether owners
+/// changed.
+bool Iterative::learn(Engine& engine, const std::vector<WatchedArea*>& areas) {
+    bool changed = false;
+    const double begin = thread_seconds();
+    learner_.begin_round(engine.watch());
+    for (WatchedArea* area : areas) {
+        if (area->learnt.fresh.empty()) continue;
+        engine.find_homes(*area);
+        record_references(engine, *area);
+        changed |= learner_.take(*area, engine.iteration());
+    }
+    for (WatchedArea* area : areas) {
+        if (!learner_.is_stale(*area)) continue;
+        learner_.fit(*area, engine.iteration());
+        if (!engine.may_infer(thread_seconds() - begin)) break; // the others have the next round
+    }
+    return changed;
+}
+
+void Iterative::iteration_observed(Engine& engine, bool check) {
+    const double inferring = thread_seconds();
+    engine.team().update(engine.kernel(), engine.helper_thread());
+    std::vector<WatchedArea*> areas;
+    bool any_fresh = false;
+    for (const auto& area : engine.watch().areas()) {
+        any_fresh |= !area->learnt.fresh.empty();
+        if (!area->learnt.fresh.empty() || area->waiting || area->refused.waiting() > 0 ||
+            learner_.is_stale(*area))
+            areas.push_back(area.get());
+    }
+    if (moves_ && !areas.empty()) engine.own_areas();
+    // Where most is at stake comes first.
+    std::ranges::stable_sort(areas, std::greater<>(), [&](const WatchedArea* area) {
+        return engine.traffic(*area) * area->learnt.ignorance;
+    });
+    const bool owners_changed = learn(engine, areas);
+    bool any_changed = owners_changed;
+    // Of those that have grown there may have been no time for a belief.
+    std::erase_if(areas, [](const WatchedArea* area) { return !area->learnt.is_of(area->there().size()); });
+    const double iteration_seconds = record::now() - engine.iteration_begin();
+    const std::uint64_t looks =
+        std::clamp(looks_of_round / std::max<std::size_t>(1, areas.size()), least_looks, most_looks);
+    std::uint64_t wanted = 0;
+    std::uint64_t considered = 0;
+    // Granules of areas of which a question more would pay.
+    std::uint64_t unseen = engine.granules_to_come();
+    std::vector<Decision> decisions;
+    decisions.reserve(areas.size());
+    for (WatchedArea* area : areas) {
+        decisions.push_back(decide(engine, *area, looks));
+        const Decision& decision = decisions.back();
+        considered += static_cast<std::uint64_t>(decision.considered);
+        // What costs nothing where it is (it fits into the caches) need not move, and need not be waited for.
+        const std::uint64_t weighty = area->worth_nothing ? 0 : decision.wanted;
+        wanted += weighty;
+        any_changed |= check && weighty > 2 && weighty * 200 > area->there().size();
+    }
+    // Owners that change tell that the program does something else now: the other areas are asked anew,
+    // whatever they seem to be.
+    if (owners_changed) engine.watch().doubt_all();
+    for (const auto& area : engine.watch().areas()) {
+        AreaBelief& learnt = area->learnt;
+        const bool silent = !learnt.belief && area->seen && !area->there().empty();
+        if (silent && any_fresh) ++learnt.silent_rounds;
+        const bool unknown = silent ? learnt.silent_rounds <= most_silent_rounds : learnt.belief != nullptr;
+        if ((unknown && question_pays(engine, *area)) || area->refused.waiting() > 0)
+            unseen += area->there().size();
+    }
+    // Where remote accesses have cost most comes first: a pause that ends early has then done the most.
+    std::ranges::stable_sort(decisions, std::greater<>(), [&](const Decision& decision) {
+        return engine.guard().accumulated_ns(decision.area->id);
+    });
+    engine.statistics().inferring += thread_seconds() - inferring;
+    // What inferring took is limited for itself (Engine::may_infer), and takes nothing from moving.
+    const double deadline =
+        record::now() + std::clamp(pause_share * iteration_seconds, least_pause, most_pause);
+    bool rest_waits = false;
+    for (const Decision& decision : decisions) {
+        if (!decision.moves_now) continue;
+        if (record::now() < deadline) move(engine, decision, deadline);
+        rest_waits |= decision.area->waiting;
+    }
+    engine.let_moves_wait(rest_waits);
+    if (check) {
+        engine.stability().checked(any_changed);
+        return;
+    }
+    // A guess is a few regions of the iteration: that little moved in them says nothing of the others.
+    if (engine.is_guess()) return;
+    if (any_fresh && considered > 0) { // where nothing is known of any page, nothing is stable
+        idle_ = 0;
+        engine.stability().observed(std::max(wanted, unseen), considered);
+    } else if (!engine.awaits_look() && ++idle_ >= idle_limit) {
+        engine.stability().observed(0, 0); // nothing large is touched here: rest
+    }
+}
+
+} // namespace
+
+std::unique_ptr<Mechanism> make_iterative(bool moves, const TeamTable& team) {
+    return std::make_unique<Iterative>(moves, team);
+}
+
+} // namespace homing

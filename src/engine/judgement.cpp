@@ -1,0 +1,177 @@
+#include "engine/judgement.hpp"
+
+#include "base/random.hpp"
+#include "engine/engine.hpp"
+#include "model/verdict.hpp"
+#include "record/record.hpp"
+
+#include <algorithm>
+
+namespace homing {
+namespace {
+
+using model::unknown_node;
+
+/// A placement is even when no node holds more than so many times its share: then pages that all nodes use
+/// stay where they are.
+constexpr double uneven = 1.5;
+
+/// Where a page that all nodes use belongs: with those who write it, where that is known; else one node after
+/// the other has one.
+policy::Node spread_node(const AreaBelief& learnt, std::uint64_t page, int nodes, model::Prospect& prospect) {
+    if (learnt.writers) {
+        learnt.writers->prospect(page, unknown_node, prospect);
+        const auto best = std::ranges::max_element(prospect.best);
+        if (*best > model::tuning::certainly_spread)
+            return static_cast<policy::Node>(best - prospect.best.begin());
+    }
+    return static_cast<policy::Node>(page % static_cast<std::uint64_t>(nodes));
+}
+
+/// Was it refused twice? Then it is left where it is.
+bool stays(const WatchedArea& area, std::uint64_t granule) { return area.refused.left(granule); }
+
+} // namespace
+
+std::vector<std::uint64_t> even_pages(std::uint64_t pages, std::uint64_t count, std::uint32_t iteration) {
+    count = std::min(pages, count);
+    std::vector<std::uint64_t> even;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const double within = fraction_of(mixed((i + 1 + std::uint64_t{iteration} * count) * splitmix_step));
+        const double at = (static_cast<double>(i) + within) / static_cast<double>(count);
+        even.push_back(std::min(pages - 1, static_cast<std::uint64_t>(at * static_cast<double>(pages))));
+    }
+    return even;
+}
+
+Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double threshold) {
+    AreaBelief& learnt = area.learnt;
+    const policy::PageSet& there = area.there();
+    const auto nodes = static_cast<std::size_t>(engine.nodes().count());
+    Judgement judgement;
+    judgement.area = &area;
+    judgement.threshold = threshold;
+    const std::vector<std::uint64_t> pages = even_pages(there.size(), looks, engine.iteration());
+    std::vector<std::uint64_t> granules;
+    for (const std::uint64_t page : pages)
+        granules.push_back(there.at(page));
+    std::vector<int> homes;
+    engine.mover().homes(area, granules, homes);
+    const double weight = static_cast<double>(there.size()) / static_cast<double>(pages.size());
+    std::vector<double> now(nodes, 0), then(nodes, 0), spread_on(nodes, 0);
+    struct Spread {
+        policy::Node home, to;
+    };
+    std::vector<Spread> spread;
+    model::Prospect prospect;
+    double ignorance = 0;
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+        if (homes[i] < 0) continue;
+        const auto home = static_cast<policy::Node>(homes[i]);
+        const auto here = static_cast<std::size_t>(home);
+        judgement.considered += weight;
+        now[here] += weight;
+        learnt.belief->prospect(pages[i], home, prospect);
+        if (stays(area, granules[i])) {
+            then[here] += weight;
+            continue;
+        }
+        if (model::is_spread(prospect)) {
+            ++spread_on[here];
+            spread.push_back({home, spread_node(learnt, pages[i], engine.nodes().count(), prospect)});
+            continue;
+        }
+        policy::Node to = model::better_home(prospect, home, threshold);
+        if (learnt.goes_back(granules[i], to)) {
+            judgement.held += weight;
+            to = unknown_node;
+        }
+        const auto at = static_cast<std::size_t>(to == unknown_node ? home : to);
+        then[at] += weight;
+        ignorance += std::max(prospect.known - prospect.local[at], 0.0);
+        if (to == unknown_node) continue;
+        judgement.misplaced += weight;
+        judgement.gain += weight * (prospect.local[at] - prospect.local[here]);
+    }
+    if (!spread.empty()) {
+        // Few looks scatter: one more than the share is no sign.
+        const double share = static_cast<double>(spread.size()) / static_cast<double>(nodes);
+        judgement.spreads = *std::ranges::max_element(spread_on) > uneven * share + 1;
+        for (const Spread& one : spread) {
+            const policy::Node at = judgement.spreads ? one.to : one.home;
+            then[static_cast<std::size_t>(at)] += weight;
+            judgement.misplaced += at != one.home ? weight : 0;
+        }
+    }
+    learnt.ignorance =
+        judgement.considered > 0 ? std::min(1.0, ignorance * weight / judgement.considered) : 1;
+    judgement.busiest_now = *std::ranges::max_element(now);
+    judgement.busiest_then = *std::ranges::max_element(then);
+    judgement.looks = there.size() - std::min(there.size(), area.seen_homes.known());
+    return judgement;
+}
+
+void Judgement::for_each_move(
+    const std::function<bool(policy::PageRange, policy::Node, policy::NodeSet)>& visit) const {
+    const AreaBelief& learnt = area->learnt;
+    const policy::PageSet& there = area->there();
+    const int nodes = learnt.belief->nodes();
+    model::Prospect prospect;
+    model::for_each_wish(*learnt.belief, threshold, [&](const model::Wish& wish) {
+        if (!wish.spread) {
+            bool goes_on = true;
+            const policy::PageRange span{there.at(wish.pages.first), there.at(wish.pages.end - 1) + 1};
+            there.for_each(
+                span, [&](policy::PageRange part) { goes_on = goes_on && visit(part, wish.to, wish.from); });
+            return goes_on;
+        }
+        if (!spreads) return true;
+        for (std::uint64_t page = wish.pages.first; page < wish.pages.end; ++page) {
+            const std::uint64_t granule = there.at(page);
+            if (!visit({granule, granule + 1}, spread_node(learnt, page, nodes, prospect), wish.from))
+                return false;
+        }
+        return true;
+    });
+}
+
+policy::Node owner_of(const WatchedArea& area, std::uint64_t granule) {
+    const AreaBelief& learnt = area.learnt;
+    model::Prospect prospect;
+    const std::uint64_t page = std::min(area.there().below(granule), area.there().size() - 1);
+    learnt.belief->prospect(page, unknown_node, prospect);
+    if (model::is_spread(prospect)) return spread_node(learnt, page, learnt.belief->nodes(), prospect);
+    return static_cast<policy::Node>(std::ranges::max_element(prospect.best) - prospect.best.begin());
+}
+
+void record_references(Engine& engine, const WatchedArea& area) {
+    const auto nodes = static_cast<std::size_t>(engine.nodes().count());
+    // By node of the thread and home of the page.
+    std::vector<double> matrix(nodes * nodes, 0);
+    double references = 0;
+    for (const FreshTouch& touch : area.learnt.fresh) {
+        if (touch.home < 0) continue;
+        matrix[static_cast<std::size_t>(touch.node) * nodes + static_cast<std::size_t>(touch.home)] +=
+            touch.weight;
+        references += touch.weight;
+    }
+    if (references <= 0) return;
+    for (std::size_t from = 0; from < nodes; ++from)
+        for (std::size_t first = 0; first < nodes; first += 8) {
+            const double* row_of = matrix.data() + from * nodes;
+            if (std::all_of(row_of + first, row_of + std::min(nodes, first + 8),
+                            [](double x) { return x == 0; }))
+                continue;
+            record::references_row row;
+            row.area = area.id;
+            row.iteration = engine.iteration();
+            row.from = static_cast<record::u32>(from);
+            row.first = static_cast<record::u32>(first);
+            row.time = record::now();
+            for (std::size_t k = first; k < std::min(nodes, first + 8); ++k)
+                row.to[k - first] = row_of[k];
+            record::append(row);
+        }
+}
+
+} // namespace homing

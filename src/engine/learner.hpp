@@ -1,0 +1,42 @@
+// What an area's references teach: each round's touches make its belief anew, with what areas of its kind
+// have shown as a prior.
+#pragma once
+
+#include "areas/watch.hpp"
+#include "engine/team_table.hpp"
+#include "model/belief.hpp"
+
+#include <unordered_map>
+#include <vector>
+
+namespace homing {
+
+/// Processor seconds that a fit of eight touches by a team of four takes here, the least of some: how fast
+/// floating point is, compared with the machines on which amounts of time were chosen.
+double seconds_of_fit();
+
+class Learner {
+  public:
+    explicit Learner(const TeamTable& team) : team_(team) {}
+
+    /// Before the areas of a round: which areas are of one kind.
+    void begin_round(const WatchList& watch);
+    /// Takes the fresh touches of an area in, whose homes are known by now. Returns whether they show that
+    /// its owners changed.
+    bool take(WatchedArea& area, std::uint32_t iteration);
+    /// Is the belief older than what is known by now, so that it should be made anew?
+    bool is_stale(const WatchedArea& area) const;
+    /// Makes the belief anew. Some tenths of a millisecond to some milliseconds (tuning::most_team_threads).
+    void fit(WatchedArea& area, std::uint32_t iteration);
+
+  private:
+    model::Prior prior_of(const WatchedArea& area) const;
+    std::vector<model::Touch> shown(AreaBelief& learnt, const policy::PageSet& there, std::uint32_t iteration,
+                                    bool writes_only, std::vector<model::Node>* homes) const;
+    bool surprised_by_fresh(const WatchedArea& area) const;
+
+    const TeamTable& team_;
+    std::unordered_multimap<std::uint64_t, const WatchedArea*> kinds_; ///< by what makes areas alike
+};
+
+} // namespace homing

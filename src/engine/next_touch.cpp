@@ -1,0 +1,323 @@
+// Migrate on next touch (Löf, Nordén, Holmgren 2004): the pages are armed, and each goes to the node of the
+// thread that touches it next. `--arm first-iteration` arms everything once, when the outer iteration is
+// known (again when a longer one is found); `--arm every-region` is their proposal for compilers, made at run
+// time: all shared data before each parallel region.
+//
+// A window holds so many granules only. Where there are more, they take turns over the iterations that
+// follow: each is armed for all regions of one iteration, so that every region that could touch it has the
+// chance, and then leaves, touched or not: memory that nobody touches keeps nothing going.
+//
+// A granule is 64 KiB unless the user says otherwise (one fault and one call for 16 pages), 2 MiB on huge
+// pages. What no thread touches within the iteration stays where it is; it is armed in parallel regions only
+// (sources/windows.hpp).
+#include "engine/engine.hpp"
+
+#include "base/options.hpp"
+#include "record/record.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace homing {
+namespace {
+
+constinit std::atomic<Kernel*> moving_kernel{nullptr};
+constinit std::atomic<std::uint64_t> target_bits{0};
+constinit std::atomic<std::size_t> whole_granule{huge_page_bytes}; ///< of huge pages: huge_granule_bytes()
+constinit std::atomic<std::uint32_t> handler_calls{0};
+constinit std::atomic<std::uint64_t> pages_sent{0}; ///< that were on another node
+
+/// Where no window can be opened, because a call in flight may use any memory, what should have been in it
+/// has another iteration: so many times.
+constexpr std::uint32_t most_put_off = 16;
+
+/// The balancer's scans hide pages at any time, on Linux up to 6.5 (Kernel::query): between the question and
+/// the move as well. So many times a page is made known again.
+constexpr int most_looks = 3;
+
+/// [signal] query(), with another look at what a scan hid since the granule was opened. Every page that hides
+/// is of a granule that the caller touches: that the kernel may move it here is what is wanted.
+int look(Kernel& kernel, std::span<void* const> pages, std::span<int> status) noexcept {
+    if (const int error = kernel.query(pages, status)) return error;
+    if (!kernel.hides_pages() || std::find(status.begin(), status.end(), -ENOENT) == status.end()) return 0;
+    return kernel.reveal(pages) ? 0 : kernel.query(pages, status);
+}
+
+/// [signal] Send those of at most `group` pages that are not on the node; how many were away.
+constexpr std::size_t group = 32; // alternate signal stacks are small
+std::size_t send_group(Kernel& kernel, std::span<void*> pages, int node) noexcept {
+    int nodes[group];
+    int status[group];
+    std::size_t were_away = 0;
+    for (int looks = 0; looks < most_looks && !pages.empty(); ++looks) {
+        const std::span<int> found(status, pages.size());
+        if (look(kernel, pages, found) != 0) break;
+        // Asking is cheap; a move drains every CPU's lists of pages even where there is nothing to move.
+        std::size_t away = 0;
+        for (std::size_t i = 0; i < pages.size(); ++i)
+            if (found[i] >= 0 && found[i] != node) pages[away++] = pages[i];
+        if (away == 0) break;
+        if (looks == 0) were_away = away;
+        std::fill_n(nodes, away, node);
+        kernel.move(pages.first(away), {nodes, away}, {status, away});
+        handler_calls.fetch_add(1, std::memory_order_relaxed);
+        if (!kernel.hides_pages()) break;
+        std::size_t hidden = 0;
+        for (std::size_t i = 0; i < away; ++i)
+            if (status[i] == -ENOENT) pages[hidden++] = pages[i];
+        pages = pages.first(hidden);
+    }
+    return were_away;
+}
+
+/// [signal] Send a granule to the node that touches it.
+void send_here(Range granule, int node) noexcept {
+    Kernel* kernel = moving_kernel.load(std::memory_order_acquire);
+    if (!kernel || !NodeSet{target_bits.load(std::memory_order_relaxed)}.has(node)) return;
+    void* pages[group];
+    // A huge page goes whole, by its first address; small pages inside follow one by one.
+    if (granule.bytes() == whole_granule.load(std::memory_order_relaxed)) {
+        pages[0] = reinterpret_cast<void*>(granule.begin);
+        if (send_group(*kernel, {pages, 1}, node))
+            pages_sent.fetch_add(granule.bytes() / page_bytes(), std::memory_order_relaxed);
+        int last = 0;
+        pages[0] = reinterpret_cast<void*>(granule.end - page_bytes());
+        if (look(*kernel, {pages, 1}, {&last, 1}) == 0 && (last == node || last < 0)) return;
+    }
+    for (Address at = granule.begin; at < granule.end;) {
+        std::size_t count = 0;
+        for (; count < group && at < granule.end; ++count, at += page_bytes())
+            pages[count] = reinterpret_cast<void*>(at);
+        pages_sent.fetch_add(send_group(*kernel, {pages, count}, node), std::memory_order_relaxed);
+    }
+}
+
+class NextTouch final : public Mechanism {
+  public:
+    explicit NextTouch(Range only = {})
+        : only_(only), every_region_(only.empty() && option_is(Option::arm, "every-region")),
+          granule_(option_size(Option::granule)) {
+        granule_ = std::max(align_up(granule_, page_bytes()), page_bytes());
+    }
+    const char* name() const noexcept override { return "next-touch"; }
+    bool samples() const noexcept override { return false; }
+    bool needs_windows() const noexcept override { return every_region_ || !armed_once_ || goes_on(); }
+    void iteration_begins(Engine& engine) override;
+    void iteration_observed(Engine& engine, bool check) override;
+    bool region_begins(Engine& engine, std::uint32_t region) override;
+    void region_ended(Engine& engine) override;
+
+  private:
+    struct Armed {
+        Range granule;
+        std::uint32_t until; ///< the iteration at whose end it was armed for a whole one
+    };
+    void collect(Engine& engine);
+    void forget_gone(Engine& engine);
+    void fill_window(Engine& engine);
+    void put_off(std::uint32_t iteration);
+    void take_part(Engine& engine, std::uint32_t region);
+    bool goes_on() const noexcept { return !armed_.empty() || next_ < waiting_.size(); }
+    void iteration_ended(std::uint32_t iteration);
+
+    Range only_; ///< empty: all areas
+    bool every_region_;
+    std::size_t granule_;
+    bool armed_once_ = false;
+    std::uint64_t kind_ = 0;     ///< of the iteration for which everything was armed
+    std::vector<Range> waiting_; ///< for their turn, ascending: those from next_ on
+    std::size_t next_ = 0;
+    std::vector<Armed> armed_;        ///< for whoever touches them, ascending; all before those that wait
+    std::uint32_t put_offs_ = 0;      ///< since everything was collected
+    bool iteration_is_whole_ = false; ///< none of its regions has begun
+    std::uint64_t area_changes_ = 0;
+    std::vector<Address> turns_; ///< every region: the last granule that was armed in each
+    std::vector<Range> open_;
+    std::uint64_t granules_ = 0;
+    std::uint64_t touched_ = 0;
+    std::uint64_t moved_ = 0;
+    std::uint64_t told_moved_ = 0; ///< moved_ when placements were recorded last
+    std::uint64_t refused_ = 0;
+};
+
+/// All armable granules of all areas, ascending.
+void NextTouch::collect(Engine& engine) {
+    waiting_.clear();
+    next_ = 0;
+    put_offs_ = 0;
+    armed_.clear();
+    for (const auto& area : engine.watch().areas())
+        for (const Range& part : area->armable) {
+            const std::size_t unit =
+                std::max(area->granule, area->granule > page_bytes() ? area->granule : granule_);
+            Address begin = std::max(part.begin, area->range.begin);
+            Address end = std::min(part.end, area->range.end);
+            if (!only_.empty()) {
+                begin = std::max(begin, align_up(only_.begin, page_bytes()));
+                end = std::min(end, align_down(only_.end, page_bytes()));
+            }
+            if (area->granule > page_bytes())
+                begin = align_up(begin, area->granule); // a part of a huge page would split it
+            while (begin < end) {
+                const Address next = std::min<Address>(align_down(begin + unit, unit), end);
+                if (area->granule == page_bytes() || next - begin == unit) waiting_.push_back({begin, next});
+                begin = next;
+            }
+        }
+    granules_ = waiting_.size();
+    area_changes_ = engine.area_changes();
+}
+
+/// What was armed for a whole iteration by now is not part of the computation where it was not touched.
+void NextTouch::iteration_ended(std::uint32_t iteration) {
+    std::erase_if(armed_, [&](const Armed& armed) { return armed.until <= iteration; });
+}
+
+void NextTouch::iteration_begins(Engine& engine) {
+    if (armed_once_) iteration_ended(engine.iteration() - 1);
+    iteration_is_whole_ = true;
+    // What was armed for may have been a part of the iteration only: a smoother's loop, say.
+    if (armed_once_ && only_.empty() && engine.iteration_kind() != kind_) armed_once_ = false;
+    if (every_region_ || armed_once_) return;
+    armed_once_ = true;
+    kind_ = engine.iteration_kind();
+    moving_kernel.store(&engine.kernel(), std::memory_order_release);
+    target_bits.store(engine.machine().targets().bits, std::memory_order_relaxed);
+    whole_granule.store(huge_granule_bytes(), std::memory_order_relaxed);
+    engine.own_areas();
+    collect(engine);
+    if (engine.windows()) engine.windows()->set_touch_action(send_here);
+}
+
+void NextTouch::forget_gone(Engine& engine) {
+    if (area_changes_ == engine.area_changes()) return;
+    area_changes_ = engine.area_changes();
+    const auto gone = [&](const Range& granule) { return !engine.watch().find(granule.begin); };
+    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(next_));
+    next_ = 0;
+    std::erase_if(waiting_, gone);
+    std::erase_if(armed_, [&](const Armed& armed) { return gone(armed.granule); });
+}
+
+/// What was touched leaves room for those that wait.
+void NextTouch::fill_window(Engine& engine) {
+    const std::uint32_t until = engine.iteration() + (iteration_is_whole_ ? 0 : 1);
+    iteration_is_whole_ = false;
+    for (; next_ < waiting_.size() && armed_.size() < engine.windows()->capacity(); ++next_)
+        armed_.push_back({waiting_[next_], until});
+    open_.clear();
+    for (const Armed& armed : armed_)
+        open_.push_back(armed.granule);
+}
+
+/// What was to be armed in all regions of this iteration was not in one.
+void NextTouch::put_off(std::uint32_t iteration) {
+    if (put_offs_ == most_put_off) return;
+    bool any = false;
+    for (Armed& armed : armed_) {
+        if (armed.until > iteration) continue;
+        armed.until = iteration + 1;
+        any = true;
+    }
+    put_offs_ += any;
+}
+
+/// Where a region cannot have all, it has one part after the other, round and round.
+void NextTouch::take_part(Engine& engine, std::uint32_t region) {
+    if (turns_.size() <= region) turns_.resize(region + 1, 0);
+    if (waiting_.size() > engine.windows()->capacity()) {
+        const auto after =
+            std::upper_bound(waiting_.begin(), waiting_.end(), turns_[region],
+                             [](Address value, const Range& granule) { return value < granule.begin; });
+        if (after != waiting_.end()) next_ = static_cast<std::size_t>(after - waiting_.begin());
+    }
+    fill_window(engine);
+    if (!open_.empty()) turns_[region] = open_.back().begin;
+}
+
+bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
+    if (!engine.windows() || (!every_region_ && !goes_on())) return false;
+    if (every_region_) {
+        // Initialisation runs once, and places its pages by first touch anyway.
+        if (engine.regions()[region].count < 2) return false;
+        moving_kernel.store(&engine.kernel(), std::memory_order_release);
+        target_bits.store(engine.machine().targets().bits, std::memory_order_relaxed);
+        whole_granule.store(huge_granule_bytes(), std::memory_order_relaxed);
+        engine.windows()->set_touch_action(send_here);
+        collect(engine);
+        take_part(engine, region);
+    } else {
+        forget_gone(engine);
+        fill_window(engine);
+    }
+    const bool opened = engine.open_window(open_) > 0;
+    if (!opened && !every_region_) put_off(engine.iteration());
+    return opened;
+}
+
+void NextTouch::region_ended(Engine& engine) {
+    if (open_.empty()) return;
+    open_.clear();
+    // What was touched is not armed again; what moved is what a query finds on the toucher's node.
+    std::vector<Address> touched; ///< granules, by their begin
+    std::vector<void*> pages;
+    std::vector<int> wanted;
+    for (const Reference& reference : engine.references()) {
+        const auto at =
+            std::upper_bound(armed_.begin(), armed_.end(), reference.address,
+                             [](Address value, const Armed& armed) { return value < armed.granule.begin; });
+        if (at == armed_.begin()) continue;
+        const Range granule = (at - 1)->granule;
+        touched.push_back(granule.begin);
+        for (Address page = granule.begin; page < granule.end; page += page_bytes()) {
+            pages.push_back(reinterpret_cast<void*>(page));
+            wanted.push_back(reference.node);
+        }
+    }
+    touched_ += touched.size();
+    std::vector<int> where(pages.size(), -1);
+    std::uint64_t refused = 0;
+    if (query_revealed(engine.kernel(), pages, where, [&engine] { engine.pause_source(); }) == 0)
+        for (std::size_t i = 0; i < pages.size(); ++i)
+            refused += where[i] >= 0 && where[i] != wanted[i];
+    const std::uint64_t sent = pages_sent.exchange(0, std::memory_order_relaxed);
+    const std::uint64_t moved = sent - std::min(sent, refused);
+    moved_ += moved;
+    refused_ += refused;
+    engine.statistics().moved += moved;
+    engine.statistics().refused += refused;
+    std::sort(touched.begin(), touched.end());
+    std::erase_if(armed_, [&](const Armed& armed) {
+        return std::binary_search(touched.begin(), touched.end(), armed.granule.begin);
+    });
+    if (moved + refused == 0) return;
+    record::move_row row;
+    row.area = ~record::u32{0}; // all areas together
+    row.time = record::now();
+    row.wanted = moved + refused;
+    row.moved = moved;
+    row.refused = refused;
+    row.bytes = moved * page_bytes();
+    row.calls = handler_calls.exchange(0);
+    row.iteration = engine.iteration();
+    record::append(row);
+}
+
+void NextTouch::iteration_observed(Engine& engine, bool check) {
+    if (check) engine.stability().checked(false); // it observes nothing: owners are whoever touches next
+    if (every_region_ || !armed_once_) return;
+    iteration_ended(engine.iteration());
+    if (goes_on()) return;
+    // Areas may be freed before the end: the record shall know where their pages went.
+    if (std::exchange(told_moved_, moved_) != moved_) engine.record_placements(2);
+    engine.stability().observed(0, granules_);
+    engine.stability().observed(0, granules_);
+}
+
+} // namespace
+
+std::unique_ptr<Mechanism> make_next_touch_of(Range range) { return std::make_unique<NextTouch>(range); }
+std::unique_ptr<Mechanism> make_next_touch() { return std::make_unique<NextTouch>(); }
+
+} // namespace homing

@@ -1,0 +1,108 @@
+#include "engine/own_pages.hpp"
+
+#include "base/arena.hpp"
+#include "base/loaded_object.hpp"
+#include "engine/placement.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <link.h>
+#include <pthread.h>
+
+namespace homing {
+namespace {
+
+constexpr std::size_t batch = 1024;
+
+/// Of a thread's stack: what lies above the caller's frame (callers of hooks and what they hand to their
+/// team), and how deep hooks go below it.
+constexpr std::size_t stack_above = std::size_t{128} << 10;
+constexpr std::size_t stack_below = std::size_t{32} << 10;
+
+/// Empty where it cannot be told.
+Range stack_of_this_thread() {
+    pthread_attr_t attributes;
+    if (::pthread_getattr_np(::pthread_self(), &attributes) != 0) return {};
+    void* begin = nullptr;
+    std::size_t bytes = 0;
+    const bool known = ::pthread_attr_getstack(&attributes, &begin, &bytes) == 0;
+    ::pthread_attr_destroy(&attributes);
+    const auto at = reinterpret_cast<Address>(begin);
+    return known ? Range{at, at + bytes} : Range{};
+}
+
+/// This library, as the loader tells of it.
+struct Library {
+    std::vector<Range> data;
+    Range variables; ///< of the calling thread; empty where it has none
+};
+
+int find_library(dl_phdr_info* info, std::size_t, void* data) {
+    if (!is_this_library(*info)) return 0;
+    auto& found = *static_cast<Library*>(data);
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const ElfW(Phdr)& header = info->dlpi_phdr[i];
+        if (header.p_type == PT_TLS && info->dlpi_tls_data) {
+            const auto begin = reinterpret_cast<Address>(info->dlpi_tls_data);
+            found.variables = {begin, begin + header.p_memsz};
+        }
+        const Address begin = info->dlpi_addr + header.p_vaddr;
+        if (header.p_type == PT_LOAD && !(header.p_flags & PF_X))
+            found.data.push_back(pages_of({begin, begin + header.p_memsz}));
+    }
+    return 1;
+}
+
+Library this_library() {
+    Library library;
+    ::dl_iterate_phdr(find_library, &library);
+    return library;
+}
+
+} // namespace
+
+std::vector<Range> own_ranges() {
+    std::vector<Range> ranges = this_library().data;
+    own_arena.each_segment([&](std::uintptr_t begin, std::uintptr_t end) { ranges.push_back({begin, end}); });
+    return ranges;
+}
+
+std::vector<Range> thread_ranges() {
+    const auto frame = reinterpret_cast<Address>(__builtin_frame_address(0));
+    const Range stack = stack_of_this_thread();
+    if (!stack.contains(frame)) return {};
+    std::vector<Range> ranges;
+    ranges.push_back(pages_of({frame - std::min(stack_below, frame - stack.begin),
+                               frame + std::min(stack_above, stack.end - frame)}));
+    if (const Range variables = this_library().variables; !variables.empty())
+        ranges.push_back(pages_of(variables));
+    const auto block = reinterpret_cast<Address>(__builtin_thread_pointer());
+    ranges.push_back(pages_of({block, block + 1}));
+    return ranges;
+}
+
+std::size_t bring_pages(Kernel& kernel, std::span<const Range> ranges, int node) {
+    std::vector<void*> elsewhere;
+    for (const Range& range : ranges) {
+        std::vector<int> nodes(range.bytes() / page_bytes());
+        where_pages_are(kernel, range, nodes, false);
+        for (std::size_t i = 0; i < nodes.size(); ++i)
+            if (nodes[i] >= 0 && nodes[i] != node)
+                elsewhere.push_back(reinterpret_cast<void*>(range.begin + i * page_bytes()));
+    }
+    // One page that stays holds back those behind it in the call: they are asked for again.
+    std::size_t came = 0;
+    for (std::size_t at = 0; at < elsewhere.size();) {
+        const std::size_t count = std::min(batch, elsewhere.size() - at);
+        const std::vector<int> targets(count, node);
+        std::vector<int> status(count, -EAGAIN);
+        if (kernel.move({&elsewhere[at], count}, targets, status) != 0) return came;
+        const auto untried = std::find(status.begin(), status.end(), -EAGAIN);
+        const auto tried = static_cast<std::size_t>(untried - status.begin());
+        came += static_cast<std::size_t>(std::count(status.begin(), untried, node));
+        at += std::max<std::size_t>(tried, 1);
+    }
+    return came;
+}
+
+} // namespace homing

@@ -1,0 +1,102 @@
+#include "engine/placement.hpp"
+
+#include "record/record.hpp"
+#include "sources/windows.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace homing {
+namespace {
+constexpr std::size_t batch = 1024;
+
+/// The kernel moves no page that a window has taken away, and some say that it does not exist.
+void give_back(Range range) noexcept {
+    if (Windows* windows = armed_windows.load(std::memory_order_acquire)) windows->release(range);
+}
+} // namespace
+
+void PlacementResult::add(const PlacementResult& other) {
+    pages += other.pages;
+    absent += other.absent;
+    there += other.there;
+    moved += other.moved;
+    refused += other.refused;
+    calls += other.calls;
+    seconds += other.seconds;
+    longest_call = std::max(longest_call, other.longest_call);
+    for (const auto& [error, count] : other.errors)
+        errors[error] += count;
+}
+
+PlacementResult place_pages(Kernel& kernel, const NodeMap& nodes, Range range,
+                            const std::function<policy::Node(std::uint64_t)>& target_of, MemoryPolicy policy,
+                            const std::function<void()>& prepare) {
+    const Range whole = whole_pages(range);
+    PlacementResult result;
+    result.pages = whole.bytes() / page_bytes();
+    if (result.pages == 0) return result;
+    give_back(whole);
+    kernel.bind(whole, policy);
+    std::vector<void*> pages;
+    std::vector<int> targets;
+    std::vector<int> before;
+    std::vector<int> reasons;
+    std::vector<int> now;
+    for (std::uint64_t first = 0; first < result.pages; first += batch) {
+        pages.clear();
+        targets.clear();
+        for (std::uint64_t i = first; i < std::min<std::uint64_t>(result.pages, first + batch); ++i) {
+            pages.push_back(reinterpret_cast<void*>(whole.begin + i * page_bytes()));
+            targets.push_back(nodes.system(target_of(i)));
+        }
+        before.assign(pages.size(), -EINVAL);
+        query_revealed(kernel, pages, before, prepare);
+        reasons.assign(pages.size(), -EINVAL);
+        const double begin = record::now();
+        const int error = kernel.move(pages, targets, reasons);
+        const double seconds = record::now() - begin;
+        ++result.calls;
+        result.seconds += seconds;
+        result.longest_call = std::max(result.longest_call, seconds);
+        now.assign(pages.size(), -EINVAL);
+        const int query_error = kernel.query(pages, now);
+        for (std::size_t i = 0; i < pages.size(); ++i) {
+            if (query_error == 0 && now[i] == targets[i]) {
+                ++result.there;
+                result.moved += before[i] >= 0 && before[i] != targets[i];
+            } else if (query_error == 0 && (now[i] == -ENOENT || now[i] == -EFAULT)) {
+                ++result.absent;
+            } else {
+                ++result.refused;
+                ++result.errors[error            ? error
+                                : reasons[i] < 0 ? -reasons[i]
+                                : query_error    ? query_error
+                                                 : EBUSY];
+            }
+        }
+    }
+    return result;
+}
+
+std::uint64_t where_pages_are(Kernel& kernel, Range range, std::span<int> nodes, bool reveal,
+                              const std::function<void()>& prepare) {
+    const Range whole = whole_pages(range);
+    const std::uint64_t count = whole.bytes() / page_bytes();
+    give_back(whole);
+    std::vector<void*> pages;
+    for (std::uint64_t first = 0; first < std::min<std::uint64_t>(count, nodes.size()); first += batch) {
+        pages.clear();
+        const std::uint64_t until = std::min<std::uint64_t>({count, nodes.size(), first + batch});
+        for (std::uint64_t i = first; i < until; ++i)
+            pages.push_back(reinterpret_cast<void*>(whole.begin + i * page_bytes()));
+        const std::span<int> part = nodes.subspan(first, pages.size());
+        const int error = reveal ? query_revealed(kernel, pages, part, prepare) : kernel.query(pages, part);
+        if (error) std::fill(part.begin(), part.end(), -1);
+        for (int& node : part)
+            node = std::max(node, -1);
+    }
+    return count;
+}
+
+} // namespace homing

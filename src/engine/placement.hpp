@@ -1,0 +1,38 @@
+// Place memory now, by a rule of the program's own (C API): outside any mechanism.
+#pragma once
+
+#include "areas/watch.hpp"
+#include "kernel/kernel.hpp"
+#include "model/nodes.hpp"
+
+#include <functional>
+#include <map>
+
+namespace homing {
+
+struct PlacementResult {
+    std::uint64_t pages = 0;  ///< whole pages of the range
+    std::uint64_t absent = 0; ///< not populated: their policy decides when they are touched
+    std::uint64_t there = 0;  ///< on their node afterwards (second query)
+    std::uint64_t moved = 0;  ///< of these, on another one before
+    std::uint64_t refused = 0;
+    std::uint32_t calls = 0; ///< that moved pages, and what they took
+    double seconds = 0;
+    double longest_call = 0;
+    std::map<int, std::uint64_t> errors; ///< refused pages by errno
+
+    void add(const PlacementResult& other);
+};
+
+/// Page i of the range's whole pages goes to target_of(i), a position of `nodes`; pages to come follow
+/// `policy`.
+PlacementResult place_pages(Kernel& kernel, const NodeMap& nodes, Range range,
+                            const std::function<policy::Node(std::uint64_t)>& target_of, MemoryPolicy policy,
+                            const std::function<void()>& prepare = {});
+
+/// The node of each whole page, -1 where it is not populated or the kernel hides it. Returns the number of
+/// pages; fills at most `nodes`. reveal: look twice at what is hidden, after `prepare` (query_revealed).
+std::uint64_t where_pages_are(Kernel& kernel, Range range, std::span<int> nodes, bool reveal = true,
+                              const std::function<void()>& prepare = {});
+
+} // namespace homing

@@ -1,0 +1,69 @@
+// Which granules a round of observation by windows asks for, of which areas.
+#include "engine/engine.hpp"
+
+#include "base/running_time.hpp"
+#include "model/questions.hpp"
+#include "record/record.hpp"
+
+#include <algorithm>
+
+namespace homing {
+namespace {
+
+/// Granules that a round asks for, of all areas together: more than windows can arm in it, so that each
+/// region finds some that it touches. A check asks for few: windows take what they can afford of it.
+constexpr std::uint32_t asked_in_round = 1024;
+constexpr std::uint32_t asked_in_check = 96;
+/// Of an area that exists in part each granule that is asked for is looked at first (Survey::keep_existing).
+constexpr std::uint32_t most_of_part = 256;
+/// Areas may come and go with every region (temporaries): what a round asks for is chosen anew within it only
+/// after so many times what that took.
+constexpr double seldom = 200;
+
+} // namespace
+
+/// Which granules the next windows should arm.
+void Engine::plan_samples(bool check) {
+    const double begin = thread_seconds(); // what others make it wait for is not what choosing takes
+    choose_samples(check);
+    plan_.gather(watch_);
+    next_plan_ = record::now() + seldom * (thread_seconds() - begin);
+    plan_is_old_ = false;
+}
+
+/// WatchedArea::pending of all areas.
+void Engine::choose_samples(bool check) {
+    std::vector<WatchedArea*> areas;
+    std::vector<model::Subject> subjects;
+    for (const auto& area : watch_.areas()) {
+        area->pending.clear();
+        // What does not exist yet has nothing to be asked for.
+        if (!mechanism_->samples() || !area->seen || area->there().empty()) continue;
+        areas.push_back(area.get());
+        // A check asks by traffic, whatever is believed: a confident error is never asked about otherwise.
+        const AreaBelief& learnt = area->learnt;
+        subjects.push_back({area->there().size(), traffic(*area), check ? 1 : learnt.ignorance,
+                            check ? 0 : static_cast<std::uint32_t>(learnt.touches.size())});
+    }
+    const std::uint64_t seed = seed_ + iteration_;
+    const std::vector<std::uint32_t> shares =
+        model::share_out(subjects, check ? asked_in_check : asked_in_round, 0, seed);
+    for (std::size_t i = 0; i < areas.size(); ++i) {
+        WatchedArea& area = *areas[i];
+        AreaBelief& learnt = area.learnt;
+        const bool known = learnt.is_of(area.there().size());
+        // Most of what is drawn from where a page here and there is used does not exist.
+        const auto draws = static_cast<std::uint32_t>(shares[i] / area.share_there);
+        const std::uint32_t share = area.in_part ? std::min(draws, most_of_part) : shares[i];
+        for (const std::uint64_t page :
+             model::pages_to_ask(known ? learnt.belief.get() : nullptr, area.there().size(), learnt.asked,
+                                 share, seed_ + area.id))
+            area.pending.push_back(area.there().at(page));
+        learnt.asked += share;
+        std::ranges::sort(area.pending);
+        area.pending.erase(std::unique(area.pending.begin(), area.pending.end()), area.pending.end());
+        survey_.keep_existing(area, area.pending);
+    }
+}
+
+} // namespace homing

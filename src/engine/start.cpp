@@ -1,0 +1,343 @@
+// How the engine starts, at the first parallel region of a process: machine, costs, source, areas, initial
+// placement.
+#include "engine/engine.hpp"
+
+#include "base/floating_point.hpp"
+#include "base/inside.hpp"
+#include "base/options.hpp"
+#include "base/raw_calls.hpp"
+#include "base/running_time.hpp"
+#include "base/uncancelled.hpp"
+#include "engine/own_pages.hpp"
+#include "machine/simulation.hpp"
+#include "machine/threads.hpp"
+#include "record/record.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <linux/mempolicy.h>
+#include <mutex>
+#include <unistd.h>
+
+namespace homing {
+namespace {
+
+constinit std::atomic<Engine*> the_engine{nullptr};
+HookServices lent;
+
+void record_machine(const Machine& machine, const NodeMap& nodes, Kernel& kernel) {
+    for (const Node& node : machine.nodes) {
+        record::node_row row;
+        row.index = node.index;
+        row.memory_bytes = node.memory_bytes;
+        row.free_bytes = kernel.free_bytes(node.index);
+        row.cpus = node.cpus;
+        row.target = node.target();
+        row.position = nodes.position(node.index);
+        record::append(row);
+    }
+    for (std::size_t from = 0; from < machine.distances.size(); ++from)
+        for (std::size_t first = 0; first < machine.distances[from].size(); first += 8) {
+            record::distance_row row;
+            row.from = machine.nodes[from].index;
+            row.first = static_cast<record::i32>(first);
+            row.count =
+                static_cast<record::i32>(std::min<std::size_t>(8, machine.distances[from].size() - first));
+            for (int k = 0; k < row.count; ++k)
+                row.to[k] = static_cast<float>(machine.distances[from][first + static_cast<std::size_t>(k)]);
+            record::append(row);
+        }
+    for (const std::string& remark : machine.remarks)
+        record::message(record::Level::note, remark);
+    record::fact("machine", machine.source);
+}
+
+/// A user who binds memory to some nodes (numactl --membind) means it: no page goes elsewhere.
+void respect_binding(Kernel& kernel, Machine& machine) {
+    MemoryPolicy policy;
+    if (kernel.task_policy(policy) != 0 || policy.plain_mode() != MPOL_BIND) return;
+    for (Node& node : machine.nodes)
+        if (node.target() && !policy.nodes.has(node.index)) {
+            node.allowed = false;
+            machine.remarks.push_back(
+                "node " + std::to_string(node.index) +
+                " is outside the nodes that memory was bound to (numactl): never a target");
+        }
+}
+
+/// What hooks of this thread use comes to its node. The program's part of it, its stack and thread-local
+/// variables, only where the thread was bound to that node (by its runtime, after both were made), pages may
+/// be moved at all, and the user has not said where memory is to lie.
+void bring_pages_of_hooks(Kernel& kernel) {
+    const int node = kernel.current_node();
+    bring_pages(kernel, own_ranges(), node);
+    MemoryPolicy policy;
+    if (option_is(Option::mechanism, "observe") || bound_node(kernel) != node ||
+        kernel.task_policy(policy) != 0 || policy.plain_mode() != MPOL_DEFAULT)
+        return;
+    if (const std::size_t came = bring_pages(kernel, thread_ranges(), node))
+        record::fact("brought",
+                     std::to_string(came) +
+                         " pages of the stack and the thread-local variables of the first thread came "
+                         "to its node " +
+                         std::to_string(node));
+}
+
+/// Asks the OpenMP runtime for a number. -1: there is no such function. The runtime may begin its work with
+/// the question; what it allocates is the program's, where it would be without us.
+int ask_runtime(const char* name) noexcept {
+    using Function = int();
+    auto* function = reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
+    const Borrowing borrowing;
+    return function ? function() : -1;
+}
+
+constinit std::atomic<Address> requested_begin{0};
+constinit std::atomic<Address> requested_end{0};
+
+/// What was placed before there was an engine.
+struct PlacedBefore {
+    std::mutex mutex;
+    PlacementResult result;
+};
+PlacedBefore& placed_before() {
+    static auto* placed = new PlacedBefore; // never destroyed: used until the very end of the process
+    return *placed;
+}
+
+} // namespace
+
+void report_placement(Range range, const PlacementResult& result) {
+    if (Engine* running = engine()) return running->pages_placed(range, result);
+    PlacedBefore& before = placed_before();
+    const std::lock_guard lock(before.mutex);
+    before.result.add(result);
+}
+
+bool request_next_touch(Range range) noexcept {
+    if (Engine* running = engine()) return running->next_touch_called(range);
+    requested_begin.store(range.begin, std::memory_order_release);
+    requested_end.store(range.end, std::memory_order_release);
+    return true;
+}
+
+Engine* engine() noexcept { return the_engine.load(std::memory_order_acquire); }
+void lend_services(HookServices services) noexcept { lent = services; }
+
+phases::Listener* start_engine() noexcept {
+    const Uncancelled uncancelled;
+    const OwnFloatingPoint own;
+    try {
+        record::open(option_text(Option::record));
+        Simulation* simulated = simulation();
+        Kernel& kernel = process_kernel();
+        Machine machine = process_machine(kernel);
+        if (!simulated && option_number(Option::assume_nodes) <
+                              2) // assumed nodes are not those that the user bound memory to
+            respect_binding(kernel, machine);
+        auto* fresh = new Engine(kernel, std::move(machine), lent); // lives as long as the process
+        if (!fresh->start()) {
+            delete fresh;
+            if (simulated) return simulated->listen(nullptr); // there is something to count all the same
+            record::fact("end", "stepped aside");
+            record::close();
+            return nullptr;
+        }
+        if (!simulated) bring_pages_of_hooks(kernel);
+        the_engine.store(fresh, std::memory_order_release);
+        fresh->pages_placed({}, placed_before().result);
+        if (const Address end = requested_end.exchange(0))
+            fresh->next_touch_called({requested_begin.load(std::memory_order_acquire), end});
+        return simulated ? simulated->listen(fresh) : fresh;
+    } catch (...) {
+        record::message(record::Level::not_done, "homing could not start (out of memory): it stepped aside");
+        return nullptr;
+    }
+}
+
+bool Engine::start(std::unique_ptr<ReferenceSource> source) {
+    running_.start(record::now());
+    record::fact("mechanism", option_text(Option::mechanism));
+    const std::string errors = option_errors();
+    for (std::size_t at = 0; at < errors.size();) {
+        const std::size_t end = errors.find('\n', at);
+        record::message(record::Level::warning, errors.substr(at, end - at));
+        at = end == std::string::npos ? errors.size() : end + 1;
+    }
+    record_machine(machine_, nodes_, kernel_);
+    if (nodes_.count() < 2) {
+        record::message(
+            record::Level::note,
+            nodes_.count() == 0
+                ? "no node has both memory and CPUs of this process: there is nothing to send home"
+                : "only one node has both memory and CPUs of this process: there is nothing to send "
+                  "home");
+        return false;
+    }
+    const StatedCosts stated = find_costs(option_text(Option::costs), machine_);
+    guard_.set_costs(stated.costs);
+    cache_bytes_ = stated.cache_bytes
+                       ? stated.cache_bytes
+                       : machine_.last_level_cache_bytes *
+                             static_cast<std::uint64_t>(std::max(1, machine_.last_level_caches_per_node));
+    record::fact("costs", stated.source);
+    record::fact("cost_values", cost_values(stated.costs));
+    record::fact("cache_bytes", std::to_string(cache_bytes_));
+
+    std::string chosen;
+    std::string reasons;
+    choose_source(std::move(source), chosen, reasons);
+    record::fact("source", chosen.empty() ? "none" : chosen);
+    record::fact("source_reasons", reasons);
+
+    if (option_is(Option::mechanism, "next-touch")) {
+        if (!windows_) {
+            record::message(record::Level::not_done,
+                            "next-touch needs windows, which are not possible here (" + reasons +
+                                "): homing stepped aside");
+            return false;
+        }
+        mechanism_ = make_next_touch();
+    } else {
+        mechanism_ = make_iterative(!option_is(Option::mechanism, "observe"), team_);
+    }
+    if (!source_) {
+        // Tasks find their homes without any reference.
+        const bool tasks_only = option_is(Option::tasks, "affinity");
+        record::message(record::Level::not_done,
+                        "no source of references works here (" + reasons +
+                            "): " + (tasks_only ? "pages stay where they are" : "homing stepped aside"));
+        if (!tasks_only) return false;
+        mechanism_ = make_iterative(false, team_);
+    }
+    const int threads = ask_runtime("omp_get_max_threads");
+    threads_ = threads > 0 ? threads : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+    if (windows_) measure_window_costs();
+    mover_.pages_may_hide([this] { pause_source(); });
+    watch_.leave_to_the_program([](Range range) {
+        if (Windows* windows = active_windows.load(std::memory_order_acquire))
+            windows->exclude_if_watched(range);
+    });
+    watch_.synchronise(record::now());
+    if (initial_.wanted() != "first-touch") record::fact("initial", initial_.wanted());
+    initial_.place(watch_, iteration_);
+    next_tick_ = record::now() + tick_;
+    iteration_begin_ = record::now();
+    begin_observing(policy::Activity::observe);
+    return true;
+}
+
+/// The source that was given, or the best one that the machine allows, in the order pmu, hint-faults,
+/// windows; or the one that was asked for.
+void Engine::choose_source(std::unique_ptr<ReferenceSource> given, std::string& chosen,
+                           std::string& reasons) {
+    const bool next_touch = option_is(Option::mechanism, "next-touch");
+    const bool assumed = option_number(Option::assume_nodes) > 1;
+    const std::string asked = option_text(Option::references);
+    const std::string wanted = next_touch || assumed ? "windows" : asked;
+    auto refuse = [&](const std::string& name, const std::string& reason) {
+        reasons += (reasons.empty() ? "" : "; ") + name + ": " + reason;
+    };
+    Simulation* simulated = simulation();
+    const bool sees_all = simulated && !next_touch && !given;
+    if (sees_all) given.reset(simulated->make_source());
+    if (given) {
+        sampled_ = std::move(given);
+        source_ = sampled_.get();
+        chosen = source_->name();
+        if (sees_all && asked != "auto") refuse(asked, "the simulator sees every access");
+        return;
+    }
+    if (wanted != asked && asked != "auto")
+        refuse(asked, next_touch ? "next touch needs windows" : "nodes are assumed");
+    auto try_sampled = [&](const char* name, ReferenceSource* source) {
+        std::unique_ptr<ReferenceSource> candidate(source);
+        const std::string reason = candidate->unavailable();
+        if (!reason.empty()) return refuse(name, reason);
+        sampled_ = std::move(candidate);
+        source_ = sampled_.get();
+        chosen = name;
+    };
+    if (wanted == "auto" || wanted == "pmu") try_sampled("pmu", make_pmu_source(kernel_));
+    if (!source_ && (wanted == "auto" || wanted == "hint-faults"))
+        try_sampled("hint-faults", make_hint_fault_source(kernel_, machine_, "/proc", &policies_));
+    if (!source_ && (wanted == "auto" || wanted == "windows")) {
+        if (const std::string reason = prepare_windows(); !reason.empty()) return refuse("windows", reason);
+        source_ = windows_.get();
+        chosen = "windows";
+    }
+    if (wanted != "auto" && source_ == nullptr)
+        record::message(record::Level::warning, "--references " + wanted + " is not possible: " + reasons);
+}
+
+/// What arming an isolated page takes, and a fault: tried on pages of our own. Whether or not the handler is
+/// ours (it is not in the unit tests), arming can be tried.
+void Engine::measure_window_costs() {
+    constexpr std::size_t pages = 16;
+    if (simulation()) return plan_.calibrate(0);
+    const std::size_t bytes = 2 * pages * page_bytes();
+    void* memory = raw::map_memory(bytes);
+    if (!memory) return;
+    std::memset(memory, 1, bytes); // what does not exist is cheap to protect
+    std::vector<Range> isolated;
+    for (std::size_t i = 0; i < pages; ++i) {
+        const Address begin = reinterpret_cast<Address>(memory) + 2 * i * page_bytes();
+        isolated.push_back({begin, begin + page_bytes()});
+    }
+    const auto of_each = [](auto&& work) {
+        const double before = thread_seconds();
+        work();
+        return (thread_seconds() - before) / static_cast<double>(pages);
+    };
+    const auto protect = [&](Access access) {
+        return of_each([&] {
+            for (const Range& page : isolated)
+                kernel_.protect(page, access);
+        });
+    };
+    const double arming = protect(Access::none);
+    const double giving_back = protect(Access::read_write);
+    double fault = 0;
+    const WatchedRange all{{isolated.front().begin, isolated.back().end}, page_bytes()};
+    if (services_.prepare_handler && windows_->start({&all, 1}) &&
+        windows_->open(isolated, [] { return true; }) == pages)
+        fault = of_each([&] {
+            for (const Range& page : isolated)
+                *reinterpret_cast<volatile char*>(page.begin) = 2;
+        });
+    windows_->close();
+    windows_->drain(references_);
+    windows_->forget_costs();
+    references_.clear();
+    raw::unmap(memory, bytes);
+    plan_.calibrate(arming, fault, fault > 0 ? giving_back : 0);
+}
+
+/// Windows as a source, or for the touches that a program asks for beside another source. What forbids them,
+/// or empty.
+std::string Engine::prepare_windows() {
+    if (windows_) return {};
+    if (option_flag(Option::no_signals)) return "--no-signals";
+    auto windows =
+        std::make_unique<Windows>(kernel_, simulation() ? Windows::most_capacity : Windows::usual_capacity);
+    if (std::string reason = windows->unavailable(); !reason.empty()) return reason;
+    if (services_.prepare_handler)
+        if (const char* blocked = services_.prepare_handler()) return blocked;
+    windows_ = std::move(windows);
+    if (services_.exclude_alternate_stacks) services_.exclude_alternate_stacks(*windows_);
+    return {};
+}
+
+/// Once, when there is a team to look at: after the first region, and before the end of the process at the
+/// latest.
+void Engine::say_threads() {
+    if (threads_said_) return;
+    threads_said_ = true;
+    if (Simulation* simulated = simulation()) return simulated->record_threads();
+    say_binding(record_threads(kernel_, "/proc/self/task", ::sched_getaffinity, helper_.id()));
+}
+
+} // namespace homing

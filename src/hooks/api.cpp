@@ -1,0 +1,219 @@
+// The door that programs call by name: homing.h, and the names of UPMlib.
+#include "homing/homing.h"
+
+#include "areas/areas.hpp"
+#include "areas/named.hpp"
+#include "base/inside.hpp"
+#include "base/uncancelled.hpp"
+#include "engine/engine.hpp"
+#include "engine/placement.hpp"
+#include "engine/regions.hpp"
+#include "model/initial_nodes.hpp"
+#include "record/record.hpp"
+#include "tasks/domains.hpp"
+#include "version.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <linux/mempolicy.h>
+
+namespace {
+
+using namespace homing;
+
+/// Ordinary code calls us: exceptions stay here, regions are refused.
+template <class Work> int serial(Work&& work) noexcept {
+    if (phases::in_region()) return HOMING_IN_REGION;
+    const Inside inside;
+    const Uncancelled uncancelled;
+    try {
+        return work();
+    } catch (...) {
+        return HOMING_REFUSED;
+    }
+}
+
+/// Placement works before the first region, too: a kernel and nodes of its own.
+struct Placer {
+    Kernel& kernel;
+    Machine machine;
+    NodeMap nodes{machine.targets()};
+};
+
+void pause_source() {
+    if (Engine* running = engine()) running->pause_source();
+}
+
+Placer& placer() {
+    static Placer* the_placer = [] {
+        Kernel& kernel = process_kernel();
+        return new Placer{kernel, process_machine(kernel)};
+    }();
+    return *the_placer;
+}
+
+/// Is this memory of the program's: a range that does not wrap around, mapped from its first page to its
+/// last?
+bool is_memory(const void* start, size_t bytes) {
+    const auto begin = reinterpret_cast<Address>(start);
+    const Address last = ~Address{0} - page_bytes();
+    if (begin == 0 || bytes == 0 || begin > last || bytes > last - begin) return false;
+    return is_mapped(pages_of({begin, begin + bytes}));
+}
+
+/// Nothing is done in this process. Where there is but one node, there is nothing that could be.
+int aside() { return placer().nodes.count() < 2 ? HOMING_OK : HOMING_ASIDE; }
+
+int place(const void* start, size_t bytes, MemoryPolicy policy,
+          const std::function<homing::policy::Node(std::uint64_t)>& target_of) {
+    Placer& p = placer();
+    if (whole_pages(range_of(start, bytes)).empty()) return HOMING_OK;
+    const PlacementResult result =
+        place_pages(p.kernel, p.nodes, range_of(start, bytes), target_of, policy, pause_source);
+    report_placement(range_of(start, bytes), result);
+    forget_homes();
+    return result.refused ? HOMING_REFUSED : HOMING_OK;
+}
+
+void say_not_yet() noexcept {
+    record::message(record::Level::not_done, "upmlib_record, upmlib_replay and upmlib_undo move nothing yet");
+}
+
+} // namespace
+
+extern "C" {
+
+static_assert(HOMING_VERSION == version_number, "homing.h and CMakeLists.txt state different versions");
+int homing_version(void) { return HOMING_VERSION; }
+
+int homing_watch(const void* start, size_t bytes, const char* name) {
+    return serial([&] {
+        if (!is_memory(start, bytes)) return int{HOMING_INVALID};
+        return name_area(range_of(start, bytes), name ? name : "named") ? int{HOMING_OK} : int{HOMING_FULL};
+    });
+}
+
+int homing_unwatch(const void* start) {
+    return serial([&] {
+        if (!forget_named_area(reinterpret_cast<Address>(start))) return int{HOMING_INVALID};
+        return int{HOMING_OK};
+    });
+}
+
+int homing_iteration(void) {
+    if (phases::drives_region()) {
+        if (phases::aside()) return HOMING_ASIDE; // since this region began
+        if (Engine* running = engine()) running->iteration_called_in_region();
+        return HOMING_OK;
+    }
+    return serial([] {
+        if (phases::aside()) return aside();
+        if (Engine* running = engine()) running->iteration_called();
+        return int{HOMING_OK};
+    });
+}
+
+int homing_next_touch(const void* start, size_t bytes) {
+    return serial([&] {
+        if (!is_memory(start, bytes)) return int{HOMING_INVALID};
+        if (phases::aside()) return aside();
+        return request_next_touch(range_of(start, bytes)) ? int{HOMING_OK} : int{HOMING_REFUSED};
+    });
+}
+
+int homing_place_on_node(const void* start, size_t bytes, int node) {
+    return serial([&] {
+        if (!is_memory(start, bytes)) return int{HOMING_INVALID};
+        Placer& p = placer();
+        if (p.nodes.count() < 2) return int{HOMING_OK};
+        const int position = p.nodes.position(node);
+        if (position < 0) return int{HOMING_INVALID};
+        MemoryPolicy policy;
+        policy.mode = MPOL_PREFERRED;
+        policy.nodes.add(node);
+        return place(start, bytes, policy,
+                     [=](std::uint64_t) { return static_cast<homing::policy::Node>(position); });
+    });
+}
+
+int homing_place_round_robin(const void* start, size_t bytes) {
+    return serial([&] {
+        if (!is_memory(start, bytes)) return int{HOMING_INVALID};
+        Placer& p = placer();
+        if (p.nodes.count() < 2) return int{HOMING_OK};
+        MemoryPolicy policy;
+        policy.mode = MPOL_INTERLEAVE;
+        policy.nodes = p.machine.targets();
+        const homing::policy::NodeSet all = homing::policy::all_nodes(p.nodes.count());
+        return place(start, bytes, policy,
+                     [=](std::uint64_t page) { return homing::policy::round_robin_node(page, all); });
+    });
+}
+
+int homing_place_random(const void* start, size_t bytes, uint64_t seed) {
+    return serial([&] {
+        if (!is_memory(start, bytes)) return int{HOMING_INVALID};
+        Placer& p = placer();
+        if (p.nodes.count() < 2) return int{HOMING_OK};
+        const homing::policy::NodeSet all = homing::policy::all_nodes(p.nodes.count());
+        return place(start, bytes, MemoryPolicy{},
+                     [=](std::uint64_t page) { return homing::policy::random_node(page, all, seed); });
+    });
+}
+
+long homing_where(const void* start, size_t bytes, int* nodes, size_t count) {
+    if (!nodes && count) return HOMING_INVALID;
+    const Inside inside;
+    const Uncancelled uncancelled;
+    try {
+        if (start && bytes == 0) return 0;
+        if (!is_memory(start, bytes)) return HOMING_INVALID;
+        return static_cast<long>(where_pages_are(placer().kernel, range_of(start, bytes), {nodes, count},
+                                                 !phases::in_region(), pause_source));
+    } catch (...) {
+        return HOMING_REFUSED;
+    }
+}
+
+int homing_statistics(homing_statistics_t* out) {
+    if (!out || out->struct_bytes < sizeof out->struct_bytes) return HOMING_INVALID;
+    homing_statistics_t filled = {};
+    if (const Engine* running = engine()) {
+        const Statistics& s = running->statistics();
+        filled.active = phases::aside() ? -1 : 1;
+        filled.nodes = running->nodes().count();
+        filled.iterations = s.iterations;
+        filled.settled_at = s.settled_at;
+        filled.pages_moved = s.moved;
+        filled.pages_refused = s.refused;
+        filled.references_seen = s.references;
+        filled.seconds_observing = s.observing;
+        filled.seconds_deciding = s.deciding;
+        filled.seconds_moving = s.moving;
+    } else {
+        filled.active = phases::aside() ? -1 : 0;
+    }
+    // An older program has a shorter struct: it gets what it knows.
+    filled.struct_bytes = out->struct_bytes;
+    std::memcpy(out, &filled, std::min(out->struct_bytes, sizeof filled));
+    return HOMING_OK;
+}
+
+void upmlib_init(void) {}
+void upmlib_memrefcnt(const void* start, size_t bytes) { homing_watch(start, bytes, "upmlib"); }
+void upmlib_migrate_memory(void) { homing_iteration(); }
+void upmlib_record(void) { say_not_yet(); }
+void upmlib_replay(void) { say_not_yet(); }
+void upmlib_undo(void) { say_not_yet(); }
+
+// As Fortran calls them without an interface: by reference, the size a default integer.
+HOMING_API void upmlib_init_(void) { upmlib_init(); }
+HOMING_API void upmlib_memrefcnt_(const void* start, const int32_t* bytes) {
+    upmlib_memrefcnt(start, static_cast<size_t>(static_cast<uint32_t>(*bytes)));
+}
+HOMING_API void upmlib_migrate_memory_(void) { upmlib_migrate_memory(); }
+HOMING_API void upmlib_record_(void) { say_not_yet(); }
+HOMING_API void upmlib_replay_(void) { say_not_yet(); }
+HOMING_API void upmlib_undo_(void) { say_not_yet(); }
+
+} // extern "C"

@@ -1,0 +1,110 @@
+#include "hooks/signals/masks.hpp"
+
+#include "base/raw_calls.hpp"
+#include "hooks/export.hpp"
+
+#include <cerrno>
+#include <pthread.h>
+
+namespace homing::hooks {
+namespace {
+
+constinit std::atomic<bool> translates{false};
+constinit thread_local bool looked_here = false;
+
+/// A set of the program's as the kernel gets it. The copy is ours: in a watched array, the program's would be
+/// a bad address to the kernel.
+class Given {
+  public:
+    explicit Given(const sigset_t* set) noexcept : there_(set != nullptr) {
+        if (set) put_mask(set_, for_kernel(get_mask(*set)));
+    }
+    sigset_t* get() noexcept { return there_ ? &set_ : nullptr; }
+
+  private:
+    bool there_;
+    sigset_t set_{};
+};
+
+template <class Function>
+int mask_call(Function&& call, int how, const sigset_t* set, sigset_t* old) noexcept {
+    if (!translates_masks()) return call(how, set, old);
+    let_faults_through_here();
+    Given given{set};
+    // One that was sent while it was blocked is blocked in the kernel, too (signals.cpp).
+    if (how == SIG_UNBLOCK && set && ::sigismember(set, SIGSEGV) == 1) ::sigaddset(given.get(), SIGSEGV);
+    sigset_t before{};
+    const int result = call(how, given.get(), old ? &before : nullptr);
+    if (result == 0 && old) put_mask(*old, for_program(get_mask(before)));
+    return result;
+}
+
+} // namespace
+
+bool translates_masks() noexcept { return translates.load(std::memory_order_relaxed); }
+void translate_masks() noexcept { translates.store(true, std::memory_order_relaxed); }
+
+void let_faults_through_here() noexcept {
+    if (looked_here || !translates_masks()) return;
+    looked_here = true;
+    Mask mask = 0;
+    if (raw::call(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &mask, sizeof mask) != 0 || !(mask & segv))
+        return;
+    mask = for_kernel(mask);
+    raw::call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, sizeof mask);
+}
+
+long mask_call_by_number(const long* arguments) noexcept {
+    const auto by_number = [](int how, const void* set, void* old, std::size_t bytes) {
+        return raw::call(SYS_rt_sigprocmask, how, set, old, bytes);
+    };
+    const int how = static_cast<int>(arguments[0]);
+    const auto* set = reinterpret_cast<const sigset_t*>(arguments[1]);
+    auto* old = reinterpret_cast<sigset_t*>(arguments[2]);
+    const auto bytes = static_cast<std::size_t>(arguments[3]);
+    if (bytes != sizeof(Mask)) return by_number(how, set, old, bytes);
+    return mask_call([&](int, const sigset_t* given,
+                         sigset_t* before) { return static_cast<int>(by_number(how, given, before, bytes)); },
+                     how, set, old);
+}
+
+} // namespace homing::hooks
+
+using namespace homing::hooks;
+
+extern "C" {
+
+HOMING_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+    static constinit Real<int(int, const sigset_t*, sigset_t*)> real{"pthread_sigmask"};
+    return mask_call(real.get(), how, set, old);
+}
+
+HOMING_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+    static constinit Real<int(int, const sigset_t*, sigset_t*)> real{"sigprocmask"};
+    return mask_call(real.get(), how, set, old);
+}
+
+HOMING_EXPORT int sigsuspend(const sigset_t* mask) {
+    static constinit Real<int(const sigset_t*)> real{"sigsuspend"};
+    if (!translates_masks()) return real(mask);
+    Given given{mask};
+    return real(given.get());
+}
+
+// The mask that a thread begins with.
+HOMING_EXPORT int pthread_attr_setsigmask_np(pthread_attr_t* attribute, const sigset_t* mask) {
+    static constinit Real<int(pthread_attr_t*, const sigset_t*)> real{"pthread_attr_setsigmask_np"};
+    if (!real.get()) return ENOSYS;
+    if (!translates_masks()) return real(attribute, mask);
+    Given given{mask};
+    return real(attribute, given.get());
+}
+
+HOMING_EXPORT int pthread_attr_getsigmask_np(const pthread_attr_t* attribute, sigset_t* mask) {
+    static constinit Real<int(const pthread_attr_t*, sigset_t*)> real{"pthread_attr_getsigmask_np"};
+    const int result = real.get() ? real(attribute, mask) : ENOSYS;
+    if (result == 0 && translates_masks()) put_mask(*mask, for_program(get_mask(*mask)));
+    return result;
+}
+
+} // extern "C"

@@ -1,0 +1,69 @@
+#include "hooks/syscalls/sandbox.hpp"
+
+#include "base/inside.hpp"
+#include "base/raw_calls.hpp"
+#include "base/uncancelled.hpp"
+#include "engine/engine.hpp"
+#include "engine/regions.hpp"
+#include "hooks/allocator/heap.hpp"
+#include "hooks/signals/signals.hpp"
+#include "record/record.hpp"
+#include "sources/windows.hpp"
+
+#include <ctime>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+namespace homing::hooks {
+namespace {
+
+/// May the filter do anything but let calls pass or refuse them?
+bool is_deadly(const sock_fprog* program) noexcept {
+    if (!program || !program->filter) return false; // the kernel refuses it
+    for (const sock_filter* at = program->filter; at != program->filter + program->len; ++at) {
+        if (BPF_CLASS(at->code) != BPF_RET) continue;
+        if (BPF_RVAL(at->code) != BPF_K) return true; // computed
+        const auto action = at->k & SECCOMP_RET_ACTION_FULL;
+        if (action != SECCOMP_RET_ALLOW && action != SECCOMP_RET_LOG && action != SECCOMP_RET_ERRNO)
+            return true;
+    }
+    return false;
+}
+
+bool is_deadly_call(long number, const long* arguments) noexcept {
+    const auto* program = reinterpret_cast<const sock_fprog*>(arguments[2]);
+    if (number == SYS_seccomp)
+        return arguments[0] == SECCOMP_SET_MODE_STRICT ||
+               (arguments[0] == SECCOMP_SET_MODE_FILTER && is_deadly(program));
+    if (number != SYS_prctl || arguments[0] != PR_SET_SECCOMP) return false;
+    return arguments[1] == SECCOMP_MODE_STRICT || (arguments[1] == SECCOMP_MODE_FILTER && is_deadly(program));
+}
+
+} // namespace
+
+void filter_may_come(long number, const long* arguments) noexcept {
+    if (!is_deadly_call(number, arguments)) return;
+    const Inside inside;
+    const Uncancelled uncancelled;
+    Windows* windows = active_windows.load(std::memory_order_acquire);
+    const bool was_open = windows && windows->is_open();
+    if (Engine* running = engine()) {
+        record::message(
+            record::Level::warning,
+            "the program puts itself under a filter of system calls that ends it (seccomp): homing "
+            "stepped aside");
+        running->finish();
+        running->end_helper();
+    }
+    phases::step_aside();
+    note_no_blocks();
+    give_no_more_stacks();
+    in_flight::make_no_calls();
+    const timespec nap{0, 1'000'000}; // faults of other threads may be on their way to our handler
+    if (was_open) raw::call(SYS_nanosleep, &nap, nullptr);
+    hand_back_handler();
+}
+
+} // namespace homing::hooks

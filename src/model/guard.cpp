@@ -1,0 +1,40 @@
+#include "model/guard.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace homing::policy {
+
+void Guard::reserve(std::size_t count) {
+    if (accounts_.size() < count) accounts_.resize(count);
+}
+
+void Guard::accumulate(AreaId area, double excess_ns) {
+    if (!std::isfinite(excess_ns)) return;
+    reserve(std::size_t{area} + 1);
+    Account& account = accounts_[area];
+    account.remote_ns = std::max(account.remote_ns + excess_ns, 0.0);
+}
+
+bool Guard::permits(AreaId area, std::uint64_t pages, std::uint64_t calls,
+                    std::uint64_t pages_of_area) const {
+    if (pages == 0) return true;
+    const Account account = area < accounts_.size() ? accounts_[area] : Account{};
+    const bool first = account.moved + pages <= pages_of_area;
+    return account.remote_ns * (first ? advance : 1) >= costs_.move_ns(pages, calls);
+}
+
+void Guard::moved(AreaId area, std::uint64_t pages, std::uint64_t calls, bool whole) {
+    reserve(std::size_t{area} + 1);
+    Account& account = accounts_[area];
+    const double cost = costs_.move_ns(pages, calls);
+    moved_ns_ += cost;
+    account.moved += pages;
+    account.remote_ns = whole ? 0.0 : std::max(account.remote_ns - cost, 0.0);
+}
+
+void Guard::forget(AreaId area) {
+    if (area < accounts_.size()) accounts_[area] = {};
+}
+
+} // namespace homing::policy

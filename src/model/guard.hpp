@@ -1,0 +1,71 @@
+// The guard against harm: moving is like buying skis after having rented them (ski rental, Karlin et al.):
+// the accumulated cost of remote accesses to an area must reach the cost of the move before the move is made.
+//
+// While the owners stay the same, a run pays at most twice the better of "never move" and "move at once",
+// plus at most one accumulated step (the remote cost is only learned after it was paid). When owners
+// alternate, every change is a new rental: at most four times a clairvoyant who may move at every step, plus
+// one move (tests/unit/test_model_guard.cpp checks both against the offline optimum).
+//
+// The first move of an area's pages is bought in advance: programs that compute in parallel regions go over
+// their arrays many times. That is ski rental with a prediction (Purohit, Svitkina and Kumar 2018, section
+// 2.1): to buy after the share 1/advance of the price costs at most 1 + 1/advance of the best where the
+// prediction is right, and 1 + advance of it where the program ends at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "model/costs.hpp"
+
+namespace homing::policy {
+
+using AreaId = std::uint32_t; // dense, given by the caller; may be used again after forget()
+
+class Guard {
+  public:
+    explicit Guard(const Costs& costs = {}) : costs_(costs) {}
+    void set_costs(const Costs& costs) { costs_ = costs; }
+    const Costs& costs() const { return costs_; }
+
+    // Room for areas 0..count-1, so that accumulate() allocates nothing for them.
+    void reserve(std::size_t count);
+
+    // Adds what an observed step (an iteration) cost because pages of the area were not on their owners'
+    // nodes, as estimated by TouchModel::excess_ns. A negative value says that the wanted placement would
+    // have been dearer than the present one; the account never falls below zero.
+    void accumulate(AreaId area, double excess_ns);
+    void accumulate(AreaId area, std::uint64_t remote_touches, const TouchModel& model, double region_ns) {
+        accumulate(area, model.excess_ns(remote_touches, costs_, region_ns));
+    }
+
+    // May so many pages of the area be moved now (in so many calls)? A move of nothing is always permitted.
+    // In advance where no page of the area, which has so many, need have moved twice then.
+    bool permits(AreaId area, std::uint64_t pages, std::uint64_t calls = 1,
+                 std::uint64_t pages_of_area = 0) const;
+    // The move was made: its cost is taken off the account, and after a whole move (nothing left to do) it
+    // starts anew.
+    void moved(AreaId area, std::uint64_t pages, std::uint64_t calls = 1, bool whole = true);
+
+    double accumulated_ns(AreaId area) const {
+        return area < accounts_.size() ? accounts_[area].remote_ns : 0.0;
+    }
+    double moved_ns() const { return moved_ns_; } // cost of all moves so far, as estimated
+    void forget(AreaId area);
+
+    // One over the share of a first move's price that must have been paid for remote accesses: with the lab's
+    // stated costs one sweep of four threads pays for 400 of the 1500 ns that moving a page takes (64 lines,
+    // 100 ns more each, four in flight a thread).
+    static constexpr double advance = 4;
+
+  private:
+    struct Account {
+        double remote_ns = 0;    // since the last move
+        std::uint64_t moved = 0; // pages, in all moves
+    };
+    Costs costs_;
+    double moved_ns_ = 0;
+    std::vector<Account> accounts_; // by area
+};
+
+} // namespace homing::policy

@@ -1,0 +1,683 @@
+#include "sources/windows.hpp"
+
+#include "base/clock.hpp"
+#include "base/inside.hpp"
+#include "base/raw_calls.hpp"
+#include "base/running_time.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <link.h>
+#include <utility>
+
+namespace homing {
+
+constinit std::atomic<Windows*> active_windows{nullptr};
+constinit std::atomic<Windows*> armed_windows{nullptr};
+
+namespace {
+
+/// A window sees the first touch only. A neighbour that reads a halo hides the owner, who comes later; an
+/// owner that writes hides readers, who matter less to where the page should be. So a write says more than a
+/// read.
+constexpr std::uint32_t write_weight = 3;
+
+constexpr int slot_bits = 20;
+static_assert(Windows::most_capacity < std::size_t{1} << slot_bits);
+
+std::size_t hash(std::uint64_t page) noexcept { return page * 0x9e3779b97f4a7c15u >> 32; }
+
+template <class T> T* map_array(std::size_t count) noexcept {
+    return static_cast<T*>(raw::map_memory(count * sizeof(T)));
+}
+
+void relax() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+/// Adds the processor time of this thread between its begin and its end to a sum: what the thread was put
+/// aside for in between does not count.
+class Timed {
+  public:
+    explicit Timed(std::atomic<std::uint64_t>& sum) noexcept : sum_(sum), begin_(is_possible() ? now() : 0) {}
+    ~Timed() {
+        if (begin_) sum_.fetch_add(now() - begin_, std::memory_order_relaxed);
+    }
+    Timed(const Timed&) = delete;
+    Timed& operator=(const Timed&) = delete;
+
+    /// Simulated time has nothing to do with the processor's.
+    static bool is_possible() noexcept {
+        return the_clock.load(std::memory_order_relaxed) == monotonic_seconds;
+    }
+    /// [signal] Nanoseconds.
+    static std::uint64_t now() noexcept {
+        timespec used{};
+        raw::call(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &used);
+        return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000u +
+               static_cast<std::uint64_t>(used.tv_nsec);
+    }
+
+  private:
+    std::atomic<std::uint64_t>& sum_;
+    std::uint64_t begin_;
+};
+
+/// While it lives, the slots that it can reach are not used anew.
+class Using {
+  public:
+    explicit Using(std::atomic<int>& users) noexcept : users_(users) {
+        users_.fetch_add(1, std::memory_order_seq_cst);
+    }
+    ~Using() { users_.fetch_sub(1, std::memory_order_seq_cst); }
+    Using(const Using&) = delete;
+    Using& operator=(const Using&) = delete;
+
+  private:
+    std::atomic<int>& users_;
+};
+
+/// Waits until `done`, some seconds at the most, and not long where this thread may have been
+/// interrupted (a signal's handler) in the middle of what it waits for.
+template <class Done> bool wait_until(Done&& done, bool interrupted) noexcept {
+    constexpr int short_spins = 256;
+    constexpr int yields = 1 << 15;
+    constexpr int naps = 1 << 14; // a second or two
+    for (int spins = 0; !done(); ++spins) {
+        if (spins < short_spins) {
+            relax();
+        } else if (spins < yields) {
+            raw::call(SYS_sched_yield);
+        } else {
+            if (interrupted || spins > yields + naps) return false;
+            const timespec nap{0, 50000};
+            raw::call(SYS_nanosleep, &nap, nullptr);
+        }
+    }
+    return true;
+}
+
+/// Libraries whose peers (other processes, devices, kernel threads) fault on or pin the program's pages.
+constexpr const char* forbidding_libraries[] = {
+    "libmpi.so",  "libmpich.so",    "libmpi_",         "libibverbs.so", "libfabric.so", "liburing.so",
+    "libcuda.so", "libamdhip64.so", "libze_loader.so", "libsycl.so",    "libucp.so"};
+
+int find_forbidding(dl_phdr_info* info, std::size_t, void* found) noexcept {
+    const char* path = info->dlpi_name ? info->dlpi_name : "";
+    const char* slash = std::strrchr(path, '/');
+    const char* name = slash ? slash + 1 : path;
+    for (const char* library : forbidding_libraries)
+        if (std::strncmp(name, library, std::strlen(library)) == 0) {
+            *static_cast<const char**>(found) = library;
+            return 1;
+        }
+    return 0;
+}
+
+} // namespace
+
+constinit const Windows::Order Windows::nothing{};
+
+Windows::~Windows() {
+    stop();
+    for (Order& order : orders_) {
+        raw::unmap(order.index, 4 * capacity_ * sizeof(std::uint64_t));
+        raw::unmap(order.places, capacity_ * sizeof(Order::Place));
+    }
+    raw::unmap(free_, slot_count() * sizeof(std::uint32_t));
+    raw::unmap(dropped_, slot_count() * sizeof(std::uint32_t));
+    raw::unmap(slots_, slot_count() * sizeof(Slot));
+    raw::unmap(watched_, max_watched * sizeof(SharedRange));
+}
+
+bool Windows::map_memory() noexcept {
+    if (slots_) return true;
+    if (!watched_) watched_ = map_array<SharedRange>(max_watched);
+    if (!free_) free_ = map_array<std::uint32_t>(slot_count());
+    if (!dropped_) dropped_ = map_array<std::uint32_t>(slot_count());
+    for (Order& order : orders_) {
+        if (!order.index) order.index = map_array<std::uint64_t>(4 * capacity_);
+        if (!order.places) order.places = map_array<Order::Place>(capacity_);
+        if (!order.index || !order.places) return false;
+    }
+    if (!watched_ || !free_ || !dropped_) return false;
+    Slot* slots = map_array<Slot>(slot_count());
+    if (!slots) return false;
+    for (std::size_t i = 0; i < slot_count(); ++i)
+        free_[i] = static_cast<std::uint32_t>(slot_count() - 1 - i); // the first ones first
+    free_count_ = slot_count();
+    slots_ = slots;
+    return true;
+}
+
+std::string Windows::unavailable() {
+    const char* library = nullptr;
+    ::dl_iterate_phdr(find_forbidding, &library);
+    if (library) return std::string(library) + " is loaded: its peers may touch protected pages";
+    if (const char* reason = forbidden()) return reason;
+    return {};
+}
+
+bool Windows::start(std::span<const WatchedRange> ranges) {
+    if (!map_memory()) return false;
+    const std::uint32_t before = watched_sequence_.load(std::memory_order_relaxed);
+    watched_sequence_.store(before + 1, std::memory_order_relaxed); // odd: readers assume the worst
+    std::atomic_thread_fence(std::memory_order_release);
+    const std::size_t count = std::min(ranges.size(), max_watched);
+    for (std::size_t i = 0; i < count; ++i) {
+        watched_[i].begin.store(ranges[i].range.begin, std::memory_order_relaxed);
+        watched_[i].end.store(ranges[i].range.end, std::memory_order_relaxed);
+    }
+    // Of more than there is room for, all that lies between the last ones is taken for watched.
+    if (count < ranges.size())
+        watched_[count - 1].end.store(ranges.back().range.end, std::memory_order_relaxed);
+    watched_count_.store(count, std::memory_order_relaxed);
+    watched_sequence_.store(before + 2, std::memory_order_release);
+    count_mappings();
+    active_windows.store(this, std::memory_order_release);
+    return true;
+}
+
+void Windows::stop() {
+    close();
+    Windows* self = this;
+    active_windows.compare_exchange_strong(self, nullptr);
+}
+
+void Windows::index(Order& order) noexcept {
+    order.index_size = 16;
+    while (order.index_size < 2 * order.count)
+        order.index_size *= 2;
+    std::fill_n(order.index, order.index_size, 0);
+    for (std::size_t i = 0; i < order.count; ++i) {
+        const std::uint64_t page = order.places[i].begin / page_bytes();
+        std::size_t at = hash(page) & (order.index_size - 1);
+        while (order.index[at])
+            at = (at + 1) & (order.index_size - 1);
+        order.index[at] = page << slot_bits | (i + 1);
+    }
+}
+
+Windows::Slot* Windows::find(Address address) noexcept {
+    const Order& now = order();
+    if (now.count == 0) return nullptr;
+    const std::size_t mask = now.index_size - 1;
+    const std::uint64_t page = address / page_bytes();
+    for (std::size_t at = hash(page) & mask, steps = 0; now.index[at] && steps <= mask;
+         at = (at + 1) & mask, ++steps) {
+        const std::size_t place = (now.index[at] & ((std::uint64_t{1} << slot_bits) - 1)) - 1;
+        if (now.index[at] >> slot_bits == page && slot(now, place).granule.contains(address))
+            return &slot(now, place);
+    }
+    // A page within a larger granule, or none of ours.
+    const Order::Place* const first = now.places;
+    const Order::Place* const end = first + now.count;
+    const Order::Place* at = std::upper_bound(
+        first, end, address, [](Address value, const Order::Place& place) { return value < place.begin; });
+    if (at == first) return nullptr;
+    Slot& found = slots_[(at - 1)->slot];
+    return found.granule.contains(address) ? &found : nullptr;
+}
+
+template <class Visit> void Windows::each_overlapping(Range range, Visit&& visit) noexcept {
+    const Order& now = order();
+    const Order::Place* const first = now.places;
+    const Order::Place* const end = first + now.count;
+    const Order::Place* at =
+        std::upper_bound(first, end, range.begin,
+                         [](Address value, const Order::Place& place) { return value < place.begin; });
+    if (at != first) --at;
+    for (; at != end && at->begin < range.end; ++at)
+        if (slots_[at->slot].granule.overlaps(range)) visit(slots_[at->slot]);
+}
+
+bool Windows::watches(Address begin, Address end) const noexcept {
+    for (;;) {
+        const std::uint32_t before = watched_sequence_.load(std::memory_order_acquire);
+        if (before & 1) return true; // the set changes just now: assume the worst, the call is only bracketed
+        const std::size_t count = watched_count_.load(std::memory_order_relaxed);
+        const SharedRange* at = std::upper_bound(
+            watched_, watched_ + count, end - 1, [](Address value, const SharedRange& range) {
+                return value < range.begin.load(std::memory_order_relaxed);
+            });
+        const bool inside = at != watched_ && (at - 1)->load().overlaps(Range{begin, end});
+        std::atomic_thread_fence(std::memory_order_acquire);
+        if (watched_sequence_.load(std::memory_order_relaxed) == before) return inside;
+    }
+}
+
+/// [signal] Giving back must not fail. A call that would split a mapping can (ENOMEM: too many mappings), one
+/// that joins mappings cannot: so after some tries the whole watched range is given back, unless the program
+/// itself protects a part of it.
+void Windows::unprotect(Range range) noexcept {
+    for (int tries = 0; tries < 4; ++tries)
+        if (kernel_.protect(range, Access::read_write) == 0) return;
+    const char* expected = nullptr;
+    forbidden_.compare_exchange_strong(expected, "the kernel refuses to give back the right to access pages");
+    const std::size_t count = watched_count_.load(std::memory_order_acquire);
+    const int excluded = std::min(excluded_count_.load(std::memory_order_acquire), max_excluded);
+    for (std::size_t i = 0; i < count; ++i) {
+        const Range watched = watched_[i].load();
+        bool own_protection = false;
+        for (int k = 0; k < excluded; ++k)
+            own_protection |= watched.overlaps(excluded_[k]);
+        if (watched.overlaps(range) && !own_protection) kernel_.protect(watched, Access::read_write);
+    }
+}
+
+bool Windows::excludes(Range granule) const noexcept {
+    const int count = std::min(excluded_count_.load(std::memory_order_acquire), max_excluded);
+    return std::any_of(excluded_, excluded_ + count,
+                       [&](const Range& excluded) { return granule.overlaps(excluded); });
+}
+
+/// What is armed, with these granules planned beside it. Nobody but the driver can reach the order that is
+/// written, nor the slots that the last one before it has left.
+const Windows::Order& Windows::build(std::span<const Range> granules) noexcept {
+    for (; dropped_count_ > 0; --dropped_count_)
+        free_[free_count_++] = dropped_[dropped_count_ - 1];
+    const Order& old = order();
+    Order& fresh = &old == &orders_[0] ? orders_[1] : orders_[0];
+    fresh.count = 0;
+    const auto add = [&](std::uint32_t at) { fresh.places[fresh.count++] = {slots_[at].granule.begin, at}; };
+    // What is armed stays within reach, come what may: its place is kept before any is given away.
+    const auto stays = [&](std::size_t place) {
+        const std::uint8_t state = slot(old, place).state.load(std::memory_order_acquire);
+        return state != planned && state != released;
+    };
+    std::size_t room = capacity_;
+    for (std::size_t i = 0; i < old.count; ++i)
+        room -= stays(i);
+    std::size_t next = 0;
+    const auto plan_next = [&] {
+        const Range granule = granules[next++];
+        if (room == 0 || free_count_ == 0) return;
+        --room;
+        const std::uint32_t at = free_[--free_count_];
+        Slot& slot = slots_[at];
+        slot.granule = granule;
+        slot.node = -1;
+        slot.state.store(planned, std::memory_order_relaxed);
+        add(at);
+    };
+    for (std::size_t i = 0; i < old.count; ++i) {
+        const std::uint32_t at = old.places[i].slot;
+        if (!stays(i)) {
+            drop(at);
+            continue;
+        }
+        const Range granule = slots_[at].granule;
+        while (next < granules.size() && granules[next].end <= granule.begin)
+            plan_next();
+        const bool asked_again = next < granules.size() && granules[next].overlaps(granule);
+        if (asked_again && slots_[at].state.load(std::memory_order_acquire) == seen) {
+            drop(at);
+            continue;
+        }
+        while (next < granules.size() && granules[next].overlaps(granule))
+            ++next;
+        add(at);
+    }
+    while (next < granules.size())
+        plan_next();
+    index(fresh);
+    return fresh;
+}
+
+std::size_t Windows::open(std::span<const Range> granules,
+                          const std::function<bool()>& still_there) noexcept {
+    if (forbidden() || !slots_ || granules.empty()) return 0;
+    // Whoever gives back a window finishes first, and whoever looks at an order that was replaced. They come
+    // and go within a few calls, unless a signal's handler has jumped out of one.
+    if (!wait_for_changes(false)) {
+        stuck_.store(true, std::memory_order_release);
+        forbid("a thread did not come back from changing the right to access pages");
+        return 0;
+    }
+    const Order& fresh = build(granules);
+    in_flight::forget_own();
+    // From here on a call that begins sees that pages may be armed, or we see what it uses; and memory that
+    // goes away takes its granules out of the window, or we see that it has gone.
+    open_.store(true, std::memory_order_seq_cst);
+    armed_windows.store(this, std::memory_order_seq_cst);
+    order_.store(&fresh, std::memory_order_seq_cst);
+    sequence_.fetch_add(1, std::memory_order_seq_cst);
+    arming_.store(true, std::memory_order_seq_cst);
+    std::size_t armed_now = 0;
+    {
+        const Using guard(users_);
+        if (asymmetric_fence_heavy() && !forbidden() && leave_out_what_is_in_flight() && still_there())
+            armed_now = arm();
+        for (std::size_t i = 0; i < fresh.count; ++i)
+            slot(fresh, i).pass(planned, released);
+        arming_.store(false, std::memory_order_seq_cst);
+        if (is_open() && !forbidden() && (armed_now > 0 || armed() > 0)) return armed_now;
+        open_.store(false, std::memory_order_seq_cst);
+        disarm(); // abandoned in between: what we armed after it looked must go, too
+    }
+    close();
+    return 0;
+}
+
+bool Windows::is_armed(Address address) noexcept {
+    const Slot* found = slots_ ? find(address) : nullptr;
+    return found && found->state.load(std::memory_order_relaxed) == is_protected;
+}
+
+/// What running calls use is not armed. False: one of them may use anything.
+bool Windows::leave_out_what_is_in_flight() noexcept {
+    return in_flight::each([this](Range range) {
+        if (range.begin == all_memory.begin && range.end == all_memory.end) return false;
+        each_overlapping(range, [](Slot& slot) { slot.pass(planned, released); });
+        return true;
+    });
+}
+
+/// The kernel allows a process so many mappings, and what is armed costs some: a program that comes near the
+/// limit keeps an eighth of it, for what it maps before we look again. That is soon, unless counting takes
+/// long.
+void Windows::count_mappings() noexcept {
+    constexpr std::size_t kept_share = 8;
+    constexpr double seldom = 1000; // times as long as counting takes
+    if (clock_seconds() < next_count_) return;
+    const double begin = thread_seconds();
+    const Kernel::Mappings mappings = kernel_.mappings();
+    next_count_ = clock_seconds() + seldom * (thread_seconds() - begin);
+    const std::size_t most = mappings.most - mappings.most / kept_share;
+    spare_mappings_ = mappings.now < most ? most - mappings.now : 0;
+}
+
+bool Windows::leaves_mappings() noexcept {
+    count_mappings();
+    return spare_mappings_ > 0;
+}
+
+/// Arms what is planned. Neighbours are armed by one call. A refused range (ENOMEM: too many mappings) is
+/// simply not armed, nor is what there may be no mappings for: that comes first in the next window. Returns
+/// how many granules were.
+std::size_t Windows::arm() noexcept {
+    const Order& now = order();
+    const auto at = [&](std::size_t place) -> Slot& { return slot(now, place); };
+    const Address first_wanted = std::exchange(first_to_arm_, 0);
+    std::size_t first = 0;
+    while (first < now.count && now.places[first].begin < first_wanted)
+        ++first;
+    const Timed timed(arm_nanoseconds_);
+    std::size_t armed_now = 0;
+    // What a run of neighbours can cost at the most, when every other one has been touched: one more than it
+    // has. What is armed already costs as much.
+    const std::size_t kept = 2 * armed();
+    std::size_t spare = spare_mappings_ - std::min(spare_mappings_, kept);
+    for (std::size_t looked = 0; looked < now.count && is_open();) {
+        const std::size_t i = (first + looked) % now.count;
+        if (at(i).state.load(std::memory_order_relaxed) != planned) {
+            ++looked;
+            continue;
+        }
+        if (spare < 2) {
+            first_to_arm_ = at(i).granule.begin;
+            break;
+        }
+        if (excludes(at(i).granule) || !at(i).pass(planned, changing)) {
+            ++looked;
+            continue;
+        }
+        std::size_t j = i + 1;
+        while (j < now.count && j - i + 2 <= spare && at(j).granule.begin == at(j - 1).granule.end &&
+               !excludes(at(j).granule) && at(j).pass(planned, changing))
+            ++j;
+        const Range range{at(i).granule.begin, at(j - 1).granule.end};
+        const int error = kernel_.protect(range, Access::none);
+        arm_calls_.fetch_add(1, std::memory_order_relaxed);
+        if (error) {
+            unprotect(range);
+            if (++refused_ > 64) forbid("the kernel refuses to protect pages");
+        } else {
+            armed_now += j - i;
+            standing_.fetch_add(j - i, std::memory_order_relaxed); // before anybody can claim one
+        }
+        for (std::size_t k = i; k < j; ++k)
+            at(k).state.store(error ? released : is_protected, std::memory_order_seq_cst);
+        spare -= j - i + 1;
+        looked += j - i;
+    }
+    armed_.fetch_add(armed_now, std::memory_order_relaxed);
+    return armed_now;
+}
+
+/// [signal] What is armed can be accessed again, what is planned is not armed any more. Not what others are
+/// changing just now.
+void Windows::disarm() noexcept {
+    const Order& now = order();
+    const auto at = [&](std::size_t place) -> Slot& { return slot(now, place); };
+    const Timed timed(back_nanoseconds_);
+    for (std::size_t i = 0; i < now.count;) {
+        if (!claim(at(i))) {
+            at(i++).pass(planned, released);
+            continue;
+        }
+        std::size_t j = i + 1;
+        while (j < now.count && at(j).granule.begin == at(j - 1).granule.end && claim(at(j)))
+            ++j;
+        unprotect({at(i).granule.begin, at(j - 1).granule.end});
+        back_calls_.fetch_add(1, std::memory_order_relaxed);
+        for (; i < j; ++i)
+            at(i).state.store(released, std::memory_order_seq_cst);
+    }
+}
+
+void Windows::close() noexcept {
+    abandon();
+    // Its slots are about to be forgotten, and another thread may be held up in the middle of giving back
+    // what it has claimed, or the window.
+    if (!wait_for_changes(false)) disarm();
+    const Order& now = order();
+    for (std::size_t i = 0; i < now.count; ++i)
+        if (slot(now, i).state.load(std::memory_order_acquire) == changing) unprotect(slot(now, i).granule);
+    Windows* self = this;
+    armed_windows.compare_exchange_strong(self, nullptr, std::memory_order_seq_cst);
+}
+
+void Windows::abandon() noexcept {
+    const Using guard(users_);
+    if (!open_.exchange(false, std::memory_order_seq_cst)) return;
+    disarm();
+}
+
+void Windows::cut_short() noexcept {
+    constexpr int most_cuts = 32;
+    if (!is_open()) return;
+    abandon();
+    if (cuts_.fetch_add(1, std::memory_order_relaxed) + 1 == most_cuts)
+        forbid("the program takes faults (SIGSEGV) of its own, which end every window");
+}
+
+Windows::Verdict Windows::fault(Address address, bool write, Address instruction, bool own) noexcept {
+    if (!slots_) return Verdict::foreign;
+    const Using guard(users_);
+    Slot* slot = find(address);
+    if (!slot) return Verdict::foreign;
+    const std::uint64_t number = all_faults_.fetch_add(1, std::memory_order_relaxed);
+    // Another thread got here first and may not have opened it yet; or it is open, or never was armed: what
+    // forbids the access then is not ours.
+    if (!claim(*slot))
+        return slot->state.load(std::memory_order_seq_cst) == changing ? Verdict::retry : Verdict::late;
+    constexpr std::uint64_t timed_of = 8;
+    const bool timed = number % timed_of == 0 && !own && Timed::is_possible();
+    const std::uint64_t begin = timed ? Timed::now() : 0;
+    const Range granule = slot->granule;
+    if (own) {
+        unprotect(granule);
+        back_calls_.fetch_add(1, std::memory_order_relaxed);
+        slot->state.store(released, std::memory_order_seq_cst);
+        return Verdict::counted;
+    }
+    const int node = kernel_.current_node();
+    slot->node = static_cast<std::int16_t>(node);
+    slot->write = write;
+    slot->thread = kernel_.current_thread();
+    slot->touched = address;
+    slot->instruction = instruction;
+    // Access first, then the move: the kernel moves no page that nobody may access.
+    unprotect(granule);
+    slot->state.store(seen, std::memory_order_seq_cst);
+    touches_.fetch_add(1, std::memory_order_relaxed);
+    if (timed) {
+        touch_nanoseconds_.fetch_add(Timed::now() - begin, std::memory_order_relaxed);
+        timed_touches_.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (TouchAction action = action_.load(std::memory_order_acquire)) action(granule, node);
+    return Verdict::counted;
+}
+
+bool Windows::open_again(Address address) noexcept {
+    if (!slots_) return false;
+    const Using guard(users_);
+    Slot* slot = find(address);
+    // Memory that is `changing` cannot go away, whoever changes it.
+    if (!slot || slot->state.load(std::memory_order_seq_cst) != changing) return false;
+    return kernel_.protect(slot->granule, Access::read_write) == 0;
+}
+
+void Windows::release(Range range) noexcept {
+    if (!slots_) return;
+    const Using guard(users_);
+    // What makes the memory go was written before; whoever is about to arm it just now will see it.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    each_overlapping(range, [this](Slot& slot) {
+        const bool passed = wait_until(
+            [&] {
+                switch (slot.state.load(std::memory_order_seq_cst)) {
+                case planned:
+                    return slot.pass(planned, released);
+                case is_protected:
+                    if (!claim(slot)) return false;
+                    unprotect(slot.granule);
+                    back_calls_.fetch_add(1, std::memory_order_relaxed);
+                    slot.state.store(released, std::memory_order_seq_cst);
+                    return true;
+                case changing:
+                    return false;
+                default:
+                    return true;
+                }
+            },
+            is_inside());
+        // The program's handler of a signal, within our own work on these pages: they are still there, and
+        // are to be used now. What comes back to the work finds them given back, which does no harm.
+        if (!passed && is_inside()) kernel_.protect(slot.granule, Access::read_write);
+    });
+}
+
+/// [any thread] What is planned is not armed any more, when this returns. What is armed stays so.
+void Windows::stop_arming() noexcept {
+    {
+        const Using guard(users_);
+        const Order& now = order();
+        for (std::size_t i = 0; i < now.count; ++i)
+            slot(now, i).pass(planned, released);
+    }
+    wait_for_changes(true);
+}
+
+void Windows::abandon_and_wait() noexcept {
+    abandon();
+    wait_for_changes(true);
+}
+
+/// Another thread may have claimed a granule and not have opened it yet. False: it still has not.
+bool Windows::wait_for_changes(bool interrupted) noexcept {
+    const auto done = [&] {
+        return users_.load(std::memory_order_seq_cst) == 0 || stuck_.load(std::memory_order_acquire);
+    };
+    return wait_until(done, interrupted);
+}
+
+void Windows::give_way(InFlight call) noexcept {
+    call.each([this](Range range) {
+        if (range.begin == all_memory.begin && range.end == all_memory.end)
+            abandon_and_wait();
+        else if (watches(range.begin, range.end))
+            release(range);
+    });
+}
+
+void Windows::exclude(Range range) noexcept {
+    // Claim a place first, then publish in order: callers are few and open() only reads what is published.
+    const int at = excluded_claimed_.fetch_add(1, std::memory_order_acq_rel);
+    if (at >= max_excluded) {
+        forbid("the program protects or unmaps parts of its arrays itself, too often to follow");
+        return;
+    }
+    excluded_[at] = pages_of(range);
+    for (int expected = at;
+         !excluded_count_.compare_exchange_weak(expected, at + 1, std::memory_order_acq_rel); expected = at)
+        relax();
+    release(excluded_[at]);
+}
+
+void Windows::exclude_if_watched(Range range) noexcept {
+    if (!watched_ || !watches(range.begin, range.end)) return;
+    const int known = excluded_count_.load(std::memory_order_acquire);
+    for (int i = 0; i < known; ++i)
+        if (excluded_[i].begin <= range.begin && range.end <= excluded_[i].end) return;
+    exclude(range);
+}
+
+void Windows::forbid(const char* reason) noexcept {
+    const char* expected = nullptr;
+    forbidden_.compare_exchange_strong(expected, reason, std::memory_order_acq_rel);
+    abandon();
+}
+
+void Windows::drain(std::vector<Reference>& out) {
+    const Order& now = order();
+    for (std::size_t i = 0; i < now.count; ++i) {
+        Slot& touched = slot(now, i);
+        if (touched.state.load(std::memory_order_acquire) != seen) continue;
+        if (touched.node >= 0)
+            out.push_back({touched.touched, touched.node, touched.write,
+                           touched.write ? write_weight : 1, touched.thread, touched.instruction});
+        touched.pass(seen, released);
+    }
+    if (is_open()) return;
+    close(); // others may be giving back what is about to be forgotten
+    order_.store(&nothing, std::memory_order_seq_cst);
+    for (std::size_t i = 0; i < now.count; ++i)
+        drop(now.places[i].slot);
+    count_mappings(); // for the next one
+}
+
+Windows::Costs Windows::costs() const noexcept {
+    const auto read = [](const std::atomic<std::uint64_t>& value) {
+        return value.load(std::memory_order_relaxed);
+    };
+    const auto seconds = [&](const std::atomic<std::uint64_t>& nanoseconds) {
+        return 1e-9 * static_cast<double>(read(nanoseconds));
+    };
+    Costs costs;
+    costs.armed = read(armed_);
+    costs.arm_calls = read(arm_calls_);
+    costs.back_calls = read(back_calls_);
+    costs.touches = read(touches_);
+    costs.faults = read(all_faults_);
+    costs.arm_seconds = seconds(arm_nanoseconds_);
+    costs.back_seconds = seconds(back_nanoseconds_);
+    costs.timed_touches = read(timed_touches_);
+    costs.touch_seconds = seconds(touch_nanoseconds_);
+    return costs;
+}
+
+void Windows::forget_costs() noexcept {
+    for (std::atomic<std::uint64_t>* value :
+         {&armed_, &arm_calls_, &back_calls_, &touches_, &all_faults_, &arm_nanoseconds_, &back_nanoseconds_,
+          &timed_touches_, &touch_nanoseconds_})
+        value->store(0, std::memory_order_relaxed);
+}
+
+} // namespace homing
