@@ -1,6 +1,6 @@
 """A fuzzer of everything that reads what others wrote (test_fuzz.py runs it).
 
-    python -m tests.python.fuzzing READER [--count N] [--seconds S] [--seed N] [--examples FOLDER]
+    python -m tests.python.fuzzing READER [--count N] [--seconds S] [--seed N] [--first N] [--examples FOLDER]
 
 Each input is a mutated example: bytes, words and lines, numbers, nesting, values of JSON, the parts of an ELF
 file. A reader may answer, or refuse with a UserError of one line (or its own kind that is printed so); any
@@ -86,18 +86,20 @@ def run(
     count: int | None = None,
     seconds: float | None = None,
     more: Sequence[bytes] = (),
+    first: int = 0,
 ) -> Outcome:
-    """Read inputs until there were so many, or so many seconds are over. more: further examples."""
+    """Read inputs until there were so many, or so many seconds are over. more: further examples. first: the
+    number of the first input, so that a long run can be made in parts."""
     outcome = Outcome(reader.name)
     seeds = [*reader.seeds(), *more]
     end = None if seconds is None else time.monotonic() + seconds
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as name:
         while (count is None or outcome.count < count) and (end is None or time.monotonic() < end):
-            data = make_input(reader, seeds, seed, outcome.count)
+            data = make_input(reader, seeds, seed, first + outcome.count)
             what = judge(reader, data, Path(name))
             outcome.refused += what == "refused"
             if what not in ("read", "refused"):
-                outcome.findings.append((outcome.count, what, data))
+                outcome.findings.append((first + outcome.count, what, data))
             outcome.count += 1
     return outcome
 
@@ -108,6 +110,7 @@ def main() -> int:
     parser.add_argument("--count", type=int)
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first input")
     parser.add_argument("--examples", type=Path, help="a folder with further examples")
     parser.add_argument("--keep", help="a folder for the inputs that were found")
     given = parser.parse_args()
@@ -116,7 +119,7 @@ def main() -> int:
     for reader in chosen:
         begin = time.monotonic()
         more = examples(given.examples, reader.pattern) if given.examples and reader.pattern else ()
-        outcome = run(reader, given.seed, given.count, given.seconds, more)
+        outcome = run(reader, given.seed, given.count, given.seconds, more, given.first)
         took = time.monotonic() - begin
         print(
             f"{reader.name}: {outcome.count:,} inputs in {took:.0f} s, {outcome.refused:,} refused, "
