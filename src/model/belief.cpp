@@ -65,6 +65,7 @@ Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
     weigh_homes(touches, homes, prior, joint);
     weigh_even(sorted, prior, joint);
     weigh_formulas(touches, prior, joint, 0, formulas_.simple());
+    std::ranges::stable_sort(sorted, {}, &Touch::at); // bytes of a page, too
     weigh_runs(sorted, prior, joint);
     normalise(joint);
     if (touches.size() >= tuning::least_for_fine) {

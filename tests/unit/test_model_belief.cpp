@@ -320,6 +320,11 @@ TEST(BeliefTest, AByteOfAPageTellsWhichOfTwoBlocksInItWasTouched) {
     for (std::uint64_t page = 0; page < pages; ++page)
         ASSERT_EQ(likeliest_node(belief, page), static_cast<Node>((page + 1) / 16 % 4)) << page;
     EXPECT_GT(belief.log_evidence(), Belief(formulas, team, Extent(pages), touches, prior).log_evidence());
+    std::vector<Touch> again = touches; // of other bytes, before those that came first
+    for (Touch& touch : again)
+        touch.within = 4.0f / 4096;
+    again.insert(again.begin(), touches.begin(), touches.end());
+    EXPECT_EQ(likeliest_node(Belief(formulas, team, extent, again, prior), 15), 1);
     for (Touch& touch : touches)
         touch.within = -1;
     EXPECT_LT(Belief(formulas, team, extent, touches, prior).log_evidence(), belief.log_evidence());
