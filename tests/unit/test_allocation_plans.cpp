@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace homing {
+namespace homing::allocation_plans_tests {
 namespace {
 
 using NodeRun = AllocationPlans::Run;
@@ -174,4 +174,4 @@ TEST_F(AllocationPlansTest, WithThreadsABlockIsPlacedByOnePlan) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::allocation_plans_tests

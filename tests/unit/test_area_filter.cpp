@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-namespace homing {
+namespace homing::area_filter_tests {
 namespace {
 
 using Places = std::vector<AreaPlace>;
@@ -61,4 +61,4 @@ TEST(AreaFilter, DamagedCodeIsLeftOut) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::area_filter_tests

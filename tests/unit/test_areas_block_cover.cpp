@@ -8,7 +8,7 @@
 #include <rapidcheck.h>
 #include <thread>
 
-namespace homing {
+namespace homing::areas_block_cover_tests {
 namespace {
 
 constexpr Address heap = Address{1} << 40;
@@ -223,4 +223,4 @@ TEST(BlockSites, ThePlacesThatThereIsNoRoomForHaveNoNumber) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::areas_block_cover_tests

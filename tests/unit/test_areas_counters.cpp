@@ -6,9 +6,10 @@
 #include <cmath>
 #include <map>
 
-using homing::ReferenceCounters;
-
+namespace homing::areas_counters_tests {
 namespace {
+
+using homing::ReferenceCounters;
 
 struct Touch {
     std::uint64_t granule;
@@ -35,8 +36,6 @@ std::map<std::uint64_t, std::vector<std::uint32_t>> exact(const std::vector<Touc
     }
     return table;
 }
-
-} // namespace
 
 TEST(ReferenceCounters, WithRoomForAllTheyAreExactAndSorted) {
     EXPECT_TRUE(rc::check([] {
@@ -214,3 +213,6 @@ TEST(ReferenceCounters, ForgetRemovesExactlyTheRange) {
                           (granule >= first && granule < end ? 0 : row[static_cast<std::size_t>(node)]));
     }));
 }
+
+} // namespace
+} // namespace homing::areas_counters_tests

@@ -11,8 +11,6 @@
 #include <rapidcheck.h>
 #include <unistd.h>
 
-using namespace homing;
-
 // Arrays with the symbols that Fortran compilers give theirs.
 extern "C" {
 double __tests_MOD_field[32768];
@@ -24,6 +22,7 @@ thread_local double homing_test_thread_local[32768];
 char homing_test_small[1024];
 }
 
+namespace homing::areas_elf_tests {
 namespace {
 
 double local_array[40000];
@@ -204,7 +203,7 @@ struct ElfFile {
     }
 };
 
-class ElfObject : public testing::Test {
+class ElfObject : public ::testing::Test {
   protected:
     void SetUp() override {
         char name[] = "/tmp/homing-elf-XXXXXX";
@@ -306,3 +305,4 @@ TEST_F(ElfObject, ProgramHeadersAtTheEndOfTheAddressSpace) {
 }
 
 } // namespace
+} // namespace homing::areas_elf_tests

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <thread>
 
-namespace homing {
+namespace homing::areas_mapped_tests {
 namespace {
 
 using Event = MappingLog::Event;
@@ -147,4 +147,4 @@ TEST(MappedProperty, AreasAreThePagesThatAreMapped) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::areas_mapped_tests

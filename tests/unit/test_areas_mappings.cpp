@@ -9,8 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-using namespace homing;
-
+namespace homing::areas_mappings_tests {
 namespace {
 
 constexpr std::size_t mib = std::size_t{1} << 20;
@@ -90,7 +89,7 @@ TEST(Mappings, ParsesNamesWithSpaces) {
     }
 }
 
-class Smaps : public testing::Test {
+class Smaps : public ::testing::Test {
   protected:
     void SetUp() override {
         char name[] = "/tmp/homing-smaps-XXXXXX";
@@ -158,3 +157,4 @@ TEST(HugePages, AreSeenWhereTheKernelGivesThem) {
 }
 
 } // namespace
+} // namespace homing::areas_mappings_tests

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace homing {
+namespace homing::areas_named_tests {
 namespace {
 
 std::vector<std::string> names() {
@@ -57,4 +57,4 @@ TEST_F(NamedAreas, LeaveRoomForOthersWhenTheyEnd) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::areas_named_tests

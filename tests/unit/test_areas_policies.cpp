@@ -11,8 +11,7 @@
 #include <random>
 #include <sys/mman.h>
 
-using namespace homing;
-
+namespace homing::areas_policies_tests {
 namespace {
 
 constexpr Address base = 0x7f0000000000;
@@ -137,8 +136,6 @@ class Policies : public ::testing::Test {
 };
 
 const MemoryPolicy interleaved{MPOL_INTERLEAVE, NodeSet{0b1010}};
-
-} // namespace
 
 TEST_F(Policies, LayersLieOverEachOtherAndComeOffInAnyOrder) {
     for (const bool owned_first : {true, false}) {
@@ -422,3 +419,6 @@ TEST(PoliciesOfThisKernel, AreReadBackExactly) {
     EXPECT_EQ(policy, MemoryPolicy{});
     ::munmap(map, 8 * page_bytes());
 }
+
+} // namespace
+} // namespace homing::areas_policies_tests

@@ -8,8 +8,7 @@
 #include <fstream>
 #include <linux/mempolicy.h>
 
-using namespace homing;
-
+namespace homing::areas_policies_failing_tests {
 namespace {
 
 constexpr Address base = Address{1} << 40;
@@ -48,8 +47,6 @@ class FailingPolicies : public ::testing::Test {
     FailingKernel kernel;
     PolicyKeeper keeper;
 };
-
-} // namespace
 
 TEST_F(FailingPolicies, NothingIsLostWhicheverCallFailsHowever) {
     std::size_t failures = 0;
@@ -93,3 +90,6 @@ TEST_F(FailingPolicies, TooManyMappingsLeaveTheRequestUndone) {
     expect_as_found("max_map_count");
     EXPECT_EQ(keeper.pieces(), 0u);
 }
+
+} // namespace
+} // namespace homing::areas_policies_failing_tests

@@ -12,8 +12,7 @@
 #include <sys/wait.h>
 #include <thread>
 
-using namespace homing;
-
+namespace homing::areas_policies_fork_tests {
 namespace {
 
 constexpr Address base = Address{1} << 40;
@@ -56,8 +55,6 @@ class ForkedPolicies : public ::testing::Test {
     FailingKernel kernel;
     PolicyKeeper keeper;
 };
-
-} // namespace
 
 TEST_F(ForkedPolicies, InTheParentOnlyTheObservedLayerComesOff) {
     observe();
@@ -112,8 +109,6 @@ TEST_F(ForkedPolicies, NothingIsLostWhicheverCallFails) {
             }
 }
 
-namespace {
-
 /// Each bind is interrupted by a signal handler that forks.
 class InterruptedKernel final : public Kernel {
   public:
@@ -150,8 +145,6 @@ class InterruptedKernel final : public Kernel {
   private:
     SimulatedKernel& inner_;
 };
-
-} // namespace
 
 TEST_F(ForkedPolicies, AForkWithinTheDriversWorkDoesNotWaitForItself) {
     InterruptedKernel interrupted(simulated);
@@ -219,3 +212,6 @@ TEST(PoliciesAcrossForks, ChildrenHaveNoneOfOursWhateverAnotherThreadIsDoing) {
     EXPECT_EQ(policy, MemoryPolicy{});
     ::munmap(map, pages * page_bytes());
 }
+
+} // namespace
+} // namespace homing::areas_policies_fork_tests

@@ -9,8 +9,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-using namespace homing;
-
+namespace homing::areas_populated_tests {
 namespace {
 
 class Populated : public ::testing::Test {
@@ -45,8 +44,6 @@ class Populated : public ::testing::Test {
 
     char* memory = nullptr;
 };
-
-} // namespace
 
 TEST_F(Populated, TheFirstRunOfPages) {
     touch(3, 900);
@@ -108,3 +105,6 @@ TEST_F(Populated, NothingIsKnownWithoutThePageMap) {
     PopulatedPages populated("/nowhere");
     EXPECT_FALSE(populated.first(range(0, 10), false));
 }
+
+} // namespace
+} // namespace homing::areas_populated_tests

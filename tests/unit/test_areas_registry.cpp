@@ -7,12 +7,11 @@
 #include <rapidcheck.h>
 #include <thread>
 
-using namespace homing;
-
+namespace homing::areas_registry_tests {
 namespace {
 
 /// The registry is one for the process: each test leaves it empty.
-class Registry : public testing::Test {
+class Registry : public ::testing::Test {
   protected:
     void SetUp() override { ASSERT_EQ(registry.live(), 0u); }
     void TearDown() override {
@@ -186,3 +185,4 @@ TEST_F(Registry, SurvivesManyThreads) {
 }
 
 } // namespace
+} // namespace homing::areas_registry_tests

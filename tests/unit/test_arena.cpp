@@ -15,8 +15,7 @@
 #include <unistd.h>
 #include <vector>
 
-using namespace homing;
-
+namespace homing::arena_tests {
 namespace {
 
 struct Block {
@@ -168,3 +167,4 @@ TEST(Arena, ThreadsAllocateAndFreeEachOthersBlocks) {
 }
 
 } // namespace
+} // namespace homing::arena_tests

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-namespace homing {
+namespace homing::block_groups_tests {
 namespace {
 
 constexpr std::size_t row = 128 * 1024;
@@ -142,4 +142,4 @@ TEST(BlockGroups, RowsOfSeveralCallersAreOneAreaThatComesFromWhatTheyShare) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::block_groups_tests

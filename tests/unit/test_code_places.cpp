@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <link.h>
 
-namespace homing {
+namespace homing::code_places_tests {
 namespace {
 
 void here() {}
@@ -77,4 +77,4 @@ TEST(BuildId, DamagedNotesAreNone) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::code_places_tests

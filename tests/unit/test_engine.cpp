@@ -6,7 +6,7 @@
 
 #include <linux/mempolicy.h>
 
-namespace homing {
+namespace homing::engine_tests {
 namespace {
 
 TEST_F(EngineTest, SendsAnArrayHomeThatOneThreadInitialised) {
@@ -632,4 +632,4 @@ TEST_F(EngineTest, ABrokenRuleMakesHomingStepAsideAndSayWhere) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::engine_tests

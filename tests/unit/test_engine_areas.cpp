@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <utility>
 
-namespace homing {
+namespace homing::engine_areas_tests {
 namespace {
 
 /// A region that uses pages [first, end) only, each by the node that has its part of them.
@@ -244,4 +244,4 @@ TEST_F(EngineTest, MemoryThatIsNotUsedIsNotAskedAboutAtEachDecision) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::engine_areas_tests

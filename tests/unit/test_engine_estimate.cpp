@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace homing {
+namespace homing::engine_estimate_tests {
 namespace {
 
 struct Shares {
@@ -72,4 +72,4 @@ TEST_F(EngineTest, TheEstimateIsOneNumberWhereNothingMoves) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::engine_estimate_tests

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <ranges>
 
-namespace homing {
+namespace homing::engine_harm_tests {
 namespace {
 
 /// A page's random number in [0, 1): the same in every iteration.
@@ -268,4 +268,4 @@ TEST_F(EngineTest, InferringThatTakesLongTakesLittleOfTheRun) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::engine_harm_tests

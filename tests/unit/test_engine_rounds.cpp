@@ -12,7 +12,7 @@
 #include <set>
 #include <thread>
 
-namespace homing {
+namespace homing::engine_rounds_tests {
 namespace {
 
 /// The record that an engine leaves.
@@ -450,4 +450,4 @@ TEST_F(EngineTest, WhatThePauseLeftUnmovedIsMovedLater) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::engine_rounds_tests

@@ -3,7 +3,7 @@
 
 #include "areas/allocation_plans.hpp"
 
-namespace homing {
+namespace homing::engine_temporaries_tests {
 namespace {
 
 /// One array of a program that is allocated anew in every iteration: in the one half of its memory and in the
@@ -109,4 +109,4 @@ TEST_F(TemporariesTest, WhoseOwnersChangeArePlacedWithTheNewOnes) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::engine_temporaries_tests

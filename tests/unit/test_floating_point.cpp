@@ -4,7 +4,7 @@
 #include <cfenv>
 #include <gtest/gtest.h>
 
-namespace homing {
+namespace homing::floating_point_tests {
 namespace {
 
 TEST(FloatingPoint, WhatHomingComputesLeavesTheProgramsFlagsTrapsAndRounding) {
@@ -37,4 +37,4 @@ TEST(FloatingPoint, WhatHomingComputesLeavesTheProgramsFlagsTrapsAndRounding) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::floating_point_tests

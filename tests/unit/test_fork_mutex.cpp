@@ -4,7 +4,8 @@
 
 #include <thread>
 
-using namespace homing;
+namespace homing::fork_mutex_tests {
+namespace {
 
 TEST(ForkMutex, AForkHoldsItUntilItsLastOneIsOver) {
     ForkMutex mutex;
@@ -46,3 +47,6 @@ TEST(ForkMutex, AForkWaitsForTheWorkOfAnotherThread) {
     mutex.unlock();
     forking.join();
 }
+
+} // namespace
+} // namespace homing::fork_mutex_tests

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+namespace homing::helper_thread_tests {
 namespace {
 
 using homing::HelperThread;
@@ -85,3 +86,4 @@ TEST(HelperThread, StopWakesItUp) {
 }
 
 } // namespace
+} // namespace homing::helper_thread_tests

@@ -20,8 +20,7 @@
 #include <sys/wait.h>
 #include <thread>
 
-using namespace homing;
-
+namespace homing::kernel_linux_tests {
 namespace {
 
 struct Memory {
@@ -422,3 +421,4 @@ TEST(AssumedKernel, DividesTheCpus) {
 }
 
 } // namespace
+} // namespace homing::kernel_linux_tests

@@ -5,8 +5,7 @@
 #include <numeric>
 #include <rapidcheck.h>
 
-using namespace homing;
-
+namespace homing::kernel_simulated_tests {
 namespace {
 
 constexpr Address base = 0x40000000;
@@ -275,3 +274,4 @@ TEST(FailingKernel, FailsTheNthCallAndTheNthPage) {
 }
 
 } // namespace
+} // namespace homing::kernel_simulated_tests

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace homing {
+namespace homing::learner_tests {
 namespace {
 
 constexpr int owners = 4;
@@ -233,4 +233,4 @@ TEST_F(LearnerTest, AnAreaThatGrowsIsNumberedAnew) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::learner_tests

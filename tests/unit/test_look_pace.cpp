@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace homing::hooks {
+namespace homing::hooks::look_pace_tests {
 namespace {
 
 constexpr double cost = 1e-3;
@@ -51,4 +51,4 @@ TEST(LookPace, ChangesWithoutEndTakeASmallShareOfTheTime) {
 }
 
 } // namespace
-} // namespace homing::hooks
+} // namespace homing::hooks::look_pace_tests

@@ -9,8 +9,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-using namespace homing;
-
+namespace homing::machine_tests {
 namespace {
 
 bool has_remark(const Machine& machine, const std::string& text) {
@@ -21,7 +20,7 @@ bool has_remark(const Machine& machine, const std::string& text) {
 constexpr NodeSet every_node{~std::uint64_t{0}};
 
 /// A folder like /sys/devices/system, with the files that a test puts into it.
-class Sysfs : public testing::Test {
+class Sysfs : public ::testing::Test {
   protected:
     Sysfs() {
         char name[] = "/tmp/homing-sysfs-XXXXXX";
@@ -274,3 +273,4 @@ TEST(QuickNodeCount, ReadsTheKernelsList) {
 }
 
 } // namespace
+} // namespace homing::machine_tests

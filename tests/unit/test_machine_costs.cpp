@@ -8,8 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-using namespace homing;
-
+namespace homing::machine_costs_tests {
 namespace {
 
 Machine two_nodes(double distance) {
@@ -19,7 +18,7 @@ Machine two_nodes(double distance) {
     return machine;
 }
 
-class CostsFile : public testing::Test {
+class CostsFile : public ::testing::Test {
   protected:
     void SetUp() override {
         char name[] = "/tmp/homing-costs-XXXXXX";
@@ -131,3 +130,4 @@ TEST_F(CostsFile, MayBeAbsent) {
 }
 
 } // namespace
+} // namespace homing::machine_costs_tests

@@ -12,8 +12,7 @@
 #include <functional>
 #include <numeric>
 
-using namespace homing::model;
-
+namespace homing::model::model_belief_tests {
 namespace {
 
 /// Touches of random pages by the threads that `owner` names for a position.
@@ -81,8 +80,6 @@ double mean_right_share(const Program& program, std::size_t touches, int seeds =
             right_share(program, believe(program, program.touch(touches, static_cast<std::uint64_t>(seed))));
     return sum / seeds;
 }
-
-} // namespace
 
 TEST(BeliefTest, BlockIsDecidedByFourTouches) {
     EXPECT_GT(mean_right_share(block(4, 4, 1000), 4), .97);
@@ -462,8 +459,6 @@ RC_GTEST_PROP(BeliefProperty, AScaledAreaGivesTheSameAnswer, ()) {
         RC_ASSERT(likeliest_node(before, page) == likeliest_node(after, page * factor + factor / 2));
 }
 
-namespace {
-
 /// Areas drawn from the model itself: families, formulas, reaches and strays as often as their priors say.
 class DrawnArea {
   public:
@@ -572,8 +567,6 @@ class DrawnArea {
     std::vector<std::pair<double, Node>> runs_;
 };
 
-} // namespace
-
 /// Of pages that the belief gives a probability of p to be one node's, a share of p is, within five points.
 TEST(BeliefTest, ProbabilitiesAreCalibrated) {
     constexpr int bins = 10;
@@ -604,3 +597,6 @@ TEST(BeliefTest, ProbabilitiesAreCalibrated) {
         EXPECT_NEAR(said[bin] / count[bin], was[bin] / count[bin], .05)
             << "of " << count[bin] << " in bin " << bin;
 }
+
+} // namespace
+} // namespace homing::model::model_belief_tests

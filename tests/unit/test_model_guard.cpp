@@ -11,9 +11,9 @@
 
 #include "random_numbers.hpp"
 
+namespace homing::policy::model_guard_tests {
 namespace {
 
-using namespace homing::policy;
 using homing::testing::Random;
 
 constexpr Costs costs{90, 150, 45, 1};
@@ -178,3 +178,4 @@ TEST(TouchModel, ExcessIsBoundedByTheTimeOfTheRegions) {
 }
 
 } // namespace
+} // namespace homing::policy::model_guard_tests

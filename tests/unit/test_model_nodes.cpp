@@ -5,9 +5,8 @@
 
 #include <gtest/gtest.h>
 
+namespace homing::policy::model_nodes_tests {
 namespace {
-
-using namespace homing::policy;
 
 TEST(InitialPlacement, RoundRobinAndRandomUseTheTargetsEvenly) {
     const NodeSet targets = node_bit(1) | node_bit(4) | node_bit(63);
@@ -39,3 +38,4 @@ TEST(NodeSets, NthNode) {
 }
 
 } // namespace
+} // namespace homing::policy::model_nodes_tests

@@ -8,9 +8,9 @@
 
 #include "random_numbers.hpp"
 
+namespace homing::policy::model_page_set_tests {
 namespace {
 
-using namespace homing::policy;
 using homing::testing::Random;
 
 PageSet arbitrary_set(Random& random, std::uint64_t pages) {
@@ -50,3 +50,4 @@ RC_GTEST_PROP(PageSetProperty, CountsAndNumbersAreThoseOfASet, ()) {
 }
 
 } // namespace
+} // namespace homing::policy::model_page_set_tests

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+namespace homing::model_period_tests {
 namespace {
 
 using homing::phases::AnchorFinder;
@@ -52,7 +53,7 @@ struct Expected {
     std::size_t known_by; // index by which the period must be followed
 };
 
-class RecordedSequence : public testing::TestWithParam<Expected> {};
+class RecordedSequence : public ::testing::TestWithParam<Expected> {};
 
 TEST_P(RecordedSequence, OuterIterationIsFoundAndFollowed) {
     const Expected expected = GetParam();
@@ -92,19 +93,18 @@ TEST_P(RecordedSequence, OuterIterationIsFoundAndFollowed) {
     EXPECT_EQ(last_found, expected.period);
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, RecordedSequence,
-                         testing::Values(Expected{"cg-c-S", 29, 15, 35 + 58},
-                                         Expected{"cg-fortran-S", 3, 15, 13}, Expected{"mg-c-S", 36, 4, 125},
-                                         Expected{"bt-fortran-S", 5, 61, 18},
-                                         Expected{"sp-fortran-S", 9, 101, 31}, Expected{"ft-c-S", 5, 6, 18},
-                                         Expected{"ft-c-clang-S", 5, 6, 18},
-                                         Expected{"giant-region", 2, 20, 9}),
-                         [](const auto& test) {
-                             std::string name = test.param.name;
-                             for (char& c : name)
-                                 if (c == '-') c = '_';
-                             return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Programs, RecordedSequence,
+    ::testing::Values(Expected{"cg-c-S", 29, 15, 35 + 58}, Expected{"cg-fortran-S", 3, 15, 13},
+                      Expected{"mg-c-S", 36, 4, 125}, Expected{"bt-fortran-S", 5, 61, 18},
+                      Expected{"sp-fortran-S", 9, 101, 31}, Expected{"ft-c-S", 5, 6, 18},
+                      Expected{"ft-c-clang-S", 5, 6, 18}, Expected{"giant-region", 2, 20, 9}),
+    [](const auto& test) {
+        std::string name = test.param.name;
+        for (char& c : name)
+            if (c == '-') c = '_';
+        return name;
+    });
 
 TEST(PeriodFinder, SaysBeforeTheRegionRunsThatTheIterationBegins) {
     PeriodFinder finder;
@@ -404,3 +404,4 @@ TEST(IterationFinder, EveryIterationOfARegularProgramBeginsOnce) {
 }
 
 } // namespace
+} // namespace homing::model_period_tests

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+namespace homing::model_period_loops_tests {
 namespace {
 
 using homing::phases::IterationFinder;
@@ -275,3 +276,4 @@ RC_GTEST_PROP(IterationFinderProperty, StepAroundVaryingLoopsIsFollowed, ()) {
 }
 
 } // namespace
+} // namespace homing::model_period_loops_tests

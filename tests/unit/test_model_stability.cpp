@@ -8,9 +8,9 @@
 
 #include "random_numbers.hpp"
 
+namespace homing::policy::model_stability_tests {
 namespace {
 
-using namespace homing::policy;
 using homing::testing::Random;
 
 TEST(Stability, RestsAfterTwoCalmRounds) {
@@ -256,3 +256,4 @@ RC_GTEST_PROP(StabilityProperty, AChangeIsNoticedWithinASmallMultipleOfWhatTheBu
 }
 
 } // namespace
+} // namespace homing::policy::model_stability_tests

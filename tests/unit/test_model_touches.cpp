@@ -8,8 +8,7 @@
 #include <functional>
 #include <random>
 
-using namespace homing::model;
-
+namespace homing::model::model_touches_tests {
 namespace {
 
 constexpr std::uint64_t pages = 4000;
@@ -51,8 +50,6 @@ struct Setting {
     Prior prior{formulas};
     bool follow(Touches& touches) const { return touches.follow_change(formulas, team, pages, prior); }
 };
-
-} // namespace
 
 TEST(TouchesTest, OwnersThatChangePlacesAreNoticedAfterSixteenTouches) {
     const Setting setting;
@@ -198,3 +195,6 @@ TEST(TouchesTest, AgesAreCountedFromTheIterationThatAsks) {
     touches.forget();
     EXPECT_TRUE(touches.empty());
 }
+
+} // namespace
+} // namespace homing::model::model_touches_tests

@@ -9,10 +9,10 @@
 #include <numeric>
 #include <random>
 
-using namespace homing::model;
-using homing::policy::PageRange;
-
+namespace homing::model::model_verdict_tests {
 namespace {
+
+using homing::policy::PageRange;
 
 constexpr std::uint64_t pages = 1000;
 
@@ -31,8 +31,6 @@ template <class Thread> Belief belief_of(Thread&& thread, const std::vector<Node
 Belief block() {
     return belief_of([](std::uint64_t page) { return page / 250; });
 }
-
-} // namespace
 
 TEST(VerdictTest, PagesOfABlockOnOneNodeMoveToTheirOwners) {
     const HomeRun serial{{0, pages}, 0};
@@ -213,3 +211,6 @@ RC_GTEST_PROP(QuestionsProperty, AskedPagesLieInTheArea, (std::uint64_t first, s
         RC_ASSERT(std::ranges::all_of(asked, [&](std::uint64_t page) { return page < size; }));
     }
 }
+
+} // namespace
+} // namespace homing::model::model_verdict_tests

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <string>
 
-namespace homing {
+namespace homing::options_tests {
 namespace {
 
 class Options : public ::testing::Test {
@@ -72,4 +72,4 @@ TEST_F(Options, ThatArePossibleAreUsedWithoutAWord) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::options_tests

@@ -9,8 +9,7 @@
 #include <string>
 #include <unistd.h>
 
-using namespace homing;
-
+namespace homing::options_locale_tests {
 namespace {
 
 /// An option's value for the time of a test.
@@ -31,8 +30,6 @@ double number(const char* text) {
     const Value value(Option::observe_share, text);
     return option_number(Option::observe_share);
 }
-
-} // namespace
 
 TEST(OptionNumbers, Numbers) {
     EXPECT_EQ(number("0.25"), 0.25);
@@ -64,3 +61,6 @@ TEST(OptionNumbers, NumbersWhereTheLocaleHasADecimalComma) {
     EXPECT_EQ(point, ",");
     EXPECT_EQ(share, 0.01);
 }
+
+} // namespace
+} // namespace homing::options_locale_tests

@@ -12,8 +12,7 @@
 #include <thread>
 #include <ucontext.h>
 
-using namespace homing;
-
+namespace homing::own_pages_tests {
 namespace {
 
 bool hold(const std::vector<Range>& ranges, const void* address) {
@@ -131,3 +130,4 @@ TEST_F(BringPages, WhereTheKernelRefusesNothingHappens) {
 }
 
 } // namespace
+} // namespace homing::own_pages_tests

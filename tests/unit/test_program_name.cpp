@@ -6,9 +6,10 @@
 #include <filesystem>
 #include <string>
 
-namespace fs = std::filesystem;
-
+namespace homing::program_name_tests {
 namespace {
+
+namespace fs = std::filesystem;
 
 TEST(ProgramName, IsWhatWasTypedAndWhatTheExecutableIsCalled) {
     const fs::path executable = fs::read_symlink("/proc/self/exe");
@@ -37,3 +38,4 @@ TEST(ProgramName, APathMeansTheFileThatItLeadsTo) {
 }
 
 } // namespace
+} // namespace homing::program_name_tests

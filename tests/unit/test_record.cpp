@@ -20,10 +20,11 @@
 #include <thread>
 #include <unistd.h>
 
+namespace homing::record_tests {
+namespace {
+
 namespace record = homing::record;
 namespace fs = std::filesystem;
-
-namespace {
 
 struct RecordFile {
     std::string json;
@@ -76,7 +77,7 @@ struct RecordFile {
     }
 };
 
-class Record : public testing::Test {
+class Record : public ::testing::Test {
   protected:
     void SetUp() override {
         char name[] = "/tmp/homing-record-XXXXXX";
@@ -409,3 +410,4 @@ TEST_F(Record, ThreadsDoNotMixRows) {
 }
 
 } // namespace
+} // namespace homing::record_tests

@@ -6,8 +6,7 @@
 #include <rapidcheck/gtest.h>
 #include <tuple>
 
-using namespace homing;
-
+namespace homing::remote_share_tests {
 namespace {
 
 policy::PageSet whole(std::uint64_t granules) { return policy::PageSet::whole(granules); }
@@ -144,3 +143,4 @@ TEST(RemoteShare, IsToldAgainWhereTouchesDoubleOrPagesMove) {
 }
 
 } // namespace
+} // namespace homing::remote_share_tests

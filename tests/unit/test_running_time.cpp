@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace homing {
+namespace homing::running_time_tests {
 namespace {
 
 TEST(RunningTime, ComputingCounts) {
@@ -39,4 +39,4 @@ TEST(RunningTime, SimulatedTimeCountsAsItIs) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::running_time_tests

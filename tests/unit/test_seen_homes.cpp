@@ -5,8 +5,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
-using namespace homing;
-
+namespace homing::seen_homes_tests {
 namespace {
 
 RC_GTEST_PROP(SeenHomes, AreWhatWasSeenLast, ()) {
@@ -62,3 +61,4 @@ TEST(SeenHomes, OfGranulesThatAreNotThereNothingIsKept) {
 }
 
 } // namespace
+} // namespace homing::seen_homes_tests

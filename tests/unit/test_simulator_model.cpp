@@ -19,7 +19,7 @@
 #include <thread>
 #include <unordered_map>
 
-namespace homing::simulator {
+namespace homing::simulator::simulator_model_tests {
 namespace {
 
 constexpr int nodes = 4;
@@ -412,4 +412,4 @@ TEST(SimulatorModelPrepared, SaysWhatIsMissingWithoutAddressSpace) {
 }
 
 } // namespace
-} // namespace homing::simulator
+} // namespace homing::simulator::simulator_model_tests

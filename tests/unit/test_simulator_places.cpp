@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace homing::simulator {
+namespace homing::simulator::simulator_places_tests {
 namespace {
 
 using Places = std::vector<std::size_t>;
@@ -117,4 +117,4 @@ RC_GTEST_PROP(SimulatorPlaces, EveryThreadHasAPlaceOfThePartitionAndPlacesAreFil
 }
 
 } // namespace
-} // namespace homing::simulator
+} // namespace homing::simulator::simulator_places_tests

@@ -13,8 +13,7 @@
 #include <sys/wait.h>
 #include <thread>
 
-using namespace homing;
-
+namespace homing::sources_hint_faults_tests {
 namespace {
 
 /// The real kernel of this machine, with what a test wants to be different.
@@ -158,8 +157,6 @@ class Memory {
     void* map_;
     std::size_t whole_;
 };
-
-} // namespace
 
 TEST_F(HintFaults, SayWhyTheyCannotBeHad) {
     balancing("0");
@@ -466,3 +463,6 @@ TEST_F(HintFaults, WhenNothingCanBeBoundStartSaysSo) {
     source->drain(references);
     EXPECT_TRUE(references.empty());
 }
+
+} // namespace
+} // namespace homing::sources_hint_faults_tests

@@ -9,13 +9,10 @@
 #include <linux/perf_event.h>
 #include <random>
 
-using namespace homing;
-
+namespace homing::sources_pmu_tests {
 namespace {
 
 const char* const devices = "bus/event_source/devices/";
-
-} // namespace
 
 TEST(PmuEvents, IceLakeServer) {
     const PmuDescription pmu = RecordedTree("intel_ice_lake_server").describe();
@@ -258,3 +255,6 @@ TEST(PmuPeriod, LimitsAreWhatTheyClaim) {
     EXPECT_LT(adapted_period(10007, 10, 1, {}), 10007u);
     EXPECT_EQ(adapted_period(1000, 0, 1, {.least = 500}), 501u);
 }
+
+} // namespace
+} // namespace homing::sources_pmu_tests

@@ -12,8 +12,7 @@
 #include <set>
 #include <sys/mman.h>
 
-using namespace homing;
-
+namespace homing::sources_pmu_source_tests {
 namespace {
 
 /// Stands in for a PMU: every event becomes the page faults of software, so that the whole path from the
@@ -37,8 +36,6 @@ class SoftwarePmu : public NoKernel {
     }
     void close_sampler(SamplerRing& ring) noexcept override { linux_kernel().close_sampler(ring); }
 };
-
-} // namespace
 
 TEST(PmuSource, SamplesInWatchedMemoryBecomeReferences) {
     RecordedTree tree("intel_ice_lake_server");
@@ -114,8 +111,6 @@ TEST(PmuSource, SaysWhyItCannot) {
     EXPECT_EQ(why("amd_zen4"), "this machine has no such event (virtual machine without a PMU?)");
 }
 
-namespace {
-
 /// A ring with an AUX buffer in plain memory, as the SPE driver would fill it.
 class WrittenSpe final : public SoftwarePmu {
   public:
@@ -161,8 +156,6 @@ class WrittenSpe final : public SoftwarePmu {
     std::vector<std::uint8_t> aux_;
 };
 
-} // namespace
-
 TEST(PmuSource, SpeRecordsBecomeReferencesOfTheCpuThatWroteThem) {
     const RecordedTree tree("arm_neoverse_n1");
     WrittenSpe kernel;
@@ -189,3 +182,6 @@ TEST(PmuSource, SpeRecordsBecomeReferencesOfTheCpuThatWroteThem) {
     EXPECT_TRUE(references[1].write);
     EXPECT_EQ(kernel.control()->aux_tail, kernel.head_); // given back to the hardware
 }
+
+} // namespace
+} // namespace homing::sources_pmu_source_tests

@@ -14,8 +14,7 @@
 #include <sys/mman.h>
 #include <thread>
 
-using namespace homing;
-
+namespace homing::sources_ring_tests {
 namespace {
 
 /// A ring as the kernel lays it out, written by hand.
@@ -74,8 +73,6 @@ bool same(const Sample& a, const Sample& b) {
 }
 
 std::uint64_t any_word() { return *rc::gen::arbitrary<std::uint64_t>(); }
-
-} // namespace
 
 TEST(Ring, WhereNothingCameNothingIsWritten) {
     const std::size_t bytes = 3 * page_bytes();
@@ -222,8 +219,6 @@ TEST(Ring, ClearThrowsAway) {
     EXPECT_EQ(clear_ring(SamplerRing{}), 0u);
 }
 
-namespace {
-
 SamplerEvent page_faults() {
     SamplerEvent event;
     event.type = PERF_TYPE_SOFTWARE;
@@ -268,8 +263,6 @@ struct ByThread final : SampleVisitor {
         samples.push_back(sample);
     }
 };
-
-} // namespace
 
 TEST(RealRing, EveryPageFaultIsSeenWithItsAddressThreadAndCpu) {
     if (const std::string reason = why_not(); !reason.empty()) GTEST_SKIP() << reason;
@@ -383,8 +376,6 @@ TEST(ThreadSamplers, RingsFitTheBudget) {
     }));
 }
 
-namespace {
-
 /// Refuses rings above a size, or everything with one errno.
 class RefusingKernel final : public NoKernel {
   public:
@@ -405,8 +396,6 @@ class RefusingKernel final : public NoKernel {
         ring = {};
     }
 };
-
-} // namespace
 
 TEST(ThreadSamplers, RingsShrinkUntilTheKernelAgrees) {
     RefusingKernel kernel;
@@ -434,3 +423,6 @@ TEST(ThreadSamplers, ARefusalIsExplained) {
     }
     EXPECT_NE(explain_sampler_error(EACCES, "/proc").find("perf_event_paranoid is"), std::string::npos);
 }
+
+} // namespace
+} // namespace homing::sources_ring_tests

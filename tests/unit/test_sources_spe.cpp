@@ -5,7 +5,8 @@
 
 #include <gtest/gtest.h>
 
-using namespace homing;
+namespace homing::sources_spe_tests {
+namespace {
 
 TEST(Spe, RecordsAreDecoded) {
     SpeWriter w;
@@ -107,3 +108,6 @@ TEST(Spe, WhichRecordsWentBeyondTheCaches) {
     r.events |= spe_last_level_miss;
     EXPECT_TRUE(spe_went_beyond_caches(r, false));
 }
+
+} // namespace
+} // namespace homing::sources_spe_tests

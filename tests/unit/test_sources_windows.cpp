@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-namespace homing {
+namespace homing::sources_windows_tests {
 namespace {
 
 TEST_F(WindowsTest, WhatIsNotTouchedIsArmedAndGivenBack) {
@@ -489,4 +489,4 @@ TEST_F(WindowsTest, WithThreadsThatFreeAndFaultNothingIsChangedThatIsGone) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::sources_windows_tests

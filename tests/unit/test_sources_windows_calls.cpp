@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-namespace homing {
+namespace homing::sources_windows_calls_tests {
 namespace {
 
 /// A call of the program that another thread makes, up to the test's end.
@@ -371,4 +371,4 @@ TEST_F(WindowsTest, WithThreadsThatMakeCallsNothingIsProtectedThatOneUses) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::sources_windows_calls_tests

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <thread>
 
-namespace homing {
+namespace homing::survey_tests {
 namespace {
 
 /// Memory that is a heap block to the engine.
@@ -141,4 +141,4 @@ TEST_F(SurveyTest, AThreadThatWasPutAsideWhileItLookedLooksAgainSoon) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::survey_tests

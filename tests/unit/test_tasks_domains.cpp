@@ -7,8 +7,7 @@
 
 #include <gtest/gtest.h>
 
-using namespace homing;
-
+namespace homing::tasks_domains_tests {
 namespace {
 
 /// Nodes 0 to 3 with a CPU each, and node 4 with memory only, near node 2.
@@ -32,7 +31,7 @@ Machine machine() {
 Address page(std::size_t number) { return Address{0x100000} + number * page_bytes(); }
 Range pages(std::size_t first, std::size_t count) { return {page(first), page(first + count)}; }
 
-class DomainsTest : public testing::Test {
+class DomainsTest : public ::testing::Test {
   protected:
     DomainsTest() : kernel({1000, 1000, 1000, 1000, 1000}), locality(kernel, machine()) {
         kernel.map(pages(0, 100));
@@ -128,3 +127,4 @@ TEST(DomainsOfMachines, WithoutKnowledgeThereIsOneDomain) {
 }
 
 } // namespace
+} // namespace homing::tasks_domains_tests

@@ -12,8 +12,7 @@
 #include <thread>
 #include <vector>
 
-using namespace homing;
-
+namespace homing::tasks_families_tests {
 namespace {
 
 thread_local int here = 0;
@@ -82,7 +81,7 @@ struct Runtime {
 };
 Runtime* Runtime::current = nullptr;
 
-class FamiliesTest : public testing::Test {
+class FamiliesTest : public ::testing::Test {
   protected:
     FamiliesTest() { Runtime::current = &runtime; }
     Runtime runtime;
@@ -192,3 +191,4 @@ TEST_F(FamiliesTest, ThreadsThatProduceAndRunAtOnce) {
 }
 
 } // namespace
+} // namespace homing::tasks_families_tests

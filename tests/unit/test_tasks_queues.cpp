@@ -13,8 +13,7 @@
 #include <unistd.h>
 #include <vector>
 
-using namespace homing;
-
+namespace homing::tasks_queues_tests {
 namespace {
 
 /// Where the calling thread says that it is.
@@ -244,14 +243,14 @@ TEST(LocalityQueuesDeathTest, DestroyedWhileNotEmptySaysWhich) {
 }
 
 TEST(LocalityQueues, AnExceptionMayPassThroughTheirScope) {
-    testing::internal::CaptureStderr();
+    ::testing::internal::CaptureStderr();
     try {
         Queues<> queues(options(1));
         queues.put(1, 0);
         throw 1;
     } catch (int) {
     }
-    EXPECT_NE(testing::internal::GetCapturedStderr().find("1 of domain 0"), std::string::npos);
+    EXPECT_NE(::testing::internal::GetCapturedStderr().find("1 of domain 0"), std::string::npos);
 }
 
 TEST(LocalityQueues, AChildOfForkGoesOn) {
@@ -302,3 +301,4 @@ TEST(QueueBody, RunsAsManyBlocksAsItIsHandedIndices) {
 }
 
 } // namespace
+} // namespace homing::tasks_queues_tests

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace homing {
+namespace homing::team_table_tests {
 namespace {
 
 /// A process whose threads the test lists.
@@ -196,4 +196,4 @@ TEST_F(TeamTableTest, ASourceThatNamesNoThreadHasOneOfEachNode) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::team_table_tests

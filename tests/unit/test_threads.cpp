@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <vector>
 
-namespace homing {
+namespace homing::threads_tests {
 namespace {
 
 /// A kernel of 4,096 possible CPUs: CPU n belongs to node n / 1024. Thread t is bound to CPU t, but for
@@ -97,4 +97,4 @@ TEST_F(Threads, OfWhichNothingIsKnownAreSaidSo) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::threads_tests

@@ -7,7 +7,7 @@
 #include <optional>
 #include <sys/mman.h>
 
-namespace homing {
+namespace homing::watch_tests {
 namespace {
 
 /// A matrix of rows as malloc gives them: each with a header before it, in a mapping of its own or not.
@@ -356,4 +356,4 @@ TEST(LeftOut, WhatTheUserLeavesOutIsNamed) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::watch_tests

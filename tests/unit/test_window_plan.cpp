@@ -9,7 +9,7 @@
 #include <set>
 #include <sys/mman.h>
 
-namespace homing {
+namespace homing::window_plan_tests {
 namespace {
 
 class WindowPlanTest : public ::testing::Test {
@@ -467,4 +467,4 @@ TEST(PlaceTable, EachPlaceHasItsOwnTime) {
 }
 
 } // namespace
-} // namespace homing
+} // namespace homing::window_plan_tests
