@@ -99,6 +99,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "install",
         "--no-index",
         "--no-deps",
+        "--no-compile",
         wheel,
         cwd=folder,
     )
