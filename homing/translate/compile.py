@@ -48,6 +48,22 @@ _WITH_VALUE = frozenset(
 #: The preprocessor's output is a source, whose turn comes later (CMake with Ninja does so for Fortran).
 _PREPROCESSING = frozenset({"-E", "-M", "-MM"})
 _NO_LINK = frozenset({"-c", "-S", "-fsyntax-only"})
+#: Commands in front of a compiler. homing's own has two words.
+_LAUNCHERS = frozenset({"ccache", "sccache", "distcc", "icecc"})
+
+
+def _launcher(words: Sequence[str]) -> int:
+    """How many words stand before the compiler: "homing cc", "ccache"."""
+    count = 0
+    while count + 1 < len(words):
+        name = os.path.basename(words[count])
+        if name == "homing" and words[count + 1] == "cc" and count + 2 < len(words):
+            count += 2
+        elif name in _LAUNCHERS:
+            count += 1
+        else:
+            break
+    return count
 
 
 def _sources(arguments: Sequence[str]) -> list[int]:
@@ -71,7 +87,8 @@ def translate_and_compile(
     from homing.translate.command import report_problems, say, tell
     from homing.translate.translation import Options, translate
 
-    compiler, *arguments = words
+    before = _launcher(words)
+    launcher, (compiler, *arguments) = words[:before], words[before:]
     if shutil.which(compiler) is None:
         raise UserError(f"{compiler}: command not found")
     if not _PREPROCESSING.isdisjoint(arguments):
@@ -120,7 +137,7 @@ def translate_and_compile(
             arguments.append(f"-I{where}")
             if links and (sources or any(word.endswith((".o", ".a")) for word in arguments)):
                 arguments += [os.path.join(where, "libhoming_parts.a"), *_link_flags(target)]
-        return subprocess.run([compiler, *arguments], check=False).returncode
+        return subprocess.run([*launcher, compiler, *arguments], check=False).returncode
 
 
 def _preprocessor_flags(arguments: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from homing.translate.compile import _launcher
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, translate
 from tests.python.test_translate_refused import homing
@@ -75,3 +76,44 @@ def test_preprocessed_sources_are_translated_once(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     out = subprocess.run([tmp_path / "y"], capture_output=True, text=True, check=True, timeout=60).stdout
     assert out.split() == ["45"]
+
+
+FORTRAN = """program p
+  integer :: i
+  real(8) :: x(64)
+  !$homing distribute x(block)
+  !$omp parallel do
+  do i = 1, 64
+    x(i) = i
+  end do
+  print '(f6.1)', sum(x)
+end program p
+"""
+
+
+def test_a_command_in_front_of_the_compiler(tmp_path: Path) -> None:
+    """`ccache gfortran`, `homing cc gfortran`: the Fortran module is the compiler's, which is not the first
+    word."""
+    (tmp_path / "x.f90").write_text(FORTRAN)
+    launcher = tmp_path / "ccache"
+    launcher.write_text("#!/bin/sh\ntouch launched\nexec \"$@\"\n")
+    launcher.chmod(0o755)
+    done = homing(tmp_path, "--to", "pages", "--", str(launcher), "gfortran", "-fopenmp", "-o", "x", "x.f90")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "launched").exists()
+    out = subprocess.run([tmp_path / "x"], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert out.strip() == "2080.0"
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        (["gfortran", "x.f90"], 0),
+        (["homing", "cc", "gfortran", "x.f90"], 2),
+        (["/usr/bin/ccache", "/opt/bin/homing", "cc", "gfortran-12"], 3),
+        (["homing", "cc"], 0),
+        (["ccache"], 0),
+    ],
+)
+def test_where_the_compilers_name_is(words: list[str], count: int) -> None:
+    assert _launcher(words) == count
