@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from homing.record_format import printable
 from homing.report.inlined import uleb
 
 _OP_ADDR, _OP_PLUS_UCONST, _OP_ADDRX = 0x03, 0x23, 0xA1
@@ -169,7 +170,8 @@ def _and_what_it_is_of(entry: Any) -> Iterator[Any]:
 
 
 def text(value: Any) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    """A name in debug information, as it may be shown: a terminal obeys what follows an escape character."""
+    return printable(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
 
 
 def _type_bytes(entry: Any, depth: int = 0) -> int:

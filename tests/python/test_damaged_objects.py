@@ -120,6 +120,18 @@ def test_a_compressed_section_that_would_fill_the_memory(built: Callable[..., Pa
     assert named(tmp_path / "program")[:2] == ("", 0)
 
 
+def test_names_send_nothing_to_a_terminal(built: Callable[..., Path], tmp_path: Path) -> None:
+    """Names are what the compiler was given, or what somebody wrote into the file."""
+    data = built("-O1").read_bytes()
+    at, size = sections(data)[".debug_str"][1:]
+    names = data[at : at + size].replace(b"field\0", b"\x1b[2J\x07\0")
+    changed = tmp_path / "program"
+    changed.write_bytes(data[:at] + names + data[at + size :])
+    found = dwarf.ObjectInfo(str(changed)).variables()
+    assert "?[2J?" in {variable.name for variable in found.values()}
+    assert all(variable.name.isprintable() for variable in found.values())
+
+
 def test_siblings_in_a_circle_end(
     built: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
