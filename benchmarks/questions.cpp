@@ -99,6 +99,21 @@ double gain_share(const Program& program, Random& random) {
     return reached / possible;
 }
 
+/// What knowing all owners would add to the share of local touches once what is believed has moved, of an
+/// area that lies on node 0: from some pages, as the engine does it (engine/judgement.cpp).
+double ignorance(const model::Belief& belief) {
+    const std::uint64_t looks = std::min<std::uint64_t>(belief.pages(), 64);
+    model::Prospect prospect;
+    double sum = 0;
+    for (std::uint64_t i = 0; i < looks; ++i) {
+        belief.prospect((2 * i + 1) * belief.pages() / (2 * looks), 0, prospect);
+        const model::Node to = model::better_home(prospect, 0);
+        const double local = prospect.local[static_cast<std::size_t>(std::max<model::Node>(to, 0))];
+        if (!model::is_spread(prospect)) sum += std::max(prospect.known - local, 0.0);
+    }
+    return sum / static_cast<double>(looks);
+}
+
 std::vector<double> run(std::uint64_t seed, Spending spending, double trust) {
     Random random(seed);
     Program program = make_program(random);
@@ -130,8 +145,7 @@ std::vector<double> run(std::uint64_t seed, Spending spending, double trust) {
                 const std::vector<model::Node> homes(one.touches.size(), 0);
                 one.belief.emplace(formulas, program.team, one.area.pages, one.touches,
                                    prior_of(program, one, base, trust), homes);
-                const model::HomeRun all{{0, one.area.pages}, 0};
-                one.ignorance = std::max(model::estimate_ignorance(*one.belief, {&all, 1}), 1e-3);
+                one.ignorance = std::max(ignorance(*one.belief), 1e-3);
             }
             spent += round_touches;
         }
@@ -153,8 +167,9 @@ int main(int count, char** words) {
         Spending spending;
         double trust;
     };
-    const Way ways[] = {{"worth", Spending::worth, .3},        {"traffic", Spending::traffic, .3},
-                        {"size", Spending::size, .3},          {"siblings_0", Spending::worth, 0},
+    constexpr double usual = model::tuning::trust_in_siblings;
+    const Way ways[] = {{"worth", Spending::worth, usual},     {"traffic", Spending::traffic, usual},
+                        {"size", Spending::size, usual},       {"siblings_0", Spending::worth, 0},
                         {"siblings_0.1", Spending::worth, .1}, {"siblings_0.6", Spending::worth, .6},
                         {"siblings_1", Spending::worth, 1}};
     std::printf("{\"programs\": %d, \"ways\": {", programs);

@@ -15,14 +15,14 @@
 #include "base/raw_mutex.hpp"
 #include "base/running_time.hpp"
 #include "engine/initial_placement.hpp"
-#include "engine/placement.hpp"
 #include "engine/regions.hpp"
-#include "engine/team_table.hpp"
 #include "engine/touch_record.hpp"
 #include "kernel/kernel.hpp"
 #include "kernel/mover.hpp"
+#include "kernel/placement.hpp"
 #include "machine/costs.hpp"
 #include "machine/machine.hpp"
+#include "machine/team_table.hpp"
 #include "model/costs.hpp"
 #include "model/guard.hpp"
 #include "model/iteration.hpp"
@@ -247,7 +247,6 @@ class Engine final : public phases::Listener {
     void enter(std::uint32_t region);
     void open_region_ends(double now);
     bool windows_outlast_regions();
-    void add_to_window();
     void serial_code_ends();
     void check_window(double now);
     void take_touches();

@@ -7,7 +7,7 @@
 #include "base/floating_point.hpp"
 #include "base/inside.hpp"
 #include "base/uncancelled.hpp"
-#include "engine/own_pages.hpp"
+#include "kernel/own_pages.hpp"
 #include "machine/simulation.hpp"
 #include "record/record.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "areas/watch.hpp"
-#include "engine/team_table.hpp"
+#include "machine/team_table.hpp"
 #include "model/belief.hpp"
 
 #include <unordered_map>

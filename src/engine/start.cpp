@@ -8,7 +8,7 @@
 #include "base/raw_calls.hpp"
 #include "base/running_time.hpp"
 #include "base/uncancelled.hpp"
-#include "engine/own_pages.hpp"
+#include "kernel/own_pages.hpp"
 #include "machine/simulation.hpp"
 #include "machine/threads.hpp"
 #include "record/record.hpp"

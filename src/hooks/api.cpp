@@ -1,4 +1,4 @@
-// The door that programs call by name: homing.h, and the names of UPMlib.
+// What programs call by name: homing.h, and the names of UPMlib.
 #include "homing/homing.h"
 
 #include "areas/areas.hpp"
@@ -6,10 +6,11 @@
 #include "base/inside.hpp"
 #include "base/uncancelled.hpp"
 #include "engine/engine.hpp"
-#include "engine/placement.hpp"
 #include "engine/regions.hpp"
+#include "kernel/placement.hpp"
 #include "model/initial_nodes.hpp"
 #include "record/record.hpp"
+#include "sources/windows.hpp"
 #include "tasks/domains.hpp"
 #include "version.hpp"
 
@@ -44,6 +45,14 @@ void pause_source() {
     if (Engine* running = engine()) running->pause_source();
 }
 
+/// The kernel moves no page that a window has taken away, and some say that it does not exist.
+Range given_back(const void* start, size_t bytes) noexcept {
+    const Range range = range_of(start, bytes);
+    if (Windows* windows = armed_windows.load(std::memory_order_acquire))
+        windows->release(whole_pages(range));
+    return range;
+}
+
 Placer& placer() {
     static Placer* the_placer = [] {
         Kernel& kernel = process_kernel();
@@ -69,7 +78,7 @@ int place(const void* start, size_t bytes, MemoryPolicy policy,
     Placer& p = placer();
     if (whole_pages(range_of(start, bytes)).empty()) return HOMING_OK;
     const PlacementResult result =
-        place_pages(p.kernel, p.nodes, range_of(start, bytes), target_of, policy, pause_source);
+        place_pages(p.kernel, p.nodes, given_back(start, bytes), target_of, policy, pause_source);
     report_placement(range_of(start, bytes), result);
     forget_homes();
     return result.refused ? HOMING_REFUSED : HOMING_OK;
@@ -168,7 +177,7 @@ long homing_where(const void* start, size_t bytes, int* nodes, size_t count) {
     try {
         if (start && bytes == 0) return 0;
         if (!is_memory(start, bytes)) return HOMING_INVALID;
-        return static_cast<long>(where_pages_are(placer().kernel, range_of(start, bytes), {nodes, count},
+        return static_cast<long>(where_pages_are(placer().kernel, given_back(start, bytes), {nodes, count},
                                                  !phases::in_region(), pause_source));
     } catch (...) {
         return HOMING_REFUSED;

@@ -23,7 +23,6 @@ class AnchorFinder {
     // Regions between the last two occurrences, and the mean over the window in which it was found.
     // Position of the newest region in its iteration.
     std::uint32_t since_anchor() const { return since_anchor_; }
-    std::uint32_t last_gap() const { return last_gap_; }
     double mean_gap() const { return mean_gap_; }
     std::uint64_t stable_for() const { return iterations_; }
     void reset();

@@ -192,7 +192,7 @@ void Belief::know_users(Users users, Repeats repeats) {
     // How often a page would come from the same node again by the distribution alone.
     Prospect prospect;
     double explained = 0, contradicting = 0;
-    const std::size_t looks = std::min<std::size_t>(users.size(), tuning::looks_for_ignorance);
+    const std::size_t looks = std::min<std::size_t>(users.size(), tuning::looks_at_users);
     for (std::size_t i = 0; i < looks; ++i) {
         const auto& [page, node] = users[i * users.size() / looks];
         by_distribution(page, prospect);

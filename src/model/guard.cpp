@@ -28,13 +28,8 @@ void Guard::moved(AreaId area, std::uint64_t pages, std::uint64_t calls, bool wh
     reserve(std::size_t{area} + 1);
     Account& account = accounts_[area];
     const double cost = costs_.move_ns(pages, calls);
-    moved_ns_ += cost;
     account.moved += pages;
     account.remote_ns = whole ? 0.0 : std::max(account.remote_ns - cost, 0.0);
-}
-
-void Guard::forget(AreaId area) {
-    if (area < accounts_.size()) accounts_[area] = {};
 }
 
 } // namespace homing::policy

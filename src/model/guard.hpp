@@ -20,7 +20,7 @@
 
 namespace homing::policy {
 
-using AreaId = std::uint32_t; // dense, given by the caller; may be used again after forget()
+using AreaId = std::uint32_t; // dense, given by the caller
 
 class Guard {
   public:
@@ -50,8 +50,6 @@ class Guard {
     double accumulated_ns(AreaId area) const {
         return area < accounts_.size() ? accounts_[area].remote_ns : 0.0;
     }
-    double moved_ns() const { return moved_ns_; } // cost of all moves so far, as estimated
-    void forget(AreaId area);
 
     // One over the share of a first move's price that must have been paid for remote accesses: with the lab's
     // stated costs one sweep of four threads pays for 400 of the 1500 ns that moving a page takes (64 lines,
@@ -64,7 +62,6 @@ class Guard {
         std::uint64_t moved = 0; // pages, in all moves
     };
     Costs costs_;
-    double moved_ns_ = 0;
     std::vector<Account> accounts_; // by area
 };
 

@@ -1,7 +1,7 @@
 // What to look at next: areas and pages by what a touch of them is expected to bring.
 //
 // A touch of an area with n touches so far brings some 1/(n + 1) of what knowing all its owners would bring:
-// its traffic times the share of it that would become local (estimate_ignorance). The best are asked; where
+// its traffic times the share of it that would become local (engine/judgement). The best are asked; where
 // none brings more than it costs, there is nothing to ask, and the engine rests. A few touches go to areas
 // that are believed to be known, for a confident error is never asked about again.
 #pragma once
@@ -21,7 +21,7 @@ struct Subject {
     double traffic_ns =
         0; ///< what an iteration would cost more if all of its touches were remote: elapsed nanoseconds
     double ignorance =
-        1; ///< share of its touches that knowing the owners would make local (estimate_ignorance)
+        1; ///< share of its touches that knowing the owners would make local (engine/judgement)
     std::uint32_t touches = 0;
 };
 

@@ -90,8 +90,9 @@ inline constexpr unsigned most_candidates = 256;
 /// ask: what asking costs a run, and what staying awake does, is more.
 inline constexpr double least_ignorance = .005;
 
-/// Pages from which it is estimated how much of an area is not known: a standard error of 6 points at most.
-inline constexpr unsigned looks_for_ignorance = 64;
+/// Pages from which it is estimated how often one comes from the same node again: a standard error of 6
+/// points at most.
+inline constexpr unsigned looks_at_users = 64;
 
 /// A formula whose posterior is below this share of the best one's is dropped. e^-18 = 1.5e-8: four
 /// contradicting touches more than any rounding.

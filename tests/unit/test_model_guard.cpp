@@ -44,7 +44,6 @@ void check_stable_owners(Random random, bool in_advance) {
     const double advance = in_advance ? Guard::advance : 1;
     RC_ASSERT(paid <= (1 + advance) * best + largest + 1e-6);
     if (stay >= move) RC_ASSERT(paid <= (1 + 1 / advance) * best + largest + 1e-6);
-    RC_ASSERT(guard.moved_ns() == (moved ? move : 0));
 }
 
 RC_GTEST_PROP(GuardProperty, StableOwnersCostAtMostTwiceTheBestChoiceInHindsight, ()) {
@@ -118,7 +117,7 @@ TEST(Guard, PermitsWhatIsPaidForOnly) {
     guard.accumulate(0, 1e3 * (45 + 10));
     EXPECT_TRUE(guard.permits(0, 40, 1, 50));
     EXPECT_FALSE(guard.permits(0, 40, 1, 49)); // ten have moved
-    // Accounts are separate, never negative, and end with the area.
+    // Accounts are separate, and never negative.
     guard.accumulate(3, 5e6);
     guard.accumulate(3, -1e12);
     EXPECT_EQ(guard.accumulated_ns(3), 0);
@@ -126,8 +125,6 @@ TEST(Guard, PermitsWhatIsPaidForOnly) {
     guard.accumulate(3, std::numeric_limits<double>::quiet_NaN());
     EXPECT_EQ(guard.accumulated_ns(2), 0);
     EXPECT_EQ(guard.accumulated_ns(3), 5e6);
-    guard.forget(3);
-    EXPECT_EQ(guard.accumulated_ns(3), 0);
 }
 
 TEST(TouchModel, MissesFollowTheFootprint) {

@@ -1,4 +1,4 @@
-#include "engine/own_pages.hpp"
+#include "kernel/own_pages.hpp"
 
 #include "base/arena.hpp"
 #include "failing.hpp"

@@ -1,5 +1,5 @@
 // Which threads make up the team, in which order, and where they run.
-#include "engine/team_table.hpp"
+#include "machine/team_table.hpp"
 
 #include "model/tuning.hpp"
 

@@ -1,8 +1,8 @@
-#include "engine/own_pages.hpp"
+#include "kernel/own_pages.hpp"
 
 #include "base/arena.hpp"
 #include "base/loaded_object.hpp"
-#include "engine/placement.hpp"
+#include "kernel/placement.hpp"
 
 #include <algorithm>
 #include <cerrno>

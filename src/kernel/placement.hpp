@@ -1,12 +1,14 @@
 // Place memory now, by a rule of the program's own (C API): outside any mechanism.
 #pragma once
 
-#include "areas/watch.hpp"
 #include "kernel/kernel.hpp"
+#include "kernel/node_map.hpp"
 #include "model/nodes.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 
 namespace homing {
 
@@ -25,7 +27,8 @@ struct PlacementResult {
 };
 
 /// Page i of the range's whole pages goes to target_of(i), a position of `nodes`; pages to come follow
-/// `policy`.
+/// `policy`. No page of the range may be in a window (Windows::release): the kernel moves none of those, and
+/// some say that it does not exist.
 PlacementResult place_pages(Kernel& kernel, const NodeMap& nodes, Range range,
                             const std::function<policy::Node(std::uint64_t)>& target_of, MemoryPolicy policy,
                             const std::function<void()>& prepare = {});

@@ -13,8 +13,8 @@
 // Engine's thread only.
 #pragma once
 
-#include "areas/watch.hpp"
 #include "kernel/kernel.hpp"
+#include "kernel/node_map.hpp"
 #include "model/belief.hpp"
 #include "model/team.hpp"
 

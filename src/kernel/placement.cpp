@@ -1,7 +1,6 @@
-#include "engine/placement.hpp"
+#include "kernel/placement.hpp"
 
 #include "record/record.hpp"
-#include "sources/windows.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -9,11 +8,6 @@
 namespace homing {
 namespace {
 constexpr std::size_t batch = 1024;
-
-/// The kernel moves no page that a window has taken away, and some say that it does not exist.
-void give_back(Range range) noexcept {
-    if (Windows* windows = armed_windows.load(std::memory_order_acquire)) windows->release(range);
-}
 } // namespace
 
 void PlacementResult::add(const PlacementResult& other) {
@@ -36,7 +30,6 @@ PlacementResult place_pages(Kernel& kernel, const NodeMap& nodes, Range range,
     PlacementResult result;
     result.pages = whole.bytes() / page_bytes();
     if (result.pages == 0) return result;
-    give_back(whole);
     kernel.bind(whole, policy);
     std::vector<void*> pages;
     std::vector<int> targets;
@@ -83,7 +76,6 @@ std::uint64_t where_pages_are(Kernel& kernel, Range range, std::span<int> nodes,
                               const std::function<void()>& prepare) {
     const Range whole = whole_pages(range);
     const std::uint64_t count = whole.bytes() / page_bytes();
-    give_back(whole);
     std::vector<void*> pages;
     for (std::uint64_t first = 0; first < std::min<std::uint64_t>(count, nodes.size()); first += batch) {
         pages.clear();

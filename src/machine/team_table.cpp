@@ -1,4 +1,4 @@
-#include "engine/team_table.hpp"
+#include "machine/team_table.hpp"
 
 #include "base/invariant.hpp"
 #include "model/tuning.hpp"
