@@ -1,7 +1,6 @@
 #include "areas/watch.hpp"
 
 #include "areas/allocation_plans.hpp"
-#include "areas/elf_object.hpp"
 #include "areas/named.hpp"
 #include "areas/protection.hpp"
 #include "base/options.hpp"
@@ -10,12 +9,9 @@
 #include "record/record.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <link.h>
 #include <map>
-#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -41,11 +37,6 @@ bool same_place_and_size(const AreaEntry& a, const AreaEntry& b) {
            std::equal(std::begin(a.origin), std::end(a.origin), std::begin(b.origin));
 }
 
-const char* base_name(const char* path) noexcept {
-    const char* slash = path ? std::strrchr(path, '/') : nullptr;
-    return slash ? slash + 1 : (path ? path : "");
-}
-
 int count_objects(dl_phdr_info* info, std::size_t, void* count) noexcept {
     *static_cast<std::uint64_t*>(count) = info->dlpi_adds + info->dlpi_subs;
     return 1;
@@ -66,20 +57,6 @@ void add_named(std::vector<AreaEntry>& entries) {
         }
         if (!inside) entries.push_back(entry);
     }
-}
-
-/// Of single entries all granules; of blocks those that a block has a part of.
-policy::PageSet own_granules(const WatchedArea& area) {
-    if (area.group.blocks.empty()) return policy::PageSet::whole(area.granules);
-    std::vector<policy::PageRange> own;
-    std::uint64_t next = 0;
-    for (const Range& block : area.group.blocks) {
-        const Range inside{std::max(block.begin, area.range.begin), std::min(block.end, area.range.end)};
-        if (inside.empty()) continue;
-        own.push_back({std::max(next, area.granule_of(inside.begin)), area.granule_of(inside.end - 1) + 1});
-        next = own.back().end;
-    }
-    return policy::PageSet(own);
 }
 
 /// The parts (ascending) as far as they are whole pages of a block: pages with an allocator's headers, and
@@ -120,133 +97,10 @@ std::uint64_t loaded_objects_version() noexcept {
 
 } // namespace
 
-Range WatchedArea::granule_range(std::uint64_t index) const noexcept {
-    const Address begin = origin + index * granule;
-    return {std::max(begin, range.begin), std::min<Address>(begin + granule, range.end)};
-}
-
-void WatchedArea::move_to(BlockGroup to, Range pages) {
-    const bool elsewhere = pages.begin != range.begin;
-    group = std::move(to);
-    range = pages;
-    origin = align_down(range.begin, granule);
-    ++returns;
-    seen_homes.forget();
-    refused = {};
-    learnt.forget_departures(granules);
-    pending.clear();
-    waiting = sent_home = false;
-    remote_misses = 0;
-    initially_dealt.clear();
-    initial_looks = 0;
-    initial_next = 0;
-    armable.clear();
-    if (!elsewhere) return; // the allocator keeps pages of memory that was freed: they exist
-    seen = in_part = false;
-    share_there = 1;
-    trust = trusted = 0;
-    exists = own;
-}
-
-bool WatchedArea::is_armable(std::uint64_t index) const noexcept {
-    const Range wanted = granule_range(index);
-    if (wanted.bytes() != granule) return false; // a part of a huge page would split it
-    const auto at = std::upper_bound(armable.begin(), armable.end(), wanted.begin,
-                                     [](Address value, const Range& part) { return value < part.begin; });
-    return at != armable.begin() && wanted.end <= (at - 1)->end;
-}
-
 WatchList::WatchList(const NodeMap& nodes, std::uint64_t seed)
     : nodes_(nodes), seed_(seed), filter_(option_text(Option::areas), area_code()),
       minimum_(option_size(Option::area_minimum)) {
     if (!filter_.error().empty()) record::message(record::Level::warning, filter_.error());
-}
-
-ObjectPlace WatchList::recorded_place(Address address) {
-    const ObjectPlace place = places_.at(address);
-    if (place.file && recorded_files_.insert(place.file).second) {
-        record::object_row row;
-        row.path = record::text(place.file->path);
-        row.identity = record::text(place.file->identity);
-        record::append(row);
-    }
-    return place;
-}
-
-std::string WatchList::heap_name(const AreaEntry& entry) {
-    // The first frame outside the language's runtime names the block best; reports resolve it to a source
-    // line.
-    for (const Address frame : entry.origin) {
-        if (!frame) break;
-        const ObjectPlace place = places_.at(frame);
-        if (place.file && is_runtime_object(place.file->path)) continue;
-        const char* object = place.file ? base_name(place.file->path.c_str()) : "";
-        const std::string& symbol = places_.symbol(frame);
-        char text[256];
-        if (symbol.empty())
-            std::snprintf(text, sizeof text, "heap@%s+0x%llx", object,
-                          static_cast<unsigned long long>(place.offset));
-        else
-            std::snprintf(text, sizeof text, "heap@%s:%s+0x%llx", object, symbol.c_str(),
-                          static_cast<unsigned long long>(place.offset));
-        return text;
-    }
-    return "heap@unknown";
-}
-
-std::string WatchList::name_of(const AreaEntry& entry) { return entry.name ? entry.name : heap_name(entry); }
-
-/// What rules by lines of source go by: nothing where there are none.
-std::vector<AreaPlace> WatchList::places_of(const AreaEntry& entry) {
-    std::vector<AreaPlace> places;
-    const auto add = [&](Address address, std::uint64_t back) {
-        const ObjectPlace place = places_.at(address);
-        if (place.file) places.push_back({place.file->path, place.file->identity, place.offset - back});
-    };
-    for (const Address frame : entry.origin)
-        if (frame) add(frame, 1); // a return address is the instruction after the call
-    if (entry.object) add(entry.range.begin, 0);
-    return places;
-}
-
-/// The return addresses that the area's own row has no room for.
-void WatchList::record_frames(const WatchedArea& area) {
-    const Address* origin = area.group.entry.origin;
-    constexpr int in_row = std::extent_v<decltype(record::area_row::origin)>;
-    constexpr int in_more = std::extent_v<decltype(record::frames_row::origin)>;
-    for (int first = in_row; first < max_origin_frames && origin[first]; first += in_more) {
-        record::frames_row row;
-        row.area = area.id;
-        row.first = static_cast<record::u32>(first);
-        for (int i = 0; i < in_more && first + i < max_origin_frames && origin[first + i]; ++i) {
-            const ObjectPlace place = recorded_place(origin[first + i]);
-            row.origin[i] = place.offset;
-            row.origin_object[i] = record::text(place.file ? place.file->path : "");
-        }
-        record::append(row);
-    }
-}
-
-void WatchList::record(const WatchedArea& area, double now) {
-    record::area_row row;
-    row.id = area.id;
-    const AreaEntry& entry = area.group.entry;
-    row.begin = entry.range.begin;
-    row.bytes = entry.range.bytes();
-    row.blocks = static_cast<record::u32>(std::max<std::size_t>(1, area.group.blocks.size()));
-    row.kind = static_cast<record::u32>(entry.kind);
-    row.granule = static_cast<record::u32>(area.granule);
-    row.time = now;
-    row.name = record::text(area.name);
-    row.object = record::text(entry.object ? entry.object : "");
-    if (entry.object) row.offset = recorded_place(entry.range.begin).offset;
-    if (entry.kind == AreaKind::heap_block) row.order = entry.generation;
-    for (std::size_t i = 0; i < std::size(row.origin) && entry.origin[i]; ++i) {
-        const ObjectPlace place = recorded_place(entry.origin[i]);
-        row.origin[i] = place.offset;
-        row.origin_object[i] = record::text(place.file ? place.file->path : "");
-    }
-    record::append(row);
 }
 
 void WatchList::adopt(BlockGroup&& group, double now) {
@@ -254,29 +108,14 @@ void WatchList::adopt(BlockGroup&& group, double now) {
     area->group = std::move(group);
     const AreaEntry& entry = area->group.entry;
     area->range = whole_pages(entry.range);
-    area->name = name_of(entry);
+    area->name = rows_.name_of(entry);
     area->id = next_id_++;
-    lay_out(*area, page_bytes());
-    record(*area, now);
-    record_frames(*area);
+    area->number_granules(page_bytes(), nodes_.count(), seed_);
+    rows_.begins(*area, now);
+    rows_.frames(*area);
     if (Simulation* simulated = simulation())
         simulated->area_begins(area->id, area->range, area->name.c_str());
     areas_.push_back(std::move(area));
-}
-
-/// Number the area's granules. Whatever goes by their numbers begins anew.
-void WatchList::lay_out(WatchedArea& area, std::size_t granule) const {
-    area.granule = granule;
-    area.origin = align_down(area.range.begin, granule);
-    area.granules = (area.range.end - area.origin + granule - 1) / granule;
-    area.own = own_granules(area);
-    area.exists = area.own;
-    area.learnt.reset(area.granules);
-    area.remote_share.reset(area.granules, nodes_.count(), seed_);
-    area.seen_homes.forget();
-    area.refused = {};
-    area.initially_dealt.clear();
-    area.pending.clear();
 }
 
 void WatchList::decide_granule(WatchedArea& area) {
@@ -286,10 +125,10 @@ void WatchList::decide_granule(WatchedArea& area) {
     const bool huge = !simulation() && whole >= huge_granule_bytes() && holds_huge_pages(area.range);
     const std::size_t granule = huge ? huge_granule_bytes() : page_bytes();
     if (granule == area.granule) return;
-    lay_out(area, granule);
+    area.number_granules(granule, nodes_.count(), seed_);
     for (WatchedRange& watched : ranges_)
         if (watched.range.begin == area.range.begin) watched.granule = granule;
-    record(area, record::now());
+    rows_.begins(area, record::now());
 }
 
 void WatchList::refresh_armable() {
@@ -416,10 +255,10 @@ std::vector<AreaEntry> WatchList::entries_now(bool all) {
 std::vector<LeftOut> WatchList::left_out() {
     std::map<std::string, std::vector<Range>> by_reason;
     for (const AreaEntry& entry : entries_now(true)) {
-        const std::string name = name_of(entry);
+        const std::string name = rows_.name_of(entry);
         if (entry.range.bytes() < minimum_ && entry.kind != AreaKind::named)
             by_reason["below --area-minimum: " + name].push_back(entry.range);
-        else if (!filter_.accepts(name, places_of(entry)))
+        else if (!filter_.accepts(name, rows_.places_of(entry)))
             by_reason["left out by --areas: " + name].push_back(entry.range);
     }
     std::vector<LeftOut> found;
@@ -434,17 +273,9 @@ std::vector<LeftOut> WatchList::left_out() {
     return found;
 }
 
-void WatchList::end_area(const WatchedArea& area, double now) const {
-    record::area_end_row row;
-    row.id = area.id;
-    row.time = now;
-    record::append(row);
-    if (Simulation* simulated = simulation()) simulated->area_ends(area.id, area.range);
-}
-
 void WatchList::record_ends() {
     for (const auto& area : parked_)
-        if (!std::exchange(area->end_recorded, true)) end_area(*area, area->parked_since);
+        if (!std::exchange(area->end_recorded, true)) rows_.ends(*area, area->parked_since);
 }
 
 /// What has gone may come back.
@@ -456,7 +287,7 @@ void WatchList::park(Areas gone, double now) {
         if (may_come_back(area->group) && !simulation())
             parked_.push_back(std::move(area));
         else
-            end_area(*area, now);
+            rows_.ends(*area, now);
     }
 }
 
@@ -466,7 +297,7 @@ void WatchList::forget_parked(double now) {
     for (std::size_t i = 0; i < parked_.size(); ++i)
         if ((i < over || now >= parked_[i]->parked_since + long_away) &&
             !std::exchange(parked_[i]->end_recorded, true))
-            end_area(*parked_[i], parked_[i]->parked_since);
+            rows_.ends(*parked_[i], parked_[i]->parked_since);
     parked_.erase(parked_.begin(), parked_.begin() + static_cast<std::ptrdiff_t>(over));
 }
 
@@ -475,7 +306,7 @@ void WatchList::come_back(std::unique_ptr<WatchedArea> area, BlockGroup group, d
     const bool told = area->end_recorded || area->range.begin != pages.begin;
     area->move_to(std::move(group), pages);
     area->end_recorded = false;
-    if (told) record(*area, now);
+    if (told) rows_.begins(*area, now);
     returned_.push_back(area.get());
     areas_.push_back(std::move(area));
 }
@@ -558,7 +389,7 @@ bool WatchList::synchronise(double now) {
     if (objects != seen_objects_) {
         // An object may have gone: its static arrays go with it. Start over, keep what is still there.
         seen_objects_ = objects;
-        places_.forget();
+        rows_.forget();
         statics_.clear();
         known_objects_.clear();
         static_areas(std::min(minimum_, unwatched_minimum), statics_, known_objects_);
@@ -595,7 +426,7 @@ bool WatchList::synchronise(double now) {
         // Inside an area that is watched already (a named part of a block): one owner each page. What the
         // user leaves out leaves its pages to others.
         if (whole_pages(range).empty() || whole_pages(range).begin < covered ||
-            !filter_.adopts(name_of(group.entry), places_of(group.entry)))
+            !filter_.adopts(rows_.name_of(group.entry), rows_.places_of(group.entry)))
             continue;
         covered = whole_pages(range).end;
         fresh.push_back(std::move(group));
