@@ -6,6 +6,7 @@
 #include "base/options.hpp"
 #include "base/running_time.hpp"
 #include "machine/simulation.hpp"
+#include "model/tuning.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
@@ -20,9 +21,6 @@ namespace {
 
 /// So many areas whose memory went are kept for what comes back: a program's temporaries of a few iterations.
 constexpr std::size_t most_parked = 128;
-/// What small blocks cover is looked at anew after so many times what that took, at the earliest: programs
-/// may allocate and free all of them in every iteration.
-constexpr double seldom = 200;
 /// An area that has been away for so long (seconds) has ended, as far as the record goes.
 constexpr double long_away = 2;
 
@@ -436,7 +434,7 @@ bool WatchList::synchronise(double now) {
     if (changed || !fresh.empty()) changed |= adopt_or_return(std::move(fresh), std::move(gone), now);
     leave(memory_gone);
     if (changed || of_arenas) refresh_armable();
-    if (of_arenas) next_arenas_ = now + seldom * (thread_seconds() - begun);
+    if (of_arenas) next_arenas_ = now + model::tuning::look_interval * (thread_seconds() - begun);
     if (changed) {
         ranges_.clear();
         for (const auto& area : areas_)

@@ -6,6 +6,7 @@
 #include "engine/engine.hpp"
 #include "engine/judgement.hpp"
 #include "machine/simulation.hpp"
+#include "model/tuning.hpp"
 #include "model/verdict.hpp"
 #include "record/record.hpp"
 
@@ -16,16 +17,7 @@
 namespace homing {
 namespace {
 
-/// Temporaries are looked at when they come back for the first time, and so many seconds apart: a look at one
-/// takes some 20 us.
-constexpr double looks_apart = 0.02;
-/// Pages of a temporary that are asked where they are; of those that exist so many must tell, and such a part
-/// lie elsewhere than they belong, for a plan to be worth its system calls.
-constexpr std::uint64_t looks = 32;
-constexpr std::size_t least_found = 8;
-constexpr double much_astray = 0.2;
-/// A run's system call takes as long as the faults of some four pages: of fewer than these it would be seen.
-constexpr std::uint64_t least_run_pages = 16;
+using namespace model::tuning;
 
 /// The node on which a page is likelier than not to belong, whoever touches it first; unknown_node: none.
 model::Node certain_home(const model::Belief& belief, std::uint64_t page, model::Prospect& prospect) {
@@ -39,7 +31,7 @@ model::Node certain_home(const model::Belief& belief, std::uint64_t page, model:
 /// Does first touch put the pages of this temporary, whose memory is new, where they do not belong?
 bool is_astray(Mover& mover, WatchedArea& area, std::uint32_t iteration) {
     const model::Belief& belief = *area.learnt.belief;
-    const std::vector<std::uint64_t> granules = even_pages(area.granules, looks, iteration);
+    const std::vector<std::uint64_t> granules = even_pages(area.granules, least_looks, iteration);
     std::vector<int> homes;
     mover.homes(area, granules, homes);
     std::size_t found = 0, astray = 0;
@@ -50,7 +42,7 @@ bool is_astray(Mover& mover, WatchedArea& area, std::uint32_t iteration) {
         const model::Node home = certain_home(belief, granules[i], prospect);
         astray += home != model::unknown_node && home != homes[i];
     }
-    return found >= std::min<std::size_t>(least_found, granules.size()) &&
+    return found >= std::min<std::size_t>(least_looks / 4, granules.size()) &&
            static_cast<double>(astray) >= much_astray * static_cast<double>(found);
 }
 
@@ -81,7 +73,7 @@ std::vector<AllocationPlans::Run> runs_of(const WatchedArea& area, const NodeMap
 void Engine::plan_allocations() {
     if (!mechanism_->places_allocations() || simulation() || watch_.returned().empty()) return;
     const double now = record::now();
-    const bool all = now >= allocations_looked_at_ + looks_apart;
+    const bool all = now >= allocations_looked_at_ + temporaries_look;
     if (all) allocations_looked_at_ = now;
     for (WatchedArea* area : watch_.returned()) {
         if (!all && area->returns > 1) continue;

@@ -18,30 +18,8 @@
 namespace homing {
 namespace {
 
-/// What ends a round of observation: references, where sources sample by themselves; and what ends it without
-/// them (windows: model/tuning.hpp).
-constexpr std::uint32_t most_round_iterations = 4;
-constexpr std::uint64_t enough_sampled = 4096;
-constexpr double longest_round = 5;    // seconds: some scans of the kernel
-constexpr double longest_silence = 15; // seconds without any reference: nothing large is used
-/// Processor seconds that learning owners may take at first, and its share of the run beyond them, where a
-/// fit of seconds_of_fit()'s size takes as long as here (AMD EPYC: 0.17 to 0.23 ms for 8 touches of blocks,
-/// benchmarks/belief). What is meant is an amount of work: the first seconds are as many times more as a fit
-/// takes longer, up to a limit. In the guest, where floating point is emulated, that is 40 times, and the
-/// runs of many arrays ended with half of them unjudged.
-constexpr Pace inferring_pace{1, 0.01};
-constexpr double usual_fit = 0.2e-3;
-constexpr double most_slowness = 50;
-/// Seconds that a reference which comes by itself (a hint fault, a sample of the PMU) costs the thread that
-/// makes it.
-constexpr double reference_cost = 2e-6;
-/// Seconds: the kernel's scans come no oftener.
-constexpr double adoption_interval = 1;
-/// Rounds of windows that saw little last so long at least: very short iterations are no time to decide.
-constexpr double least_round = 0.01; // seconds
-/// So many windows in turn that could not open, over so long, are worth a word.
-constexpr std::uint32_t many_refusals = 32;
-constexpr double long_refusal = 2; // seconds
+using namespace model::tuning;
+
 /// Touches of an area that wait for a decision: a round that is put off for long forgets the later ones. As
 /// many as end a round of sampling.
 constexpr std::size_t most_fresh = enough_sampled;
@@ -235,8 +213,7 @@ void Engine::check_window(double now) {
 
 /// What may have changed in serial code, past every door: looked at now and then.
 bool Engine::window_may_stay(double now) {
-    constexpr double seldom = 10e-3; // seconds; a look takes some microseconds
-    if (now < window_looked_at_ + seldom) return true;
+    if (now < window_looked_at_ + window_look) return true;
     window_looked_at_ = now;
     return has_handler() && windows_->leaves_mappings() && surroundings_allow();
 }

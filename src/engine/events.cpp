@@ -2,6 +2,7 @@
 // iteration is found; where it shows nothing, guesses and time decide.
 #include "engine/engine.hpp"
 #include "engine/guarded.hpp"
+#include "model/tuning.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
@@ -10,23 +11,7 @@
 namespace homing {
 namespace {
 
-/// Without any recurring structure, time decides: UPMlib's sampling engine needs a few hundred milliseconds
-/// between its steps (Nikolopoulos et al. 2000, section 2.1).
-constexpr double tick_growth = 1.5;
-constexpr double longest_tick = 10;
-/// While there is something to learn.
-constexpr double longest_unsettled_tick = 1;
-/// Regions (or barriers) without a period before time may decide.
-constexpr std::uint64_t patience = 48;
-/// Iterations that may be guessed before a period is known, and anew where the program does something new.
-constexpr std::uint32_t most_guesses = 12;
-/// Teams come with the first regions: so long their threads are looked for at every region.
-constexpr std::uint64_t team_events = 64;
-/// A part of a region that is shorter than this is no unit of observation: the next one belongs to it.
-constexpr double least_part = 1e-3; // seconds
-/// Seconds between the helper's looks, and those outside of regions after which it goes.
-constexpr double helper_look = 0.05;
-constexpr int most_idle_looks = 4;
+using namespace model::tuning;
 
 /// Is an iteration followed from now on that is around the one of so many events, rather than as long?
 bool is_longer(const phases::Step& step, std::uint32_t than) noexcept {
@@ -107,7 +92,7 @@ void Engine::boundary_by(std::uint32_t region, const phases::Step& step, double 
         // computation. The guard decides whether that is worth a move.
         ++guesses_;
         iteration_boundary(Basis::guess);
-    } else if (!finder_.found() && events_ > patience && now > next_tick_) {
+    } else if (!finder_.found() && events_ > events_before_time && now > next_tick_) {
         follow_time(now);
     }
 }
@@ -228,7 +213,7 @@ void Engine::barrier(Address site) noexcept {
         const std::uint32_t region = regions_.index(site, true);
         check_window(now);
         const phases::Step step = follow(region);
-        if (!step.iteration_begins && !call_waits_ && now - region_begin_ < least_part) return;
+        if (!step.iteration_begins && !call_waits_ && now - region_begin_ < least_part_of_region) return;
         open_region_ends(now);
         const double elsewhere = statistics_.deciding + statistics_.moving;
         if (call_waits_)

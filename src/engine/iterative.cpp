@@ -11,6 +11,7 @@
 #include "base/options.hpp"
 #include "base/running_time.hpp"
 #include "model/questions.hpp"
+#include "model/tuning.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
@@ -19,28 +20,7 @@
 namespace homing {
 namespace {
 
-/// One pause for moving at the end of an iteration: this share of the iteration, or this much if that is
-/// more.
-constexpr double pause_share = 0.5;
-constexpr double least_pause = 1.0;
-constexpr double most_pause = 2.0;
-/// Pages of an area that are looked at to judge it: of few areas many, of many areas few.
-constexpr std::uint64_t looks_of_round = 2048;
-constexpr std::uint64_t least_looks = 32;
-constexpr std::uint64_t most_looks = 192;
-/// Asking where a page is costs this part of moving it; what a move has to ask for beyond the pages it moves
-/// counts (the first few are in what a move was measured to cost).
-constexpr double look_share = 0.2;
-/// Observed iterations without any reference before the mechanism rests.
-constexpr int idle_limit = 8;
-/// Rounds that saw others touched and an area not, after which it is taken for unused. What is unknown is
-/// asked for first, so that it has most of the questions of these rounds.
-constexpr std::uint32_t most_silent_rounds = 8;
-/// A run is expected to last as long again as it has, and so many iterations at the least: what a touch tells
-/// brings its gain so often.
-constexpr double least_iterations_to_come = 16;
-/// More of an area than borders that are not known well: pages that would go back to where they came from.
-constexpr double much_held = 0.05;
+using namespace model::tuning;
 
 class Iterative final : public Mechanism {
   public:
@@ -65,7 +45,7 @@ class Iterative final : public Mechanism {
     bool moves_;
     Learner learner_;
     double threshold_;
-    int idle_ = 0;
+    std::uint32_t idle_ = 0;
 };
 
 /// Memory that the program itself bound (mbind, or libnuma on top of it) is where it wants it.
@@ -333,7 +313,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     if (any_fresh && considered > 0) { // where nothing is known of any page, nothing is stable
         idle_ = 0;
         engine.stability().observed(std::max(wanted, unseen), considered);
-    } else if (!engine.awaits_look() && ++idle_ >= idle_limit) {
+    } else if (!engine.awaits_look() && ++idle_ >= most_silent_rounds) {
         engine.stability().observed(0, 0); // nothing large is touched here: rest
     }
 }

@@ -2,6 +2,7 @@
 
 #include "base/random.hpp"
 #include "engine/engine.hpp"
+#include "model/tuning.hpp"
 #include "model/verdict.hpp"
 #include "record/record.hpp"
 
@@ -11,10 +12,6 @@ namespace homing {
 namespace {
 
 using model::unknown_node;
-
-/// A placement is even when no node holds more than so many times its share: then pages that all nodes use
-/// stay where they are.
-constexpr double uneven = 1.5;
 
 /// Where a page that all nodes use belongs: with those who write it, where that is known; else one node after
 /// the other has one.
@@ -96,7 +93,7 @@ Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double t
     if (!spread.empty()) {
         // Few looks scatter: one more than the share is no sign.
         const double share = static_cast<double>(spread.size()) / static_cast<double>(nodes);
-        judgement.spreads = *std::ranges::max_element(spread_on) > uneven * share + 1;
+        judgement.spreads = *std::ranges::max_element(spread_on) > model::tuning::uneven * share + 1;
         for (const Spread& one : spread) {
             const policy::Node at = judgement.spreads ? one.to : one.home;
             then[static_cast<std::size_t>(at)] += weight;

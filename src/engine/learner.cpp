@@ -33,15 +33,11 @@ SparsePrior sparse(const model::Prior& prior, const model::Formulas& formulas) {
     return out;
 }
 
-/// The allocator's memory of more granules (64 MiB) is not looked through for the arrays in it: blocks that
-/// are too small to be areas are hundreds there.
-constexpr std::uint64_t most_granules_with_blocks = std::uint64_t{1} << 14;
-
 /// The arrays that lie in the allocator's memory, where most of it is of such as a team can share.
 std::vector<model::Block> blocks_of(const WatchedArea& area, int threads) {
     std::vector<model::Block> blocks;
     if (area.group.entry.kind != AreaKind::arena || area.granule != page_bytes() ||
-        area.granules > most_granules_with_blocks)
+        area.granules > model::tuning::most_granules_with_blocks)
         return blocks;
     std::vector<Range> ranges;
     block_cover().blocks_within(area.range, ranges);

@@ -13,6 +13,7 @@
 #include "engine/engine.hpp"
 
 #include "base/options.hpp"
+#include "model/tuning.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
@@ -27,10 +28,6 @@ constinit std::atomic<std::uint64_t> target_bits{0};
 constinit std::atomic<std::size_t> whole_granule{huge_page_bytes}; ///< of huge pages: huge_granule_bytes()
 constinit std::atomic<std::uint32_t> handler_calls{0};
 constinit std::atomic<std::uint64_t> pages_sent{0}; ///< that were on another node
-
-/// Where no window can be opened, because a call in flight may use any memory, what should have been in it
-/// has another iteration: so many times.
-constexpr std::uint32_t most_put_off = 16;
 
 /// The balancer's scans hide pages at any time, on Linux up to 6.5 (Kernel::query): between the question and
 /// the move as well. So many times a page is made known again.
@@ -213,7 +210,7 @@ void NextTouch::fill_window(Engine& engine) {
 
 /// What was to be armed in all regions of this iteration was not in one.
 void NextTouch::put_off(std::uint32_t iteration) {
-    if (put_offs_ == most_put_off) return;
+    if (put_offs_ == model::tuning::most_put_off) return;
     bool any = false;
     for (Armed& armed : armed_) {
         if (armed.until > iteration) continue;

@@ -3,6 +3,7 @@
 
 #include "base/running_time.hpp"
 #include "model/questions.hpp"
+#include "model/tuning.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
@@ -10,15 +11,7 @@
 namespace homing {
 namespace {
 
-/// Granules that a round asks for, of all areas together: more than windows can arm in it, so that each
-/// region finds some that it touches. A check asks for few: windows take what they can afford of it.
-constexpr std::uint32_t asked_in_round = 1024;
-constexpr std::uint32_t asked_in_check = 96;
-/// Of an area that exists in part each granule that is asked for is looked at first (Survey::keep_existing).
-constexpr std::uint32_t most_of_part = 256;
-/// Areas may come and go with every region (temporaries): what a round asks for is chosen anew within it only
-/// after so many times what that took.
-constexpr double seldom = 200;
+using namespace model::tuning;
 
 } // namespace
 
@@ -27,7 +20,7 @@ void Engine::plan_samples(bool check) {
     const double begin = thread_seconds(); // what others make it wait for is not what choosing takes
     choose_samples(check);
     plan_.gather(watch_);
-    next_plan_ = record::now() + seldom * (thread_seconds() - begin);
+    next_plan_ = record::now() + look_interval * (thread_seconds() - begin);
     plan_is_old_ = false;
 }
 
@@ -54,7 +47,7 @@ void Engine::choose_samples(bool check) {
         const bool known = learnt.is_of(area.there().size());
         // Most of what is drawn from where a page here and there is used does not exist.
         const auto draws = static_cast<std::uint32_t>(shares[i] / area.share_there);
-        const std::uint32_t share = area.in_part ? std::min(draws, most_of_part) : shares[i];
+        const std::uint32_t share = area.in_part ? std::min(draws, asked_of_part) : shares[i];
         for (const std::uint64_t page :
              model::pages_to_ask(known ? learnt.belief.get() : nullptr, area.there().size(), learnt.asked,
                                  share, seed_ + area.id))

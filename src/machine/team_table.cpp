@@ -6,14 +6,8 @@
 #include <algorithm>
 
 namespace homing {
-namespace {
 
-/// So many times as many threads that touched something have gone as there are, or as there are nodes: teams
-/// are made anew. A team that changes its size once, or twice, is not that.
-constexpr std::size_t most_gone = 2;
-
-} // namespace
-
+using model::tuning::most_gone;
 using model::tuning::most_team_threads;
 using model::tuning::rounds_of_member;
 using model::tuning::touches_of_member;

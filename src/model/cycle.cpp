@@ -1,12 +1,9 @@
 #include "model/cycle.hpp"
+#include "model/tuning.hpp"
 
 namespace homing::phases {
 
-namespace {
-
-constexpr double lasting_cycles = 8;
-
-} // namespace
+using namespace model::tuning;
 
 void CycleFinder::reset() {
     period_.reset();

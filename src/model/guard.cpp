@@ -1,4 +1,5 @@
 #include "model/guard.hpp"
+#include "model/tuning.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +22,7 @@ bool Guard::permits(AreaId area, std::uint64_t pages, std::uint64_t calls,
     if (pages == 0) return true;
     const Account account = area < accounts_.size() ? accounts_[area] : Account{};
     const bool first = account.moved + pages <= pages_of_area;
-    return account.remote_ns * (first ? advance : 1) >= costs_.move_ns(pages, calls);
+    return account.remote_ns * (first ? model::tuning::advance : 1) >= costs_.move_ns(pages, calls);
 }
 
 void Guard::moved(AreaId area, std::uint64_t pages, std::uint64_t calls, bool whole) {

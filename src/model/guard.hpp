@@ -51,11 +51,6 @@ class Guard {
         return area < accounts_.size() ? accounts_[area].remote_ns : 0.0;
     }
 
-    // One over the share of a first move's price that must have been paid for remote accesses: with the lab's
-    // stated costs one sweep of four threads pays for 400 of the 1500 ns that moving a page takes (64 lines,
-    // 100 ns more each, four in flight a thread).
-    static constexpr double advance = 4;
-
   private:
     struct Account {
         double remote_ns = 0;    // since the last move

@@ -1,26 +1,11 @@
 #include "model/iteration.hpp"
+#include "model/tuning.hpp"
 
 #include <algorithm>
 
 namespace homing::phases {
 
-namespace {
-
-// A cycle is around another if it is so many times as long; else they are the same one.
-constexpr double least_enclosing = 1.5;
-// Iterations differ by this factor at the most where a cycle is taken for the outer one.
-constexpr std::uint64_t most_unlike = 4;
-// Before it replaces an anchor, which is not given up for what may be chance: so many times its length, and
-// so many iterations.
-constexpr double least_around_anchor = 3;
-constexpr std::uint64_t least_stable = 4;
-// An exact period that lasts for so many iterations of the outer cycle is the program now.
-constexpr std::uint64_t lasting_iterations = 8;
-// The outer cycle has gone if it does not come again in so many times its longest iteration.
-constexpr std::uint64_t patient_iterations = 4;
-constexpr std::uint64_t least_patience = 64;
-
-} // namespace
+using namespace model::tuning;
 
 void IterationFinder::reset() {
     direct_.reset();
@@ -93,13 +78,13 @@ Step IterationFinder::choose(const Step& direct, bool was_found, const Step& out
     if (!outer_.found()) return leave_outer(direct);
     const bool gone = events_ - begun_at_ >= patience_;
     const bool lasting =
-        !direct_sleeps_ && !direct_.by_anchor() && direct_.period().matched() >= lasting_iterations * length_;
+        !direct_sleeps_ && !direct_.by_anchor() && direct_.period().matched() >= lasting_cycles * length_;
     if (gone || lasting) {
         outer_.reset();
         return leave_outer(direct);
     }
     iterations_ += outer.iteration_begins;
-    direct_sleeps_ |= iterations_ >= lasting_iterations;
+    direct_sleeps_ |= iterations_ >= lasting_cycles;
     if (outer.event == PeriodEvent::none) return {PeriodEvent::none, false, length_};
     return {outer.event, outer.iteration_begins, length_};
 }

@@ -1,17 +1,14 @@
 #include "model/period.hpp"
 
 #include "model/lanes.hpp"
+#include "model/tuning.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 namespace homing::phases {
 
-namespace {
-
-constexpr std::uint64_t least_between_foreign = 9; // one foreign region in ten is the most that is tolerated
-
-} // namespace
+using namespace model::tuning;
 
 PeriodFinder::PeriodFinder() { reset(); }
 

@@ -1,9 +1,12 @@
-// Every constant of the model, with its unit and the measurement that it comes from.
+// Every constant of the model and of the engine, with its unit and the measurement that it comes from. "By
+// reason" heads those that were chosen and never measured against others.
 //
 // "Spike" means the Python model (belief.py) and its touches of LULESH, HPCCG, miniFE and CoMD, recorded with
 // 4 threads on 4 nodes; "table" means `homing bench sampling` (benchmarks/results/sampling.md), which
 // measures this code on areas whose owners are known.
 #pragma once
+
+#include "base/pace.hpp"
 
 #include <array>
 #include <cstddef>
@@ -174,5 +177,130 @@ inline constexpr double most_neighbours = .1;
 inline constexpr double least_between_neighbours = 4;
 /// Writes that say whose pages are that all nodes read.
 inline constexpr std::size_t least_writes = 4;
+
+// The outer iteration (model/period, cycle, anchor, iteration). By reason, but for what tests/sequences
+// holds: recorded sequences of programs, whose iterations are to be found.
+
+/// One foreign region in ten is the most that is tolerated within a period.
+inline constexpr std::uint64_t least_between_foreign = 9;
+/// Cycles after which an exact period is the program now, and no chance: of the sequence itself, and of
+/// iterations around it.
+inline constexpr std::uint64_t lasting_cycles = 8;
+/// A cycle is around another if it is so many times as long; else they are the same one.
+inline constexpr double least_enclosing = 1.5;
+/// Iterations differ by this factor at the most where a cycle is taken for the outer one.
+inline constexpr std::uint64_t most_unlike = 4;
+/// Before it replaces an anchor, which is not given up for what may be chance: so many times its length, and
+/// so many iterations.
+inline constexpr double least_around_anchor = 3;
+inline constexpr std::uint64_t least_stable = 4;
+/// The outer cycle has gone if it does not come again in so many times its longest iteration, and so many
+/// events.
+inline constexpr std::uint64_t patient_iterations = 4;
+inline constexpr std::uint64_t least_patience = 64;
+
+// Where no iteration is found (engine/events). By reason.
+
+/// Events without a period before time may decide, and iterations that may be guessed before that, and anew
+/// where the program does something new.
+inline constexpr std::uint64_t events_before_time = 48;
+inline constexpr std::uint32_t most_guesses = 12;
+/// Seconds between two decisions: so much longer each time, up to this; and while there is something to
+/// learn. (UPMlib's sampling engine needs a few hundred milliseconds: Nikolopoulos et al. 2000, section 2.1.)
+inline constexpr double tick_growth = 1.5;
+inline constexpr double longest_tick = 10;
+inline constexpr double longest_unsettled_tick = 1;
+/// A part of a region that is shorter (seconds) is no unit of observation: the next one belongs to it.
+inline constexpr double least_part_of_region = 1e-3;
+/// Teams come with the first regions: for so many events their threads are looked for at each.
+inline constexpr std::uint64_t team_events = 64;
+/// Seconds between the helper's looks, and looks outside of regions after which it goes.
+inline constexpr double helper_look = 0.05;
+inline constexpr int most_idle_looks = 4;
+
+// A round of observation (engine/engine, engine/sampling). By reason, unless said.
+
+/// What ends a round where sources sample by themselves: references; and what ends it without them.
+/// Seconds: some scans of the kernel, and without any reference, where nothing large is used.
+inline constexpr std::uint64_t enough_sampled = 4096;
+inline constexpr std::uint32_t most_round_iterations = 4;
+inline constexpr double longest_round = 5;
+inline constexpr double longest_silence = 15;
+/// Rounds of windows that saw little last so long (seconds): very short iterations are no time to decide.
+inline constexpr double least_round = 0.01;
+/// Rounds without any reference before the engine rests; and rounds that saw others touched and an area not,
+/// after which it is taken for unused. What is unknown is asked for first, so that it has most of these
+/// rounds' questions.
+inline constexpr std::uint32_t most_silent_rounds = 8;
+/// Granules that a round asks for, of all areas together: more than windows can arm in it, so that each
+/// region finds some that it touches. A check asks for few: windows take what they can afford of it. Of an
+/// area that exists in part each granule that is asked for is looked at first.
+inline constexpr std::uint32_t asked_in_round = 1024;
+inline constexpr std::uint32_t asked_in_check = 96;
+inline constexpr std::uint32_t asked_of_part = 256;
+/// What may change with every region (what a round asks for, what small blocks cover) is looked at anew after
+/// so many times what the last look took: half a percent of the run.
+inline constexpr double look_interval = 200;
+/// Processor seconds that learning owners may take at first, and its share of the run beyond them, where a
+/// fit of seconds_of_fit()'s size takes `usual_fit` seconds. Measured (benchmarks/belief, AMD EPYC): 0.17 to
+/// 0.23 ms for 8 touches of blocks. What is meant is an amount of work: the first seconds are as many times
+/// more as a fit takes longer, up to a limit. In the guest, where floating point is emulated, that is 40
+/// times, and the runs of many arrays ended with half of them unjudged.
+inline constexpr Pace inferring_pace{1, 0.01};
+inline constexpr double usual_fit = 0.2e-3;
+inline constexpr double most_slowness = 50;
+/// Seconds that a reference which comes by itself (a hint fault, a sample of the PMU) costs the thread that
+/// makes it.
+inline constexpr double reference_cost = 2e-6;
+/// Seconds between two looks at which areas there are, where a source scans: the kernel's scans come no
+/// oftener.
+inline constexpr double adoption_interval = 1;
+/// Seconds between two looks at what forbids windows outside of regions; a look takes some microseconds.
+inline constexpr double window_look = 0.01;
+/// So many windows in turn that could not open, over so many seconds, are worth a word.
+inline constexpr std::uint32_t many_refusals = 32;
+inline constexpr double long_refusal = 2;
+/// Iterations that what should have been in a window is put off where none can be opened (next touch).
+inline constexpr std::uint32_t most_put_off = 16;
+
+// A decision (engine/iterative, judgement, allocations). By reason, unless said.
+
+/// One pause for moving at the end of an iteration: this share of the iteration, within these seconds.
+inline constexpr double pause_share = 0.5;
+inline constexpr double least_pause = 1.0;
+inline constexpr double most_pause = 2.0;
+/// Pages that are looked at to judge areas: of all areas together, and of each: of few areas many, of many
+/// areas few.
+inline constexpr std::uint64_t looks_of_round = 2048;
+inline constexpr std::uint64_t least_looks = 32;
+inline constexpr std::uint64_t most_looks = 192;
+/// Asking where a page is costs this part of moving it; what a move has to ask for beyond the pages it moves
+/// counts (the first few are in what a move was measured to cost).
+inline constexpr double look_share = 0.2;
+/// A run is expected to last as long again as it has, and so many iterations at the least: what a touch tells
+/// brings its gain so often.
+inline constexpr double least_iterations_to_come = 16;
+/// More of an area than borders that are not known well: pages that would go back to where they came from.
+inline constexpr double much_held = 0.05;
+/// A placement is even when no node holds more than so many times its share: then pages that all nodes use
+/// stay where they are.
+inline constexpr double uneven = 1.5;
+/// Temporaries are looked at when they come back for the first time, and so many seconds apart: a look at one
+/// takes some 20 us. Of the pages that are looked at (least_looks) a quarter must exist, and such a part of
+/// these lie elsewhere than they belong, for a plan to be worth its system calls.
+inline constexpr double temporaries_look = 0.02;
+inline constexpr double much_astray = 0.2;
+/// A run's system call takes as long as the faults of some four pages: of fewer pages it would be seen.
+inline constexpr std::uint64_t least_run_pages = 16;
+/// One over the share of a first move's price that must have been paid for remote accesses: with the lab's
+/// stated costs one sweep of four threads pays for 400 of the 1500 ns that moving a page takes (64 lines,
+/// 100 ns more each, four in flight a thread).
+inline constexpr double advance = 4;
+/// The allocator's memory of more granules (64 MiB) is not looked through for the arrays in it: blocks that
+/// are too small to be areas are hundreds there.
+inline constexpr std::uint64_t most_granules_with_blocks = std::uint64_t{1} << 14;
+/// So many times as many threads that touched something have gone as there are, or as there are nodes: teams
+/// are made anew. A team that changes its size once, or twice, is not that.
+inline constexpr std::size_t most_gone = 2;
 
 } // namespace homing::model::tuning

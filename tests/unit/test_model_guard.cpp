@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "model/tuning.hpp"
 #include "random_numbers.hpp"
 
 namespace homing::policy::model_guard_tests {
@@ -41,7 +42,7 @@ void check_stable_owners(Random random, bool in_advance) {
         }
     }
     const double best = std::min(stay, move);
-    const double advance = in_advance ? Guard::advance : 1;
+    const double advance = in_advance ? homing::model::tuning::advance : 1;
     RC_ASSERT(paid <= (1 + advance) * best + largest + 1e-6);
     if (stay >= move) RC_ASSERT(paid <= (1 + 1 / advance) * best + largest + 1e-6);
 }
