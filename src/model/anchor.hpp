@@ -20,9 +20,9 @@ class AnchorFinder {
     Step push(std::uint32_t id);
 
     bool found() const { return gram_length_ > 0; }
-    // Regions between the last two occurrences, and the mean over the window in which it was found.
     // Position of the newest region in its iteration.
     std::uint32_t since_anchor() const { return since_anchor_; }
+    // Regions between two occurrences: the mean over the window in which it was found.
     double mean_gap() const { return mean_gap_; }
     std::uint64_t stable_for() const { return iterations_; }
     void reset();
