@@ -130,7 +130,7 @@ def test_an_observer_says_so_and_what_a_move_would_bring(capsys: pytest.CaptureF
 
 
 def test_memory_that_the_program_bound(capsys: pytest.CaptureFixture[str]) -> None:
-    assert f'"{BOUND}"' in (SOURCES / "mechanisms" / "iterative.cpp").read_text()
+    assert f'"{BOUND}"' in (SOURCES / "engine" / "iterative.cpp").read_text()
     writer = one_area()
     writer.row("ownership", **OWNERS, wanted=500)
     writer.row("guard", **GUARD, remote_ns=2e6, permitted=1)

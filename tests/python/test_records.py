@@ -163,7 +163,7 @@ def test_how_a_file_grows_and_ends_is_as_the_library_says() -> None:
     sources = Path(__file__).resolve().parents[2] / "src"
     assert PIECE_BYTES == 1 << 20
     assert "piece_bytes = std::size_t{1} << 20;" in (sources / "record" / "record.cpp").read_text()
-    assert '"end", "rows missing"' in (sources / "mechanisms" / "engine_record.cpp").read_text()
+    assert '"end", "rows missing"' in (sources / "engine" / "journal.cpp").read_text()
 
 
 @settings(max_examples=60)
