@@ -78,6 +78,9 @@ Recording read(const char* path) {
             std::uint32_t iteration = 0;
             words >> touch.page >> touch.thread >> write >> iteration;
             touch.write = write != 0;
+            // Recordings from before touches knew their byte end with the place.
+            if (std::string region, place; words >> region >> place)
+                if (float within = 0; words >> within && within >= 0 && within < 1) touch.within = within;
             if (touch.page >= area.granules || touch.thread >= recording.node_of.size())
                 fail(std::string(path) + ":" + std::to_string(number) + ": a touch outside its area or team");
             recording.order.emplace_back(id, area.touches.size());

@@ -48,10 +48,11 @@ def lines(paths: Sequence[str], nodes: int) -> list[str]:
             text.append(f"home {row['area']} {row['first']} {row['end']} {row['node']}")
     for record in records:
         samples = record.table("sample")
+        granule = {area.id: area.granule for area in record.areas}
         number = {one: i for i, one in enumerate(sorted({int(row["thread"]) for row in samples}))}
         text += [
             f"touch {row['area']} {row['granule']} {number[int(row['thread'])]} {row['write']} "
-            f"{row['iteration']} {row['region']} {row['place']}"
+            f"{row['iteration']} {row['region']} {row['place']} {int(row['byte']) / granule[int(row['area'])]:.6g}"
             for row in samples
             if int(row["area"]) in areas
         ]

@@ -13,6 +13,7 @@ void TouchRecord::touch(WatchList& watch, const WatchedArea& area, const Referen
     record::sample_row row;
     row.area = area.id;
     row.granule = area.granule_of(reference.address);
+    row.byte = (reference.address - area.origin) % area.granule;
     row.time = now;
     row.thread = reference.thread;
     row.node = position;

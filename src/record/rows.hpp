@@ -133,11 +133,11 @@ inline constexpr std::size_t row_bytes = 128;
      * where it wrote, region and                                                                            \
      */                                                                                                      \
     /* place in the iteration (~0: not known), source 1 pmu 2 hint-faults 3 windows, code as an offset in an \
-     * object */                                                                                             \
+     * object, byte of the granule */                                                                                             \
     ROW(45, sample,                                                                                          \
         FIELD(u32, area) FIELD(u64, granule) FIELD(f64, time) FIELD(i32, thread) FIELD(i32, node)            \
             FIELD(u32, write) FIELD(u32, weight) FIELD(u32, region) FIELD(u32, place) FIELD(u32, iteration)  \
-                FIELD(u32, source) FIELD(u32, object) FIELD(u64, offset))                                    \
+                FIELD(u32, source) FIELD(u32, object) FIELD(u64, offset) FIELD(u64, byte))                   \
     /* granules first..end-1 of an area lie on the node at a position; -1: they do not exist; when as in     \
      * placement */                                                                                          \
     ROW(46, homes,                                                                                           \
