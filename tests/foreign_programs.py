@@ -102,9 +102,7 @@ def files_of(folder: Path) -> tuple[tuple[str, str], ...]:
 CHANGING = re.compile(r"==\d+==|\(\d+\)|process \d+|/tmp/[\w./-]+|0x[0-9a-f]+|\d+\.\d+ ?(s|ms)\b")
 
 
-def run(
-    command: str, before: list[str], extra: dict[str, str], place: Path, seconds: int = SECONDS
-) -> Seen:
+def run(command: str, before: list[str], extra: dict[str, str], place: Path, seconds: int = SECONDS) -> Seen:
     """One run in a folder of one name, which is made anew."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)

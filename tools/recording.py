@@ -52,7 +52,8 @@ def lines(paths: Sequence[str], nodes: int) -> list[str]:
         number = {one: i for i, one in enumerate(sorted({int(row["thread"]) for row in samples}))}
         text += [
             f"touch {row['area']} {row['granule']} {number[int(row['thread'])]} {row['write']} "
-            f"{row['iteration']} {row['region']} {row['place']} {int(row['byte']) / granule[int(row['area'])]:.6g}"
+            f"{row['iteration']} {row['region']} {row['place']} "
+            f"{int(row['byte']) / granule[int(row['area'])]:.6g}"
             for row in samples
             if int(row["area"]) in areas
         ]

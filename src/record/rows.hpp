@@ -133,7 +133,7 @@ inline constexpr std::size_t row_bytes = 128;
      * where it wrote, region and                                                                            \
      */                                                                                                      \
     /* place in the iteration (~0: not known), source 1 pmu 2 hint-faults 3 windows, code as an offset in an \
-     * object, byte of the granule */                                                                                             \
+     * object, byte of the granule */                                                                        \
     ROW(45, sample,                                                                                          \
         FIELD(u32, area) FIELD(u64, granule) FIELD(f64, time) FIELD(i32, thread) FIELD(i32, node)            \
             FIELD(u32, write) FIELD(u32, weight) FIELD(u32, region) FIELD(u32, place) FIELD(u32, iteration)  \
