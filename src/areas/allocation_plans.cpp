@@ -1,5 +1,7 @@
 #include "areas/allocation_plans.hpp"
 
+#include "base/random.hpp"
+
 #include <algorithm>
 #include <linux/mempolicy.h>
 
@@ -18,7 +20,7 @@ AllocationPlans::Run unpacked(std::uint64_t word) noexcept {
 std::uint64_t place_and_size(std::size_t bytes, const Address* origin) noexcept {
     std::uint64_t hash = bytes;
     for (int i = 0; i < max_origin_frames; ++i)
-        hash = (hash ^ origin[i]) * 0x9e3779b97f4a7c15u ^ hash >> 31;
+        hash = (hash ^ origin[i]) * splitmix_step ^ hash >> 31;
     return hash ? hash : 1;
 }
 

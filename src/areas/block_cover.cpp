@@ -1,5 +1,6 @@
 #include "areas/block_cover.hpp"
 
+#include "base/random.hpp"
 #include "base/raw_calls.hpp"
 
 #include <algorithm>
@@ -10,7 +11,7 @@ namespace homing {
 namespace {
 
 std::uint64_t hash_of(const Address* origin, int frames) noexcept {
-    std::uint64_t hash = 0x9e3779b97f4a7c15u;
+    std::uint64_t hash = splitmix_step;
     for (int i = 0; i < frames; ++i)
         hash = (hash ^ origin[i]) * 0xff51afd7ed558ccdu ^ hash >> 29;
     return hash | 1;
@@ -48,7 +49,7 @@ BlockSites::Site BlockSites::intern(const Address* origin, int frames) noexcept 
 /// Where the search for a chunk begins: all bits of its number count.
 std::size_t BlockCover::first_place(Address base) noexcept {
     static_assert(most_chunks == std::size_t{1} << 12);
-    return static_cast<std::size_t>(base / chunk_bytes * 0x9e3779b97f4a7c15u >> 52);
+    return table_place(base / chunk_bytes, 12);
 }
 
 BlockCover::Chunk* BlockCover::find(Address base) const noexcept {

@@ -20,6 +20,8 @@
 //  good.
 #include "areas/areas.hpp"
 
+#include "base/random.hpp"
+
 #include <algorithm>
 #include <bit>
 
@@ -61,8 +63,7 @@ static_assert(std::is_trivially_destructible_v<Table>);
 Table table; // zero-initialised: .bss
 
 std::size_t place_of(Address start) noexcept {
-    // Fibonacci hashing; allocators align, so the lowest bits say nothing.
-    return static_cast<std::size_t>((std::uint64_t{start} >> 4) * 0x9e3779b97f4a7c15u >> (64 - slot_bits));
+    return table_place(start >> 4, slot_bits); // allocators align, so the lowest bits say nothing
 }
 
 std::atomic<std::uint16_t>& count_of(std::size_t place) noexcept { return table.blocks[place % (slots / 4)]; }

@@ -1,6 +1,7 @@
 // Numbers that look random and are the same in every run: spread, not secrecy.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace homing {
@@ -13,6 +14,12 @@ constexpr std::uint64_t mixed(std::uint64_t state) noexcept {
     state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9u;
     state = (state ^ (state >> 27)) * 0x94d049bb133111ebu;
     return state ^ (state >> 31);
+}
+
+/// The place of a key in a table of 2^bits places: the upper bits of a product, which depend on all of the
+/// key (Knuth, The Art of Computer Programming, volume 3, section 6.4).
+constexpr std::size_t table_place(std::uint64_t key, unsigned bits) noexcept {
+    return static_cast<std::size_t>(key * splitmix_step >> (64 - bits));
 }
 
 /// In [0, 1), from all 64 bits.

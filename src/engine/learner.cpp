@@ -1,6 +1,7 @@
 #include "engine/learner.hpp"
 
 #include "base/invariant.hpp"
+#include "base/random.hpp"
 #include "base/running_time.hpp"
 #include "model/tuning.hpp"
 #include "model/verdict.hpp"
@@ -13,9 +14,7 @@ namespace {
 namespace tuning = model::tuning;
 
 /// Areas of one size: arrays of one grid, whoever allocated them.
-std::uint64_t size_kind(const WatchedArea& area) {
-    return area.granules * 2 * 0x9e3779b97f4a7c15u ^ area.granule;
-}
+std::uint64_t size_kind(const WatchedArea& area) { return area.granules * 2 * splitmix_step ^ area.granule; }
 /// Areas of one allocation site, whatever their size.
 std::uint64_t site_kind(const WatchedArea& area) {
     std::uint64_t hash = 1;

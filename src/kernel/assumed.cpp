@@ -5,6 +5,7 @@
 
 #include "base/index_list.hpp"
 #include "base/page_scan.hpp"
+#include "base/random.hpp"
 #include "base/raw_calls.hpp"
 
 #include <algorithm>
@@ -68,8 +69,7 @@ class Placement {
 
     std::size_t find(Address chunk, bool add) const noexcept {
         const Address key = chunk + 1; // 0 is an empty slot
-        const std::uint64_t spread = std::uint64_t{chunk / neighbours} * 0x9e3779b97f4a7c15u >> 46;
-        const std::size_t place = static_cast<std::size_t>(spread) + chunk % neighbours;
+        const std::size_t place = table_place(chunk / neighbours, 18) + chunk % neighbours;
         for (std::size_t step = 0; step < probe_limit; ++step) {
             const std::size_t slot = (place + step) % slots;
             Address found = keys_[slot].load(std::memory_order_acquire);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/pages.hpp"
+#include "base/random.hpp"
 
 #include <algorithm>
 #include <array>
@@ -39,7 +40,7 @@ class RegionTable {
     }
 
     std::uint32_t index(Address function, bool barrier = false) {
-        std::size_t at = (function * 0x9e3779b97f4a7c15ULL) >> (64 - 13);
+        std::size_t at = table_place(function, 13);
         for (;; at = (at + 1) % slots_.size()) {
             const std::uint32_t slot = slots_[at];
             if (slot == 0) break;

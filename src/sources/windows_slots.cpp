@@ -2,6 +2,7 @@
 // while the driver builds the next one (Windows::Order).
 #include "sources/windows.hpp"
 
+#include "base/random.hpp"
 #include "base/raw_calls.hpp"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace {
 constexpr int slot_bits = 20;
 static_assert(Windows::most_capacity < std::size_t{1} << slot_bits);
 
-std::size_t hash(std::uint64_t page) noexcept { return page * 0x9e3779b97f4a7c15u >> 32; }
+std::size_t hash(std::uint64_t page) noexcept { return table_place(page, 32); }
 
 template <class T> T* map_array(std::size_t count) noexcept {
     return static_cast<T*>(raw::map_memory(count * sizeof(T)));

@@ -1,5 +1,7 @@
 #include "tasks/families.hpp"
 
+#include "base/random.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -33,9 +35,7 @@ bool keep_back(std::vector<void*>& couriers, void* courier) noexcept {
 
 Families::Families(TaskRuntime runtime, Domains domains) : runtime_(runtime), domains_(domains) {}
 
-Families::Shard& Families::shard(std::uintptr_t parent) noexcept {
-    return shards_[(std::uint64_t{parent} * 0x9e3779b97f4a7c15u) >> 58];
-}
+Families::Shard& Families::shard(std::uintptr_t parent) noexcept { return shards_[table_place(parent, 6)]; }
 
 /// The family of a parent, found or made, with one user more. Throws where there is no memory.
 Families::Family* Families::enter(std::uintptr_t parent, int threads) {

@@ -1,5 +1,7 @@
 #include "tasks/homes.hpp"
 
+#include "base/random.hpp"
+
 #include <ctime>
 
 namespace homing {
@@ -20,11 +22,11 @@ std::uint64_t Homes::age() const noexcept {
 }
 
 Homes::Entry& Homes::entry(std::uint64_t page) noexcept {
-    return entries_[(page * 0x9e3779b97f4a7c15u) >> 49];
+    static_assert(entry_count == std::size_t{1} << 15);
+    return entries_[table_place(page, 15)];
 }
 
 void Homes::look_up(std::span<void* const> pages, std::span<int> nodes) noexcept {
-    static_assert(entry_count == std::size_t{1} << (64 - 49));
     const std::uint64_t age_now = age();
     void* missing[most_pages];
     int found[most_pages];

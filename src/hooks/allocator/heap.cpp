@@ -14,6 +14,7 @@
 #include "areas/named.hpp"
 #include "base/inside.hpp"
 #include "base/loaded_object.hpp"
+#include "base/random.hpp"
 #include "hooks/allocator/own_memory.hpp"
 #include "hooks/export.hpp"
 #include "hooks/signals/stacks.hpp"
@@ -108,8 +109,8 @@ struct NotedPlace {
 };
 
 NotedPlace noted_place(Address begin) noexcept {
-    const std::uint64_t hash = (begin >> 20) * 0x9e3779b97f4a7c15u >> 51;
-    return {noted_places[hash >> 6], std::uint64_t{1} << (hash & 63)};
+    const std::size_t place = table_place(begin >> 20, 13);
+    return {noted_places[place >> 6], std::uint64_t{1} << (place & 63)};
 }
 
 struct Frames {
@@ -206,7 +207,7 @@ constinit thread_local Lately lately[lately_places] = {};
 BlockSites::Site site_of(std::size_t bytes, Address from) noexcept {
     constexpr std::size_t worth_a_look = std::size_t{32} << 10;
     const auto stack = reinterpret_cast<Address>(__builtin_frame_address(0));
-    Lately& place = lately[((from ^ stack) * 0x9e3779b97f4a7c15u) >> 60];
+    Lately& place = lately[table_place(from ^ stack, 4)];
     static_assert(lately_places == 16);
     if (place.from != from || place.stack != stack) place = {from, stack, 0, 0};
     place.bytes += bytes;
