@@ -3,6 +3,7 @@
 #include "areas/allocation_plans.hpp"
 #include "areas/named.hpp"
 #include "areas/protection.hpp"
+#include "base/find_range.hpp"
 #include "base/options.hpp"
 #include "base/running_time.hpp"
 #include "machine/simulation.hpp"
@@ -444,12 +445,8 @@ bool WatchList::synchronise(double now) {
 }
 
 WatchedArea* WatchList::find(Address address) noexcept {
-    const auto at = std::upper_bound(
-        areas_.begin(), areas_.end(), address,
-        [](Address value, const std::unique_ptr<WatchedArea>& area) { return value < area->range.begin; });
-    if (at == areas_.begin()) return nullptr;
-    WatchedArea* area = (at - 1)->get();
-    return area->range.contains(address) ? area : nullptr;
+    const auto* const area = find_range(areas_, address, [](const auto& one) { return one->range; });
+    return area ? area->get() : nullptr;
 }
 
 } // namespace homing

@@ -1,5 +1,8 @@
 #include "areas/watched_area.hpp"
 
+#include "base/find_range.hpp"
+
+#include <functional>
 #include <utility>
 
 namespace homing {
@@ -52,9 +55,8 @@ void WatchedArea::move_to(BlockGroup to, Range pages) {
 bool WatchedArea::is_armable(std::uint64_t index) const noexcept {
     const Range wanted = granule_range(index);
     if (wanted.bytes() != granule) return false; // a part of a huge page would split it
-    const auto at = std::upper_bound(armable.begin(), armable.end(), wanted.begin,
-                                     [](Address value, const Range& part) { return value < part.begin; });
-    return at != armable.begin() && wanted.end <= (at - 1)->end;
+    const Range* const part = find_range(armable, wanted.begin, std::identity());
+    return part && wanted.end <= part->end;
 }
 
 void WatchedArea::number_granules(std::size_t bytes, int nodes, std::uint64_t seed) {

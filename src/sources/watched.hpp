@@ -1,6 +1,7 @@
 // The watched ranges of a source: which one an address lies in.
 #pragma once
 
+#include "base/find_range.hpp"
 #include "sources/references.hpp"
 
 #include <algorithm>
@@ -18,10 +19,7 @@ class WatchedRanges {
     std::span<const WatchedRange> all() const noexcept { return ranges_; }
 
     bool contains(Address address) const noexcept {
-        const auto after =
-            std::upper_bound(ranges_.begin(), ranges_.end(), address,
-                             [](Address a, const WatchedRange& w) { return a < w.range.begin; });
-        return after != ranges_.begin() && std::prev(after)->range.contains(address);
+        return find_range(ranges_, address, &WatchedRange::range) != nullptr;
     }
 
   private:

@@ -1,5 +1,7 @@
 #include "sources/window_plan.hpp"
 
+#include "base/find_range.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -277,11 +279,6 @@ void WindowPlan::observed_between(WatchList& watch, const std::vector<Reference>
 
 void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Reference>& references,
                           double seconds) {
-    const auto was_chosen = [this](Address address) {
-        const auto behind = std::ranges::upper_bound(chosen_, address, {},
-                                                     [](const Entry& entry) { return entry.granule.begin; });
-        return behind != chosen_.begin() && (behind - 1)->granule.contains(address);
-    };
     // (Next touch arms windows of its own.)
     if (!chosen_.empty() && references.size() >= enough_for_speed && seconds > 0 && seconds >= longest_) {
         longest_ = seconds;
@@ -312,7 +309,8 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
         WatchedArea* area = watch.find(reference.address);
         if (!area) continue;
         const std::uint64_t granule = area->granule_of(reference.address);
-        if (was_chosen(reference.address)) count(area->id, piece_of(*area, granule), &Touches::touched);
+        if (find_range(chosen_, reference.address, &Entry::granule))
+            count(area->id, piece_of(*area, granule), &Touches::touched);
         cover(*area, granule, reference.node);
     }
     chosen_.clear();
