@@ -66,6 +66,13 @@ std::vector<AreaPlace> AreaRows::places_of(const AreaEntry& entry) {
     return places;
 }
 
+/// A return address, as the `at`-th of those that a row has.
+template <class Row> void AreaRows::put(Row& row, std::size_t at, Address frame) {
+    const ObjectPlace where = place(frame);
+    row.origin[at] = where.offset;
+    row.origin_object[at] = record::text(where.file ? where.file->path : "");
+}
+
 /// The return addresses that the area's own row has no room for.
 void AreaRows::frames(const WatchedArea& area) {
     const Address* origin = area.group.entry.origin;
@@ -75,11 +82,8 @@ void AreaRows::frames(const WatchedArea& area) {
         record::frames_row row;
         row.area = area.id;
         row.first = static_cast<record::u32>(first);
-        for (int i = 0; i < in_more && first + i < max_origin_frames && origin[first + i]; ++i) {
-            const ObjectPlace where = place(origin[first + i]);
-            row.origin[i] = where.offset;
-            row.origin_object[i] = record::text(where.file ? where.file->path : "");
-        }
+        for (int i = 0; i < in_more && first + i < max_origin_frames && origin[first + i]; ++i)
+            put(row, static_cast<std::size_t>(i), origin[first + i]);
         record::append(row);
     }
 }
@@ -98,11 +102,8 @@ void AreaRows::begins(const WatchedArea& area, double now) {
     row.object = record::text(entry.object ? entry.object : "");
     if (entry.object) row.offset = place(entry.range.begin).offset;
     if (entry.kind == AreaKind::heap_block) row.order = entry.generation;
-    for (std::size_t i = 0; i < std::size(row.origin) && entry.origin[i]; ++i) {
-        const ObjectPlace where = place(entry.origin[i]);
-        row.origin[i] = where.offset;
-        row.origin_object[i] = record::text(where.file ? where.file->path : "");
-    }
+    for (std::size_t i = 0; i < std::size(row.origin) && entry.origin[i]; ++i)
+        put(row, i, entry.origin[i]);
     record::append(row);
 }
 

@@ -33,6 +33,7 @@ class AreaRows {
 
   private:
     std::string heap_name(const AreaEntry& entry);
+    template <class Row> void put(Row& row, std::size_t at, Address frame);
 
     CodePlaces places_;
     std::set<const LoadedFile*> recorded_files_;

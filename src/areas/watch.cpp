@@ -223,10 +223,11 @@ void WatchList::add_mappings(std::vector<AreaEntry>& entries) const {
 
 /// The program has unmapped or protected parts of what it has allocated: no window stands in its way there.
 void WatchList::leave(std::span<const MappedMemory::Gone> gone) const {
+    if (!leave_) return;
     for (const MappedMemory::Gone& one : gone)
         for (auto area = std::ranges::upper_bound(areas_, one.range.begin, {},
                                                   [](const auto& a) { return a->range.end; });
-             leave_ && area != areas_.end() && (*area)->range.begin < one.range.end; ++area) {
+             area != areas_.end() && (*area)->range.begin < one.range.end; ++area) {
             const AreaEntry& entry = (*area)->group.entry;
             // What was allocated since is other memory. What small blocks lie in is unmapped by their
             // allocator.
