@@ -46,11 +46,9 @@ void pause_source() {
 }
 
 /// The kernel moves no page that a window has taken away, and some say that it does not exist.
-Range given_back(const void* start, size_t bytes) noexcept {
-    const Range range = range_of(start, bytes);
+void give_back(Range range) noexcept {
     if (Windows* windows = armed_windows.load(std::memory_order_acquire))
         windows->release(whole_pages(range));
-    return range;
 }
 
 Placer& placer() {
@@ -76,10 +74,11 @@ int aside() { return placer().nodes.count() < 2 ? HOMING_OK : HOMING_ASIDE; }
 int place(const void* start, size_t bytes, MemoryPolicy policy,
           const std::function<homing::policy::Node(std::uint64_t)>& target_of) {
     Placer& p = placer();
-    if (whole_pages(range_of(start, bytes)).empty()) return HOMING_OK;
-    const PlacementResult result =
-        place_pages(p.kernel, p.nodes, given_back(start, bytes), target_of, policy, pause_source);
-    report_placement(range_of(start, bytes), result);
+    const Range range = range_of(start, bytes);
+    if (whole_pages(range).empty()) return HOMING_OK;
+    give_back(range);
+    const PlacementResult result = place_pages(p.kernel, p.nodes, range, target_of, policy, pause_source);
+    report_placement(range, result);
     forget_homes();
     return result.refused ? HOMING_REFUSED : HOMING_OK;
 }
@@ -177,8 +176,10 @@ long homing_where(const void* start, size_t bytes, int* nodes, size_t count) {
     try {
         if (start && bytes == 0) return 0;
         if (!is_memory(start, bytes)) return HOMING_INVALID;
-        return static_cast<long>(where_pages_are(placer().kernel, given_back(start, bytes), {nodes, count},
-                                                 !phases::in_region(), pause_source));
+        const Range range = range_of(start, bytes);
+        give_back(range);
+        return static_cast<long>(
+            where_pages_are(placer().kernel, range, {nodes, count}, !phases::in_region(), pause_source));
     } catch (...) {
         return HOMING_REFUSED;
     }
