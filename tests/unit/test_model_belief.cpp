@@ -1,7 +1,7 @@
 // The belief over distributions: what few touches decide, and that the answer follows its input (permuted,
 // scaled, reordered).
 #include "base/invariant.hpp"
-#include "model/belief.hpp"
+#include "belief_test.hpp"
 #include "model/verdict.hpp"
 
 #include <gtest/gtest.h>
@@ -54,12 +54,6 @@ Belief believe(const Program& program, const std::vector<Touch>& touches) {
     const Formulas& formulas =
         **std::ranges::find(kept, program.team.threads(), [](const auto& one) { return one->threads(); });
     return {formulas, program.team, program.pages, touches, Prior(formulas)};
-}
-
-Node likeliest_node(const Belief& belief, std::uint64_t page) {
-    Prospect prospect;
-    belief.prospect(page, unknown_node, prospect);
-    return static_cast<Node>(std::ranges::max_element(prospect.best) - prospect.best.begin());
 }
 
 /// Share of the pages whose likeliest node is that of their owner.
@@ -279,86 +273,6 @@ TEST(BeliefTest, OneThreadOwnsAll) {
     const std::vector<Touch> touches{{3, 0, 0, true}};
     const Belief belief(formulas, team, 10, touches, Prior(formulas));
     EXPECT_EQ(likeliest_node(belief, 9), 0);
-}
-
-TEST(BeliefTest, BordersAreThoseOfTheArrayNotOfItsPages) {
-    // 16 planes of 4 blocks of 16 pages, behind an allocator's header of 16 bytes: the first page is shared.
-    const Team team = Team::packed(4, 4);
-    const Formulas formulas(4);
-    constexpr std::uint64_t pages = 1023;
-    const Extent extent(pages, 16.0 / 4096 - 1, 1024);
-    std::vector<Touch> touches;
-    for (std::uint64_t i = 0; i < 40; ++i) {
-        const std::uint64_t page = i * 633 % pages;
-        touches.push_back({page, static_cast<std::uint32_t>((page + 1) / 16 % 4), 0, false});
-    }
-    const Belief belief(formulas, team, extent, touches, Prior(formulas));
-    std::vector<std::uint64_t> wrong;
-    for (std::uint64_t page = 0; page < pages; ++page)
-        if (likeliest_node(belief, page) != static_cast<Node>((page + 1) / 16 % 4)) wrong.push_back(page);
-    EXPECT_EQ(wrong, std::vector<std::uint64_t>());
-}
-
-TEST(BeliefTest, AByteOfAPageTellsWhichOfTwoBlocksInItWasTouched) {
-    // The same array. A pipeline: whoever owns the block before comes first to the page that two share, for
-    // the 16 bytes of it that are its own.
-    const Team team = Team::packed(4, 4);
-    const Formulas formulas(4);
-    constexpr std::uint64_t pages = 1023;
-    const Extent extent(pages, 16.0 / 4096 - 1, 1024);
-    std::vector<Touch> touches;
-    for (std::uint64_t i = 0; i < 60; ++i) {
-        const std::uint64_t page = i * 633 % pages;
-        touches.push_back({page, static_cast<std::uint32_t>(page / 16 % 4), 0, false, 8.0f / 4096});
-        if ((page + 1) % 16 != 0) touches.back().thread = static_cast<std::uint32_t>((page + 1) / 16 % 4);
-    }
-    const Prior prior(formulas);
-    const Belief belief(formulas, team, extent, touches, prior);
-    for (std::uint64_t page = 0; page < pages; ++page)
-        ASSERT_EQ(likeliest_node(belief, page), static_cast<Node>((page + 1) / 16 % 4)) << page;
-    EXPECT_GT(belief.log_evidence(), Belief(formulas, team, Extent(pages), touches, prior).log_evidence());
-    std::vector<Touch> again = touches; // of other bytes, before those that came first
-    for (Touch& touch : again)
-        touch.within = 4.0f / 4096;
-    again.insert(again.begin(), touches.begin(), touches.end());
-    EXPECT_EQ(likeliest_node(Belief(formulas, team, extent, again, prior), 15), 1);
-    for (Touch& touch : touches)
-        touch.within = -1;
-    EXPECT_LT(Belief(formulas, team, extent, touches, prior).log_evidence(), belief.log_evidence());
-}
-
-TEST(BeliefTest, FewTouchesTellThatEachArrayOfAnAreaIsABlock) {
-    // 40 arrays of 15 to 21 pages: no row of the area is like another.
-    const Team team = Team::packed(4, 4);
-    const Formulas formulas(4);
-    std::vector<Block> blocks;
-    std::uint64_t pages = 0;
-    std::vector<int> owner;
-    for (std::uint64_t i = 0; i < 40; ++i) {
-        const std::uint64_t size = 15 + i * 5 % 7;
-        for (std::uint64_t page = 0; page < size; ++page)
-            owner.push_back(static_cast<int>((2 * page + 1) * 4 / (2 * size)));
-        blocks.push_back({static_cast<double>(pages), static_cast<double>(size)});
-        pages += size;
-    }
-    std::vector<Touch> touches;
-    for (std::uint64_t i = 0; i < 12; ++i) {
-        const std::uint64_t page = i * 619 % pages;
-        touches.push_back({page, static_cast<std::uint32_t>(owner[page]), 0, false});
-    }
-    const Belief belief(formulas, team, Extent(pages).with_blocks(blocks), touches, Prior(formulas));
-    EXPECT_EQ(belief.words(), "each BLOCK over 4 threads");
-    std::uint64_t right = 0;
-    for (std::uint64_t page = 0; page < pages; ++page)
-        right += likeliest_node(belief, page) == owner[page];
-    EXPECT_GT(static_cast<double>(right), .99 * static_cast<double>(pages));
-    std::uint64_t begin = 0, wrong = 0; // and a stretch has one owner
-    for (std::uint64_t end; begin < pages; begin = end) {
-        end = belief.stretch_end(begin);
-        for (std::uint64_t page = begin; page < end; ++page)
-            wrong += owner[page] != owner[begin];
-    }
-    EXPECT_EQ(wrong, 0u);
 }
 
 TEST(BeliefTest, StretchesOfABlockAreItsBlocks) {

@@ -1,0 +1,96 @@
+// The belief where arrays do not begin and end with pages, or several lie in one area.
+#include "belief_test.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace homing::model::model_extent_tests {
+namespace {
+
+/// 16 planes of 4 blocks of 16 pages, behind an allocator's header of 16 bytes: the first page is shared.
+class PlanesTest : public ::testing::Test {
+  protected:
+    static constexpr std::uint64_t pages = 1023;
+    static std::uint32_t owner(std::uint64_t page) { return static_cast<std::uint32_t>((page + 1) / 16 % 4); }
+    Belief believe(const Extent& of, const std::vector<Touch>& touches) const {
+        return {formulas, Team::packed(4, 4), of, touches, Prior(formulas)};
+    }
+
+    const Formulas formulas{4};
+    const Extent extent{pages, 16.0 / 4096 - 1, 1024};
+};
+
+TEST_F(PlanesTest, BordersAreThoseOfTheArrayNotOfItsPages) {
+    std::vector<Touch> touches;
+    for (std::uint64_t i = 0; i < 40; ++i) {
+        const std::uint64_t page = i * 633 % pages;
+        touches.push_back({page, owner(page), 0, false});
+    }
+    const Belief belief = believe(extent, touches);
+    std::vector<std::uint64_t> wrong;
+    for (std::uint64_t page = 0; page < pages; ++page)
+        if (likeliest_node(belief, page) != static_cast<Node>(owner(page))) wrong.push_back(page);
+    EXPECT_EQ(wrong, std::vector<std::uint64_t>());
+}
+
+TEST_F(PlanesTest, AByteOfAPageTellsWhichOfTwoBlocksInItWasTouched) {
+    // A pipeline: whoever owns the block before comes first to the page that two share, for the 16 bytes of
+    // it that are its own.
+    std::vector<Touch> touches;
+    for (std::uint64_t i = 0; i < 60; ++i) {
+        const std::uint64_t page = i * 633 % pages;
+        const bool is_shared = (page + 1) % 16 == 0;
+        touches.push_back({page, is_shared ? owner(page - 1) : owner(page), 0, false, 8.0f / 4096});
+    }
+    const Belief belief = believe(extent, touches);
+    for (std::uint64_t page = 0; page < pages; ++page)
+        ASSERT_EQ(likeliest_node(belief, page), static_cast<Node>(owner(page))) << page;
+    EXPECT_GT(belief.log_evidence(), believe(Extent(pages), touches).log_evidence());
+    std::vector<Touch> again = touches; // of other bytes, before those that came first
+    for (Touch& touch : again)
+        touch.within = 4.0f / 4096;
+    again.insert(again.begin(), touches.begin(), touches.end());
+    EXPECT_EQ(likeliest_node(believe(extent, again), 15), 1);
+    for (Touch& touch : touches)
+        touch.within = -1;
+    EXPECT_LT(believe(extent, touches).log_evidence(), belief.log_evidence());
+}
+
+TEST(ExtentTest, FewTouchesTellThatEachArrayOfAnAreaIsABlock) {
+    // 40 arrays of 15 to 21 pages: no row of the area is like another.
+    const Team team = Team::packed(4, 4);
+    const Formulas formulas(4);
+    std::vector<Block> blocks;
+    std::uint64_t pages = 0;
+    std::vector<int> owner;
+    for (std::uint64_t i = 0; i < 40; ++i) {
+        const std::uint64_t size = 15 + i * 5 % 7;
+        for (std::uint64_t page = 0; page < size; ++page)
+            owner.push_back(static_cast<int>((2 * page + 1) * 4 / (2 * size)));
+        blocks.push_back({static_cast<double>(pages), static_cast<double>(size)});
+        pages += size;
+    }
+    std::vector<Touch> touches;
+    for (std::uint64_t i = 0; i < 12; ++i) {
+        const std::uint64_t page = i * 619 % pages;
+        touches.push_back({page, static_cast<std::uint32_t>(owner[page]), 0, false});
+    }
+    const Belief belief(formulas, team, Extent(pages).with_blocks(blocks), touches, Prior(formulas));
+    EXPECT_EQ(belief.words(), "each BLOCK over 4 threads");
+    std::uint64_t right = 0;
+    for (std::uint64_t page = 0; page < pages; ++page)
+        right += likeliest_node(belief, page) == owner[page];
+    EXPECT_GT(static_cast<double>(right), .99 * static_cast<double>(pages));
+    std::uint64_t begin = 0, wrong = 0; // and a stretch has one owner
+    for (std::uint64_t end; begin < pages; begin = end) {
+        end = belief.stretch_end(begin);
+        for (std::uint64_t page = begin; page < end; ++page)
+            wrong += owner[page] != owner[begin];
+    }
+    EXPECT_EQ(wrong, 0u);
+}
+
+} // namespace
+} // namespace homing::model::model_extent_tests
