@@ -199,7 +199,7 @@ using homing::simulator::call;
 
 extern "C" {
 
-/// syscall()'s door asks first.
+/// syscall()'s hook asks first.
 bool homing_simulated_call(long number, const long* arguments, long* result) noexcept {
     if (!homing::simulator::answers()) return false;
     const int error = homing::simulator::answer(number, arguments);

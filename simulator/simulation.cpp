@@ -431,7 +431,7 @@ Simulation* make_simulation() noexcept {
     return nullptr;
 }
 
-const homing_simulator doors{[]() -> homing_context* {
+const homing_simulator hooks{[]() -> homing_context* {
                                  Thread* one = attach();
                                  return one ? &one->context : nullptr;
                              },
@@ -457,7 +457,7 @@ __attribute__((visibility("default"))) const homing_simulator* homing_simulator_
     if (!homing::simulation()) return nullptr;
     homing::simulator::note_instrumented(__builtin_return_address(0));
     homing::simulator::take_signals();
-    return &homing::simulator::doors;
+    return &homing::simulator::hooks;
 }
 
 } // extern "C"

@@ -42,7 +42,7 @@ class WatchList {
     /// An area exists, which can be told to lie on huge pages only now: from here on it has the granule that
     /// goes with it. Where that is another one, all that was known of the area by the old one is forgotten.
     void decide_granule(WatchedArea& area);
-    /// The program may give its threads stacks for signals by calls that no door sees: they may lie in small
+    /// The program may give its threads stacks for signals by calls that no hook sees: they may lie in small
     /// blocks and in what it maps, of which no page is armed from the next synchronise() on. A fault that the
     /// kernel cannot report there would end the process. False: that was said before.
     bool leave_room_for_stacks() noexcept;

@@ -28,7 +28,7 @@ template <class T> long word([[maybe_unused]] T value) noexcept {
     }
 }
 
-// Not through syscall(2) where that can be avoided: the guard door interposes it, and would take homing's own
+// Not through syscall(2) where that can be avoided: the guard hook interposes it, and would take homing's own
 // calls for the program's (a window would be cut short by its own handler).
 template <class... Arguments> long call(long number, Arguments... arguments) noexcept {
 #if defined(__x86_64__) || defined(__aarch64__)

@@ -188,7 +188,7 @@ void Engine::enter(std::uint32_t region) {
     open_ = {region, called_ ? PlaceTable::nowhere : places_.enter(finder_.exact_period(), finder_.newest())};
 }
 
-/// Does what is armed stay so in serial code, and in the regions that follow? Not where no door guards that
+/// Does what is armed stay so in serial code, and in the regions that follow? Not where no hook guards that
 /// code.
 bool Engine::windows_outlast_regions() {
     if (!services_.keeps_windows_in_regions) return false;
@@ -211,7 +211,7 @@ void Engine::check_window(double now) {
     if (window_stays_ && windows_->is_open() && !window_may_stay(now)) close_window();
 }
 
-/// What may have changed in serial code, past every door: looked at now and then.
+/// What may have changed in serial code, past every hook: looked at now and then.
 bool Engine::window_may_stay(double now) {
     if (now < window_looked_at_ + window_look) return true;
     window_looked_at_ = now;

@@ -47,7 +47,7 @@ struct HookServices {
     bool (*surroundings_allow)(Windows&) noexcept = nullptr;
     /// Why a window must end with its region; null: it need not. Asked at every region.
     const char* (*keeps_windows_in_regions)() noexcept = nullptr;
-    /// Why system calls may be made that no door sees; null: none are. Asked at every region.
+    /// Why system calls may be made that no hook sees; null: none are. Asked at every region.
     const char* (*makes_own_calls)() noexcept = nullptr;
     bool may_have_helper = false; ///< a thread of ours (base/helper_thread)
 };

@@ -29,7 +29,7 @@ namespace relocation {
 /// function of another library nor a thread-local variable can be reached.
 inline bool is_relocated() noexcept { return relocation::relocated_place == &relocation::a_place; }
 
-/// The next definition of a function that we interpose. Every door may be called at any moment of the
+/// The next definition of a function that we interpose. Every hook may be called at any moment of the
 /// process's life: before our constructor, by the constructor of another preloaded library, by dlsym
 /// (calloc), and before this library is relocated. So it asks is_ready() before it does anything else, and
 /// passes the call on (early()) where that says no.

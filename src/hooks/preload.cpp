@@ -1,4 +1,4 @@
-// The preloaded door: what happens when the library comes into a process, and when it goes. Whether the
+// What happens when the library comes into a process, and when it goes. Whether the
 // process uses OpenMP shows at its first parallel region; until then only large blocks of memory are noted.
 #include "areas/areas.hpp"
 #include "base/asymmetric_fence.hpp"

@@ -1,4 +1,4 @@
-// The door to locality queues for C and Fortran, and what homing/tasks.hpp asks about the machine.
+// Locality queues for C and Fortran, and what homing/tasks.hpp asks about the machine.
 #include "homing/tasks.hpp"
 
 #include "base/inside.hpp"

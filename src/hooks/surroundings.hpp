@@ -1,4 +1,4 @@
-// What windows cannot bear in a process and no door sees: threads that block SIGSEGV past the C library,
+// What windows cannot bear in a process and no hook sees: threads that block SIGSEGV past the C library,
 // kernel and devices that read and write the program's pages by themselves, libraries whose peers do, limits.
 #pragma once
 

@@ -17,7 +17,7 @@ inline constexpr std::size_t row_bytes = 128;
 #define HOMING_ROWS(ROW, FIELD, ARRAY)                                                                       \
     /* a piece of a text: bytes of the text `id` at `offset` */                                              \
     ROW(1, text, FIELD(u32, id) FIELD(u32, offset) FIELD(u32, total) ARRAY(char, bytes, 112))                \
-    /* a fact of the run: key and value are text ids, e.g. source, door, binding, mechanism, end */          \
+    /* a fact of the run: key and value are text ids, e.g. source, binding, mechanism, end */                \
     ROW(2, fact, FIELD(u32, key) FIELD(f64, time) FIELD(u32, value))                                         \
     /* what the user should know: level 1 note, 2 warning, 3 something was not done */                       \
     ROW(3, message, FIELD(u32, text) FIELD(f64, time) FIELD(u32, level) FIELD(u32, repeats))                 \

@@ -56,7 +56,7 @@ int main(int count, char** arguments) {
             if (swaps) {
                 expect(swapcontext(context(t, 0), context(t, 1)) == 0, "swapcontext");
             } else {
-                // Right after its page was touched: a door cannot stand before what returns twice.
+                // Right after its page was touched: a hook cannot stand before what returns twice.
                 ((volatile char*)&context(t, 0)->uc_sigmask)[0] = 0;
                 getcontext(context(t, 0));
                 if (!is_back[t]) expect(setcontext(context(t, 1)) == 0, "setcontext to it");

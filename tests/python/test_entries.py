@@ -1,6 +1,6 @@
 """No function of the C library is forgotten that reads or writes memory of the program through the kernel.
 
-Each has a door (src/hooks/syscalls/calls.hpp) and a test that calls it, or a reason why it needs none.
+Each has a hook (src/hooks/syscalls/calls.hpp) and a test that calls it, or a reason why it needs none.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ PROGRAMS = TREE / "tests" / "programs"
 #: The newest C library that was gone through. What is newer has not been looked at.
 NEWEST = (2, 36)
 
-#: What makes a door of a line that begins with a function's name.
-MACROS = r"CALL\d|OPEN|CONTROL|VPRINT|PRINT|FORBIDS|INIT|START|SPAWN|DOOR"
+#: What makes a hook of a line that begins with a function's name.
+MACROS = r"CALL\d|OPEN|CONTROL|VPRINT|PRINT|FORBIDS|INIT|START|SPAWN|HOOK"
 
-#: Doors that no program calls, by why.
+#: Hooks that no program calls, by why.
 UNTESTED = {
     "needs a name server": [
         f"{underscores}res_{n}{name}"

@@ -1,4 +1,4 @@
-// The allocator door: large blocks are noted when they are born, and end before their memory is freed or
+// The allocator hook: large blocks are noted when they are born, and end before their memory is freed or
 // moved. Of small ones (a page and more) the memory that they cover is counted, by which it is known
 // where in the allocator's memory a page may be protected (areas/block_cover.hpp).
 //
@@ -468,7 +468,7 @@ MappingLog::Owner owner_of_mappings(Address code) noexcept {
 }
 
 void know_c_library() noexcept {
-    // One of its functions that no door has taken the place of, nor a loader chooses at run time.
+    // One of its functions that no hook has taken the place of, nor a loader chooses at run time.
     Range code{reinterpret_cast<Address>(next_definition("gnu_get_libc_version")), 0};
     if (code.begin && ::dl_iterate_phdr(find_code, &code)) c_library = code;
     code = {reinterpret_cast<Address>(next_definition("__tls_get_addr")), 0};

@@ -1,4 +1,4 @@
-// What the allocator door offers to the others.
+// What the allocator hook offers to the others.
 #pragma once
 
 #include "areas/mapped.hpp"

@@ -1,4 +1,4 @@
-// The mappings door: anonymous memory that the program maps itself is watched like blocks of the allocator,
+// The mappings hook: anonymous memory that the program maps itself is watched like blocks of the allocator,
 // and what it unmaps, moves, replaces or protects may be watched (a custom allocator on top of a block, say).
 #include "areas/mapped.hpp"
 #include "areas/named.hpp"

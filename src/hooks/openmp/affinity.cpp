@@ -1,4 +1,4 @@
-// The door of the OpenMP affinity clause, for LLVM's runtime (docs/task_affinity.md): the four calls that
+// The hook of the OpenMP affinity clause, for LLVM's runtime (docs/task_affinity.md): the four calls that
 // compilers make of a task. Without `--tasks affinity` they jump on.
 #include "hooks/openmp/affinity.hpp"
 #include "base/inside.hpp"

@@ -1,4 +1,4 @@
-// The libgomp door: GCC's OpenMP runtime has no OMPT, so its entry points for parallel regions are
+// The libgomp hook: GCC's OpenMP runtime has no OMPT, so its entry points for parallel regions are
 // interposed. The identity of a region is the outlined function. Neither function nor data are replaced
 // (reductions look into data).
 //

@@ -1,4 +1,4 @@
-// The door to LLVM's OpenMP runtime: its entry points for parallel regions and barriers, which kmpc_stubs.S
+// The hooks of LLVM's OpenMP runtime: its entry points for parallel regions and barriers, which kmpc_stubs.S
 // interposes. The identity of a region is the outlined function (microtask); of a region that the compiler
 // left in place because its if clause may be false, the call site.
 //

@@ -1,4 +1,4 @@
-// The door to LLVM's OpenMP runtime (clang, flang, Intel, AMD, Arm compilers): what its parts share.
+// The hooks of LLVM's OpenMP runtime (clang, flang, Intel, AMD, Arm compilers): what its parts share.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// The OMPT door: LLVM's OpenMP runtime looks for ompt_start_tool at its start. homing becomes its tool only
+// The OMPT hook: LLVM's OpenMP runtime looks for ompt_start_tool at its start. homing becomes its tool only
 // where it must: for the regions of a runtime whose entry points the stubs do not reach (linked into the
 // program statically, or a processor without stubs), and for the tasks of affinity clauses. For regions,
 // only their begin and end are registered: all callbacks together cost ten times as much. Their identity

@@ -1,5 +1,5 @@
 // What the kernel has of the program's signal handlers. A program may install one by a system call that no
-// door sees (Go's runtime does), so the kernel is asked, not a list of calls that were seen.
+// hook sees (Go's runtime does), so the kernel is asked, not a list of calls that were seen.
 #pragma once
 
 #include "hooks/signals/masks.hpp"

@@ -1,4 +1,4 @@
-// The signal door: homing's handler of SIGSEGV, and the program's own beside it.
+// The signal hook: homing's handler of SIGSEGV, and the program's own beside it.
 //
 // Until the first window is prepared every call goes to the kernel as the program makes it. From then on, the
 // kernel knows our handler only; what the program installs is kept here, shown to it as if it were in force,

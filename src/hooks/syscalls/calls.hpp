@@ -83,7 +83,7 @@ template <class T> bytes objects(T* memory, std::size_t count) noexcept {
 /// A count that is negative by mistake: the kernel says so.
 inline std::size_t length(int given) noexcept { return given > 0 ? static_cast<std::size_t>(given) : 0; }
 
-/// Memory of calls that take a while anyway: what is said of it need not be part of every door.
+/// Memory of calls that take a while anyway: what is said of it need not be part of every hook.
 struct seldom : bytes {};
 /// A name that the kernel reads up to its end: at most so many bytes.
 inline seldom text(const char* name) noexcept { return {name, PATH_MAX}; }
@@ -204,13 +204,13 @@ template <class Function, class... Arguments>
 
 // A function of the C library's name and type, whatever its header adds to the declaration (exceptions, null
 // pointers, a checking version): it has a name of our own until it is linked.
-#define HOMING_DOOR(name, parameters)                                                                        \
+#define HOMING_HOOK(name, parameters)                                                                        \
     extern "C" HOMING_EXPORT homing::hooks::Signature<&::name>::Result door_##name parameters __asm__(       \
         #name);                                                                                              \
     homing::hooks::Signature<&::name>::Result door_##name parameters
 #define HOMING_ARGUMENT(name, number) homing::hooks::Signature<&::name>::template Argument<number>
 #define HOMING_CALL(name, parameters, memory, ...)                                                           \
-    HOMING_DOOR(name, parameters) {                                                                          \
+    HOMING_HOOK(name, parameters) {                                                                          \
         using namespace homing::hooks;                                                                       \
         static constinit Real<Signature<&::name>::Function> real{#name};                                     \
         if (!real.is_ready()) return early(real, __VA_ARGS__);                                               \

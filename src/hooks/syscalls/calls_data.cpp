@@ -155,7 +155,7 @@ template <class Print> [[gnu::always_inline]] inline int printing(Print&& print)
         if (!real.is_ready()) return homing::hooks::early(real, __VA_ARGS__);                                \
         return printing([&] { return real(__VA_ARGS__); });                                                  \
     }                                                                                                        \
-    HOMING_DOOR(name, parameters) { return through_##name(__VA_ARGS__); }
+    HOMING_HOOK(name, parameters) { return through_##name(__VA_ARGS__); }
 #define HOMING_PRINT(name, parameters, last, vname, ...)                                                     \
     extern "C" HOMING_EXPORT int door_##name parameters __asm__(#name);                                      \
     int door_##name parameters {                                                                             \

@@ -62,7 +62,7 @@ int pivot_root(const char*, const char*);
 
 // Opening, whose last argument is there only where a file may be made.
 #define HOMING_OPEN(name, parameters, ...)                                                                   \
-    HOMING_DOOR(name, parameters) {                                                                          \
+    HOMING_HOOK(name, parameters) {                                                                          \
         using namespace homing::hooks;                                                                       \
         static constinit Real<Signature<&::name>::Function> real{#name};                                     \
         mode_t mode = 0;                                                                                     \
@@ -255,7 +255,7 @@ HOMING_CALL5(openpty, objects(a, 1), objects(b, 1), object(e))
 HOMING_CALL4(forkpty, object(d))
 
 // The attributes are there only where a queue may be made.
-HOMING_DOOR(mq_open, (const char* name, int flags, ...)) {
+HOMING_HOOK(mq_open, (const char* name, int flags, ...)) {
     using namespace homing::hooks;
     static constinit Real<Signature<&::mq_open>::Function> real{"mq_open"};
     mode_t mode = 0;

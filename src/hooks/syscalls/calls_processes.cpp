@@ -42,7 +42,7 @@ template <class Memory, class Function, class... Arguments>
         static constinit Real<Signature<&::name>::Function> real{#name};                                     \
         return start(memory{}, real, __VA_ARGS__);                                                           \
     }                                                                                                        \
-    HOMING_DOOR(name, parameters) { return through_##name(__VA_ARGS__); }
+    HOMING_HOOK(name, parameters) { return through_##name(__VA_ARGS__); }
 #define HOMING_SPAWN(name)                                                                                   \
     HOMING_START(name, everything,                                                                           \
                  (pid_t * child, const char* path, const posix_spawn_file_actions_t* actions,                \
@@ -91,7 +91,7 @@ template <class Work> int with_list(const char* first, va_list list, Work&& work
 }
 } // namespace
 
-HOMING_DOOR(execl, (const char* path, const char* first, ...)) {
+HOMING_HOOK(execl, (const char* path, const char* first, ...)) {
     va_list list;
     va_start(list, first);
     const int result =
@@ -99,7 +99,7 @@ HOMING_DOOR(execl, (const char* path, const char* first, ...)) {
     va_end(list);
     return result;
 }
-HOMING_DOOR(execlp, (const char* file, const char* first, ...)) {
+HOMING_HOOK(execlp, (const char* file, const char* first, ...)) {
     va_list list;
     va_start(list, first);
     const int result =
@@ -107,7 +107,7 @@ HOMING_DOOR(execlp, (const char* file, const char* first, ...)) {
     va_end(list);
     return result;
 }
-HOMING_DOOR(execle, (const char* path, const char* first, ...)) {
+HOMING_HOOK(execle, (const char* path, const char* first, ...)) {
     va_list list;
     va_start(list, first);
     const int result = with_list(first, list, [&](char** arguments, va_list rest) {

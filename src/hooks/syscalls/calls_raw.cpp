@@ -43,7 +43,7 @@ bool is_flat(unsigned long request) noexcept {
 
 } // namespace
 
-HOMING_DOOR(ioctl, (int fd, unsigned long request, ...)) {
+HOMING_HOOK(ioctl, (int fd, unsigned long request, ...)) {
     using namespace homing::hooks;
     static constinit Real<Signature<&::ioctl>::Function> real{"ioctl"};
     va_list list;
@@ -60,7 +60,7 @@ HOMING_DOOR(ioctl, (int fd, unsigned long request, ...)) {
 }
 
 #define HOMING_CONTROL(name)                                                                                 \
-    HOMING_DOOR(name, (int fd, int command, ...)) {                                                          \
+    HOMING_HOOK(name, (int fd, int command, ...)) {                                                          \
         using namespace homing::hooks;                                                                       \
         static constinit Real<Signature<&::name>::Function> real{#name};                                     \
         va_list list;                                                                                        \
@@ -78,7 +78,7 @@ HOMING_CONTROL(fcntl64)
 HOMING_CONTROL(__fcntl)
 
 // The fourth is a number, a structure, or the values of a whole set of semaphores.
-HOMING_DOOR(semctl, (int set, int number, int command, ...)) {
+HOMING_HOOK(semctl, (int set, int number, int command, ...)) {
     using namespace homing::hooks;
     static constinit Real<Signature<&::semctl>::Function> real{"semctl"};
     va_list list;
@@ -91,7 +91,7 @@ HOMING_DOOR(semctl, (int set, int number, int command, ...)) {
     return finish(call, real, set, number, command, argument);
 }
 
-HOMING_DOOR(prctl, (int option, ...)) {
+HOMING_HOOK(prctl, (int option, ...)) {
     using namespace homing::hooks;
     static constinit Real<Signature<&::prctl>::Function> real{"prctl"};
     va_list list;
@@ -108,7 +108,7 @@ HOMING_DOOR(prctl, (int option, ...)) {
 }
 
 // The third argument is an address of the other process.
-HOMING_DOOR(ptrace, (int request, ...)) {
+HOMING_HOOK(ptrace, (int request, ...)) {
     using namespace homing::hooks;
     static constinit Real<Signature<&::ptrace>::Function> real{"ptrace"};
     va_list list;
@@ -269,7 +269,7 @@ const char* forbids(long number) noexcept {
 } // namespace
 } // namespace homing::hooks
 
-HOMING_DOOR(syscall, (long number, ...)) {
+HOMING_HOOK(syscall, (long number, ...)) {
     using namespace homing::hooks;
     static constinit Real<Signature<&::syscall>::Function> real{"syscall"};
     va_list list;

@@ -35,25 +35,25 @@ using homing::hooks::Real;
 using homing::hooks::Signature;
 
 // A stream's buffer is read and filled by the C library itself, at any time: never to be taken away.
-HOMING_DOOR(setvbuf, (FILE * file, char* buffer, int mode, std::size_t n)) {
+HOMING_HOOK(setvbuf, (FILE * file, char* buffer, int mode, std::size_t n)) {
     static constinit Real<Signature<&::setvbuf>::Function> real{"setvbuf"};
     homing::hooks::never_arm(buffer, n);
     return real(file, buffer, mode, n);
 }
 extern "C" int _IO_setvbuf(FILE*, char*, int, std::size_t);
-HOMING_DOOR(_IO_setvbuf, (FILE * file, char* buffer, int mode, std::size_t n)) {
+HOMING_HOOK(_IO_setvbuf, (FILE * file, char* buffer, int mode, std::size_t n)) {
     static constinit Real<Signature<&::_IO_setvbuf>::Function> real{"_IO_setvbuf"};
     homing::hooks::never_arm(buffer, n);
     return real(file, buffer, mode, n);
 }
 // NOLINTBEGIN(bugprone-unsafe-functions): the program has called it.
-HOMING_DOOR(setbuf, (FILE * file, char* buffer)) {
+HOMING_HOOK(setbuf, (FILE * file, char* buffer)) {
     static constinit Real<Signature<&::setbuf>::Function> real{"setbuf"};
     homing::hooks::never_arm(buffer, BUFSIZ);
     real(file, buffer);
 }
 // NOLINTEND(bugprone-unsafe-functions)
-HOMING_DOOR(setbuffer, (FILE * file, char* buffer, std::size_t n)) {
+HOMING_HOOK(setbuffer, (FILE * file, char* buffer, std::size_t n)) {
     static constinit Real<Signature<&::setbuffer>::Function> real{"setbuffer"};
     homing::hooks::never_arm(buffer, n);
     real(file, buffer, n);
@@ -61,7 +61,7 @@ HOMING_DOOR(setbuffer, (FILE * file, char* buffer, std::size_t n)) {
 
 // Work that threads of the C library go on with after the function has returned, with all signals blocked.
 #define HOMING_FORBIDS(name, parameters, reason, ...)                                                        \
-    HOMING_DOOR(name, parameters) {                                                                          \
+    HOMING_HOOK(name, parameters) {                                                                          \
         static constinit Real<Signature<&::name>::Function> real{#name};                                     \
         homing::hooks::no_more_windows(reason);                                                              \
         return real(__VA_ARGS__);                                                                            \
@@ -78,7 +78,7 @@ HOMING_FORBIDS(getaddrinfo_a, (int mode, gaicb** list, int n, sigevent* event),
                "names are looked up by threads that block SIGSEGV", mode, list, n, event)
 
 // Timers that run functions in threads of the C library: those block SIGSEGV.
-HOMING_DOOR(timer_create, (clockid_t clock, sigevent* event, timer_t* timer)) {
+HOMING_HOOK(timer_create, (clockid_t clock, sigevent* event, timer_t* timer)) {
     using namespace homing::hooks;
     static constinit Real<Signature<&::timer_create>::Function> real{"timer_create"};
     if (!real.is_ready()) return early(real, clock, event, timer);
@@ -88,7 +88,7 @@ HOMING_DOOR(timer_create, (clockid_t clock, sigevent* event, timer_t* timer)) {
     begin(call, object(event), object(timer));
     return finish(call, real, clock, event, timer);
 }
-HOMING_DOOR(mq_notify, (mqd_t queue, const sigevent* event)) {
+HOMING_HOOK(mq_notify, (mqd_t queue, const sigevent* event)) {
     using namespace homing::hooks;
     static constinit Real<Signature<&::mq_notify>::Function> real{"mq_notify"};
     if (!real.is_ready()) return early(real, queue, event);
@@ -101,7 +101,7 @@ HOMING_DOOR(mq_notify, (mqd_t queue, const sigevent* event)) {
 
 // Stacks of the program's own: where the page under the stack pointer is taken away, the kernel has no place
 // to report the fault.
-HOMING_DOOR(pthread_attr_setstack, (pthread_attr_t * attribute, void* stack, std::size_t n)) {
+HOMING_HOOK(pthread_attr_setstack, (pthread_attr_t * attribute, void* stack, std::size_t n)) {
     static constinit Real<Signature<&::pthread_attr_setstack>::Function> real{"pthread_attr_setstack"};
     homing::hooks::never_arm(stack, n);
     return real(attribute, stack, n);
@@ -126,13 +126,13 @@ void enter_context(const ucontext_t* context) noexcept {
 } // namespace
 
 // Every stack that was made by makecontext is entered by one of these.
-HOMING_DOOR(swapcontext, (ucontext_t * from, const ucontext_t* to)) {
+HOMING_HOOK(swapcontext, (ucontext_t * from, const ucontext_t* to)) {
     static constinit Real<Signature<&::swapcontext>::Function> real{"swapcontext"};
     if (from) keep_context(from);
     enter_context(to);
     return real(from, to);
 }
-HOMING_DOOR(setcontext, (const ucontext_t* to)) {
+HOMING_HOOK(setcontext, (const ucontext_t* to)) {
     static constinit Real<Signature<&::setcontext>::Function> real{"setcontext"};
     enter_context(to);
     return real(to);

@@ -10,7 +10,7 @@ namespace homing::hooks {
 
 /// [any thread] The loader brings an object, whose code nobody has looked at: no window stays open.
 void object_comes() noexcept;
-/// [driver] Why system calls may be made past every door. Null: nothing is known that makes any. The reason
+/// [driver] Why system calls may be made past every hook. Null: nothing is known that makes any. The reason
 /// is kept as long as the process lives.
 const char* makes_own_calls() noexcept;
 /// [driver] At every region. Null: nothing is known that makes a window end with its region. The reason is

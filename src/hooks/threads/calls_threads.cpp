@@ -3,7 +3,7 @@
 // which the C library takes for a broken program and ends it. So such an object is in flight as long as a
 // thread waits.
 //
-// Who wakes a waiter needs no door: its call has no use for the page. Of objects that processes may share it
+// Who wakes a waiter needs no hook: its call has no use for the page. Of objects that processes may share it
 // has: those are never taken away.
 //
 // Locks of OpenMP need none: the runtimes' waits look at the object themselves, whatever the kernel says.
@@ -70,7 +70,7 @@ HOMING_CALL4(pthread_clockjoin_np, object(d))
 
 // Of these the kernel goes on to know while a thread holds them: it marks them when the thread ends, or lends
 // it the priority of those who wait.
-HOMING_DOOR(pthread_mutex_init, (pthread_mutex_t * mutex, const pthread_mutexattr_t* attributes)) {
+HOMING_HOOK(pthread_mutex_init, (pthread_mutex_t * mutex, const pthread_mutexattr_t* attributes)) {
     using namespace homing::hooks;
     static constinit Real<Signature<&::pthread_mutex_init>::Function> real{"pthread_mutex_init"};
     if (!real.is_ready()) return early(real, mutex, attributes);
@@ -99,7 +99,7 @@ void keep_shared(const Attributes* attributes, int (*get_shared)(const Attribute
 }
 } // namespace
 #define HOMING_INIT(name, get_shared, parameters, ...)                                                       \
-    HOMING_DOOR(name, parameters) {                                                                          \
+    HOMING_HOOK(name, parameters) {                                                                          \
         static constinit homing::hooks::Real<homing::hooks::Signature<&::name>::Function> real{#name};       \
         if (!real.is_ready()) return homing::hooks::early(real, __VA_ARGS__);                                \
         keep_shared(attributes, get_shared, object);                                                         \
@@ -112,7 +112,7 @@ HOMING_INIT(pthread_rwlock_init, ::pthread_rwlockattr_getpshared,
 HOMING_INIT(pthread_barrier_init, ::pthread_barrierattr_getpshared,
             (pthread_barrier_t * object, const pthread_barrierattr_t* attributes, unsigned count), object,
             attributes, count)
-HOMING_DOOR(sem_init, (sem_t * semaphore, int shared, unsigned value)) {
+HOMING_HOOK(sem_init, (sem_t * semaphore, int shared, unsigned value)) {
     using namespace homing::hooks;
     static constinit Real<Signature<&::sem_init>::Function> real{"sem_init"};
     if (!real.is_ready()) return early(real, semaphore, shared, value);
