@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,8 @@ _MOST_ROW_BYTES = 1 << 16
 _MOST_KINDS = 1000
 #: Records hold observations, not data: a larger file is not one of ours.
 _MOST_FILE_BYTES = 4 << 30
+#: How every record begins.
+_BEGIN = re.compile(re.escape(MAGIC) + rb"[0-9]{1,9}\n\{")
 #: What reading a damaged header may raise.
 DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 
@@ -77,6 +80,8 @@ def parse_file(data: bytes, path: str) -> RecordFile:
         raise ValueError("sizes")
     if len(data) < header_bytes + row_bytes:
         raise RecordError(f"{path}: only the record's header is there")
+    if _another_record(data, header_bytes, row_bytes):
+        raise RecordError(f"{path}: several records in one file: each must be a file of its own")
     if len(header["rows"]) > _MOST_KINDS:
         raise ValueError("rows")
     types = {str(name): _row_type(entry, row_bytes) for name, entry in header["rows"].items()}
@@ -87,6 +92,22 @@ def parse_file(data: bytes, path: str) -> RecordFile:
         whole_pieces=len(data) >= PIECE_BYTES and not any(data[len(data) - len(data) % PIECE_BYTES :]),
         out_of_room=len(data) % PIECE_BYTES == 0 and any(data[-row_bytes:][:4]),
     )
+
+
+def _another_record(data: bytes, header_bytes: int, row_bytes: int) -> bool:
+    """True where another record stands behind the rows, as `cat` puts it there. Text that a program names so
+    is none: it is no row of its own, and too short for a header."""
+    for begin in _BEGIN.finditer(data, header_bytes):
+        at = begin.start()
+        if (at - header_bytes) % row_bytes == 0:
+            return True
+        line = data[begin.end() - 1 : begin.end() + _MOST_HEADER_BYTES].partition(b"\n")[0]
+        try:
+            if len(line) > row_bytes and "row_bytes" in json.loads(line.decode("utf-8", "replace")):
+                return True
+        except DAMAGE:
+            continue
+    return False
 
 
 def _row_type(entry: dict[str, Any], row_bytes: int) -> tuple[int, np.dtype[np.void]]:

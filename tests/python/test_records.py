@@ -166,6 +166,14 @@ def test_how_a_file_grows_and_ends_is_as_the_library_says() -> None:
     assert '"end", "rows missing"' in (sources / "engine" / "journal.cpp").read_text()
 
 
+def test_a_text_that_reads_like_another_record_is_a_text() -> None:
+    writer = four_node_run()
+    text = 'homing-record 1\n{"row_bytes": 128, "header_bytes": 16384}\n'
+    writer.fact("note", text)
+    writer.fact("long", "x" * 70 + text)
+    assert parse_record(writer.bytes(), "x").facts["note"] == text.replace("\n", "?")
+
+
 @settings(max_examples=60)
 @given(st.integers(0, len(FILE)))
 def test_any_truncation_gives_a_record_or_one_line(length: int) -> None:
@@ -239,6 +247,10 @@ def test_random_bytes_are_no_record(data: bytes) -> None:
         (FILE[:500], "cut off"),
         (FILE[:8000], "only the record's header is there"),
         (FILE[:HEADER_BYTES], "only the record's header is there"),
+        (FILE + FILE, "several records in one file"),
+        (four_node_run(ended=False).bytes() + FILE, "several records in one file"),
+        (FILE[: END - 17] + FILE, "several records in one file"),
+        (FILE + FILE[:100], "several records in one file"),
         (FILE.replace(b'"row_bytes": 128', b'"row_bytes": 1e9'), "damaged"),
         (FILE.replace(b'"page_bytes": 4096', b'"page_bytes": 0   '), "damaged"),
         (FILE.replace(b'"page_bytes": 4096', b'"page_bytes": -1  '), "damaged"),
