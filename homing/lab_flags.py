@@ -94,7 +94,7 @@ def lab_options(
 
 def _mebibytes(text: str) -> int:
     """512, 512M, 512MiB, 2G, 2GiB: MiB where no unit is given."""
-    found = re.fullmatch(r"([0-9]{1,9})\s*(M|MB|MiB|G|GB|GiB)?", text, re.IGNORECASE)
+    found = re.fullmatch(r"([0-9]{1,9})\s*(M|MB|MiB|G|GB|GiB)?", text, re.IGNORECASE | re.ASCII)
     if not found:
         raise UserError(f"--memory-per-node {text}: must be a size such as 512MiB or 2GiB")
     return int(found[1]) * (1024 if (found[2] or "M").upper().startswith("G") else 1)
@@ -102,7 +102,7 @@ def _mebibytes(text: str) -> int:
 
 def _cache(text: str) -> tuple[int, int]:
     """(KiB, ways) of SIZE:WAYS; a bare number is KiB."""
-    found = re.fullmatch(r"([0-9]{1,9})(K|KiB|M|MiB)?:([0-9]{1,4})", text, re.IGNORECASE)
+    found = re.fullmatch(r"([0-9]{1,9})(K|KiB|M|MiB)?:([0-9]{1,9})", text, re.IGNORECASE | re.ASCII)
     if not found:
         raise UserError(f"--cache {text}: must be SIZE:WAYS, such as 1MiB:16")
     return int(found[1]) * (1024 if (found[2] or "K").upper().startswith("M") else 1), int(found[3])

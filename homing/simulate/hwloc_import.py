@@ -15,6 +15,7 @@ from xml.parsers import expat
 
 from homing.errors import UserError
 from homing.files import MOST_DESCRIPTION, read_bytes
+from homing.integers import within
 from homing.simulate.machines import (
     LEAST_LINE,
     LEAST_PAGE,
@@ -560,6 +561,9 @@ def _real(one: _Element, name: str, default: float) -> float:
 
 # --- The synthetic notation -----------------------------------------------------
 
+#: Of the synthetic notation: CPUs of a node, objects of a level.
+_MOST_OF_A_LEVEL = 4096
+
 
 def synthetic(text: str) -> Machine:
     """A machine in hwloc's synthetic notation: "pack:2 numa:2 l3:1 core:8 pu:1". Levels above the NUMA nodes
@@ -568,18 +572,22 @@ def synthetic(text: str) -> Machine:
     nodes, cpus, sharing = 1, 1, 0
     below = False
     for word in text.split():
-        found = re.fullmatch(r"([a-z0-9]+):([0-9]{1,4})(\([^)]*\))?", word.strip("[]").lower())
-        if not found or int(found[2]) == 0:
+        found = re.fullmatch(r"([a-z0-9]+):([0-9]+)(\([^)]*\))?", word.strip("[]").lower())
+        if not found:
             raise UserError(f"--on {text!r}: {word!r} is not hwloc's synthetic notation (numa:4 core:8)")
-        kind, count = found[1], int(found[2])
+        kind, count = found[1], within(found[2], _MOST_OF_A_LEVEL)
+        if not 1 <= count <= _MOST_OF_A_LEVEL:
+            raise UserError(f"--on {text!r}: {word!r}: must be 1 to {_MOST_OF_A_LEVEL} of {kind}")
         if not below:
             nodes *= count
             below = kind in ("numa", "numanode", "node")
         else:
             cpus *= count
             sharing = 1 if kind in ("l3", "l3cache") else sharing * count
-    if not below or not 1 <= nodes <= MOST_NODES or cpus > 4096:
-        raise UserError(f"--on {text!r}: needs a level numa, and at most {MOST_NODES} nodes of 4096 CPUs")
+    if not below or not 1 <= nodes <= MOST_NODES or cpus > _MOST_OF_A_LEVEL:
+        raise UserError(
+            f"--on {text!r}: needs a level numa, and at most {MOST_NODES} nodes of {_MOST_OF_A_LEVEL} CPUs"
+        )
     distances = tuple(tuple(10.0 if a == b else 20.0 for b in range(nodes)) for a in range(nodes))
     return Machine(
         name=text,

@@ -15,7 +15,7 @@ from typing import Any
 from homing.errors import UserError
 from homing.files import MOST_DESCRIPTION, read_text
 from homing.installation import PACKAGE, find_data
-from homing.integers import decimal
+from homing.integers import decimal, within
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -25,6 +25,7 @@ else:
 MOST_NODES = 64
 LEAST_PAGE, MOST_PAGE = 4 << 10, 2 << 20
 LEAST_LINE = 64
+_MOST_CACHE, _MOST_WAYS = 1 << 40, 4096
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -109,7 +110,7 @@ def size(text: str | int) -> int:
     """Bytes of 4096, "64KiB", "8M"; ValueError where it is no size."""
     if isinstance(text, int) and not isinstance(text, bool):
         return text
-    found = re.fullmatch(r"\s*([0-9]{1,18})\s*([KMGT]?)(?:iB|B)?\s*", str(text), re.IGNORECASE)
+    found = re.fullmatch(r"\s*([0-9]{1,18})\s*([KMGT]?)(?:iB|B)?\s*", str(text), re.IGNORECASE | re.ASCII)
     if not found:
         raise ValueError(f"{text!r} is no size such as 64KiB")
     return int(found[1]) * _UNITS[found[2].upper()]
@@ -272,8 +273,8 @@ def _machine(reader: _Reader, name: str) -> Machine:
 def _cache(reader: _Reader | None, line: int, cpus: int, most_cpus: int) -> Cache | None:
     if reader is None:
         return None
-    bytes_ = reader.size("size", line, 1 << 40)
-    ways = reader.integer("ways", 1, 4096)
+    bytes_ = reader.size("size", line, _MOST_CACHE)
+    ways = reader.integer("ways", 1, _MOST_WAYS)
     shared_by = reader.integer("cpus", 1, most_cpus, cpus)
     reader.done()
     problem = cache_problem(bytes_, ways, line)
@@ -375,13 +376,16 @@ def _user_size(flag: str, text: str) -> int:
 
 def _user_cache(flag: str, text: str, line: int, cpus: int) -> Cache:
     """SIZE:WAYS; a bare number is KiB, as for the lab's counter."""
-    found = re.fullmatch(r"([^:]+):([0-9]{1,4})", text)
+    found = re.fullmatch(r"([^:]+):([0-9]+)", text)
     if not found:
         raise UserError(f"{flag} {text}: must be SIZE:WAYS, such as 8MiB:2")
     kib = decimal(found[1])
     bytes_ = kib << 10 if kib is not None else _user_size(flag, found[1])
-    ways = int(found[2])
-    problem = cache_problem(bytes_, ways, line) if ways else "there are no ways"
+    ways = within(found[2], _MOST_WAYS)
+    if not line <= bytes_ <= _MOST_CACHE or not 1 <= ways <= _MOST_WAYS:
+        problem = f"must be from {show_size(line)} to {show_size(_MOST_CACHE)}, in 1 to {_MOST_WAYS} ways"
+    else:
+        problem = cache_problem(bytes_, ways, line)
     if problem:
         raise UserError(f"{flag} {text}: {problem}")
     return Cache(bytes_, ways, cpus)

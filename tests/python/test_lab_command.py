@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from homing import cli
+from homing.errors import UserError
 from homing.lab import guest
 from homing.lab.counts import CacheModel, Counts
 from homing.lab_flags import LAB_FLAGS, lab_options
@@ -72,6 +73,19 @@ def test_a_cache_is_written_as_for_machines(text: str, cache: tuple[int, int]) -
     given = {**dict.fromkeys(LAB_FLAGS), "count": True, "cache": text}
     count = lab_options(given, None, []).count
     assert count is not None and (count.cache_kib, count.ways) == cache
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("1MiB:99999", "99999 ways are not 1 to 64"),
+        ("64\N{KELVIN SIGN}iB:4", "must be SIZE:WAYS"),
+        ("1MiB", "must be SIZE:WAYS"),
+    ],
+)
+def test_what_is_no_cache(text: str, reason: str) -> None:
+    with pytest.raises(UserError, match=reason):
+        lab_options({**dict.fromkeys(LAB_FLAGS), "count": True, "cache": text}, None, [])
 
 
 def test_output_that_cannot_be_passed_on(tmp_path: Path) -> None:

@@ -157,7 +157,12 @@ def test_the_users_own_caches_and_pages() -> None:
         ("4MiB", None, "--page-size 4MiB"),
         (None, "8MiB", "must be SIZE:WAYS"),
         (None, "8MiB:3", "must be a power of two"),
-        (None, "8MiB:0", "there are no ways"),
+        (None, "8MiB:0", "from 64 bytes to 1TiB, in 1 to 4096 ways"),
+        (None, "8MiB:99999", "in 1 to 4096 ways"),
+        (None, "2048TiB:16", "from 64 bytes to 1TiB"),
+        ("9" * 5000, None, "must be a size"),
+        # The sign of Kelvin is a "K" where case does not count.
+        ("64\N{KELVIN SIGN}iB", None, "must be a size"),
     ):
         with pytest.raises(UserError, match=reason):
             changed(machine, page, cache, None)
@@ -557,6 +562,9 @@ def test_hwlocs_synthetic_notation() -> None:
         ("numa:x", "'numa:x' is not"),
         ("core:4 pu:2", "needs a level numa"),
         ("numa:99", "at most"),
+        ("pack:99999999999 numa:2", "'pack:99999999999': must be 1 to 4096 of pack"),
+        ("numa:2 core:" + "9" * 5000, "must be 1 to 4096 of core"),
+        ("numa:0 core:1", "'numa:0': must be 1 to 4096 of numa"),
     ):
         with pytest.raises(UserError, match=reason):
             find(text)
