@@ -221,8 +221,8 @@ def _libraries(path: str) -> list[str]:
 def _conditions(one: _Object, pattern: Wanted) -> list[set[tuple[int, int]]]:
     """The ranges for each condition of a pattern, as offsets from the first mapped page."""
     if not pattern.lines:
-        found = _of_variable(one, pattern)
-        return [found | _of_data(one, pattern)] if found or (found := _of_data(one, pattern)) else []
+        found = _of_variable(one, pattern) | _of_data(one, pattern)
+        return [found] if found else _of_member(one, pattern)
     conditions = []
     for where in pattern.lines:
         base, _, line = where.rpartition(":")
@@ -260,6 +260,14 @@ def _of_variable(one: _Object, pattern: Wanted) -> set[tuple[int, int]]:
             if _named(file, line, pattern):
                 found |= _calls(one, file, line, ranges, pattern)
     return found
+
+
+def _of_member(one: _Object, pattern: Wanted) -> list[set[tuple[int, int]]]:
+    """What the constructor of a variable gives to a member (s.work): the code of the variable's statements,
+    and that of the member's."""
+    head, dot, member = pattern.variable.rpartition(".")
+    conditions = [_of_variable(one, Wanted(part)) for part in (head, member) if dot and part]
+    return conditions if len(conditions) == 2 and all(conditions) else []
 
 
 def _names(file: str, line: int) -> list[list[str]]:

@@ -67,8 +67,8 @@ def statement(file: str, line: int) -> Statement:
     elif suffix in _FREE:
         text = _free(lines, line - 1)
     else:
-        text = _c(lines, line - 1)
-        return Statement(_clean(text), _is_returned(lines, line - 1, text))
+        text, begin, end = _c(lines, line - 1)
+        return Statement(_clean(_on_line(text, begin, end)), _is_returned(lines, line - 1, text))
     return Statement(_clean(text), _is_result(lines, line - 1, text))
 
 
@@ -136,8 +136,9 @@ def _fixed(lines: list[str], at: int) -> str:
     return " ".join(parts)
 
 
-def _c(lines: list[str], at: int) -> str:
-    """C and C++: from the end of the statement before to a semicolon or the begin of a block."""
+def _c(lines: list[str], at: int) -> tuple[str, int, int]:
+    """C and C++: from the end of the statement before to a semicolon or the begin of a block; and where in
+    it the line stands."""
 
     def code(number: int) -> str:
         return re.sub(r"/\*.*?\*/", " ", _uncommented(lines[number], "//")).strip()
@@ -152,14 +153,46 @@ def _c(lines: list[str], at: int) -> str:
             break
         first = number
     parts: list[str] = []
+    begin = end = length = 0
     for number in range(first, min(len(lines), first + _MOST_LINES)):
         text = code(number)
         if text.startswith("#") and parts:
             break
         parts.append(text)
+        if number == at:
+            begin, end = length, length + len(text)
+        length += len(text) + 1
         if number >= at and re.search(r"[;{}]\s*$", text):
             break
-    return " ".join(parts)
+    return " ".join(parts), begin, end
+
+
+def _on_line(text: str, begin: int, end: int) -> str:
+    """Of a list of several variables of C or C++ over several lines, what is on the line at text[begin:end]
+    and what stands before the list: compilers tell the line of each."""
+    head = _list_begin(text)
+    if head < 0:
+        return text
+    kept = []
+    at = head
+    items = _split(text[head:])
+    for item in items:
+        at = text.index(item, at)
+        if item and at < end and at + len(item) > begin:
+            kept.append(item)
+        at += len(item)
+    return text[:head] + ", ".join(kept) if 0 < len(kept) < len(items) else text
+
+
+def _list_begin(text: str) -> int:
+    """Where the variables begin that a statement of C or C++ sets or declares; -1: nowhere."""
+    body = _BEFORE_MEMBERS.sub("", text)
+    if member := _MEMBER.search(body):
+        return len(text) - len(body) + member.start(1)
+    if assigned := _ASSIGNED.search(text):
+        return assigned.start()
+    declared = _DECLARED.match(text)
+    return declared.start(1) if declared else -1
 
 
 def _is_result(lines: list[str], at: int, text: str) -> bool:
@@ -216,6 +249,7 @@ _GROWN = re.compile(
 )
 #: A constructor's list: : data(n), more(n).
 _MEMBER = re.compile(r"(?:^|\)\s*):\s*(\w+\s*[({].*)")
+_BEFORE_MEMBERS = re.compile(r"^[^{};]*\)\s*(?=:)")
 #: Before the name of a function of C, whose statements end with a semicolon besides.
 _CALLED = re.compile(r"([.>=]|::|\breturn)\s*$")
 _DECLARATION = re.compile(
@@ -239,7 +273,7 @@ def variables(text: str, callee: str = "") -> list[str]:
 
 def is_constructors(text: str) -> bool:
     """Is it a list of members' values?"""
-    return bool(_MEMBER.search(re.sub(r"^[^{};]*\)\s*(?=:)", "", text)))
+    return bool(_MEMBER.search(_BEFORE_MEMBERS.sub("", text)))
 
 
 def last_component(name: str) -> str:
@@ -297,7 +331,7 @@ def _allocated_in_c(text: str, callee: str) -> list[str]:
         return chosen
     if grown := _GROWN.findall(text):
         return list(dict.fromkeys(grown))
-    body = re.sub(r"^[^{};]*\)\s*(?=:)", "", text)
+    body = _BEFORE_MEMBERS.sub("", text)
     if member := _MEMBER.search(body):
         names = _CONSTRUCTED.findall(member[1])
         if names:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from homing.area_rules import nearest
+from homing.area_rules import nearest, wanted
 from homing.errors import UserError
 from homing.integers import decimal
 from homing.report.statements import last_component
@@ -215,28 +215,41 @@ def _values(name: str, counts: dict[str, Any], text: str) -> list[tuple[str, flo
     if prefix == "any_area":
         chosen = [one for one in areas if one["share"] >= LEAST_SHARE]
     else:
-        wanted = prefix.removeprefix("area.").replace('"', "")
-        chosen = [one for one in areas if _is_called(one, wanted)]
+        asked = prefix.removeprefix("area.").replace('"', "")
+        chosen = [one for one in areas if _is_called(one, asked)]
         if not chosen:
             known = sorted({one["variable"] or one["name"] for one in areas})
-            first = nearest(wanted, known)
+            first = nearest(asked, known)
             shown = [*first, *(name for name in known if name not in first)]
             more = f" and {len(shown) - _MOST_NAMES} more" if len(shown) > _MOST_NAMES else ""
             raise UserError(
-                f"--fail-if {text}: there is no array {wanted}; "
+                f"--fail-if {text}: there is no array {asked}; "
                 f"there are {', '.join(shown[:_MOST_NAMES]) or 'none'}{more}"
             )
     return [(f"{_label(one)}: {figure}", float(one[figure])) for one in chosen]
 
 
-def _is_called(area: dict[str, Any], wanted: str) -> bool:
+def _is_called(area: dict[str, Any], text: str) -> bool:
+    """Is it what --areas selects by this name (docs/names.md)? Case does not count."""
     symbol, title, variable = area["name"], area["title"], area["variable"] or ""
-    names = {symbol, symbol.strip("/").split("::")[-1], title, variable, *area.get("members", [])}
-    names |= set(re.split(r"%|->|\.", variable)) | {last_component(variable)}
-    names.add(title.partition(" (")[0].partition(": ")[0])
-    names |= set(re.findall(r"\(([^()\s]+:\d+)\)", title))
+    # pressure: grid (two.c:4) from main (two.c:7)
+    calls = re.split(r": | from ", title)
+    head = calls[0].partition(" (")[0]
+    lines = {line.lower() for line in re.findall(r"\(([^()\s]+:\d+)\)", title)}
+    names = {symbol, symbol.strip("/").split("::")[-1], title, variable, head, *area.get("members", [])}
+    names |= {part for name in (variable, head) for part in re.split(r"%|->|\.", name)}
+    names |= {last_component(variable), *lines}
+    if _is_one_of(names, text):
+        return True
+    asked = wanted(text)
+    if not asked.lines or not {line.lower() for line in asked.lines} <= lines:
+        return False
+    return _is_one_of({*names, *(call.partition(" (")[0] for call in calls)}, asked.variable)
+
+
+def _is_one_of(names: set[str], glob: str) -> bool:
     # Brackets are no sets of letters here.
-    shape = re.sub(r"[\[\]]", lambda bracket: f"[{bracket[0]}]", wanted.lower())
+    shape = re.sub(r"[\[\]]", lambda bracket: f"[{bracket[0]}]", glob.lower())
     return any(fnmatchcase(name.lower(), shape) for name in names if name)
 
 

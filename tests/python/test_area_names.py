@@ -281,6 +281,49 @@ def test_names_of_cxx_are_the_authors(compiler: str, level: str, tmp_path: Path)
         assert any(one.startswith(name) for one in names), found
 
 
+MEMBERS = (
+    """#include <cstdio>
+#include <memory>
+#include <vector>
+"""
+    + SWEEP
+    + """
+struct Field {
+    std::vector<double> data;
+    explicit Field(std::size_t n) : data(n, 1.0) {}
+};
+struct Solver {
+    Field pressure, velocity;
+    std::unique_ptr<double[]> work;
+    explicit Solver(std::size_t n)
+        : pressure(n),
+          velocity(n),
+          work(new double[n]()) {}
+};
+int main() {
+    const long n = 1 << 17;
+    Solver solver(n);
+    sweep(solver.pressure.data.data(), n); sweep(solver.velocity.data.data(), n); sweep(solver.work.get(), n);
+    std::printf("%g\\n", solver.work[5] + solver.velocity.data[5] + solver.pressure.data[5]);
+}
+"""
+)
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++-19"])
+def test_members_of_a_list_over_several_lines(compiler: str, tmp_path: Path) -> None:
+    program = compiled(tmp_path, "m.cpp", MEMBERS, compiler, "-g", "-O1")
+    found = {title.partition(":")[0]: title for title in areas(tmp_path, program)}
+    assert set(found) == {"pressure.data", "velocity.data", "solver.work"}
+    for name, rules in {
+        "velocity.data": ("velocity", "velocity.data", "vel*.data", found["velocity.data"]),
+        "solver.work": ("work", "solver.work", found["solver.work"]),
+    }.items():
+        for rule in rules:
+            chosen = areas(tmp_path, program, "--areas", f"include={rule}")
+            assert [title.partition(":")[0] for title in chosen] == [name], rule
+
+
 def test_statics_of_one_name_in_two_files(tmp_path: Path) -> None:
     part = "static double x[100000];\n{} double *get_{}(void) {{ return x; }}\n"
     (tmp_path / "a.c").write_text(part.format("", "a"))

@@ -418,6 +418,39 @@ def test_a_condition_about_what_is_not_there() -> None:
         Expression.parse("home_share.2 > 0").judge(counts())
 
 
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("velocity", [1]),
+        ("velocity.data", [1]),
+        ("data", [1]),
+        ("GRID (two.c:4)", [0]),
+        ("pressure (two.c:7)", [0]),
+        ("pressure (two.c:15)", []),
+        ("main (two.c:7)", [0]),
+        ("press*", [0]),
+    ],
+)
+def test_conditions_know_the_names_that_areas_knows(name: str, found: list[int]) -> None:
+    told = counts()
+    for area, title in zip(
+        told["areas"],
+        (
+            "pressure: grid (two.c:4) from main (two.c:7)",
+            "velocity.data: Field (m.cpp:9) from Solver (m.cpp:15)",
+        ),
+        strict=True,
+    ):
+        area.update(title=title, variable=title.partition(":")[0].rpartition(".")[2])
+    condition = Expression.parse(f'area."{name}".share > 0')
+    if not found:
+        with pytest.raises(UserError, match="there is no array"):
+            condition.judge(told)
+        return
+    titles = [told["areas"][at]["title"] for at in found]
+    assert [reason.partition(": share")[0] for reason in condition.judge(told).reasons] == titles
+
+
 @given(st.floats(0, 1), st.floats(0, 1), st.sampled_from(["<", "<=", ">", ">=", "==", "!="]))
 def test_conditions_compare_as_python_does(value: float, limit: float, operator: str) -> None:
     found = counts()

@@ -121,6 +121,49 @@ def test_a_statement_is_found_from_each_of_its_lines(
         assert statement(str(file), line).text == expected, line
 
 
+LISTS = """\
+struct Solver {
+  explicit Solver(std::size_t n)
+    : pressure(n),
+      velocity(n)
+    , work(new double[n * f(1,
+                            2)]()) {}
+};
+void f(long n) {
+  auto *first = new double[n], *second = new double[n],
+       *third = new double[n];
+  std::vector<double> u(n), v(n),
+      w(n);
+  one = malloc(n), two =
+      malloc(n), three = malloc(n);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        (2, ["pressure", "velocity", "work"]),
+        (3, ["pressure"]),
+        (4, ["velocity"]),
+        (5, ["work"]),
+        (6, ["work"]),
+        (9, ["first", "second"]),
+        (10, ["third"]),
+        (11, ["u", "v"]),
+        (12, ["w"]),
+        (13, ["one", "two"]),
+        (14, ["two", "three"]),
+    ],
+)
+def test_a_list_over_several_lines_has_the_variables_of_each_line(
+    line: int, names: list[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "a.cpp"
+    file.write_text(LISTS)
+    assert variables(statement(str(file), line).text) == names
+
+
 def test_an_allocator_returns_what_it_allocates(tmp_path: Path) -> None:
     file = tmp_path / "a.c"
     file.write_text(C)
