@@ -75,7 +75,7 @@ def _sources(arguments: Sequence[str]) -> list[int]:
             skip = False
         elif word in _WITH_VALUE:
             skip = True
-        elif not word.startswith("-") and scanner.form_of(word) is not None and os.path.isfile(word):
+        elif not word.startswith("-") and scanner.form_of(word) is not None and os.path.exists(word):
             found.append(index)
     return found
 

@@ -92,6 +92,19 @@ def test_sources_that_are_none(kinds: dict[str, str], tmp_path: Path) -> None:
                 assert "not a file" in raised.value.message
 
 
+@pytest.mark.parametrize(("ending", "compiler"), [(".f90", "gfortran"), (".c", "gcc")])
+def test_a_compiler_gets_no_source_that_is_none(
+    ending: str, compiler: str, kinds: dict[str, str], tmp_path: Path
+) -> None:
+    """gfortran waits for ever for a pipe, and for a folder."""
+    for what in ("pipe", "folder", "zeros"):
+        (tmp_path / f"{what}{ending}").symlink_to(kinds[what])
+        done = run("translate", "--to", "spmd", "--", compiler, "-fopenmp", f"{what}{ending}", cwd=tmp_path)
+        assert done.returncode == 2, (what, done.stderr)
+        assert done.stderr.count("\n") == 1, (what, done.stderr)
+        assert f"{what}{ending}: is a" in done.stderr
+
+
 def test_every_kind_is_refused_and_nothing_waits(kinds: dict[str, str]) -> None:
     for what, path in kinds.items():
         with pytest.raises(UserError) as raised:
