@@ -180,6 +180,8 @@ def _threads(record: Record) -> str:
 def _source(record: Record) -> str:
     source = record.facts.get("source", "unknown")
     why = record.facts.get("source_reasons", "")
+    if record.facts.get("questions") == "windows":
+        source += ", and windows for what is asked"
     return f"{source} ({why})" if why else source
 
 

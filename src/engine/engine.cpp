@@ -55,6 +55,7 @@ void Engine::step_aside(const std::string& reason) noexcept {
 /// The region, or the part of it that a barrier ends, is over.
 void Engine::open_region_ends(double now) {
     double seconds = 0;
+    if (samples_itself()) region_log_.enter(RegionLog::nowhere, now);
     if (!resting_) { // at rest no clock is read where a region begins
         RegionInfo& info = regions_[open_.region];
         seconds = now - region_begin_;
@@ -134,8 +135,7 @@ void Engine::iteration_boundary(Basis basis) {
 /// Seconds that observing and deciding have cost the run so far: ours, and what the program's threads were
 /// held up.
 double Engine::observation_cost() const {
-    const double faults =
-        samples_itself() ? reference_cost * static_cast<double>(statistics_.references) : plan_.faults_cost();
+    const double faults = reference_cost * static_cast<double>(sampled_references_) + plan_.faults_cost();
     return statistics_.observing + statistics_.deciding + faults;
 }
 
@@ -151,7 +151,7 @@ bool Engine::has_enough_references() const noexcept {
 bool Engine::round_is_over(double now) {
     if (mechanism_->needs_windows() || moves_wait_) return true;
     if (!may_infer(0)) return false;
-    if (source_ && source_->needs_plan())
+    if (asks_)
         return has_enough_references() ||
                (round_iterations_ >= most_round_iterations && now - round_begin_ >= least_round);
     std::uint64_t granules = 0;
@@ -238,7 +238,8 @@ void Engine::take_touches() {
     references_.clear();
     windows_->drain(references_);
     plan_.paid(windows_->costs(), windows_->armed());
-    count_references();
+    if (samples_itself()) asked_for_.insert(asked_for_.end(), references_.begin(), references_.end());
+    count_references(Origin::asked);
 }
 
 /// The same outside of regions.
@@ -318,7 +319,7 @@ void Engine::follow_changes() {
     // Programs that allocate in every iteration, or have begun to use what they had: that wants samples, too,
     // before the next boundary.
     const bool more = survey_.look(watch_);
-    if (!source_ || !source_->needs_plan()) return;
+    if (!asks_) return;
     plan_is_old_ |= changed || more;
     if (plan_is_old_ && record::now() >= next_plan_)
         plan_samples(activity_ == policy::Activity::check);
@@ -377,31 +378,49 @@ void Engine::window_region_ends(double seconds) {
 
 void Engine::take_references() {
     references_.clear();
-    source_->drain(references_);
-    count_references();
+    sampled_->drain(references_);
+    forget_asked_for();
+    count_references(Origin::sampled);
+}
+
+/// The fault of an armed granule is a page fault like any other, which the kernel's events show once more.
+void Engine::forget_asked_for() {
+    if (asked_for_.empty()) return;
+    const auto byte_and_thread = [](const Reference& one) { return std::pair{one.address, one.thread}; };
+    std::ranges::sort(asked_for_, {}, byte_and_thread);
+    std::erase_if(references_, [&](const Reference& one) {
+        return std::ranges::binary_search(asked_for_, byte_and_thread(one), {}, byte_and_thread);
+    });
+    asked_for_.clear();
 }
 
 /// What was seen, by area.
-void Engine::count_references() {
-    const bool scans = source_ && source_->scans();
-    const double now = touch_record_.enabled() ? record::now() : 0;
+void Engine::count_references(Origin origin) {
+    const bool asked = origin == Origin::asked;
+    const bool scans = !asked && sampled_->scans();
+    const double now = record::now();
+    const double since_start = now - clock_seconds();
+    if (!asked) sampled_references_ += references_.size();
     for (const Reference& reference : references_) {
         WatchedArea* area = watch_.find(reference.address);
         const int position = nodes_.position(reference.node);
         if (!area || position < 0) continue;
         if (!area->seen) survey_.look_at(watch_, *area);
-        if (touch_record_.enabled()) record_touch(*area, reference, position, now);
+        const std::uint32_t region = asked                ? open_.region
+                                     : reference.time > 0 ? region_log_.at(reference.time + since_start)
+                                                          : RegionLog::nowhere;
+        if (touch_record_.enabled()) record_touch(*area, reference, position, origin, region, now);
         const std::uint64_t granule = area->granule_of(reference.address);
         if (scans) scan_rounds_.saw(*area, granule);
         if (area->learnt.fresh.size() < most_fresh)
             area->learnt.fresh.push_back({granule, team_.touched(reference.thread, position), reference.write,
                                           reference.weight, static_cast<model::Node>(position),
-                                          model::unknown_node, open_.region,
+                                          model::unknown_node, region,
                                           area->within_granule(reference.address)});
         // A window shows one touch, whatever it weighs for the owners. Pages that move as they are touched
         // say nothing of where accesses go.
         if (mechanism_->samples() && !called_touch_)
-            area->remote_share.touched(granule, position, source_->needs_plan() ? 1 : reference.weight);
+            area->remote_share.touched(granule, position, asked ? 1 : reference.weight);
         ++area->references;
         ++round_references_;
         ++statistics_.references;
@@ -431,11 +450,7 @@ void Engine::pause_source() {
 void Engine::begin_observing(policy::Activity activity) {
     activity_ = activity;
     if (activity == policy::Activity::rest) {
-        if (source_running_ && samples_itself()) {
-            source_->stop();
-            source_running_ = false;
-            own_areas();
-        }
+        stop_sampling();
         return;
     }
     if (watch_.synchronise(record::now())) {
@@ -445,9 +460,21 @@ void Engine::begin_observing(policy::Activity activity) {
     }
     survey_.look(watch_);
     if (!source_) return;
-    if (source_areas_ != area_changes_ || !source_running_ || source_paused_ || source_->needs_plan())
+    const bool is_check = activity == policy::Activity::check;
+    if (asks_) windows_->start(watch_.ranges());
+    // The kernel scans as rarely as it has come to: a check that waited for that would not end.
+    if (samples_itself() && is_check && asks_)
+        stop_sampling();
+    else if (samples_itself() && (source_areas_ != area_changes_ || !source_running_ || source_paused_))
         start_source();
-    if (source_->needs_plan()) plan_samples(activity == policy::Activity::check);
+    if (asks_) plan_samples(is_check);
+}
+
+void Engine::stop_sampling() {
+    if (!source_running_ || !samples_itself()) return;
+    sampled_->stop();
+    source_running_ = false;
+    own_areas();
 }
 
 void Engine::start_source() {
@@ -469,7 +496,8 @@ void Engine::follow_changes_within_round(double now) {
 void Engine::end_observing() {
     record_placements(1);
     estimate_traffic();
-    to_come_ = source_ && source_->scans() ? scan_rounds_.round_ended(watch_) : 0;
+    // Where windows ask, what no scan has come to is asked for.
+    to_come_ = source_ && source_->scans() && !asks_ ? scan_rounds_.round_ended(watch_) : 0;
     const double begin = record::now();
     const double moving = statistics_.moving;
     mechanism_->iteration_observed(*this, activity_ == policy::Activity::check);
@@ -484,7 +512,7 @@ void Engine::estimate_traffic() {
     for (const auto& area : watch_.areas()) {
         if (area->references > 0) footprint_ += area->used_bytes();
         double touches = 0;
-        if (source_ && source_->needs_plan())
+        if (asks_)
             for (std::uint32_t region = 0; region < regions_.all().size(); ++region)
                 touches += plan_.touch_estimate(region, area->id) * regions_.all()[region].in_iteration;
         area->touches_in_iteration = std::max(1.0, touches);
@@ -518,7 +546,7 @@ double Engine::traffic_ns(const WatchedArea& area) const {
 }
 
 double Engine::touch_cost_ns() const {
-    if (samples_itself()) return 1e9 * reference_cost;
+    if (!asks_) return 1e9 * reference_cost;
     const double stated = guard_.costs().touch_us;
     return stated > 0 ? 1e3 * stated : 1e9 * plan_.touch_cost();
 }

@@ -15,6 +15,7 @@
 #include "base/raw_mutex.hpp"
 #include "base/running_time.hpp"
 #include "engine/initial_placement.hpp"
+#include "engine/region_log.hpp"
 #include "engine/regions.hpp"
 #include "engine/touch_record.hpp"
 #include "kernel/kernel.hpp"
@@ -112,8 +113,8 @@ class Engine final : public phases::Listener {
     ~Engine() override;
 
     /// Choose source and mechanism, adopt the areas. False: step aside (said in the record).
-    /// source: of references, instead of those that the machine allows.
-    bool start(std::unique_ptr<ReferenceSource> source = nullptr);
+    /// source: of references, instead of those that the machine allows. asks: with windows beside it.
+    bool start(std::unique_ptr<ReferenceSource> source = nullptr, bool asks = false);
     /// The process ends: restore what was changed, write the last rows. Any thread; at most once. Nothing in
     /// a child that was made past our fork handlers.
     void finish() noexcept;
@@ -175,16 +176,16 @@ class Engine final : public phases::Listener {
     void find_homes(WatchedArea& area);
     /// Is there time left to learn, when this round has taken so many seconds?
     bool may_infer(double spent);
-    /// References come by themselves (pmu, hint-faults), not from windows that the engine plans.
-    bool samples_itself() const noexcept { return source_ && !source_->needs_plan(); }
+    /// References come by themselves (pmu, hint-faults).
+    bool samples_itself() const noexcept { return sampled_ != nullptr; }
+    /// Touches of chosen pages are asked for by windows: these are the source, or stand beside hint faults.
+    bool asks() const noexcept { return asks_; }
     /// Granules of areas that the source has not come to yet: nothing is known of them, and nothing can rest.
     std::uint64_t granules_to_come() const noexcept { return to_come_; }
     /// Is there something left to be moved that a pause had no time for? It has the next iteration's end.
     void let_moves_wait(bool wait) noexcept { moves_wait_ = wait; }
     /// Windows may have seen nothing because areas were used before it was time to look for them.
-    bool awaits_look() const {
-        return source_ && source_->needs_plan() && survey_.may_have_missed(watch_, iteration_begin_);
-    }
+    bool awaits_look() const { return asks_ && survey_.may_have_missed(watch_, iteration_begin_); }
     /// Is what ends now taken for an iteration only because enough was seen?
     bool is_guess() const noexcept { return basis_ == Basis::guess; }
     /// References are all misses there are (ReferenceSource::counts_misses).
@@ -225,8 +226,12 @@ class Engine final : public phases::Listener {
   private:
     void record_placement(WatchedArea& area, std::uint32_t when);
     void record_homes(WatchedArea& area, std::uint32_t when);
-    void record_touch(const WatchedArea& area, const Reference& reference, int position, double now);
-    void choose_source(std::unique_ptr<ReferenceSource> given, std::string& chosen, std::string& reasons);
+    enum class Origin : std::uint8_t { sampled, asked };
+    void record_touch(const WatchedArea& area, const Reference& reference, int position, Origin origin,
+                      std::uint32_t region, double now);
+    void choose_source(std::unique_ptr<ReferenceSource> given, bool asks, std::string& chosen,
+                       std::string& reasons);
+    void ask_beside();
     std::string prepare_windows();
     void say_threads();
     void iteration_boundary(Basis basis);
@@ -237,12 +242,14 @@ class Engine final : public phases::Listener {
     void next_iteration();
     void begin_observing(policy::Activity activity);
     void start_source();
+    void stop_sampling();
     void follow_changes_within_round(double now);
     void end_observing();
     void plan_samples(bool check);
     void choose_samples(bool check);
     void take_references();
-    void count_references();
+    void count_references(Origin origin);
+    void forget_asked_for();
     void count_remote_misses();
     void enter(std::uint32_t region);
     void open_region_ends(double now);
@@ -268,7 +275,7 @@ class Engine final : public phases::Listener {
     void boundary_by(std::uint32_t region, const phases::Step& step, double now);
     void part_begins(std::uint32_t region, double now);
     void want_helper();
-    bool samples_accesses() const noexcept { return source_ && !source_->needs_plan() && !source_->scans(); }
+    bool samples_accesses() const noexcept { return sampled_ && !sampled_->scans(); }
     void estimate_traffic();
     /// Rows of what is known of areas' remote shares; all: also where little is new.
     void record_estimates(bool all);
@@ -300,12 +307,17 @@ class Engine final : public phases::Listener {
     PolicyKeeper policies_;
     std::unique_ptr<Windows> windows_;
     std::unique_ptr<ReferenceSource> sampled_; ///< pmu or hint-faults
-    ReferenceSource* source_ = nullptr;
+    ReferenceSource* source_ = nullptr;        ///< that, or windows
+    bool asks_ = false;                        ///< by windows
+    RegionLog region_log_;                     ///< where references come by themselves
     std::unique_ptr<Mechanism> mechanism_;
     std::unique_ptr<Mechanism> called_touch_;
     phases::IterationFinder finder_;
     Statistics statistics_;
     std::vector<Reference> references_;
+    std::vector<Reference>
+        asked_for_; ///< touches in windows since the other source was drained, where there is one
+    std::uint64_t sampled_references_ = 0;
     std::vector<void*> pages_; ///< of granules whose homes are asked for
     std::vector<int> homes_;
 

@@ -57,7 +57,7 @@ void Engine::step_at_rest(std::uint32_t region, const phases::Step& step) {
     iteration_boundary(basis_);
     region_open_ = !resting_;
     enter(region);
-    if (!resting_ && source_ && source_->needs_plan()) window_region_begins();
+    if (!resting_ && asks_) window_region_begins();
     region_begin_ = record::now();
     if (!resting_) statistics_.observing += region_begin_ - iteration_begin_; // a check begins
 }
@@ -86,8 +86,7 @@ void Engine::boundary_by(std::uint32_t region, const phases::Step& step, double 
         iteration_boundary(regions_[region].is_barrier ? Basis::barriers
                            : finder_.by_anchor()       ? Basis::anchor
                                                        : Basis::period);
-    } else if (!finder_.found() && guesses_ < most_guesses && source_ && source_->needs_plan() &&
-               has_enough_references()) {
+    } else if (!finder_.found() && guesses_ < most_guesses && asks_ && has_enough_references()) {
         // No period is known yet, but enough was seen of pages that had been initialised before: this is
         // computation. The guard decides whether that is worth a move.
         ++guesses_;
@@ -108,6 +107,7 @@ void Engine::follow_time(double now) {
 void Engine::part_begins(std::uint32_t region, double now) {
     const double elsewhere = statistics_.deciding + statistics_.moving;
     enter(region);
+    if (samples_itself()) region_log_.enter(region, now);
     if (windows_ && (activity_ != policy::Activity::rest || mechanism_->needs_windows() || called_touch_))
         follow_changes();
     if (called_touch_) close_window();
@@ -115,7 +115,7 @@ void Engine::part_begins(std::uint32_t region, double now) {
         window_open_ = true;
     else if (mechanism_->region_begins(*this, region))
         window_open_ = true;
-    else if (source_ && source_->needs_plan() && activity_ != policy::Activity::rest)
+    else if (asks_ && activity_ != policy::Activity::rest)
         window_region_begins();
     region_begin_ = record::now();
     const double spent = region_begin_ - now - (statistics_.deciding + statistics_.moving - elsewhere);

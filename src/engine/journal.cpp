@@ -78,12 +78,11 @@ void Engine::record_placements(std::uint32_t when) {
         if (when != 1 || (area->seen && !area->found_recorded)) record_placement(*area, when);
 }
 
-void Engine::record_touch(const WatchedArea& area, const Reference& reference, int position, double now) {
-    // Windows show the region that runs; the other sources, whatever ran since they were drained last.
-    const bool windows = source_ && source_->needs_plan();
-    const TouchPlace where{windows ? open_.region : ~std::uint32_t{0},
-                           windows ? open_.place : PlaceTable::nowhere, iteration_};
-    const std::uint32_t source = windows ? 3 : source_ && source_->scans() ? 2 : 1;
+void Engine::record_touch(const WatchedArea& area, const Reference& reference, int position, Origin origin,
+                          std::uint32_t region, double now) {
+    const bool asked = origin == Origin::asked;
+    const TouchPlace where{region, asked ? open_.place : PlaceTable::nowhere, iteration_};
+    const std::uint32_t source = asked ? 3 : source_ && source_->scans() ? 2 : 1;
     touch_record_.touch(watch_, area, reference, position, where, source, now);
 }
 
@@ -336,6 +335,7 @@ void Engine::finish() noexcept {
     });
     attempt([&] {
         if (source_) source_->stop();
+        if (windows_) windows_->stop();
     });
     attempt([&] {
         say_threads(); // where no iteration was found

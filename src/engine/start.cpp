@@ -158,7 +158,7 @@ phases::Listener* start_engine() noexcept {
     }
 }
 
-bool Engine::start(std::unique_ptr<ReferenceSource> source) {
+bool Engine::start(std::unique_ptr<ReferenceSource> source, bool asks) {
     running_.start(record::now());
     record::fact("mechanism", option_text(Option::mechanism));
     const std::string errors = option_errors();
@@ -189,7 +189,7 @@ bool Engine::start(std::unique_ptr<ReferenceSource> source) {
 
     std::string chosen;
     std::string reasons;
-    choose_source(std::move(source), chosen, reasons);
+    choose_source(std::move(source), asks, chosen, reasons);
     record::fact("source", chosen.empty() ? "none" : chosen);
     record::fact("source_reasons", reasons);
 
@@ -232,7 +232,7 @@ bool Engine::start(std::unique_ptr<ReferenceSource> source) {
 
 /// The source that was given, or the best one that the machine allows, in the order pmu, hint-faults,
 /// windows; or the one that was asked for.
-void Engine::choose_source(std::unique_ptr<ReferenceSource> given, std::string& chosen,
+void Engine::choose_source(std::unique_ptr<ReferenceSource> given, bool asks, std::string& chosen,
                            std::string& reasons) {
     const bool next_touch = option_is(Option::mechanism, "next-touch");
     const bool assumed = option_number(Option::assume_nodes) > 1;
@@ -248,6 +248,7 @@ void Engine::choose_source(std::unique_ptr<ReferenceSource> given, std::string& 
         sampled_ = std::move(given);
         source_ = sampled_.get();
         chosen = source_->name();
+        if (asks) ask_beside();
         if (sees_all && asked != "auto") refuse(asked, "the simulator sees every access");
         return;
     }
@@ -267,10 +268,20 @@ void Engine::choose_source(std::unique_ptr<ReferenceSource> given, std::string& 
     if (!source_ && (wanted == "auto" || wanted == "windows")) {
         if (const std::string reason = prepare_windows(); !reason.empty()) return refuse("windows", reason);
         source_ = windows_.get();
+        asks_ = true;
         chosen = "windows";
     }
+    if (source_ && source_->scans()) ask_beside();
     if (wanted != "auto" && source_ == nullptr)
         record::message(record::Level::warning, "--references " + wanted + " is not possible: " + reasons);
+}
+
+/// The kernel scans where and when it likes, the more rarely the longer nothing new was found: what is to be
+/// known now is asked for by windows, where they are possible.
+void Engine::ask_beside() {
+    const std::string reason = prepare_windows();
+    asks_ = reason.empty();
+    record::fact("questions", asks_ ? "windows" : "none (windows: " + reason + ")");
 }
 
 /// What arming an isolated page takes, and a fault: tried on pages of our own. Whether or not the handler is

@@ -64,9 +64,10 @@ struct SamplerEvent {
     std::uint64_t config = 0; ///< perf_event_attr.config
     std::uint64_t config1 = 0;
     std::uint64_t config2 = 0;
-    std::uint64_t period = 1;   ///< one sample every so many events
-    int precise = 0;            ///< perf_event_attr.precise_ip
-    bool weight = false;        ///< also ask for latency and data source
+    std::uint64_t period = 1; ///< one sample every so many events
+    int precise = 0;          ///< perf_event_attr.precise_ip
+    bool weight = false;      ///< also ask for latency and data source
+    bool monotonic = false; ///< times by CLOCK_MONOTONIC (the PMU's buffers are flushed at each sample then)
     bool exclude_kernel = true; ///< AMD IBS without its software filter refuses to exclude anything
     bool with_leader =
         false; ///< open in a group led by a counting event (Sapphire Rapids: mem-loads-aux), ...

@@ -324,6 +324,8 @@ int LinuxKernel::open_sampler(const SamplerEvent& event, int thread, std::size_t
     attributes.sample_type =
         PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU;
     if (event.weight) attributes.sample_type |= PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC;
+    attributes.use_clockid = event.monotonic;
+    attributes.clockid = event.monotonic ? CLOCK_MONOTONIC : 0;
     attributes.precise_ip = static_cast<unsigned>(event.precise) & 3;
     attributes.exclude_kernel = event.exclude_kernel;
     attributes.exclude_hv = event.exclude_kernel;

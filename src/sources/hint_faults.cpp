@@ -22,6 +22,7 @@ SamplerEvent page_faults() noexcept {
     event.type = PERF_TYPE_SOFTWARE;
     event.config = PERF_COUNT_SW_PAGE_FAULTS;
     event.period = 1;
+    event.monotonic = true;
     return event;
 }
 
@@ -108,6 +109,7 @@ void HintFaults::sample(std::size_t, const Sample& sample) {
     reference.node = static_cast<std::int16_t>(kernel_.node_of_cpu(static_cast<int>(sample.cpu)));
     reference.thread = static_cast<std::int32_t>(sample.thread);
     reference.instruction = sample.instruction;
+    reference.time = 1e-9 * static_cast<double>(sample.time);
     if (reference.node >= 0) out_->push_back(reference);
 }
 

@@ -24,6 +24,7 @@ struct Reference {
         1; ///< references this sample stands for, in units of the source's unit(), at least 1
     std::int32_t thread = 0; ///< the kernel's number of the thread; 0: not known
     Address instruction = 0; ///< that made the reference; 0: not known
+    double time = 0;         ///< seconds of the clock (base/clock.hpp); 0: not known
 };
 
 /// A source of references. All calls come from the driver of the engine (one thread at a time) at points
@@ -68,9 +69,6 @@ class ReferenceSource {
 
     /// References come as a scan goes through memory: what was not seen yet may be what it has not come to.
     virtual bool scans() const noexcept { return false; }
-
-    /// Only touches of chosen pages are seen (windows): the engine gives a sample plan before each region.
-    virtual bool needs_plan() const noexcept { return false; }
 };
 
 /// Precise memory samples of the PMU: Intel PEBS, AMD IBS, Arm SPE. `sysfs` is the root of the sysfs tree, so

@@ -54,7 +54,6 @@ class Windows final : public ReferenceSource {
     void drain(std::vector<Reference>& out) override;
     std::uint64_t lost() const noexcept override { return refused_; }
     std::size_t capacity() const noexcept { return capacity_; }
-    bool needs_plan() const noexcept override { return true; }
 
     /// Arm these granules (ascending, disjoint, page-aligned, inside the watched ranges), beside those that
     /// are armed already. Called by the driver before the team starts. `still_there` is asked once, when the

@@ -262,6 +262,18 @@ def test_iterations_at_rest_have_no_row(
     assert (process.iteration_count, process.settled_at) == (996, 247)
 
 
+def test_windows_beside_hint_faults_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    def source(questions: str) -> str:
+        writer = four_node_run()
+        writer.fact("source", "hint-faults")
+        writer.fact("questions", questions)
+        lines = printed(results_of(writer), capsys).splitlines()
+        return next(line for line in lines if line.split()[:1] == ["source"])
+
+    assert "hint-faults, and windows for what is asked (" in source("windows")
+    assert "asked" not in source("none (windows: --no-signals)")
+
+
 def test_a_run_that_could_not_be_observed_names_the_setting(capsys: pytest.CaptureFixture[str]) -> None:
     """As an MPI program's, on most machines."""
     writer = RecordWriter()
