@@ -452,16 +452,15 @@ def _fitting(stated: _Stated, line: int, cpus: int, remarks: list[str], word: st
     """The nearest cache of the model, whose sets are a power of two. The size is kept as far as it can be,
     at the expense of the ways: 35 MiB in 20 ways become 35 MiB in 35 ways."""
     lines = max(stated.bytes // line, 1)
-    if stated.ways == 0:
-        remarks.append(
-            f"the associativity of the {word} cache is not known: {_ASSUMED_WAYS} ways are assumed"
-        )
-    elif stated.ways < 0:
-        remarks.append(f"the {word} cache is fully associative: {_FULL_WAYS} ways stand for it")
     ways = {0: _ASSUMED_WAYS, -1: _FULL_WAYS}.get(stated.ways, stated.ways)
     ways = max(1, min(ways, lines, 4096))
     sets = 1 << ((lines // ways).bit_length() - 1)
-    return Cache(line * sets * (lines // sets), lines // sets, cpus)
+    cache = Cache(line * sets * (lines // sets), lines // sets, cpus)
+    if stated.ways == 0:
+        remarks.append(f"the associativity of the {word} cache is not known: {cache.ways} ways are assumed")
+    elif stated.ways < 0:
+        remarks.append(f"the {word} cache is fully associative: {cache.ways} ways stand for it")
+    return cache
 
 
 # --- Distances -----------------------------------------------------

@@ -78,6 +78,18 @@ def test_associativity(tmp_path: Path, associativity: str | None, ways: int, rem
     assert [one for one in machine.remarks if "associati" in one] == ([remark] if remark else [])
 
 
+@pytest.mark.parametrize(("associativity", "ways"), [("0", 30), ("-1", 120)])
+def test_the_ways_that_are_told_are_those_that_are_taken(
+    tmp_path: Path, associativity: str, ways: int
+) -> None:
+    """15 MiB in 16 ways would be no power of two of sets."""
+    cache = {"cache_size": 15 << 20, "cache_associativity": associativity}
+    machine = read_hwloc(write(tmp_path, node(0, 0xF) + cores(0, 4, **cache)))
+    assert machine.private == Cache(15 << 20, ways)
+    (remark,) = [one for one in machine.remarks if "associati" in one]
+    assert f"{ways} ways" in remark
+
+
 def test_memory_that_is_not_told_is_unknown(tmp_path: Path) -> None:
     nodes = node(0, 0x3, None) + node(1, 0xC, 0) + node(2, 0x30)
     pages = '<page_type size="65536" count="1024"/><page_type size="2097152" count="2"/>'
