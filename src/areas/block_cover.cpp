@@ -1,6 +1,5 @@
 #include "areas/block_cover.hpp"
 
-#include "base/random.hpp"
 #include "base/raw_calls.hpp"
 
 #include <algorithm>
@@ -17,8 +16,6 @@ std::uint64_t hash_of(const Address* origin, int frames) noexcept {
     return hash | 1;
 }
 
-/// A cell belongs to a run when blocks cover at least this part of it.
-constexpr std::uint8_t least_part = 8;
 /// Places are compared by windows of so many cells: 1 MiB. One that owns less than this part of a window
 /// says nothing; fewer windows of other places than this are part of the run before.
 constexpr std::size_t window_cells = 64;
@@ -46,30 +43,24 @@ BlockSites::Site BlockSites::intern(const Address* origin, int frames) noexcept 
     return 0;
 }
 
-/// Where the search for a chunk begins: all bits of its number count.
-std::size_t BlockCover::first_place(Address base) noexcept {
-    static_assert(most_chunks == std::size_t{1} << 12);
-    return table_place(base / chunk_bytes, 12);
-}
-
-BlockCover::Chunk* BlockCover::find(Address base) const noexcept {
-    const std::size_t first = first_place(base);
+BlockCover::Chunk* BlockCover::find_chunk(Address address) const noexcept {
+    const Address key = key_of(address);
     for (std::size_t step = 0; step < most_chunks; ++step) {
-        const Place& place = places_[(first + step) % most_chunks];
-        const Address there = place.base.load(std::memory_order_acquire);
-        if (there == base) return place.chunk.load(std::memory_order_acquire);
+        const Place& place = places_[(first_place(key) + step) % most_chunks];
+        const Address there = place.key.load(std::memory_order_acquire);
+        if (there == key) return place.chunk.load(std::memory_order_acquire);
         if (there == 0) return nullptr;
     }
     return nullptr;
 }
 
 /// Null where there is no room: what is not counted covers nothing.
-BlockCover::Chunk* BlockCover::make(Address base) noexcept {
-    const std::size_t first = first_place(base);
+BlockCover::Chunk* BlockCover::make(Address key) noexcept {
+    const std::size_t first = first_place(key);
     for (std::size_t step = 0; step < most_chunks; ++step) {
         const std::size_t at = (first + step) % most_chunks;
         Address there = 0;
-        if (places_[at].base.compare_exchange_strong(there, base, std::memory_order_acq_rel) || there == base)
+        if (places_[at].key.compare_exchange_strong(there, key, std::memory_order_acq_rel) || there == key)
             return make_in(at);
     }
     return nullptr;
@@ -80,10 +71,10 @@ BlockCover::Chunk* BlockCover::make(Address base) noexcept {
 BlockCover::Chunk* BlockCover::make_in(std::size_t number) noexcept {
     Place& place = places_[number];
     Chunk* there = place.chunk.load(std::memory_order_acquire);
-    if (there || place.refused.load(std::memory_order_relaxed)) return there;
+    if (there || refused_[number].load(std::memory_order_relaxed)) return there;
     auto* mine = static_cast<Chunk*>(raw::map_memory(sizeof(Chunk)));
     if (!mine) {
-        place.refused.store(true, std::memory_order_relaxed);
+        refused_[number].store(true, std::memory_order_relaxed);
         return place.chunk.load(std::memory_order_acquire);
     }
     if (!place.chunk.compare_exchange_strong(there, mine, std::memory_order_acq_rel)) {
@@ -95,144 +86,132 @@ BlockCover::Chunk* BlockCover::make_in(std::size_t number) noexcept {
     return mine;
 }
 
-namespace {
-
-/// What came and went in this thread, and was not told yet.
-constinit thread_local std::uint64_t untold_churn = 0;
-constexpr std::uint64_t worth_telling = std::uint64_t{64} << 10;
-
-} // namespace
-
 /// One write to what all threads share for a good many blocks: they would wait for one another.
 void BlockCover::count_churn(std::size_t bytes) noexcept {
-    untold_churn += bytes;
-    if (untold_churn < worth_telling) return;
-    churn_.fetch_add(std::exchange(untold_churn, 0), std::memory_order_relaxed);
+    constexpr std::uint64_t worth_telling = std::uint64_t{64} << 10;
+    static constinit thread_local std::uint64_t untold = 0;
+    untold += bytes;
+    if (untold >= worth_telling) churn_.fetch_add(std::exchange(untold, 0), std::memory_order_relaxed);
 }
 
-/// change(chunk, begin of what it stands for, part of the block that lies there).
-template <class Change> void BlockCover::each_chunk(Range block, bool make_chunks, Change&& change) noexcept {
-    for (Address at = block.begin; at < block.end;) {
-        const Address base = align_down(at, chunk_bytes);
-        const Address next = std::min<Address>(base + chunk_bytes, block.end);
-        Chunk* chunk = find(base);
-        if (!chunk && make_chunks) chunk = make(base);
-        if (chunk)
-            change(*chunk, base, Range{at, next});
-        else if (make_chunks)
-            dropped_.fetch_add(next - at, std::memory_order_relaxed);
-        at = next;
-    }
-}
-
-/// What a part of a block covers of each cell, in units, and what is to be said of its
-/// pages: change(number, units, bits). Borders are rounded down at both ends, so that neighbours never count
-/// a unit twice, and a block takes away exactly what it has brought.
-template <class Change>
-void BlockCover::each_cell(Range block, Address base, Range part, Change&& change) noexcept {
-    const Address first = align_up(block.begin, page), end = align_down(block.end, page);
-    for (Address at = part.begin; at < part.end;) {
-        const Address cell = align_down(at, cell_bytes);
-        const Address next = std::min<Address>(cell + cell_bytes, part.end);
-        const Address from = std::max(first, cell), to = std::min<Address>(end, cell + cell_bytes);
-        const unsigned pages = from < to ? ((1u << (to - from) / page) - 1) << (from - cell) / page : 0;
-        const unsigned start = at == block.begin ? 1u << at % cell_bytes / page : 0;
-        change((cell - base) / cell_bytes, static_cast<unsigned>(next / unit - at / unit),
-               pages << within_shift | start << start_shift);
-        at = next;
-    }
-}
-
-void BlockCover::add(Range block, BlockSites::Site site) noexcept {
-    each_chunk(block, true, [&](Chunk& chunk, Address base, Range part) {
-        each_cell(block, base, part, [&](std::size_t number, unsigned units, unsigned bits) {
-            auto& cell = chunk.cells[number];
-            std::uint16_t before = cell.load(std::memory_order_relaxed), after = 0;
-            do { // more than there is of a cell: the end of a block was missed
-                const unsigned covered = std::min<unsigned>(all, covered_of(before) + units);
-                after = static_cast<std::uint16_t>(covered | (before & ~covered_bits) | bits);
-            } while (!cell.compare_exchange_weak(before, after, std::memory_order_acq_rel));
-            if (site == 0) return;
-            auto& [newest, other] = chunk.sites[number / cells_of_site];
-            const BlockSites::Site last = newest.load(std::memory_order_relaxed);
-            if (last == site) return;
-            other.store(last, std::memory_order_relaxed);
-            newest.store(site, std::memory_order_relaxed);
-        });
-    });
-    count_churn(block.bytes());
+void BlockCover::add(Range block) noexcept {
+    Byte* byte = find(block.begin);
+    if (!byte)
+        if (Chunk* chunk = make(key_of(block.begin))) byte = chunk->pages + page_in_chunk(block.begin);
+    if (byte)
+        byte->store(byte_of(block), std::memory_order_relaxed);
+    else
+        dropped_.fetch_add(block.bytes(), std::memory_order_relaxed);
 }
 
 void BlockCover::remove(Range block) noexcept {
-    each_chunk(block, false, [&](Chunk& chunk, Address base, Range part) {
-        each_cell(block, base, part, [&](std::size_t number, unsigned units, unsigned bits) {
-            auto& cell = chunk.cells[number];
-            std::uint16_t before = cell.load(std::memory_order_relaxed), after = 0;
-            do { // less than it takes away: blocks that were allocated before homing began to count
-                const unsigned covered = covered_of(before) - std::min(covered_of(before), units);
-                after = static_cast<std::uint16_t>(covered | (before & ~covered_bits & ~bits));
-            } while (!cell.compare_exchange_weak(before, after, std::memory_order_seq_cst));
-        });
-    });
-    count_churn(block.bytes());
+    if (Byte* byte = find(block.begin)) byte->store(0, std::memory_order_relaxed);
+    asymmetric_fence_light();
 }
 
-bool BlockCover::begins_in_page_of(Address address) const noexcept {
-    if (used_count_.load(std::memory_order_relaxed) == 0) return false;
-    const Address base = align_down(address, chunk_bytes);
-    const Chunk* chunk = find(base);
-    if (!chunk) return false;
-    const std::uint16_t cell = chunk->cells[(address - base) / cell_bytes].load(std::memory_order_relaxed);
-    return cell >> start_shift >> address % cell_bytes / page & 1;
+void BlockCover::note_site(Range block, BlockSites::Site site) noexcept {
+    Chunk* chunk = find_chunk(block.begin);
+    if (site == 0 || !chunk) return;
+    const Address last = std::min(block.end, align_down(block.begin, chunk_bytes) + chunk_bytes) - 1;
+    for (std::size_t at = page_in_chunk(block.begin) / pages_of_site;
+         at <= page_in_chunk(last) / pages_of_site; ++at) {
+        auto& [newest, other] = chunk->sites[at];
+        const BlockSites::Site before = newest.load(std::memory_order_relaxed);
+        if (before == site) continue;
+        other.store(before, std::memory_order_relaxed);
+        newest.store(site, std::memory_order_relaxed);
+    }
 }
 
+/// Other blocks may begin in this memory, and be allocated just now: that they begin there stays, so that
+/// their end finds what is known of them. Of one that reaches into it no more is known than what lies before.
 Range BlockCover::forget(Range memory) noexcept {
-    each_chunk(memory, false, [&](Chunk& chunk, Address base, Range part) {
-        each_cell(memory, base, part, [&](std::size_t number, unsigned, unsigned bits) {
-            auto& cell = chunk.cells[number];
-            if (cell.load(std::memory_order_relaxed) & bits)
-                cell.fetch_and(static_cast<std::uint16_t>(~bits), std::memory_order_seq_cst);
-        });
-    });
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const auto shorten = [](Byte& byte, std::size_t most_behind) {
+        std::uint8_t before = byte.load(std::memory_order_relaxed), after = 0;
+        do {
+            if (pages_behind(before) <= most_behind) return;
+            after = static_cast<std::uint8_t>((before & first_is_whole) | (1 + most_behind));
+        } while (!byte.compare_exchange_weak(before, after, std::memory_order_relaxed));
+    };
+    const Address first = align_down(memory.begin, page);
+    if (Byte* byte = find(first)) byte->store(0, std::memory_order_relaxed);
+    for (std::size_t behind = 1; behind < count_bits; ++behind)
+        if (Byte* byte = find(first - behind * page)) shorten(*byte, behind - 1);
+    for (Address at = first + page; at < memory.end; at += page)
+        if (Byte* byte = find(at)) {
+            shorten(*byte, 0);
+            byte->fetch_and(static_cast<std::uint8_t>(~first_is_whole), std::memory_order_relaxed);
+        }
+    asymmetric_fence_light();
     return memory;
 }
 
-bool BlockCover::is_within(Range pages) const noexcept {
-    for (Address at = align_down(pages.begin, page); at < pages.end; at += page) {
-        const Address base = align_down(at, chunk_bytes);
-        const Chunk* chunk = find(base);
-        if (!chunk) return false;
-        const std::uint16_t cell = chunk->cells[(at - base) / cell_bytes].load(std::memory_order_seq_cst);
-        if (!(cell >> within_shift >> at % cell_bytes / page & 1)) return false;
+/// Calls visit(address, byte, within) for each of these pages, ascending: what is known of it, and does it
+/// lie within a block? False ends it.
+template <class Visit> void BlockCover::each_page(Range pages, Visit&& visit) const {
+    const Address first = align_down(pages.begin, page);
+    std::size_t behind = 0; // pages from here on that are of the block before
+    for (std::size_t back = 1; back < count_bits; ++back) {
+        const Byte* byte = find(first - back * page);
+        const std::uint8_t known = byte ? byte->load(std::memory_order_relaxed) : 0;
+        if (known == 0) continue;
+        if (pages_behind(known) >= back) behind = pages_behind(known) - back + 1;
+        break;
     }
-    return !pages.empty();
+    const Chunk* chunk = nullptr;
+    for (Address at = first; at < pages.end; at += page) {
+        if (at == first || at % chunk_bytes == 0) chunk = find_chunk(at);
+        const std::uint8_t known =
+            chunk ? chunk->pages[page_in_chunk(at)].load(std::memory_order_relaxed) : std::uint8_t{0};
+        const bool within = known ? (known & first_is_whole) != 0 : behind > 0;
+        behind = known ? pages_behind(known) : behind - (behind > 0);
+        if (!visit(at, known, within)) return;
+    }
 }
 
+bool BlockCover::is_within(Range pages) const noexcept {
+    bool all = !pages.empty();
+    each_page(pages, [&](Address, std::uint8_t, bool within) { return all = within; });
+    return all;
+}
+
+// Base pages may be several of ours.
 void BlockCover::parts_within(Range pages, std::vector<Range>& out) const {
     const std::size_t first = out.size();
-    for (Address at = align_down(pages.begin, page_bytes()); at < pages.end; at += page_bytes()) {
-        if (!is_within({at, at + page_bytes()})) continue;
-        if (out.size() > first && out.back().end == at)
-            out.back().end = at + page_bytes();
+    Address begin = 0; // of the part that is open, or 0
+    const auto close = [&](Address end) {
+        const Range part = begin ? whole_pages({begin, end}) : Range{};
+        begin = 0;
+        if (part.empty()) return;
+        if (out.size() > first && out.back().end == part.begin)
+            out.back().end = part.end;
         else
-            out.push_back({at, at + page_bytes()});
-    }
+            out.push_back(part);
+    };
+    Address at = 0;
+    each_page(pages, [&](Address here, std::uint8_t, bool within) {
+        at = here + page;
+        if (within && begin == 0) begin = here;
+        if (!within) close(here);
+        return true;
+    });
+    close(at);
 }
 
 void BlockCover::blocks_within(Range pages, std::vector<Range>& out) const {
     bool open = false;
     const auto close = [&] {
-        if (open && out.back().bytes() <= page_bytes()) out.pop_back(); // it has no whole page
+        if (open && out.back().bytes() <= page) out.pop_back(); // it has no whole page
         open = false;
     };
-    for (Address at = align_down(pages.begin, page_bytes()); at < pages.end; at += page_bytes()) {
-        const bool begins = begins_in_page_of(at);
-        if (begins || !is_within({at, at + page_bytes()})) close();
-        if (begins) out.push_back({at, at + page_bytes()});
-        if (open) out.back().end = at + page_bytes();
-        open |= begins;
-    }
+    each_page({align_down(pages.begin, page_bytes()), pages.end},
+              [&](Address at, std::uint8_t known, bool within) {
+                  if (known != 0 || !within) close();
+                  if (known != 0) out.push_back({at, at + page});
+                  if (open) out.back().end = at + page;
+                  open |= known != 0;
+                  return true;
+              });
     close();
 }
 
@@ -242,7 +221,7 @@ std::vector<std::pair<Address, const BlockCover::Chunk*>> BlockCover::chunks() c
     const std::size_t count = used_count_.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < count; ++i)
         if (const std::uint16_t place = used_[i].load(std::memory_order_acquire))
-            found.emplace_back(places_[place - 1].base.load(std::memory_order_acquire),
+            found.emplace_back((places_[place - 1].key.load(std::memory_order_acquire) - 1) * chunk_bytes,
                                places_[place - 1].chunk.load(std::memory_order_acquire));
     std::sort(found.begin(), found.end());
     return found;
@@ -254,11 +233,12 @@ namespace {
 using Tally = std::array<std::uint16_t, BlockSites::capacity + 1>;
 using Owners = std::array<BlockSites::Site, 4>; ///< the places with a good part, ascending, 0 behind them
 
-Owners owners_of(const Tally& tally, std::size_t looked) {
+/// known: cells of which any place is known.
+Owners owners_of(const Tally& tally, std::size_t known) {
     Owners owners{};
     std::size_t count = 0;
     for (std::size_t site = 1; site < tally.size() && count < owners.size(); ++site)
-        if (tally[site] > 0 && tally[site] * least_share >= looked)
+        if (tally[site] > 0 && tally[site] * least_share >= known)
             owners[count++] = static_cast<BlockSites::Site>(site);
     return owners;
 }
@@ -301,22 +281,33 @@ void split_by_owners(const Window* first, const Window* end, std::vector<Covered
 
 void BlockCover::runs(std::size_t smallest, std::size_t widest_gap, std::vector<CoveredRun>& out) const {
     std::vector<Window> windows;
-    Address covered_to = 0; // end of the newest cell that belongs to a run
+    Address covered_to = 0;  // end of the newest cell that belongs to a run
+    std::size_t behind = 0;  // pages from here on that are of the newest block
+    Address behind_from = 0; // where that is
     for (const auto& [base, chunk] : chunks()) {
+        if (base != behind_from) behind = 0;
         for (std::size_t first = 0; first < cells_in_chunk; first += window_cells) {
             Tally tally{};
-            std::size_t looked = 0;
-            bool open = false; // the newest window goes on
+            std::size_t known = 0; // cells whose places are known
+            bool open = false;     // the newest window goes on
             const auto close = [&] {
-                if (open) windows.back().owners = owners_of(tally, looked);
+                if (open) windows.back().owners = owners_of(tally, known);
                 tally.fill(0);
-                looked = 0;
+                known = 0;
                 open = false;
             };
             for (std::size_t cell = first; cell < first + window_cells; ++cell) {
                 ++looked_at_;
-                const unsigned units = covered_of(chunk->cells[cell].load(std::memory_order_relaxed));
-                if (units < all / least_part) continue;
+                // A page for each in which a block begins, or that lies within one: what a block has besides
+                // whole pages is a page's worth of bytes on average, wherever it begins.
+                std::size_t covered = 0;
+                for (std::size_t i = 0; i < pages_in_cell; ++i) {
+                    const std::uint8_t byte =
+                        chunk->pages[cell * pages_in_cell + i].load(std::memory_order_relaxed);
+                    covered += byte != 0 || behind > 0 ? page : 0;
+                    behind = byte != 0 ? pages_behind(byte) : behind - (behind > 0);
+                }
+                if (covered == 0) continue;
                 const Address at = base + cell * cell_bytes;
                 const bool gap = windows.empty() || at - covered_to > widest_gap;
                 if (gap) close();
@@ -327,13 +318,15 @@ void BlockCover::runs(std::size_t smallest, std::size_t widest_gap, std::vector<
                     open = true;
                 }
                 covered_to = windows.back().range.end = at + cell_bytes;
-                windows.back().covered += units * unit;
-                ++looked;
-                for (const auto& site : chunk->sites[cell / cells_of_site])
+                windows.back().covered += covered;
+                const auto& sites = chunk->sites[cell * pages_in_cell / pages_of_site];
+                known += sites[0].load(std::memory_order_relaxed) != 0;
+                for (const auto& site : sites)
                     if (const auto number = site.load(std::memory_order_relaxed)) ++tally[number];
             }
             close();
         }
+        behind_from = base + chunk_bytes;
     }
     std::vector<CoveredRun> found;
     for (std::size_t first = 0; first < windows.size();) {
@@ -345,11 +338,6 @@ void BlockCover::runs(std::size_t smallest, std::size_t widest_gap, std::vector<
     }
     for (const CoveredRun& run : found)
         if (run.range.bytes() >= smallest) out.push_back(run);
-}
-
-BlockCover& block_cover() noexcept {
-    static constinit BlockCover cover;
-    return cover;
 }
 
 } // namespace homing

@@ -23,6 +23,7 @@
 #pragma once
 
 #include "base/asymmetric_fence.hpp"
+#include "sources/armed_filter.hpp"
 #include "sources/in_flight.hpp"
 #include "sources/references.hpp"
 
@@ -85,6 +86,11 @@ class Windows final : public ReferenceSource {
     /// can access the range and no thread is about to change its protection. It waits for those who do just
     /// now, but not for ever where it may have interrupted one of them.
     void release(Range range) noexcept;
+    /// The same of a block that has fewer than ArmedFilter::most_pages, whose end was told before an
+    /// asymmetric fence (BlockCover::remove): most have no page that is armed.
+    void release_small(Range block) noexcept {
+        if (filter_.may_hold(block)) release(block);
+    }
     /// [any thread, signal] Everything back to normal now; the window counts as cut short.
     void abandon() noexcept override;
     /// [signal] abandon() because of a fault that is not ours. A program that takes so many of its own that
@@ -199,6 +205,7 @@ class Windows final : public ReferenceSource {
     Order orders_[2];
     std::atomic<const Order*> order_{&nothing};
     static const Order nothing;
+    ArmedFilter filter_; ///< of what the order has
     // Of slots, driver's: those that nobody can reach, and those that were reached through the last order.
     std::uint32_t* free_ = nullptr;
     std::size_t free_count_ = 0;

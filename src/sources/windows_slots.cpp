@@ -128,6 +128,10 @@ const Windows::Order& Windows::build(std::span<const Range> granules) noexcept {
     while (next < granules.size())
         plan_next();
     index(fresh);
+    filter_.publish([&](auto&& visit) {
+        for (std::size_t i = 0; i < fresh.count; ++i)
+            visit(slot(fresh, i).granule);
+    });
     return fresh;
 }
 

@@ -149,6 +149,7 @@ class SmallRows {
     SmallRows& operator=(const SmallRows&) = delete;
     void free(std::size_t row) {
         block_cover().remove(rows[row]);
+        block_cover().count_churn(rows[row].bytes());
         rows[row].end = rows[row].begin;
     }
 

@@ -7,14 +7,17 @@
 //  - what the C library allocates for homing is not the program's, and lies apart from it: ours();
 //  - free() sees every pointer: only blocks that lie among those that were noted, and whose usable size
 //  reaches a threshold, are more to it than the allocator's call.
+//
+// Programs allocate and free small blocks all the time: what that takes is counted in instructions
+// (tests/python/test_allocator_cost.py).
 #include "hooks/allocator/heap.hpp"
 #include "areas/allocation_plans.hpp"
 #include "areas/areas.hpp"
 #include "areas/block_cover.hpp"
 #include "areas/named.hpp"
 #include "base/inside.hpp"
-#include "base/loaded_object.hpp"
 #include "base/random.hpp"
+#include "hooks/allocator/callers.hpp"
 #include "hooks/allocator/own_memory.hpp"
 #include "hooks/export.hpp"
 #include "hooks/signals/stacks.hpp"
@@ -25,17 +28,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <link.h>
 #include <malloc.h>
-#include <unwind.h>
 
 namespace homing::hooks {
 namespace {
 
-/// From so many bytes on blocks are noted one by one, and smaller ones are counted from so many usable bytes
-/// on. What is asked for may be less than what is usable: allocators round up, by a quarter at the most.
+/// From so many bytes on blocks are noted one by one, and smaller ones are counted from
+/// BlockCover::smallest_block usable bytes on. What is asked for may be less than what is usable: allocators
+/// round up, by a quarter at the most.
 constinit std::atomic<std::size_t> heap_threshold{SIZE_MAX};
-constinit std::atomic<std::size_t> count_threshold{SIZE_MAX};
 constinit std::atomic<std::size_t> least_asked{SIZE_MAX};
 
 constinit Real<void*(std::size_t)> real_malloc{"malloc"};
@@ -48,6 +49,29 @@ constinit Real<void*(std::size_t, std::size_t)> real_memalign{"memalign"};
 constinit Real<void*(std::size_t)> real_valloc{"valloc"};
 constinit Real<void*(std::size_t)> real_pvalloc{"pvalloc"};
 constinit Real<std::size_t(void*)> real_usable_size{"malloc_usable_size"};
+
+/// Is the allocator glibc's, which keeps the size of a block before it? Then that is read there, which costs
+/// nothing (malloc() has just written it, free() is about to read it) and bears any moment of a thread's
+/// life.
+constinit std::atomic<bool> size_is_in_front{false};
+/// Blocks for which less is asked are small, where it is; else 0.
+constinit std::atomic<std::size_t> small_below{0};
+
+/// What stands before a block of glibc's allocator: its size, and in the lowest bits whether it has a mapping
+/// of its own, which goes with it.
+struct Front {
+    std::size_t word;
+    static constexpr std::size_t own_mapping = 2, all_bits = 7;
+    bool has_own_mapping() const noexcept { return (word & own_mapping) != 0; }
+    /// What has a mapping of its own has a word less, which lies in no page of the block's.
+    std::size_t usable() const noexcept { return (word & ~all_bits) - sizeof word; }
+};
+Front front_of(const void* block) noexcept { return {static_cast<const std::size_t*>(block)[-1]}; }
+
+std::size_t usable_size(void* block) noexcept {
+    return size_is_in_front.load(std::memory_order_relaxed) ? front_of(block).usable()
+                                                            : real_usable_size(block);
+}
 
 constinit thread_local bool looking_up = false;
 
@@ -113,72 +137,10 @@ NotedPlace noted_place(Address begin) noexcept {
     return {noted_places[place >> 6], std::uint64_t{1} << (place & 63)};
 }
 
-struct Frames {
-    Address* out;
-    int count;
-    Address first; ///< 0: it was met
-};
-
-_Unwind_Reason_Code collect(_Unwind_Context* context, void* data) {
-    auto* frames = static_cast<Frames*>(data);
-    const Address at = _Unwind_GetIP(context);
-    if (frames->first != 0 && at != frames->first) return _URC_NO_REASON;
-    frames->first = 0;
-    if (frames->count == max_origin_frames) return _URC_END_OF_STACK;
-    frames->out[frames->count++] = at;
-    return _URC_NO_REASON;
-}
-
-/// The C library's code. What it allocates itself are buffers of its own, for streams and directories (as
-/// large as the file system likes its pieces: some megabytes on parallel ones), which it gives to the kernel
-/// at any time, past the hooks of system calls.
-constinit Range c_library;
-/// The loader's, which allocates (calloc) a record of every object that it brings, before anything of that
-/// runs. It allocates the thread-local storage of a new thread, too (stacks.hpp, creates_thread).
-constinit Range loader;
-constinit bool loader_asks_us = false;
-/// The code of an allocator that stands in the C library's place: of a library behind us, or of the program,
-/// which then calls that one and not us.
-constinit Range allocator;
-constinit bool allocator_is_first = false;
-
-struct TwoPlaces {
-    Address a, b;
-    bool together;
-};
-
-int find_both(dl_phdr_info* object, std::size_t, void* data) noexcept {
-    auto& places = *static_cast<TwoPlaces*>(data);
-    if (segment_of(*object, places.a).empty()) return 0;
-    places.together = !segment_of(*object, places.b).empty();
-    return 1;
-}
-
-/// Do these functions lie in one loaded object?
-bool same_object(const void* a, const void* b) noexcept {
-    TwoPlaces places{reinterpret_cast<Address>(a), reinterpret_cast<Address>(b), false};
-    ::dl_iterate_phdr(find_both, &places);
-    return places.together;
-}
-
-int find_code(dl_phdr_info* object, std::size_t, void* code) noexcept {
-    auto& found = *static_cast<Range*>(code);
-    const Range segment = segment_of(*object, found.begin);
-    if (segment.empty()) return 0;
-    found = segment;
-    return 1;
-}
-
-/// Does this object, ours, have that function?
-int is_ours(dl_phdr_info* object, std::size_t, void* function) noexcept {
-    const auto address = reinterpret_cast<Address>(*static_cast<const void**>(function));
-    return is_this_library(*object) && !segment_of(*object, address).empty();
-}
-
 /// A block begins to live: note it with the place it came from, which is `from` and what called that. The
 /// unwinder (glibc's _dl_find_object) takes no lock and allocates nothing.
 __attribute__((noinline)) void note(void* block, std::size_t bytes, Address from) noexcept {
-    if (!block || is_inside() || c_library.contains(from)) return;
+    if (!block || is_inside() || is_of_c_library(from)) return;
     const Inside inside;
     Address origin[max_origin_frames] = {};
     const int frames = origin_of(from, origin);
@@ -220,10 +182,31 @@ BlockSites::Site site_of(std::size_t bytes, Address from) noexcept {
     return place.site;
 }
 
-/// Code that allocates for itself, and frees what it likes at a thread's end, where an allocator has left
-/// that thread already: jemalloc's malloc_usable_size() would set up anew what it keeps of a thread, and
-/// crash.
-bool is_of_library(Address code) noexcept { return c_library.contains(code) || loader.contains(code); }
+/// Of the small blocks of a thread one in sixteen or so is looked at more closely, and stands for the others:
+/// where it comes from, and how much comes and goes. Which one is left to chance, as programs allocate in
+/// turns.
+struct Closer {
+    int allocations = 0, frees = 0; ///< until the next one
+    std::uint64_t random = splitmix_step;
+};
+constinit thread_local Closer closer;
+constexpr std::size_t blocks_a_look = 16;
+
+int next_look() noexcept {
+    closer.random += splitmix_step;
+    return static_cast<int>(mixed(closer.random) % (2 * blocks_a_look - 1));
+}
+
+__attribute__((noinline)) void look_at_allocation(Range range, Address from) noexcept {
+    closer.allocations = next_look();
+    block_cover().note_site(range, site_of(blocks_a_look * range.bytes(), from));
+    block_cover().count_churn(blocks_a_look * range.bytes());
+}
+
+__attribute__((noinline)) void look_at_free(Range range) noexcept {
+    closer.frees = next_look();
+    block_cover().count_churn(blocks_a_look * range.bytes());
+}
 
 /// Pages of a small block that is about to end: who arms pages looks whether they still lie within blocks
 /// after it has said that it does, and this is asked after they no longer do.
@@ -233,21 +216,36 @@ void let_go(Range range) noexcept {
 }
 
 /// A small block begins to live. What a library allocates for itself is none.
-__attribute__((noinline)) void count(void* block, std::size_t bytes, Address from) noexcept {
-    if (!block || is_inside()) return;
-    if (is_of_library(from)) return let_go(block_cover().forget(range_of(block, bytes)));
-    const Range range = range_of(block, real_usable_size(block));
-    if (range.bytes() < count_threshold.load(std::memory_order_relaxed)) return;
-    widen_noted(range.begin);
-    block_cover().add(range, site_of(range.bytes(), from));
+__attribute__((noinline)) void count(void* block, std::size_t usable, Address from) noexcept {
+    const Range range = range_of(block, usable);
+    if (is_of_library(from)) return let_go(block_cover().forget(range));
+    if (usable < BlockCover::smallest_block) return;
+    block_cover().add(range);
+    if (--closer.allocations < 0) look_at_allocation(range, from);
 }
 
 /// A block begins to live, which is large enough to be told of.
-void begins(void* block, std::size_t bytes, Address from) noexcept {
+__attribute__((noinline)) void begins(void* block, std::size_t bytes, Address from) noexcept {
     if (bytes >= heap_threshold.load(std::memory_order_relaxed))
         note(block, bytes, from);
-    else if (real_usable_size.get())
-        count(block, bytes, from);
+    else if (block && !is_inside() && real_usable_size.get())
+        count(block, usable_size(block), from);
+}
+
+/// malloc() of so many bytes, at least_asked or more and below small_below.
+__attribute__((noinline)) void* allocate_small(std::size_t bytes, Address from) {
+    void* block = real_malloc.known()(bytes);
+    if (__builtin_expect(block == nullptr, 0)) return block;
+    const Range range{reinterpret_cast<Address>(block),
+                      reinterpret_cast<Address>(block) + front_of(block).usable()};
+    BlockCover::Page page = block_cover().at_once(range.begin);
+    if (__builtin_expect(may_be_of_library(from) || page.is_unknown(), 0)) {
+        count(block, range.bytes(), from);
+        return block;
+    }
+    page.add(range);
+    if (__builtin_expect(--closer.allocations < 0, 0)) look_at_allocation(range, from);
+    return block;
 }
 
 /// A block is about to end: nothing of it may be armed from here on.
@@ -260,12 +258,6 @@ Range end(void* block) noexcept {
     if (Windows* windows = active_windows.load(std::memory_order_acquire)) windows->release(range);
     allocation_plans().ends(range);
     return range;
-}
-
-/// Does a block of glibc's allocator have a mapping of its own, which goes with it? (The second bit of the
-/// size that stands before every block.)
-bool has_own_mapping(const void* block) noexcept {
-    return (static_cast<const std::size_t*>(block)[-1] & 2) != 0;
 }
 
 /// May a block for which so many bytes were asked be told of at all?
@@ -281,23 +273,23 @@ __attribute__((always_inline)) inline bool among_noted(const void* block) noexce
 /// where it was not told of. The allocator is asked for the size where a small block was counted that begins
 /// in this page, and of nothing else: an allocator that has left this thread may not bear the question.
 Range end_known(void* block, Address from) noexcept {
-    if (!among_noted(block)) return {};
     const auto begin = reinterpret_cast<Address>(block);
-    if (!block_cover().begins_in_page_of(begin)) return end(block);
+    if (!block_cover().begins_in_page_of(begin)) return among_noted(block) ? end(block) : Range{};
     const std::size_t large = heap_threshold.load(std::memory_order_relaxed);
-    if (thread_is_ending() || is_of_library(from)) {
+    if (!size_is_in_front.load(std::memory_order_relaxed) && (thread_is_ending() || is_of_library(from))) {
         const Range range = end(block);
         if (range.empty()) let_go(block_cover().forget({begin, begin + 2 * large}));
         return range;
     }
-    const std::size_t bytes = real_usable_size(block);
-    if (bytes < count_threshold.load(std::memory_order_relaxed)) return {};
+    const std::size_t bytes = usable_size(block);
+    if (bytes < BlockCover::smallest_block) return {};
     // The size that was asked for decided which way it is known, which may be a little less.
     if (bytes >= large)
         if (const Range range = end(block); !range.empty() || bytes >= 2 * large) return range;
     const Range range = range_of(block, bytes);
     block_cover().remove(range);
     let_go(range);
+    if (--closer.frees < 0) look_at_free(range);
     return range;
 }
 
@@ -326,7 +318,10 @@ __attribute__((noinline)) void* allocate_slowly(std::size_t bytes, Address from)
 /// free(): each has a way without a frame of its own.
 __attribute__((always_inline)) inline void* allocate(std::size_t bytes) {
     auto* real = real_malloc.known();
-    if (__builtin_expect(real && !(own_memory && is_inside()) && !counts(bytes), 1)) return real(bytes);
+    if (__builtin_expect(real && !is_inside(), 1)) {
+        if (!counts(bytes)) return real(bytes);
+        if (bytes < small_below.load(std::memory_order_relaxed)) return allocate_small(bytes, caller());
+    }
     return allocate_slowly(bytes, caller());
 }
 
@@ -335,12 +330,51 @@ __attribute__((noinline)) void free_slowly(void* block, Address from) {
     if (is_own(block)) return own_free(block);
     if (!ready()) return;
     Simulation* const simulated = simulation();
-    const bool own =
-        simulated && area_registry().knows(reinterpret_cast<Address>(block)) && has_own_mapping(block);
+    const bool own = simulated && area_registry().knows(reinterpret_cast<Address>(block)) &&
+                     front_of(block).has_own_mapping();
     const Range range = end_known(block, from);
     real_free(block);
     // Its pages lose their homes where the real kernel takes them back.
     if (simulated && !range.empty()) simulated->freed(pages_of(range), own);
+}
+
+/// What is to be done at times where a small block ends.
+__attribute__((noinline)) void free_counted(void* block) {
+    const Range range = range_of(block, front_of(block).usable());
+    if (Windows* windows = armed_windows.load(std::memory_order_seq_cst)) windows->release_small(range);
+    if (closer.frees < 0) look_at_free(range);
+    real_free.known()(block);
+}
+
+/// May it be that this block was noted?
+__attribute__((always_inline)) inline bool may_be_noted(void* block) noexcept {
+    if (!among_noted(block)) return false;
+    auto [word, bit] = noted_place(reinterpret_cast<Address>(block));
+    return (word.load(std::memory_order_relaxed) & bit) != 0;
+}
+
+/// free(). Nothing is to be done of most blocks, and little of small ones that were counted; their size is
+/// read where such a one begins in this page.
+__attribute__((always_inline)) inline void release_block(void* block, Address from) {
+    auto* real = real_free.known();
+    if (__builtin_expect(!real || own_arena.spans(block), 0)) return free_slowly(block, from);
+    BlockCover::Page page = block_cover().at_once(reinterpret_cast<Address>(block));
+    if (page.is_unknown() || !page.block_begins()) {
+        if (__builtin_expect(page.is_elsewhere() || may_be_noted(block), 0)) return free_slowly(block, from);
+        return real(block);
+    }
+    if (__builtin_expect(!size_is_in_front.load(std::memory_order_relaxed), 0))
+        return free_slowly(block, from);
+    const std::size_t bytes = front_of(block).usable();
+    if (bytes < BlockCover::smallest_block) return real(block);
+    // What was asked for decided which way it is known, which may be a little less than its size.
+    if (__builtin_expect(bytes >= heap_threshold.load(std::memory_order_relaxed), 0))
+        return free_slowly(block, from);
+    page.remove();
+    // From here on no window arms its pages; one that has looked before must be asked.
+    if (__builtin_expect(--closer.frees < 0 || armed_windows.load(std::memory_order_seq_cst) != nullptr, 0))
+        return free_counted(block);
+    return real(block);
 }
 
 /// realloc(), part of its caller.
@@ -349,7 +383,7 @@ __attribute__((always_inline)) inline void* reallocate(void* block, std::size_t 
     if (!block) return allocate(bytes);
     if (is_own(block)) return own_reallocate(block, bytes);
     const Range before = end_known(block, caller());
-    const bool own = !before.empty() && simulation() && has_own_mapping(block);
+    const bool own = !before.empty() && simulation() && front_of(block).has_own_mapping();
     void* fresh = real_realloc(block, bytes);
     if (own && fresh && fresh != block) simulation()->remapped(before, range_of(fresh, bytes));
     if (!fresh && bytes != 0 && !before.empty()) { // the old block lives on
@@ -376,7 +410,7 @@ HOMING_EXPORT void* calloc(std::size_t count, std::size_t bytes) {
         void* block = own_zeroed(count, bytes);
         if (block || looking_up) return block;
     }
-    if (__builtin_expect(loader.contains(caller()), 0) && !creates_thread()) object_comes();
+    if (__builtin_expect(is_of_loader(caller()), 0) && !creates_thread()) object_comes();
     void* block = real_calloc(count, bytes);
     return block ? noted(block, count * bytes) : nullptr;
 }
@@ -385,10 +419,7 @@ HOMING_EXPORT void free(void* block) {
     // Nothing to free: dlsym and dlerror do this all the time, also while we look up what is behind us, and a
     // sanitizer's free() begins by setting itself up, in the middle of that.
     if (!block) return;
-    auto* real = real_free.known();
-    if (__builtin_expect(real && !homing::own_arena.spans(block) && !among_noted(block), 1))
-        return real(block);
-    free_slowly(block, caller());
+    release_block(block, caller());
 }
 
 HOMING_EXPORT void* realloc(void* block, std::size_t bytes) { return reallocate(block, bytes); }
@@ -441,48 +472,22 @@ void note_blocks_from(std::size_t bytes, bool small) noexcept {
     // An allocator that does not tell the size of a block leaves that question to the next one, whose blocks
     // they are not.
     small = small && same_object(next_definition("malloc"), next_definition("malloc_usable_size"));
+    constexpr std::size_t smallest = BlockCover::smallest_block;
+    small = small && smallest < bytes;
     heap_threshold.store(bytes, std::memory_order_relaxed);
-    const std::size_t counted = small ? std::min(bytes, BlockCover::smallest_block) : bytes;
-    count_threshold.store(counted, std::memory_order_relaxed);
-    // The C library's rounds up by less than two words; to ask it about others would cost a cache miss.
-    const bool of_library = c_library.contains(reinterpret_cast<Address>(next_definition("malloc")));
-    const std::size_t rounding = of_library ? 3 * sizeof(std::size_t) : counted / 8;
-    least_asked.store(small ? counted - rounding : counted, std::memory_order_relaxed);
-}
-
-int origin_of(Address from, Address* origin) noexcept {
-    Frames frames{origin, 0, from};
-    const int saved = errno;
-    _Unwind_Backtrace(collect, &frames);
-    errno = saved;
-    return frames.count;
+    // What the C library's has is known: all that it gives but a word, and to ask for the size of others'
+    // would cost a cache miss.
+    const bool of_library = is_of_c_library(reinterpret_cast<Address>(next_definition("malloc")));
+    const std::size_t rounding = of_library ? sizeof(std::size_t) - 1 : smallest / 8;
+#if defined(__x86_64__) // elsewhere the pointer may bear a tag that is not that of the size
+    size_is_in_front.store(small && of_library, std::memory_order_relaxed);
+    small_below.store(small && of_library ? bytes : 0, std::memory_order_relaxed);
+#endif
+    least_asked.store(small ? smallest - rounding : bytes, std::memory_order_relaxed);
 }
 
 bool notes_blocks_of(std::size_t bytes) noexcept {
     return bytes >= heap_threshold.load(std::memory_order_relaxed);
 }
-
-MappingLog::Owner owner_of_mappings(Address code) noexcept {
-    if (!allocator.contains(code)) return MappingLog::Owner::program;
-    return allocator_is_first ? MappingLog::Owner::unseen : MappingLog::Owner::hooked;
-}
-
-void know_c_library() noexcept {
-    // One of its functions that no hook has taken the place of, nor a loader chooses at run time.
-    Range code{reinterpret_cast<Address>(next_definition("gnu_get_libc_version")), 0};
-    if (code.begin && ::dl_iterate_phdr(find_code, &code)) c_library = code;
-    code = {reinterpret_cast<Address>(next_definition("__tls_get_addr")), 0};
-    if (code.begin && ::dl_iterate_phdr(find_code, &code)) loader = code;
-    const void* first = ::dlsym(RTLD_DEFAULT, "calloc");
-    loader_asks_us = loader.bytes() > 0 && ::dl_iterate_phdr(is_ours, &first);
-    first = ::dlsym(RTLD_DEFAULT, "malloc");
-    allocator_is_first = !same_object(first, reinterpret_cast<const void*>(&find_code));
-    if (!allocator_is_first) first = next_definition("malloc");
-    code = {reinterpret_cast<Address>(first), 0};
-    if (code.begin && !c_library.contains(code.begin) && ::dl_iterate_phdr(find_code, &code))
-        allocator = code;
-}
-
-bool loader_uses_our_allocator() noexcept { return loader_asks_us; }
 
 } // namespace homing::hooks
