@@ -6,6 +6,7 @@
 #include "model/belief.hpp"
 #include "model/touches.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -85,13 +86,15 @@ struct AreaBelief {
         reset(granules);
         touches = other.touches;
         touches.renumber(by, granules);
-        const bool any = other.users.known() + other.left.known() > 0;
-        for (std::uint64_t granule = 0; any && granule < granules; ++granule) {
-            const std::int64_t before = static_cast<std::int64_t>(granule) - by;
-            if (before < 0) continue;
-            users.set(granule, granule + 1, other.users.home(static_cast<std::uint64_t>(before)));
-            left.set(granule, granule + 1, other.left.home(static_cast<std::uint64_t>(before)));
-        }
+        const auto take = [&](GranuleHomes& homes, const GranuleHomes& others) {
+            const auto first = static_cast<std::uint64_t>(std::max<std::int64_t>(0, -by));
+            others.for_each(first, ~std::uint64_t{0}, [&](std::uint64_t granule, int position) {
+                const std::uint64_t now = granule + static_cast<std::uint64_t>(by);
+                if (now < granules) homes.set(now, now + 1, position);
+            });
+        };
+        take(users, other.users);
+        take(left, other.left);
         repeats = other.repeats;
         taken = other.taken;
         taken_then = other.taken_then;

@@ -77,9 +77,9 @@ model::Users users_of(const AreaBelief& learnt, const policy::PageSet& there) {
     users.reserve(learnt.users.known());
     std::uint64_t before = 0; // existing granules before the part
     there.for_each({0, there.span().end}, [&](policy::PageRange part) {
-        for (std::uint64_t granule = part.first; granule < part.end; ++granule)
-            if (const int node = learnt.users.home(granule); node >= 0)
-                users.emplace_back(before + (granule - part.first), static_cast<model::Node>(node));
+        learnt.users.for_each(part.first, part.end, [&](std::uint64_t granule, int node) {
+            users.emplace_back(before + (granule - part.first), static_cast<model::Node>(node));
+        });
         before += part.size();
     });
     return users;

@@ -27,6 +27,44 @@ RC_GTEST_PROP(SeenHomes, AreWhatWasSeenLast, ()) {
     }
 }
 
+/// What moved home in runs, as the mover sends them, and what was asked for here and there.
+TEST(GranuleHomes, LongRunsAtOneNodeTakeNoMemoryForEachGranule) {
+    constexpr std::uint64_t granules = 1 << 20, run = 512;
+    GranuleHomes homes;
+    homes.reset(granules);
+    for (std::uint64_t first = 0; first < granules; first += run)
+        homes.set(first, first + run, static_cast<int>(first * 4 / granules));
+    EXPECT_EQ(homes.detailed_chunks(), 0u);
+    EXPECT_EQ(homes.known(), granules);
+    homes.set(1000, 1001, 0); // no news
+    homes.set_unknown(1000, 2000, 3);
+    EXPECT_EQ(homes.detailed_chunks(), 0u);
+    homes.set(1000, 1001, 3);
+    EXPECT_EQ(homes.detailed_chunks(), 1u);
+    EXPECT_EQ(homes.home(999), 0);
+    EXPECT_EQ(homes.home(1000), 3);
+    EXPECT_EQ(homes.home(1001), 0);
+    EXPECT_EQ(homes.known(), granules);
+}
+
+TEST(GranuleHomes, ThoseThatAreKnownAreVisitedInOrder) {
+    GranuleHomes homes;
+    homes.reset(20000);
+    homes.set(4096, 8192, 2); // a whole chunk
+    homes.set(5, 7, 1);
+    homes.set(19999, 20000, 0);
+    std::uint64_t count = 0, last = 0;
+    homes.for_each(6, 19000, [&](std::uint64_t granule, int position) {
+        EXPECT_EQ(position, homes.home(granule));
+        EXPECT_GT(granule, last);
+        last = granule;
+        ++count;
+    });
+    EXPECT_EQ(count, 1u + 4096u);
+    homes.for_each(0, ~std::uint64_t{0}, [&](std::uint64_t granule, int) { last = granule; });
+    EXPECT_EQ(last, 19999u);
+}
+
 TEST(SeenHomes, AreBelievedForAWhile) {
     SeenHomes homes;
     homes.saw(5, 6, 1); // no round yet: nothing to keep it in
