@@ -93,10 +93,10 @@ void static_areas(std::size_t minimum, std::vector<AreaEntry>& out, std::vector<
 inline constexpr std::size_t unwatched_minimum = std::size_t{1} << 20;
 inline constexpr std::size_t unwatched_share = 100;
 
-/// Large writable private mappings that no area covers: stacks, direct mmap. For the record: cannot be
+/// Memory that no area covers: stacks, shared memory, what no hook saw mapped. For the record: cannot be
 /// watched.
 struct Unwatched {
-    Range range;
+    Range range;      ///< of several pieces that are told together the first begin, and the bytes of all
     std::string what; ///< "[stack]", "data of libfoo.so", ...: what is there, which says why
 };
 std::vector<Unwatched> unwatched_mappings(const std::vector<Range>& watched, std::size_t minimum);

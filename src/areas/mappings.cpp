@@ -11,7 +11,10 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <map>
 #include <optional>
+#include <string>
+#include <utility>
 
 namespace homing {
 namespace {
@@ -70,37 +73,60 @@ class Lines {
     std::array<char, 16384> buffer_; // the kernel's paths have 4,096 bytes at most
 };
 
-/// About how many bytes of a range are populated, from a sample of its page map (8 bytes a page). All of it
-/// where the page map cannot be read.
-std::size_t populated_bytes(Range range) noexcept {
-    const int descriptor = raw::open("/proc/self/pagemap", O_RDONLY);
-    if (descriptor < 0) return range.bytes();
-    constexpr std::uint64_t present_or_swapped = std::uint64_t{3} << 62;
-    const std::size_t pages = range.bytes() / page_bytes();
-    const std::size_t pieces = std::min<std::size_t>(pages / 16 + 1, 256);
-    std::size_t seen = 0;
-    std::size_t there = 0;
-    for (std::size_t i = 0; i < pieces; ++i) {
-        std::uint64_t entries[16];
-        const std::size_t first = pages / pieces * i;
-        const std::size_t count = std::min<std::size_t>(16, pages - first);
-        const long got = raw::read_at(descriptor, entries, count * sizeof entries[0],
-                                      (range.begin / page_bytes() + first) * sizeof entries[0]);
-        for (long k = 0; k < got / static_cast<long>(sizeof entries[0]); ++k) {
-            ++seen;
-            if (entries[k] & present_or_swapped) ++there;
+/// The page map of the process: which pages are there (8 bytes a page).
+class PageMap {
+  public:
+    PageMap() noexcept : descriptor_(raw::open("/proc/self/pagemap", O_RDONLY)) {}
+    ~PageMap() { raw::close(descriptor_); }
+    PageMap(const PageMap&) = delete;
+    PageMap& operator=(const PageMap&) = delete;
+
+    /// About how many bytes of a range are populated, from a sample. All of it where that cannot be read, or
+    /// where it is so small that it is not worth a call.
+    std::size_t populated_bytes(Range range) const noexcept {
+        constexpr std::size_t not_worth_a_look = std::size_t{32} << 10;
+        if (descriptor_ < 0 || range.bytes() <= not_worth_a_look) return range.bytes();
+        constexpr std::uint64_t present_or_swapped = std::uint64_t{3} << 62;
+        const std::size_t pages = range.bytes() / page_bytes();
+        const std::size_t pieces = std::min<std::size_t>(pages / 16 + 1, 256);
+        std::size_t seen = 0;
+        std::size_t there = 0;
+        for (std::size_t i = 0; i < pieces; ++i) {
+            std::uint64_t entries[16];
+            const std::size_t first = pages / pieces * i;
+            const std::size_t count = std::min<std::size_t>(16, pages - first);
+            const long got = raw::read_at(descriptor_, entries, count * sizeof entries[0],
+                                          (range.begin / page_bytes() + first) * sizeof entries[0]);
+            for (long k = 0; k < got / static_cast<long>(sizeof entries[0]); ++k) {
+                ++seen;
+                if (entries[k] & present_or_swapped) ++there;
+            }
         }
+        if (seen == 0) return range.bytes();
+        return static_cast<std::size_t>(static_cast<double>(range.bytes()) * static_cast<double>(there) /
+                                        static_cast<double>(seen));
     }
-    raw::close(descriptor);
-    if (seen == 0) return range.bytes();
-    return static_cast<std::size_t>(static_cast<double>(range.bytes()) * static_cast<double>(there) /
-                                    static_cast<double>(seen));
+
+  private:
+    int descriptor_;
+};
+
+/// Has it memory of the process's own making, or shared with others, rather than that of a file?
+bool is_memory(const Mapping& mapping) noexcept {
+    if (mapping.name.starts_with("[v")) return false; // vdso, vvar, vsyscall
+    if (!mapping.shared) return mapping.writable || (mapping.readable && mapping.inode == 0);
+    for (const std::string_view kind : {"/dev/zero", "/memfd:", "/SYSV", "/dev/shm/", "/anon_hugepage"})
+        if (mapping.name.starts_with(kind)) return mapping.readable;
+    return mapping.name.empty();
 }
 
 std::string describe(const Mapping& mapping) {
+    if (mapping.shared) return "memory that is shared with other processes";
+    if (!mapping.writable) return "memory that is only read";
     // What the program maps itself is watched, and what blocks of the allocator cover
     // (areas/block_cover.hpp).
-    if (mapping.name.empty()) return "thread stacks, and arenas of blocks below 4 KiB";
+    if (mapping.name.empty())
+        return "thread stacks, arenas of blocks below 4 KiB, and what no hook saw mapped";
     if (mapping.name == "[heap]") return "[heap] (blocks below 4 KiB, and free memory)";
     if (mapping.name[0] == '[') return std::string(mapping.name);
     return "data of " + std::string(mapping.name.substr(mapping.name.rfind('/') + 1));
@@ -147,20 +173,27 @@ std::vector<Unwatched> unwatched_mappings(const std::vector<Range>& watched, std
     minimum = std::max<std::size_t>(minimum, 1);
 
     std::vector<Unwatched> found;
+    std::map<std::string, Unwatched> small; // what is too small to be named, together
+    const PageMap page_map;
     Lines lines(maps);
     std::string_view line;
     while (lines.next(line)) {
         Mapping mapping;
-        if (!parse_mapping(line, mapping)) continue;
-        if (!mapping.writable || mapping.shared || mapping.range.bytes() < minimum) continue;
-        if (mapping.name.starts_with("[v")) continue; // vdso, vvar, vsyscall
+        if (!parse_mapping(line, mapping) || !is_memory(mapping)) continue;
         Address at = mapping.range.begin;
         const auto add = [&](Address end) {
             const Range rest{align_up(at, page_bytes()), align_down(end, page_bytes())};
-            if (end < at || rest.bytes() < minimum) return;
+            if (end < at || rest.empty()) return;
             // Every thread reserves megabytes of stack; only what is in use is worth a word.
-            if (populated_bytes(rest) < minimum) return;
-            found.push_back({rest, describe(mapping)});
+            const std::size_t there = page_map.populated_bytes(rest);
+            if (there >= minimum) {
+                found.push_back({rest, describe(mapping)});
+            } else if (there > 0) {
+                std::string what = "small pieces: " + describe(mapping);
+                Unwatched& one =
+                    small.try_emplace(what, Unwatched{{rest.begin, rest.begin}, what}).first->second;
+                one.range.end += there;
+            }
         };
         for (const Range range : sorted) {
             if (range.begin >= mapping.range.end) break;
@@ -170,6 +203,8 @@ std::vector<Unwatched> unwatched_mappings(const std::vector<Range>& watched, std
         }
         add(mapping.range.end);
     }
+    for (auto& [what, one] : small)
+        if (one.range.bytes() >= minimum) found.push_back(std::move(one));
     return found;
 }
 

@@ -232,7 +232,11 @@ void Engine::record_unwatched() {
         unwatched.push_back(one);
     std::sort(unwatched.begin(), unwatched.end(),
               [](const Unwatched& a, const Unwatched& b) { return a.range.bytes() > b.range.bytes(); });
-    if (unwatched.size() > most_unwatched) unwatched.resize(most_unwatched);
+    // The rest of a kind is told with the first of it.
+    for (; unwatched.size() > most_unwatched; unwatched.pop_back()) {
+        const auto first = std::ranges::find(unwatched, unwatched.back().what, &Unwatched::what);
+        if (first != unwatched.end() - 1) first->range.end += unwatched.back().range.bytes();
+    }
     for (const Unwatched& one : unwatched) {
         record::unwatched_row row;
         row.what = record::text(one.what);

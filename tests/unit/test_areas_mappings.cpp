@@ -45,11 +45,31 @@ TEST(Mappings, NamesPopulatedMemoryThatNoAreaCovers) {
     std::memset(shared.memory, 1, shared.bytes);
     EXPECT_EQ(unwatched_bytes(used.range(), {}), used.bytes);
     EXPECT_EQ(unwatched_bytes(used.range(), {used.range()}), 0u);
-    EXPECT_EQ(unwatched_bytes(shared.range(), {}), 0u);
+    EXPECT_EQ(unwatched_bytes(shared.range(), {}), shared.bytes);
     const Range middle{used.range().begin + 2 * mib, used.range().begin + 4 * mib};
     EXPECT_EQ(unwatched_bytes(used.range(), {middle}), 6 * mib);
     const Range almost{used.range().begin + mib / 2, used.range().end};
     EXPECT_EQ(unwatched_bytes(used.range(), {almost}), 0u) << "what is left is too small to be named";
+}
+
+TEST(Mappings, ManySmallPiecesOfAKindAreNamedTogether) {
+    constexpr std::size_t piece = 256 << 10, pieces = 64;
+    Mapped memory(2 * piece * pieces);
+    for (std::size_t i = 0; i < pieces; ++i) {
+        std::memset(memory.memory + 2 * i * piece, 1, piece);
+        ::mprotect(memory.memory + (2 * i + 1) * piece, piece, PROT_NONE);
+    }
+    std::size_t bytes = 0;
+    for (const Unwatched& found : unwatched_mappings({}, mib))
+        if (found.what.starts_with("small pieces: thread stacks")) bytes += found.range.bytes();
+    EXPECT_GE(bytes, pieces * piece);
+}
+
+TEST(Mappings, MemoryThatIsOnlyReadIsNamed) {
+    Mapped memory(8 * mib);
+    std::memset(memory.memory, 1, memory.bytes);
+    ::mprotect(memory.memory, memory.bytes, PROT_READ);
+    EXPECT_EQ(unwatched_bytes(memory.range(), {}), memory.bytes);
 }
 
 TEST(Mappings, ReservedMemoryIsNotNamed) {
