@@ -31,12 +31,13 @@ from homing.bench.progress import Progress
 from homing.bench.results import Check, Parts, Results, Row, library_key
 from homing.errors import UserError
 from homing.installation import find_library
+from homing.records import Record, read_record
 
 #: At least and at most so many pairs: more are taken until the median is known to _NARROW.
 PAIRS = {"small": (60, 120), "full": (60, 200)}
 REGION_PAIRS = {"small": (40, 40), "full": (100, 100)}
 #: (most allowed bound, what is aimed at)
-CASES = {"aside": 1.01, "working": 1.05}
+CASES = {"aside": 1.01, "working": 1.02}
 ASSUMED = {"aside": {}, "working": {"HOMING_ASSUME_NODES": "4"}}
 PROGRAMS = {
     "cg": ("cg_gfortran", "--class", "A"),
@@ -50,6 +51,18 @@ REGIONS = {
     "region.searching.libomp": ("regions_clang", "searching", 1000),
     "region.searching.libgomp": ("regions_gcc", "searching", 1000),
 }
+#: Blocks that are all used in every iteration. name: least and most bytes, replaced in each iteration.
+BLOCKS = {
+    "blocks.below_pages": (64, 8192, 0),
+    "blocks.above_pages": (4097, 8192, 0),
+    "blocks.replaced": (64, 8192, 10_000),
+}
+LIVE_BLOCKS, BLOCK_ITERATIONS, BLOCK_RUNS = 100_000, 100, 5
+#: Most milliseconds of homing's own time in an iteration of these.
+MOST_BLOCK_MS = 1.0
+#: Arrays that are areas of their own: words for blocks_gcc, and the most of the run that deciding may take.
+ARRAYS = {"deciding.arrays": ("2000", "131072", "262144", "0", "200")}
+MOST_DECIDING = 0.003
 _RESAMPLES = 10_000
 #: How far the upper bound of a ratio may lie above its median. It says nothing of where the median lies, so
 #: that stopping there favours no result. At 0.005, after 30 pairs, a row within half a percent of its limit
@@ -60,6 +73,8 @@ _NARROW = 0.004
 #: Seconds of a turn: many of them in a run, and few beside what filling the caches again takes.
 _TURN = 0.02
 KINDS = ("wall", "cpu")
+#: Rows of runs with and without homing.
+PAIRED = {f"{case}.{program}" for case in CASES for program in PROGRAMS}
 
 
 class Turns:
@@ -198,18 +213,43 @@ def measure_regions(program: str, mode: str, library: str, folder: str, turn: in
     return [settled_ns(sides[with_homing].printed.read_text()) for with_homing in (False, True)]
 
 
+def record_of(words: Sequence[str], library: str, folder: str) -> Record:
+    """What homing recorded of a run of blocks_gcc."""
+    command = [find_bench_program("blocks_gcc"), *words]
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        chosen = variables(library, ASSUMED["working"], own)
+        subprocess.run(command, env=chosen, stdout=subprocess.DEVNULL, check=True)
+        return read_record(chosen["HOMING_RECORD"])
+
+
+def measure_blocks(name: str, library: str, folder: str) -> float:
+    """Homing's own milliseconds in an iteration: what its record says that it took in all."""
+    words = [LIVE_BLOCKS, *BLOCKS[name], BLOCK_ITERATIONS]
+    took = record_of([str(word) for word in words], library, folder).overhead
+    return 1e3 * (took.observing + took.deciding + took.moving) / BLOCK_ITERATIONS
+
+
+def measure_deciding(name: str, library: str, folder: str) -> float:
+    """The share of a run's seconds that deciding took."""
+    record = record_of(ARRAYS[name], library, folder)
+    if len(record.areas) < 0.95 * int(ARRAYS[name][0]):
+        raise UserError(f"{name}: {len(record.areas)} areas only", 1)
+    return record.overhead.deciding / record.iterations[-1].time
+
+
 def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
     """The benchmark. only: names of rows, such as aside.cg or region.libomp, or their beginnings."""
     library = find_library()
-    names = [f"{case}.{program}" for case in CASES for program in PROGRAMS] + list(REGIONS)
+    names = [f"{case}.{program}" for case in CASES for program in PROGRAMS]
+    names += [*REGIONS, *BLOCKS, *ARRAYS]
     chosen = [name for name in names if not only or any(name.startswith(part) for part in only)]
     if not chosen:
         raise UserError(f"--only {','.join(only)}: no such rows; there are {', '.join(names)}")
     parts = Parts(kept_folder() / f"overhead-{size}.json", {"library": library_key(library)})
     if redo:
         parts.drop(chosen)
-    pairs = {name: (REGION_PAIRS if name in REGIONS else PAIRS)[size] for name in chosen}
-    weights = [0.3 if name in REGIONS else 1.0 for name in chosen for _ in range(pairs[name][1])]
+    pairs = {name: _pairs(name)[size] for name in chosen}
+    weights = [1.0 if name in PAIRED else 0.3 for name in chosen for _ in range(pairs[name][1])]
     progress = Progress("overhead", weights)
     load = os.getloadavg()[0]
     results = Results("overhead", "Overhead on a machine with one node", tell(["overhead"]))
@@ -222,7 +262,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
                     if turn >= most:
                         continue
                     kept: list[Any] = list(parts.get(name) or [])
-                    if len(kept) > turn or (turn >= least and name not in REGIONS and narrow(kept)):
+                    if len(kept) > turn or (turn >= least and name in PAIRED and narrow(kept)):
                         progress.finished(skipped=True)
                         continue
                     progress.step(f"pair {turn + 1} of {name}")
@@ -236,6 +276,10 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
         pairs_found = list(parts.get(name) or [])
         if name in REGIONS:
             _region_rows(results, name, pairs_found)
+        elif name in BLOCKS:
+            _block_rows(results, name, pairs_found)
+        elif name in ARRAYS:
+            _deciding_rows(results, name, pairs_found)
         else:
             _ratio_rows(results, name, pairs_found)
     _searching(results)
@@ -246,7 +290,9 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
         "row's value is the upper 95 % bound of the median of the ratios, each of two pairs, one begun by "
         "either side. Regions: nanoseconds that "
         "an empty parallel region takes longer, between sweeps over 1 MiB, with 4 assumed nodes; settled, "
-        "and while no period is found. The machine's load was up to "
+        "and while no period is found. Blocks: homing's own milliseconds in an iteration of a program that "
+        f"uses {LIVE_BLOCKS:,} blocks in each of {BLOCK_ITERATIONS} iterations, by its record. Deciding: of "
+        "the seconds of a run with 2,000 arrays, by its record. The machine's load was up to "
         f"{load:.1f} on {os.cpu_count()} CPUs"
         + (
             "."
@@ -258,7 +304,17 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     return results
 
 
+def _pairs(name: str) -> dict[str, tuple[int, int]]:
+    if name in BLOCKS or name in ARRAYS:
+        return {"small": (BLOCK_RUNS, BLOCK_RUNS), "full": (BLOCK_RUNS, BLOCK_RUNS)}
+    return REGION_PAIRS if name in REGIONS else PAIRS
+
+
 def _measure(name: str, library: str, folder: str, turn: int) -> object:
+    if name in BLOCKS:
+        return measure_blocks(name, library, folder)
+    if name in ARRAYS:
+        return measure_deciding(name, library, folder)
     if name in REGIONS:
         program, mode, _ = REGIONS[name]
         return measure_regions(program, mode, library, folder, turn)
@@ -280,6 +336,24 @@ def _ratio_rows(results: Results, name: str, pairs: list[dict[str, list[float]]]
             results.checks.append(
                 Check(f"{name}: at most {most}", bound <= most, f"bound {bound:.4f}, median {median:.4f}")
             )
+
+
+def _block_rows(results: Results, name: str, runs: list[float]) -> None:
+    least, most, replaced = BLOCKS[name]
+    median = float(np.median(runs))
+    again = f", {replaced:,} of them replaced in each iteration" if replaced else ""
+    note = f"{LIVE_BLOCKS:,} blocks of {least} to {most} bytes{again}; {min(runs):.2f} to {max(runs):.2f}"
+    results.rows.append(Row(name, median, "ms an iteration", note))
+    check = f"{name}: at most {MOST_BLOCK_MS:g} ms an iteration"
+    results.checks.append(Check(check, median <= MOST_BLOCK_MS, f"{median:.2f} ms"))
+
+
+def _deciding_rows(results: Results, name: str, runs: list[float]) -> None:
+    median = float(np.median(runs))
+    note = f"{ARRAYS[name][0]} arrays; {min(runs):.2%} to {max(runs):.2%} in {len(runs)} runs"
+    results.rows.append(Row(name, median, "of the run", note))
+    check = f"{name}: at most {MOST_DECIDING:.1%} of the run"
+    results.checks.append(Check(check, median <= MOST_DECIDING, f"{median:.2%}"))
 
 
 def _region_rows(results: Results, name: str, pairs: list[list[float]]) -> None:

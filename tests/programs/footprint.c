@@ -83,8 +83,8 @@ static void have(const char* kind) {
             memset(memory, 1, 96 << 10);
         }
     } else if (!strcmp(kind, "raw")) { // past every hook
-        char* memory = (char*)syscall(SYS_mmap, NULL, BYTES, PROT_READ | PROT_WRITE,
-                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char* memory =
+            (char*)syscall(SYS_mmap, NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED) abort();
         memset(memory, 1, BYTES);
     } else if (!strcmp(kind, "read_only")) {
@@ -107,7 +107,8 @@ static void have(const char* kind) {
 
 static void leave_smaps(void) {
     static char text[1 << 16];
-    const int in = open("/proc/self/smaps", O_RDONLY), out = open("smaps", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const int in = open("/proc/self/smaps", O_RDONLY),
+              out = open("smaps", O_WRONLY | O_CREAT | O_TRUNC, 0600);
     for (ssize_t got; (got = read(in, text, sizeof text)) > 0;)
         if (write(out, text, (size_t)got) != got) abort();
     close(in);

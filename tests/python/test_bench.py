@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from homing import cli, demo
-from homing.bench import belief, overhead, places, sampling
+from homing.bench import belief, overhead, places, sampling, scale
 from homing.bench.guest_runs import LAST_HALF, Outcome, describe, outcome
 from homing.bench.places import find_bench_program, find_program
 from homing.bench.programs import parse_output
@@ -300,12 +300,17 @@ def test_overheads_rows_are_those_promised() -> None:
     overhead._ratio_rows(results, "working.cg", [pair] * 30)
     for name in overhead.REGIONS:
         overhead._region_rows(results, name, [[1000.0, 1150.0]] * 5)
+    for name in overhead.BLOCKS:
+        overhead._block_rows(results, name, [0.4, 0.5, 1.2])
+    overhead._deciding_rows(results, "deciding.arrays", [0.001, 0.004, 0.005])
     overhead._searching(results)
     rows = {row.name: row.value for row in results.rows}
     assert rows["aside.cg"] == pytest.approx(1.01)
     assert rows["region.searching"] == 150
+    assert rows["blocks.replaced"] == 0.5
     passed = {check.name.split(":")[0]: check.passed for check in results.checks}
     assert passed["working.cg"] and passed["region.libgomp"] and not passed["region.libomp"]
+    assert passed["blocks.replaced"] and not passed["deciding.arrays"]
 
 
 def test_the_beliefs_checks_tell_a_learner_that_is_behind() -> None:
@@ -340,6 +345,19 @@ def test_the_learner_of_0_1_0_is_known_wherever_the_model_is_measured() -> None:
     for areas, _ in sampling.MODEL_SIZES.values():
         found = belief.with_old_learner(measured["patterns"], int(areas))
         assert found["block"][-1]["touches"] == 100 and 98 < found["block"][-1]["old_right"] < 99
+
+
+def test_a_large_machines_memory_is_held_against_what_the_program_has() -> None:
+    """A terabyte in a few iterations, by the program that is measured."""
+    part = scale.Part(1 << 40, 8, "base", "found", "a terabyte")
+    data = scale.measure(part, 3)
+    assert data["threads"] == 1024 and data["areas"] == 8 and len(data["own_seconds"]) == 3
+    assert data["references"] > 0 and data["right"] == 1.0
+    results = Results("scale", "", "")
+    scale.add_rows(results, "found", {**data, "bytes": 10 << 40, "resident_bytes": 1 << 30})
+    assert results.checks[0].passed
+    scale.add_rows(results, "many", {**data, "bytes": 10 << 40, "resident_bytes": (1 << 30) + (1 << 21)})
+    assert not results.checks[3].passed
 
 
 # Results and parts
@@ -419,6 +437,7 @@ def test_the_list_names_every_benchmark(capsys: pytest.CaptureFixture[str]) -> N
         "sampling",
         "chapman",
         "overhead",
+        "scale",
         "simulator_speed",
         "agreement",
         "lof",
@@ -434,6 +453,7 @@ def test_the_list_names_every_benchmark(capsys: pytest.CaptureFixture[str]) -> N
         ["sampling", "--size", "huge"],
         ["sampling", "--only", "nonsense"],
         ["overhead", "--only", "nonsense"],
+        ["scale", "--only", "nonsense"],
         ["convergence", "--only", "nonsense"],
         ["lof", "--size", "full"],
         ["sampling", "--size", "paper"],
