@@ -151,10 +151,12 @@ class BlockCover {
     /// Cells looked at by runs() so far: the work, for tests.
     std::uint64_t looked_at() const noexcept { return looked_at_; }
 
+    /// What is known of blocks lies in chunks of so many bytes of addresses.
+    static constexpr std::size_t chunk_bytes = std::size_t{64} << 20;
+
   private:
     /// Pages of other machines are several of these.
     static constexpr std::size_t page = 4096;
-    static constexpr std::size_t chunk_bytes = std::size_t{64} << 20;
     static constexpr std::size_t pages_in_chunk = chunk_bytes / page;
     static constexpr std::size_t pages_in_cell = cell_bytes / page;
     static constexpr std::size_t cells_in_chunk = chunk_bytes / cell_bytes;

@@ -436,7 +436,7 @@ bool WatchList::synchronise(double now) {
     if (changed || !fresh.empty()) changed |= adopt_or_return(std::move(fresh), std::move(gone), now);
     leave(memory_gone);
     if (changed || of_arenas) refresh_armable();
-    if (of_arenas) next_arenas_ = now + model::tuning::look_interval * (thread_seconds() - begun);
+    if (of_arenas) next_arenas_ = now + (thread_seconds() - begun) / model::tuning::negligible_part;
     if (changed) {
         ranges_.clear();
         for (const auto& area : areas_)

@@ -43,7 +43,7 @@ bool is_astray(Mover& mover, WatchedArea& area, std::uint32_t iteration) {
         astray += home != model::unknown_node && home != homes[i];
     }
     return found >= std::min<std::size_t>(least_looks / 4, granules.size()) &&
-           static_cast<double>(astray) >= much_astray * static_cast<double>(found);
+           static_cast<double>(astray) >= news_share * static_cast<double>(found);
 }
 
 /// Where the pages of such a block belong, in runs; none where they are too short.
@@ -73,7 +73,7 @@ std::vector<AllocationPlans::Run> runs_of(const WatchedArea& area, const NodeMap
 void Engine::plan_allocations() {
     if (!mechanism_->places_allocations() || simulation() || watch_.returned().empty()) return;
     const double now = record::now();
-    const bool all = now >= allocations_looked_at_ + temporaries_look;
+    const bool all = now >= allocations_looked_at_ + short_time;
     if (all) allocations_looked_at_ = now;
     for (WatchedArea* area : watch_.returned()) {
         if (!all && area->returns > 1) continue;

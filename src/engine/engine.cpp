@@ -141,9 +141,8 @@ double Engine::observation_cost() const {
 
 /// Have windows shown enough to decide? At first little is enough: what was seen first tells most.
 bool Engine::has_enough_references() const noexcept {
-    using namespace model::tuning;
-    return round_references_ >=
-           std::clamp(statistics_.references / round_share, least_of_round, most_of_round);
+    const auto share = static_cast<std::uint64_t>(news_share * static_cast<double>(statistics_.references));
+    return round_references_ >= std::clamp<std::uint64_t>(share, 2 * telling_touches, most_of_round);
 }
 
 /// Decisions need enough references. Windows give them in an iteration or a few; the kernel scans for hint
@@ -153,13 +152,13 @@ bool Engine::round_is_over(double now) {
     if (!may_infer(0)) return false;
     if (asks_)
         return has_enough_references() ||
-               (round_iterations_ >= most_round_iterations && now - round_begin_ >= least_round);
+               (round_iterations_ >= few_iterations && now - round_begin_ >= short_time);
     std::uint64_t granules = 0;
     for (const auto& area : watch_.areas())
         granules += area->granules;
     const double seconds = now - round_begin_;
     if (round_references_ >= std::min<std::uint64_t>(granules / 2 + 1, enough_sampled)) return true;
-    return seconds > (round_references_ > 0 ? longest_round : longest_silence);
+    return seconds > (round_references_ > 0 ? longest_round : longest_wait);
 }
 
 void Engine::next_iteration() {
@@ -213,7 +212,7 @@ void Engine::check_window(double now) {
 
 /// What may have changed in serial code, past every hook: looked at now and then.
 bool Engine::window_may_stay(double now) {
-    if (now < window_looked_at_ + window_look) return true;
+    if (now < window_looked_at_ + short_time) return true;
     window_looked_at_ = now;
     return has_handler() && windows_->leaves_mappings() && surroundings_allow();
 }
@@ -355,7 +354,7 @@ void Engine::window_wanted(bool opened) {
     }
     const double now = record::now();
     if (refused_++ == 0) refused_since_ = now;
-    if (refused_ < many_refusals || now < refused_since_ + long_refusal) return;
+    if (now < refused_since_ + longest_round) return;
     refused_ = 0;
     record::message(record::Level::warning,
                     "for seconds no window could open: the program used its arrays in system calls, or gave "
@@ -488,7 +487,7 @@ void Engine::start_source() {
 /// at all of its memory.
 void Engine::follow_changes_within_round(double now) {
     if (now < next_adoption_) return;
-    next_adoption_ = now + adoption_interval;
+    next_adoption_ = now + scan_interval;
     follow_changes();
     if (source_running_ && (source_areas_ != area_changes_ || source_paused_)) start_source();
 }
@@ -552,8 +551,8 @@ double Engine::touch_cost_ns() const {
 }
 
 bool Engine::may_infer(double spent) {
-    if (slowness_ == 0) slowness_ = std::clamp(seconds_of_fit() / usual_fit, 1.0, most_slowness);
-    const Pace pace{slowness_ * inferring_pace.first, inferring_pace.share};
+    if (seconds_of_fit_ == 0) seconds_of_fit_ = seconds_of_fit();
+    const Pace pace{first_fits * seconds_of_fit_, share_of_run};
     return pace.allows(statistics_.inferring + spent, running_.seconds(record::now()));
 }
 

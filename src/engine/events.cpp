@@ -17,7 +17,7 @@ using namespace model::tuning;
 bool is_longer(const phases::Step& step, std::uint32_t than) noexcept {
     const bool followed =
         step.event == phases::PeriodEvent::found || step.event == phases::PeriodEvent::upgraded;
-    return followed && 2 * std::uint64_t{step.period} > 3 * std::uint64_t{than};
+    return followed && step.period >= clearly_more * std::uint64_t{than};
 }
 
 } // namespace
@@ -91,7 +91,7 @@ void Engine::boundary_by(std::uint32_t region, const phases::Step& step, double 
         // computation. The guard decides whether that is worth a move.
         ++guesses_;
         iteration_boundary(Basis::guess);
-    } else if (!finder_.found() && events_ > events_before_time && now > next_tick_) {
+    } else if (!finder_.found() && events_ > first_events && now > next_tick_) {
         follow_time(now);
     }
 }
@@ -99,7 +99,7 @@ void Engine::boundary_by(std::uint32_t region, const phases::Step& step, double 
 /// Time decides where nothing else does.
 void Engine::follow_time(double now) {
     iteration_boundary(Basis::time);
-    tick_ = std::min(tick_ * tick_growth, stability_.settled() ? longest_tick : longest_unsettled_tick);
+    tick_ = std::min(tick_ * growth, stability_.settled() ? longest_wait : scan_interval);
     next_tick_ = now + tick_;
 }
 
@@ -128,7 +128,7 @@ void Engine::event(Address id) {
     const std::uint32_t region = regions_.index(id);
     serial_code_ends();
     const phases::Step step = follow(region);
-    if (events_ <= team_events && source_running_ && samples_itself()) source_->follow_threads();
+    if (events_ <= first_events && source_running_ && samples_itself()) source_->follow_threads();
     const double elsewhere = statistics_.deciding + statistics_.moving;
     boundary_by(region, step, now);
     const double apart = statistics_.deciding + statistics_.moving - elsewhere;
@@ -145,13 +145,13 @@ void Engine::want_helper() {
     helper_saw_ = 0;
     idle_looks_ = 0;
     helper_.start([](void* self) noexcept { return static_cast<Engine*>(self)->time_passes(); }, this,
-                  helper_look);
+                  short_time);
 }
 
 double Engine::time_passes() noexcept {
     constexpr double no_more = -1;
     if (finished_.load(std::memory_order_acquire) || resting_.load(std::memory_order_relaxed)) return no_more;
-    double next = helper_look;
+    double next = short_time;
     helper_works_.store(true, std::memory_order_seq_cst);
     guarded([&] {
         if (resting_ || called_ || finder_.found()) {
@@ -159,14 +159,14 @@ double Engine::time_passes() noexcept {
             return;
         }
         idle_looks_ = region_open_ ? 0 : idle_looks_ + 1;
-        if (idle_looks_ > most_idle_looks) next = no_more;
+        if (idle_looks_ > static_cast<int>(chances)) next = no_more;
         const bool quiet = std::exchange(helper_saw_, events_) == events_;
         const double now = record::now();
         if (!region_open_ || !quiet || !phases::ends_are_known()) return;
         // What is armed to be moved at its next touch waits for the whole region.
         if (called_touch_ || mechanism_->needs_windows()) return;
         if (now < next_tick_) {
-            next = std::max(next_tick_ - now, helper_look / 10);
+            next = std::max(next_tick_ - now, short_time / 10);
             return;
         }
         // The team is at work: what is armed now is guarded as what is armed at a barrier, where the others
@@ -175,7 +175,7 @@ double Engine::time_passes() noexcept {
         open_region_ends(now);
         follow_time(now);
         part_begins(region, record::now());
-        next = std::max(next_tick_ - record::now(), helper_look / 10);
+        next = std::max(next_tick_ - record::now(), short_time / 10);
     });
     helper_works_.store(false, std::memory_order_seq_cst);
     return next;

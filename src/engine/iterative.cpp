@@ -108,10 +108,10 @@ void Iterative::move(Engine& engine, const Decision& decision, double deadline) 
 
 /// Would one more touch of the area bring more than it costs?
 bool question_pays(Engine& engine, const WatchedArea& area) {
-    if (area.left_alone || area.learnt.ignorance < model::tuning::least_ignorance) return false;
+    if (area.left_alone || area.learnt.ignorance < negligible_part) return false;
     const model::Subject subject{area.there().size(), engine.traffic_ns(area), area.learnt.ignorance,
                                  static_cast<std::uint32_t>(area.learnt.touches.size())};
-    const double to_come = std::max(least_iterations_to_come, static_cast<double>(engine.iteration()));
+    const double to_come = std::max<double>(iterations_to_come, engine.iteration());
     return model::worth_of_touch(subject) * to_come > engine.touch_cost_ns();
 }
 
@@ -260,9 +260,8 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     bool any_changed = owners_changed;
     // Of those that have grown there may have been no time for a belief.
     std::erase_if(areas, [](const WatchedArea* area) { return !area->learnt.is_of(area->there().size()); });
-    const double iteration_seconds = record::now() - engine.iteration_begin();
-    const std::uint64_t looks =
-        std::clamp(looks_of_round / std::max<std::size_t>(1, areas.size()), least_looks, most_looks);
+    const std::uint64_t looks = std::clamp<std::uint64_t>(
+        granules_of_round / std::max<std::size_t>(1, areas.size()), least_looks, most_looks);
     std::uint64_t wanted = 0;
     std::uint64_t considered = 0;
     // Granules of areas of which a question more would pay.
@@ -276,7 +275,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         // What costs nothing where it is (it fits into the caches) need not move, and need not be waited for.
         const std::uint64_t weighty = area->worth_nothing ? 0 : decision.wanted;
         wanted += weighty;
-        any_changed |= check && weighty > 2 && weighty * 200 > area->there().size();
+        any_changed |= check && !policy::are_few(weighty, area->there().size());
     }
     // Owners that change tell that the program does something else now: the other areas are asked anew,
     // whatever they seem to be.
@@ -285,7 +284,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         AreaBelief& learnt = area->learnt;
         const bool silent = !learnt.belief && area->seen && !area->there().empty();
         if (silent && any_fresh) ++learnt.silent_rounds;
-        const bool unknown = silent ? learnt.silent_rounds <= most_silent_rounds : learnt.belief != nullptr;
+        const bool unknown = silent ? learnt.silent_rounds <= chances : learnt.belief != nullptr;
         if ((unknown && question_pays(engine, *area)) || area->refused.waiting() > 0)
             unseen += area->there().size();
     }
@@ -295,8 +294,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     });
     engine.statistics().inferring += thread_seconds() - inferring;
     // What inferring took is limited for itself (Engine::may_infer), and takes nothing from moving.
-    const double deadline =
-        record::now() + std::clamp(pause_share * iteration_seconds, least_pause, most_pause);
+    const double deadline = record::now() + longest_pause;
     bool rest_waits = false;
     for (const Decision& decision : decisions) {
         if (!decision.moves_now) continue;
@@ -313,7 +311,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     if (any_fresh && considered > 0) { // where nothing is known of any page, nothing is stable
         idle_ = 0;
         engine.stability().observed(std::max(wanted, unseen), considered);
-    } else if (!engine.awaits_look() && ++idle_ >= most_silent_rounds) {
+    } else if (!engine.awaits_look() && ++idle_ >= chances) {
         engine.stability().observed(0, 0); // nothing large is touched here: rest
     }
 }

@@ -19,8 +19,7 @@ policy::Node spread_node(const AreaBelief& learnt, std::uint64_t page, int nodes
     if (learnt.writers) {
         learnt.writers->prospect(page, unknown_node, prospect);
         const auto best = std::ranges::max_element(prospect.best);
-        if (*best > model::tuning::certainly_spread)
-            return static_cast<policy::Node>(best - prospect.best.begin());
+        if (*best > model::tuning::certain) return static_cast<policy::Node>(best - prospect.best.begin());
     }
     return static_cast<policy::Node>(page % static_cast<std::uint64_t>(nodes));
 }
@@ -93,7 +92,7 @@ Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double t
     if (!spread.empty()) {
         // Few looks scatter: one more than the share is no sign.
         const double share = static_cast<double>(spread.size()) / static_cast<double>(nodes);
-        judgement.spreads = *std::ranges::max_element(spread_on) > model::tuning::uneven * share + 1;
+        judgement.spreads = *std::ranges::max_element(spread_on) > model::tuning::clearly_more * share + 1;
         for (const Spread& one : spread) {
             const policy::Node at = judgement.spreads ? one.to : one.home;
             then[static_cast<std::size_t>(at)] += weight;

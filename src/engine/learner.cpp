@@ -32,11 +32,12 @@ SparsePrior sparse(const model::Prior& prior, const model::Formulas& formulas) {
     return out;
 }
 
-/// The arrays that lie in the allocator's memory, where most of it is of such as a team can share.
+/// The arrays that lie in the allocator's memory, where most of it is of such as a team can share. Not of
+/// more than a chunk: blocks that are too small to be areas are hundreds there.
 std::vector<model::Block> blocks_of(const WatchedArea& area, int threads) {
     std::vector<model::Block> blocks;
     if (area.group.entry.kind != AreaKind::arena || area.granule != page_bytes() ||
-        area.granules > model::tuning::most_granules_with_blocks)
+        area.range.bytes() > BlockCover::chunk_bytes)
         return blocks;
     std::vector<Range> ranges;
     block_cover().blocks_within(area.range, ranges);
@@ -164,9 +165,9 @@ bool Learner::surprised_by_fresh(const WatchedArea& area) const {
     for (const FreshTouch& touch : learnt.fresh) {
         const std::uint64_t page = std::min(area.there().below(touch.granule), area.there().size() - 1);
         learnt.belief->prospect(page, touch.home, prospect);
-        surprising += prospect.local[static_cast<std::size_t>(touch.node)] < tuning::surprising_share;
+        surprising += prospect.local[static_cast<std::size_t>(touch.node)] < 1 - tuning::certain;
     }
-    return surprising >= tuning::least_surprising && 4 * surprising >= learnt.fresh.size();
+    return static_cast<double>(surprising) >= tuning::news_share * static_cast<double>(learnt.fresh.size());
 }
 
 bool Learner::take(WatchedArea& area, std::uint32_t iteration) {
@@ -184,10 +185,6 @@ bool Learner::take(WatchedArea& area, std::uint32_t iteration) {
         learnt.touches.add(touch.granule, touch.slot, touch.write, iteration, touch.home, touch.place,
                            touch.within);
         ++learnt.unfitted;
-    }
-    if (learnt.repeats.same + learnt.repeats.other > tuning::most_repeats) {
-        learnt.repeats.same /= 2;
-        learnt.repeats.other /= 2;
     }
     learnt.fresh.clear();
     learnt.taken += count;
@@ -250,9 +247,9 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     // Who used a page last tells nothing where each place has other users of it.
     if (!learnt.place) learnt.belief->know_users(users_of(learnt, there), learnt.repeats);
     learnt.writers.reset();
-    if (learnt.belief->probability(model::Family::shared) > tuning::certainly_spread) {
+    if (learnt.belief->probability(model::Family::shared) > tuning::certain) {
         const std::vector<model::Touch> writes = shown(learnt, there, iteration, true, nullptr);
-        if (writes.size() >= tuning::least_writes)
+        if (writes.size() >= tuning::few_touches)
             learnt.writers = std::make_unique<model::Belief>(*learnt.formulas, team_.team(), extent, writes,
                                                              team_.prior());
     }

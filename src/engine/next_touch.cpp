@@ -210,7 +210,7 @@ void NextTouch::fill_window(Engine& engine) {
 
 /// What was to be armed in all regions of this iteration was not in one.
 void NextTouch::put_off(std::uint32_t iteration) {
-    if (put_offs_ == model::tuning::most_put_off) return;
+    if (put_offs_ == model::tuning::iterations_to_come) return;
     bool any = false;
     for (Armed& armed : armed_) {
         if (armed.until > iteration) continue;

@@ -20,7 +20,7 @@ void Engine::plan_samples(bool check) {
     const double begin = thread_seconds(); // what others make it wait for is not what choosing takes
     choose_samples(check);
     plan_.gather(watch_);
-    next_plan_ = record::now() + look_interval * (thread_seconds() - begin);
+    next_plan_ = record::now() + (thread_seconds() - begin) / negligible_part;
     plan_is_old_ = false;
 }
 
@@ -40,14 +40,14 @@ void Engine::choose_samples(bool check) {
     }
     const std::uint64_t seed = seed_ + iteration_;
     const std::vector<std::uint32_t> shares =
-        model::share_out(subjects, check ? asked_in_check : asked_in_round, 0, seed);
+        model::share_out(subjects, check ? granules_of_round / check_interval : granules_of_round, 0, seed);
     for (std::size_t i = 0; i < areas.size(); ++i) {
         WatchedArea& area = *areas[i];
         AreaBelief& learnt = area.learnt;
         const bool known = learnt.is_of(area.there().size());
         // Most of what is drawn from where a page here and there is used does not exist.
         const auto draws = static_cast<std::uint32_t>(shares[i] / area.share_there);
-        const std::uint32_t share = area.in_part ? std::min(draws, asked_of_part) : shares[i];
+        const std::uint32_t share = area.in_part ? std::min(draws, most_looks) : shares[i];
         for (const std::uint64_t page :
              model::pages_to_ask(known ? learnt.belief.get() : nullptr, area.there().size(), learnt.asked,
                                  share, seed_ + area.id))

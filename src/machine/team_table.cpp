@@ -7,10 +7,9 @@
 
 namespace homing {
 
-using model::tuning::most_gone;
+using model::tuning::chances;
+using model::tuning::clearly_more;
 using model::tuning::most_team_threads;
-using model::tuning::rounds_of_member;
-using model::tuning::touches_of_member;
 
 TeamTable::TeamTable(const NodeMap& nodes) : nodes_(nodes) { make({}); }
 
@@ -51,7 +50,7 @@ void TeamTable::count_gone() {
     std::size_t gone = 0, here = 0;
     for (const Slot& slot : slots_)
         if (slot.thread > 0 && slot.touches > 0) (slot.exists ? here : gone) += 1;
-    if (gone <= most_gone * std::max(here, static_cast<std::size_t>(nodes_.count()))) return;
+    if (gone <= clearly_more * std::max(here, static_cast<std::size_t>(nodes_.count()))) return;
     by_node_ = true;
     unlisted_ = false;
     for (std::size_t i = 0, known = slots_.size(); i < known; ++i)
@@ -64,7 +63,7 @@ std::vector<std::uint32_t> TeamTable::members() const {
     for (std::uint32_t slot = 0; slot < slots_.size(); ++slot)
         if (slots_[slot].exists && !slots_[slot].ours && (slots_[slot].thread < 0 || !by_node_))
             members.push_back(slot);
-    if (!by_node_ && rounds_ >= rounds_of_member && touches_ >= touches_of_member * members.size())
+    if (!by_node_ && rounds_ >= chances && touches_ >= chances * members.size())
         std::erase_if(members, [this](std::uint32_t slot) { return slots_[slot].touches == 0; });
     // The newest of those who have gone stands for its node where nobody else is: teams may come again.
     policy::NodeSet covered = 0;

@@ -68,7 +68,7 @@ Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
     std::ranges::stable_sort(sorted, {}, &Touch::at); // bytes of a page, too
     weigh_runs(sorted, prior, joint);
     normalise(joint);
-    if (touches.size() >= tuning::least_for_fine) {
+    if (touches.size() > tuning::few_touches) {
         // With wide reaches and many strays a plain distribution explains what a finer one explains better.
         double simple = probability(Family::home);
         for (const Alive& alive : alive_)

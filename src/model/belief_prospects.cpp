@@ -81,7 +81,7 @@ void Belief::by_distribution(std::uint64_t page, Prospect& out) const {
         const Formula& formula = alive.formula;
         const Place here = formulas_.place(formula, extent_.size(), position(formula, page), 0);
         for (std::size_t r = 0; r < reaches.size(); ++r) {
-            if (alive.owners[r] < tuning::negligible_reach) continue;
+            if (alive.owners[r] < tuning::negligible_share) continue;
             out.local[master] += alive.by_master[r];
             if (r == 0 || formula.is_single()) { // the least reach is a halo: the page is its owner's
                 const auto node = static_cast<std::size_t>(team_.node(formulas_.owner(formula, here.block)));
@@ -181,7 +181,7 @@ double Belief::trust_in_neighbours(const Users& users) const {
         beside += touch.node == around.before;
         home += touch.node == touch.home;
     }
-    if (beside + home < tuning::least_between_neighbours) return 0;
+    if (beside + home < tuning::few_touches) return 0;
     return (beside + 1) / (beside + home + 2);
 }
 
@@ -192,7 +192,7 @@ void Belief::know_users(Users users, Repeats repeats) {
     // How often a page would come from the same node again by the distribution alone.
     Prospect prospect;
     double explained = 0, contradicting = 0;
-    const std::size_t looks = std::min<std::size_t>(users.size(), tuning::looks_at_users);
+    const std::size_t looks = std::min<std::size_t>(users.size(), tuning::least_looks);
     for (std::size_t i = 0; i < looks; ++i) {
         const auto& [page, node] = users[i * users.size() / looks];
         by_distribution(page, prospect);
@@ -204,12 +204,12 @@ void Belief::know_users(Users users, Repeats repeats) {
     }
     explained = looks > 0 ? explained / static_cast<double>(looks) : 1;
     contradicting /= static_cast<double>(std::max<std::size_t>(looks, 1));
-    const double same = (repeats.same + tuning::repeats_for_chance * explained) /
-                        (repeats.same + repeats.other + tuning::repeats_for_chance);
+    const double same = (repeats.same + tuning::telling_touches * explained) /
+                        (repeats.same + repeats.other + tuning::telling_touches);
     own_owners_ = explained < 1 ? std::clamp((same - explained) / (1 - explained), 0.0, 1.0) : 0;
     own_owners_ *= std::clamp(contradicting / tuning::most_neighbours - 1, 0.0, 1.0);
     neighbours_ = trust_in_neighbours(users);
-    if (none_ + own_owners_ <= tuning::negligible_border && neighbours_ == 0) return;
+    if (none_ + own_owners_ <= tuning::negligible_share && neighbours_ == 0) return;
     known_ += own_owners_ * std::max(tuning::own_page_again - known_, 0.0);
     for (const auto& [page, node] : users) {
         breaks_.push_back(page);
@@ -225,12 +225,12 @@ void Belief::find_breaks() {
     double runs = 0;
     for (const Runs& one : runs_)
         runs += one.share;
-    if (none_ > tuning::negligible_border)
+    if (none_ > tuning::negligible_share)
         for (const auto& [page, node] : seen_) {
             breaks_.push_back(page);
             breaks_.push_back(page + 1);
         }
-    if (runs > tuning::negligible_border)
+    if (runs > tuning::negligible_share)
         for (std::size_t i = 0; i + 1 < seen_.size(); ++i) {
             const auto [page, node] = seen_[i];
             const auto [next, other] = seen_[i + 1];
@@ -260,11 +260,11 @@ std::uint64_t Belief::stretch_end(std::uint64_t page) const {
     if (next != breaks_.end()) end = std::min(end, *next);
     const double y = position(page);
     for (const Alive& alive : alive_) {
-        if (alive.share < tuning::negligible_border) continue;
+        if (alive.share < tuning::negligible_share) continue;
         end = std::min(end, block_end(alive.formula, page));
     }
     for (const Even& even : even_) {
-        if (even.share < tuning::negligible_border) continue;
+        if (even.share < tuning::negligible_share) continue;
         const auto blocks = static_cast<double>(even.blocks);
         end = std::min(end, first_behind(page, (std::floor(y * blocks) + 1) / blocks));
     }

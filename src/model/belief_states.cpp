@@ -161,7 +161,7 @@ void Belief::weigh_urns(std::span<const Touch> touches, const Prior& prior, Join
         for (std::size_t n = 0; n < nodes; ++n)
             urn.shares[n] = (counts[n] + prior_count) /
                             (static_cast<double>(touches.size()) + prior_count * static_cast<double>(nodes));
-        urn.spread = *std::ranges::max_element(urn.shares) <= .7;
+        urn.spread = *std::ranges::max_element(urn.shares) <= tuning::certain;
         urns_.push_back(std::move(urn));
         joint.urns.push_back(
             log_urn(counts, prior_count) + threads_log +

@@ -25,7 +25,7 @@ Step CycleFinder::search(std::uint32_t id) {
     if (by_anchor_) {
         // Neighbouring steps of an adaptive program may be the same by chance; only an exact period over many
         // cycles is the better guide.
-        const bool lasting = static_cast<double>(period_.matched()) >= lasting_cycles * cycle;
+        const bool lasting = static_cast<double>(period_.matched()) >= chances * cycle;
         if (anchored.event != PeriodEvent::broken && !lasting) return anchored;
         by_anchor_ = false;
         if (!period_.period()) return {PeriodEvent::broken, false, 0};
@@ -33,7 +33,7 @@ Step CycleFinder::search(std::uint32_t id) {
     }
     if (!anchor_.found()) return exact;
     // The end of a lasting exact period is a new phase of the program, about which the anchor knows nothing.
-    if (exact.event == PeriodEvent::broken && matched >= lasting_cycles * cycle) {
+    if (exact.event == PeriodEvent::broken && matched >= chances * cycle) {
         anchor_.reset();
         return exact;
     }

@@ -21,7 +21,7 @@ void IterationFinder::note_length(std::uint64_t events) {
     before_ = length_;
     length_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(events, PeriodFinder::no_id));
     longest_ = std::max(longest_, length_);
-    patience_ = std::max(patient_iterations * longest_, least_patience);
+    patience_ = std::max(most_unlike * longest_, first_events);
     begun_at_ = events_;
 }
 
@@ -51,9 +51,9 @@ bool IterationFinder::outer_encloses() const {
     const std::uint64_t shorter = std::min(length_, before_);
     if (std::max(length_, before_) > most_unlike * shorter) return false;
     if (!direct_.found()) return true;
-    if (length_ < least_enclosing * direct_.length()) return false;
+    if (length_ < clearly_more * direct_.length()) return false;
     if (direct_.by_anchor())
-        return length_ >= least_around_anchor * direct_.length() && outer_.stable_for() >= least_stable;
+        return length_ >= most_unlike * direct_.length() && outer_.stable_for() >= few_iterations;
     return direct_.period().matched() < 2 * std::uint64_t{length_};
 }
 
@@ -78,13 +78,13 @@ Step IterationFinder::choose(const Step& direct, bool was_found, const Step& out
     if (!outer_.found()) return leave_outer(direct);
     const bool gone = events_ - begun_at_ >= patience_;
     const bool lasting =
-        !direct_sleeps_ && !direct_.by_anchor() && direct_.period().matched() >= lasting_cycles * length_;
+        !direct_sleeps_ && !direct_.by_anchor() && direct_.period().matched() >= chances * length_;
     if (gone || lasting) {
         outer_.reset();
         return leave_outer(direct);
     }
     iterations_ += outer.iteration_begins;
-    direct_sleeps_ |= iterations_ >= lasting_cycles;
+    direct_sleeps_ |= iterations_ >= chances;
     if (outer.event == PeriodEvent::none) return {PeriodEvent::none, false, length_};
     return {outer.event, outer.iteration_begins, length_};
 }

@@ -102,7 +102,7 @@ bool PeriodFinder::advance(std::uint32_t id) {
 
 /// Of an id that is not the expected one.
 bool PeriodFinder::tolerates(std::uint32_t id) const {
-    return !foreign_pending_ && since_foreign_ >= std::max<std::uint64_t>(period_, least_between_foreign) &&
+    return !foreign_pending_ && since_foreign_ >= std::max(period_, chances) &&
            (!within_ || is_within_region(id));
 }
 

@@ -64,7 +64,7 @@ std::vector<std::uint64_t> pages_to_ask(const Belief* belief, std::uint64_t page
     std::uint32_t for_doubt = 0;
     for (std::uint64_t index = first; index < first + count; ++index) {
         const double draw = unit(seed ^ (index * 0x2545f4914f6cdd1du));
-        if (belief && index >= tuning::even_touches && draw >= tuning::even_share_of_touches) {
+        if (belief && index >= tuning::few_touches && draw >= tuning::even_share_of_touches) {
             ++for_doubt;
             continue;
         }
@@ -75,7 +75,7 @@ std::vector<std::uint64_t> pages_to_ask(const Belief* belief, std::uint64_t page
     }
     if (for_doubt == 0) return asked;
     // By what is not known of them: of even parts, each weighed by a page of it, the least known ones.
-    const std::uint64_t parts = std::min(for_doubt * tuning::candidates_to_ask, tuning::most_candidates);
+    const std::uint64_t parts = std::min(for_doubt * tuning::candidates_to_ask, tuning::most_looks);
     std::vector<std::pair<double, std::uint64_t>> doubts;
     doubts.reserve(parts);
     const auto page_of = [&](std::uint64_t part, std::uint64_t draw) {

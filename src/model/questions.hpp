@@ -35,7 +35,7 @@ std::vector<std::uint32_t> share_out(std::span<const Subject> subjects, std::uin
 
 /// Pages of an area to ask for, `count` of them, of which `first` were asked for before: those of an even
 /// sequence at first; then mostly where owners are least known. A page may come twice. belief may be null.
-/// Deterministic in (first, count, seed). Cost: tuning::most_candidates prospects at most.
+/// Deterministic in (first, count, seed). Cost: tuning::most_looks prospects at most.
 std::vector<std::uint64_t> pages_to_ask(const Belief* belief, std::uint64_t pages, std::uint64_t first,
                                         std::uint32_t count, std::uint64_t seed);
 

@@ -1,11 +1,11 @@
 #include "model/stability.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace homing::policy {
 
-Stability::Stability(const StabilityOptions& options)
-    : options_(options), interval_(std::max<std::uint64_t>(options.least_interval, 1)) {}
+using namespace model::tuning;
 
 Activity Stability::begin_iteration(double now) {
     now_ = std::max(now, now_);
@@ -17,20 +17,17 @@ Activity Stability::begin_iteration(double now) {
 }
 
 bool Stability::is_due() const {
-    const double earned = options_.budget * (now_ - rest_began_);
-    if (options_.budget > 0 && earned < cost_) return false;
-    if (looked_ || since_check_ >= interval_ || now_ - rest_began_ >= options_.most_seconds) return true;
+    const double earned = budget_ * (now_ - rest_began_);
+    if (earned < cost_) return false;
+    if (looked_ || since_check_ >= interval_ || now_ - rest_began_ >= longest_wait) return true;
     // Of very short iterations several make a check worth while, even where it costs next to nothing.
-    return cost_ > 0 && since_check_ >= options_.least_interval && earned >= options_.slack * cost_;
+    return cost_ > 0 && since_check_ >= few_iterations && earned >= slack * cost_;
 }
 
 void Stability::observed(std::uint64_t wanted_moves, std::uint64_t pages_considered) {
     if (state_ != Activity::observe) return;
-    const double few = std::max(options_.few_share * static_cast<double>(pages_considered),
-                                static_cast<double>(options_.few_pages));
-    calm_ = static_cast<double>(wanted_moves) <= few ? calm_ + 1 : 0;
-    ++rounds_;
-    if (calm_ >= options_.calm_rounds || rounds_ >= options_.most_rounds) rest();
+    calm_ = are_few(wanted_moves, pages_considered) ? calm_ + 1 : 0;
+    if (calm_ >= calm_rounds || ++rounds_ >= most_rounds) rest();
 }
 
 void Stability::rest() {
@@ -47,8 +44,7 @@ void Stability::checked(bool owners_changed) {
         return;
     }
     rest();
-    const double grown = static_cast<double>(interval_) * std::max(options_.growth, 1.0);
-    interval_ = static_cast<std::uint64_t>(std::min(grown, static_cast<double>(options_.most_interval)));
+    interval_ = std::min<std::uint64_t>(growth * interval_, std::numeric_limits<std::uint32_t>::max());
 }
 
 void Stability::cost(double seconds) {
@@ -57,7 +53,7 @@ void Stability::cost(double seconds) {
 
 void Stability::look() {
     if (state_ != Activity::rest) return;
-    interval_ = std::max<std::uint64_t>(options_.least_interval, 1);
+    interval_ = few_iterations;
     looked_ = true;
 }
 
@@ -65,7 +61,7 @@ void Stability::wake() {
     state_ = Activity::observe;
     looked_ = false;
     calm_ = rounds_ = 0;
-    interval_ = std::max<std::uint64_t>(options_.least_interval, 1);
+    interval_ = few_iterations;
     since_check_ = 0;
 }
 

@@ -1,42 +1,38 @@
 // When to observe, when to rest, when to look again. A state machine over iterations, without a clock:
 // counts, times and costs are passed in.
 //
-//   observing --(few wanted moves, `calm_rounds` times in a row)--> resting --(check is due)--> checking
+//   observing --(few wanted moves, calm_rounds times in a row)--> resting --(check is due)--> checking
 //       ^                                                              ^                            |
 //       |                                                              +---- unchanged: later ------+
 //       +------------------------------------ owners changed ---------------------------------------+
 //
 // How often it checks. After a check that cost c, none is made before c / budget has passed: whatever checks
 // cost, they never cost more than their share of the time. They come some iterations apart at first, and
-// after each one that found nothing twice as many: until there are `slack` times what the budget forces, or
-// `most_seconds`, between them. So a change of owners is noticed within a small multiple of what the budget
-// forces, however long the run has been calm.
+// after each one that found nothing more, by tuning::growth: until there are tuning::slack times what the
+// budget forces, or tuning::longest_wait, between them. So a change of owners is noticed within a small
+// multiple of what the budget forces, however long the run has been calm.
 //
 // A period that breaks, or another that is found, brings the next check forward, within the budget.
 #pragma once
+
+#include "model/tuning.hpp"
 
 #include <cstdint>
 
 namespace homing::policy {
 
-struct StabilityOptions {
-    double few_share = 0.005;    // a round is calm if wanted moves <= few_share x pages considered ...
-    std::uint64_t few_pages = 2; // ... or <= few_pages
-    int calm_rounds = 2;
-    int most_rounds = 64; // observing rounds without calm: rest all the same (nothing settles here)
-    std::uint64_t least_interval = 8;   // iterations between checks at first
-    std::uint64_t most_interval = 4096; // and at the most where neither times nor costs are told
-    double growth = 2.0;
-    double budget = 0.01;     // share of the time that checks may cost
-    double slack = 4.0;       // checks come no later than at so many times what the budget forces ...
-    double most_seconds = 10; // ... or after this time, whichever is sooner and within the budget
-};
+/// Are these so few of so many pages that it does not matter where they lie?
+inline bool are_few(std::uint64_t pages, std::uint64_t of) {
+    using namespace model::tuning;
+    return pages <= few_pages || static_cast<double>(pages) <= negligible_part * static_cast<double>(of);
+}
 
 enum class Activity : std::uint8_t { observe, rest, check };
 
 class Stability {
   public:
-    explicit Stability(const StabilityOptions& options = {});
+    /// budget: share of the time that checks may cost.
+    explicit Stability(double budget = model::tuning::share_of_run) : budget_(budget) {}
 
     // At the beginning of every iteration: what to do in it. O(1), no allocation. now: seconds of the
     // program's time, from any start, never falling.
@@ -63,13 +59,13 @@ class Stability {
     bool is_due() const;
     void rest();
 
-    StabilityOptions options_;
+    double budget_;
     Activity state_ = Activity::observe;
     bool looked_ = false; // look() was called
     int calm_ = 0;
     int rounds_ = 0;
-    std::uint64_t interval_; // iterations
-    double cost_ = 0;        // of the newest check
+    std::uint64_t interval_ = model::tuning::few_iterations; // between checks
+    double cost_ = 0;                                        // of the newest check
     double now_ = 0;
     double rest_began_ = 0; // with the newest check, or observation
     std::uint64_t since_check_ = 0;

@@ -95,32 +95,32 @@ std::optional<std::uint32_t> Touches::leading_place(const Formulas& formulas, co
     std::map<std::uint32_t, std::size_t> counts;
     for (const std::uint32_t place : places_)
         if (place != nowhere) ++counts[place];
-    std::erase_if(counts, [](const auto& one) { return one.second < tuning::least_since_change; });
+    std::erase_if(counts, [](const auto& one) { return one.second < tuning::telling_touches; });
     if (counts.size() < 2) return {};
     const Evidence evidence = evidence_by(formulas, team, extent, prior);
     const std::optional<double> apart = evidence_by_place(shown, evidence);
     if (!apart || *apart + tuning::change_log_prior <= evidence(shown)) return {};
     const auto most = std::ranges::max_element(counts, {}, [](const auto& one) { return one.second; });
     const auto kept = before ? counts.find(*before) : counts.end();
-    const bool stays = kept != counts.end() && most->second < tuning::lead_of_place * kept->second;
+    const bool stays = kept != counts.end() && most->second < tuning::clearly_more * kept->second;
     return stays ? kept->first : most->first;
 }
 
 bool Touches::follow_change(const Formulas& formulas, const Team& team, const Extent& extent,
                             const Prior& prior, std::span<const Touch> shown) {
     invariant(shown.size() == touches_.size(), "all touches are shown");
-    if (touches_.size() < 2 * tuning::least_since_change) return false;
+    if (touches_.size() < 2 * tuning::telling_touches) return false;
     const std::span<const Touch> all = shown;
     const Evidence evidence = evidence_by(formulas, team, extent, prior);
     const double together = evidence(all);
     std::optional<double> by_place; // the same of every split: made when it is first asked for
     // The newest 8, 16, 32, ... touches, as long as others are left. Whole iterations: the touches of one
     // come in the order of addresses, and its last ones tell of the area's end alone.
-    for (std::size_t least = tuning::least_since_change;; least *= 2) {
+    for (std::size_t least = tuning::telling_touches;; least *= 2) {
         std::size_t since = least;
         while (since < all.size() && iterations_[all.size() - since - 1] == iterations_[all.size() - since])
             ++since;
-        if (since + tuning::least_since_change > all.size()) return false;
+        if (since + tuning::telling_touches > all.size()) return false;
         const double apart = evidence(all.first(all.size() - since)) + evidence(all.last(since));
         if (apart + tuning::change_log_prior <= together) continue;
         if (!by_place) by_place = evidence_by_place(all, evidence).value_or(-infinity);

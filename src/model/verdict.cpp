@@ -18,7 +18,7 @@ Node better_home(const Prospect& prospect, Node home, double threshold) {
     return likelier && more_local && criterion ? static_cast<Node>(best) : unknown_node;
 }
 
-bool is_spread(const Prospect& prospect) { return prospect.spread > tuning::certainly_spread; }
+bool is_spread(const Prospect& prospect) { return prospect.spread > tuning::certain; }
 
 void for_each_wish(const Belief& belief, double threshold, const std::function<bool(const Wish&)>& visit) {
     Prospect prospect;

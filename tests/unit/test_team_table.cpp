@@ -43,7 +43,7 @@ TEST_F(TeamTableTest, ThreadsStandInTheOrderInWhichTheyWereMade) {
 
 TEST_F(TeamTableTest, ThreadsThatNeverTouchAreNotOfTheTeam) {
     kernel_.now = {{100, 0}, {101, 3}, {102, 1}};
-    for (std::uint32_t i = 0; i < model::tuning::rounds_of_member; ++i) {
+    for (std::uint32_t i = 0; i < model::tuning::chances; ++i) {
         for (int touch = 0; touch < 8; ++touch) {
             table_.touched(100, 0);
             table_.touched(102, 1);
