@@ -213,8 +213,11 @@ inline const model::Formulas& formulas_of(int threads) {
 inline model::Team any_team(Random& random) {
     const int nodes = 4 << below(random, 3);
     const int threads = nodes << below(random, 3);
-    return uniform(random) < .75 ? model::Team::packed(threads, nodes)
-                                 : model::Team::scattered(threads, nodes);
+    if (uniform(random) < .75) return model::Team::packed(threads, nodes);
+    std::vector<model::Node> scattered; // round the nodes
+    for (int thread = 0; thread < threads; ++thread)
+        scattered.push_back(static_cast<model::Node>(thread % nodes));
+    return {scattered, nodes};
 }
 /// 64 to 100,000 pages.
 inline std::uint64_t any_size(Random& random) {

@@ -7,6 +7,7 @@
 #include "model/verdict.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace homing {
 namespace {
@@ -72,6 +73,8 @@ bool has_narrow_parts(model::Family family) noexcept {
            family == Family::runs;
 }
 
+bool any(const model::SeenTouch&) { return true; }
+
 /// Who touched which existing granule last, as pages of the belief.
 model::Users users_of(const AreaBelief& learnt, const policy::PageSet& there) {
     model::Users users;
@@ -116,19 +119,20 @@ void Learner::begin_round(const WatchList& watch) {
         }
 }
 
-/// The touches as the belief is to see them: existing granules by their number, threads by their position.
+/// Those touches that are wanted, as the belief is to see them: existing granules by their number, threads by
+/// their position. `homes`: of their pages.
 std::vector<model::Touch> Learner::shown(AreaBelief& learnt, const policy::PageSet& there,
-                                         std::uint32_t iteration, bool writes_only,
+                                         std::uint32_t iteration,
+                                         const std::function<bool(const model::SeenTouch&)>& wanted,
                                          std::vector<model::Node>* homes) const {
-    const std::span<const model::Touch> all = learnt.touches.at(iteration);
     std::vector<model::Touch> out;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        if (writes_only && !all[i].write) continue;
-        model::Touch touch = all[i];
+    for (const model::SeenTouch& seen : learnt.touches.at(iteration)) {
+        if (!wanted(seen)) continue;
+        model::Touch touch = seen;
         touch.page = std::min(there.below(touch.page), there.size() - 1);
         touch.thread = team_.position(touch.thread);
         out.push_back(touch);
-        if (homes) homes->push_back(learnt.touches.homes()[i]);
+        if (homes) homes->push_back(seen.home);
     }
     return out;
 }
@@ -182,14 +186,14 @@ bool Learner::take(WatchedArea& area, std::uint32_t iteration) {
             (before == touch.node ? learnt.repeats.same : learnt.repeats.other) += 1;
         learnt.users.set(touch.granule, touch.granule + 1, touch.node);
         if (i % stride != 0) continue;
-        learnt.touches.add(touch.granule, touch.slot, touch.write, iteration, touch.home, touch.place,
-                           touch.within);
+        learnt.touches.add(
+            {{touch.granule, touch.slot, 0, touch.write, touch.within}, iteration, touch.home, touch.place});
         ++learnt.unfitted;
     }
     learnt.fresh.clear();
     learnt.taken += count;
     if (!surprised || area.there().empty()) return false;
-    const std::vector<model::Touch> all = shown(learnt, area.there(), iteration, false, nullptr);
+    const std::vector<model::Touch> all = shown(learnt, area.there(), iteration, any, nullptr);
     if (!learnt.touches.follow_change(*team_.formulas(), team_.team(),
                                       extent_of(area, team_.team().threads()), prior_of(area), all))
         return false;
@@ -214,21 +218,17 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     const policy::PageSet& there = area.there();
     invariant(!learnt.touches.empty() && !there.empty(), "an area that was touched has pages");
     std::vector<model::Node> homes;
-    std::vector<model::Touch> touches = shown(learnt, there, iteration, false, &homes);
+    std::vector<model::Touch> touches = shown(learnt, there, iteration, any, &homes);
     learnt.formulas = team_.formulas();
     const model::Extent extent = extent_of(area, team_.team().threads());
     const model::Prior prior = prior_of(area);
     learnt.place =
         learnt.touches.leading_place(*learnt.formulas, team_.team(), extent, prior, touches, learnt.place);
     if (learnt.place) {
-        std::size_t kept = 0;
-        for (std::size_t i = 0; i < touches.size(); ++i)
-            if (learnt.touches.places()[i] == *learnt.place) {
-                touches[kept] = touches[i];
-                homes[kept++] = homes[i];
-            }
-        touches.resize(kept);
-        homes.resize(kept);
+        homes.clear();
+        touches = shown(
+            learnt, there, iteration,
+            [&](const model::SeenTouch& touch) { return touch.place == *learnt.place; }, &homes);
     }
     const auto believe = [&](const model::Extent& of) {
         return std::make_unique<model::Belief>(*learnt.formulas, team_.team(), of, touches, prior, homes);
@@ -248,7 +248,8 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     if (!learnt.place) learnt.belief->know_users(users_of(learnt, there), learnt.repeats);
     learnt.writers.reset();
     if (learnt.belief->probability(model::Family::shared) > tuning::certain) {
-        const std::vector<model::Touch> writes = shown(learnt, there, iteration, true, nullptr);
+        const std::vector<model::Touch> writes =
+            shown(learnt, there, iteration, std::mem_fn(&model::SeenTouch::write), nullptr);
         if (writes.size() >= tuning::few_touches)
             learnt.writers = std::make_unique<model::Belief>(*learnt.formulas, team_.team(), extent, writes,
                                                              team_.prior());

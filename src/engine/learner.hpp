@@ -6,6 +6,7 @@
 #include "machine/team_table.hpp"
 #include "model/belief.hpp"
 
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -32,7 +33,8 @@ class Learner {
   private:
     model::Prior prior_of(const WatchedArea& area) const;
     std::vector<model::Touch> shown(AreaBelief& learnt, const policy::PageSet& there, std::uint32_t iteration,
-                                    bool writes_only, std::vector<model::Node>* homes) const;
+                                    const std::function<bool(const model::SeenTouch&)>& wanted,
+                                    std::vector<model::Node>* homes) const;
     bool surprised_by_fresh(const WatchedArea& area) const;
 
     const TeamTable& team_;

@@ -82,6 +82,14 @@ Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
     find_breaks();
 }
 
+void Belief::Alive::scale(double by) {
+    share *= by;
+    crisp *= by;
+    for (auto* shares : {&owners, &by_owner, &by_master})
+        for (double& one : *shares)
+            one *= by;
+}
+
 void Belief::normalise(Joint& joint) {
     const double top = joint.best();
     posterior_ = {};
@@ -125,14 +133,8 @@ void Belief::normalise(Joint& joint) {
         probability /= sum;
     known_ = 0;
     for (Alive& alive : alive_) {
-        alive.share /= sum;
-        alive.crisp /= sum;
-        for (std::size_t r = 0; r < reaches.size(); ++r) {
-            alive.owners[r] /= sum;
-            alive.by_owner[r] /= sum;
-            alive.by_master[r] /= sum;
-            known_ += alive.by_owner[r];
-        }
+        alive.scale(1 / sum);
+        known_ += std::accumulate(alive.by_owner.begin(), alive.by_owner.end(), 0.0);
     }
     keep_what_counts();
     for (Runs& runs : runs_) {
@@ -175,13 +177,8 @@ void Belief::keep_what_counts() {
     alive_.erase(last, alive_.end());
     if (alive_.empty()) return;
     const double scale = before / total();
-    for (Alive& alive : alive_) {
-        alive.share *= scale;
-        alive.crisp *= scale;
-        for (auto* shares : {&alive.owners, &alive.by_owner, &alive.by_master})
-            for (double& share : *shares)
-                share *= scale;
-    }
+    for (Alive& alive : alive_)
+        alive.scale(scale);
 }
 
 Family Belief::likeliest() const noexcept {

@@ -114,6 +114,7 @@ class Belief {
         double crisp; ///< of it, with the least reach and few strays
         std::array<double, tuning::reaches.size()> owners, by_owner,
             by_master; ///< by reach: share; times local share
+        void scale(double by);
     };
     struct Runs {
         Chain chain;
@@ -149,12 +150,17 @@ class Belief {
     void weigh_pages(std::span<const Touch> touches, const Prior& prior, Joint& joint);
     void weigh_homes(std::span<const Touch> touches, std::span<const Node> homes, const Prior& prior,
                      Joint& joint);
-    void add_runs(std::span<const Touch> touches, std::span<const double> positions, Family family,
-                  double log_prior, const tuning::Stray& stray, std::vector<Node> node_of, int threads_each,
-                  double rate, Joint& joint);
+    struct States {
+        std::vector<Node> node_of;         ///< by state
+        std::vector<std::size_t> state_of; ///< by thread
+    };
+    void add_runs(std::span<const Touch> touches, Family family, double log_prior, const tuning::Stray& stray,
+                  const States& of, double rate, Joint& joint);
     void normalise(Joint& joint);
     void keep_what_counts();
     void find_breaks();
+    void break_at_seen();
+    void sort_breaks();
     double touch_of_state(const Touch& touch, const tuning::Stray& stray, bool owns, int owners) const;
     std::uint64_t first_behind(std::uint64_t page, double border) const;
     double log_urn(std::span<const double> counts, double prior_count) const;

@@ -211,13 +211,22 @@ void Belief::know_users(Users users, Repeats repeats) {
     neighbours_ = trust_in_neighbours(users);
     if (none_ + own_owners_ <= tuning::negligible_share && neighbours_ == 0) return;
     known_ += own_owners_ * std::max(tuning::own_page_again - known_, 0.0);
-    for (const auto& [page, node] : users) {
+    seen_ = std::move(users);
+    break_at_seen();
+    sort_breaks();
+}
+
+/// Each page that is known alone is a stretch of its own.
+void Belief::break_at_seen() {
+    for (const auto& [page, node] : seen_) {
         breaks_.push_back(page);
         breaks_.push_back(page + 1);
     }
+}
+
+void Belief::sort_breaks() {
     std::ranges::sort(breaks_);
     breaks_.erase(std::unique(breaks_.begin(), breaks_.end()), breaks_.end());
-    seen_ = std::move(users);
 }
 
 /// Pages behind which the runs' owner may change, or that are known alone.
@@ -225,11 +234,7 @@ void Belief::find_breaks() {
     double runs = 0;
     for (const Runs& one : runs_)
         runs += one.share;
-    if (none_ > tuning::negligible_share)
-        for (const auto& [page, node] : seen_) {
-            breaks_.push_back(page);
-            breaks_.push_back(page + 1);
-        }
+    if (none_ > tuning::negligible_share) break_at_seen();
     if (runs > tuning::negligible_share)
         for (std::size_t i = 0; i + 1 < seen_.size(); ++i) {
             const auto [page, node] = seen_[i];
@@ -239,8 +244,7 @@ void Belief::find_breaks() {
                 breaks_.push_back(
                     page + 1 + (next - page - 1) * static_cast<std::uint64_t>(piece) / tuning::pieces_of_gap);
         }
-    std::ranges::sort(breaks_);
-    breaks_.erase(std::unique(breaks_.begin(), breaks_.end()), breaks_.end());
+    sort_breaks();
 }
 
 /// The first page behind `page` whose middle does not lie before a border.

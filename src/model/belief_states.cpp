@@ -12,8 +12,6 @@ using tuning::strays;
 /// Strays that the chains are weighed with: a mixture of all four would cost as much again and decides the
 /// same.
 constexpr std::size_t chain_strays[] = {0, 1, 3};
-/// Threads a chain follows one by one; more are taken in groups.
-constexpr int most_chain_states = 32;
 
 } // namespace
 
@@ -24,83 +22,69 @@ double Belief::touch_of_state(const Touch& touch, const tuning::Stray& stray, bo
            (touch.thread == 0 ? stray.master : 0);
 }
 
-/// rate < 0: ordered runs of `threads_each` threads, or of the team's runs where that is 0; else runs of any
-/// node.
-void Belief::add_runs(std::span<const Touch> touches, std::span<const double> positions, Family family,
-                      double log_prior, const tuning::Stray& stray, std::vector<Node> node_of,
-                      int threads_each, double rate, Joint& joint) {
-    const std::size_t states = node_of.size();
-    std::vector<int> on_node(static_cast<std::size_t>(team_.nodes()), 0);
-    for (const Node node : team_.node_of())
-        ++on_node[static_cast<std::size_t>(node)];
-    std::vector<double> likelihood(touches.size() * states);
-    for (std::size_t i = 0; i < touches.size(); ++i) {
-        const int thread = static_cast<int>(touches[i].thread);
-        for (std::size_t s = 0; s < states; ++s) {
-            const auto state = static_cast<int>(s);
-            const bool owns = rate >= 0          ? team_.node(thread) == node_of[s]
-                              : threads_each > 0 ? thread / threads_each == state
-                                                 : team_.run_of(thread) == state;
-            const int owners = rate >= 0          ? std::max(1, on_node[static_cast<std::size_t>(node_of[s])])
-                               : threads_each > 0 ? threads_each
-                                                  : team_.run_length(state);
-            likelihood[i * states + s] = touch_of_state(touches[i], stray, owns, owners);
-        }
+/// A chain over states that lie on the nodes `node_of`; each thread is of one of them. rate < 0: in their
+/// order, else any may follow any.
+void Belief::add_runs(std::span<const Touch> touches, Family family, double log_prior,
+                      const tuning::Stray& stray, const States& of, double rate, Joint& joint) {
+    const std::size_t states = of.node_of.size();
+    std::vector<int> owners(states, 0);
+    for (const std::size_t state : of.state_of)
+        ++owners[state];
+    std::vector<double> positions, likelihood;
+    for (const Touch& touch : touches) {
+        positions.push_back(position(touch));
+        for (std::size_t s = 0; s < states; ++s)
+            likelihood.push_back(
+                touch_of_state(touch, stray, of.state_of[touch.thread] == s, std::max(1, owners[s])));
     }
     const Observations observations{positions, likelihood, states};
     Chain chain = rate < 0 ? Chain::ordered(observations) : Chain::switching(observations, rate);
     joint.runs.push_back(chain.log_likelihood() + log_prior);
     runs_.push_back(
-        {std::move(chain), std::move(node_of), family, 0, 1 - stray.uniform - stray.master, stray.master});
+        {std::move(chain), of.node_of, family, 0, 1 - stray.uniform - stray.master, stray.master});
 }
 
 void Belief::weigh_runs(std::span<const Touch> touches, const Prior& prior, Joint& joint) {
-    std::vector<double> positions;
-    for (const Touch& touch : touches)
-        positions.push_back(position(touch));
     double stray_weight = 0;
     for (const std::size_t s : chain_strays)
         stray_weight += strays[s].weight;
-    // In thread order: borders of threads, and of their nodes alone (these may be wilder).
     const int threads = team_.threads();
     int each = 1;
-    while (threads / each > most_chain_states && team_.can_group(2 * each))
+    while (threads / each > tuning::most_team_threads && team_.can_group(2 * each))
         each *= 2;
-    const bool by_thread = threads / each <= most_chain_states && threads > 1;
-    const auto runs = static_cast<int>(team_.runs().size());
-    const bool by_run = runs < threads / each && runs > 1 && runs <= policy::most_nodes;
-    const int orders = by_thread + by_run;
+    States by_thread, by_run, by_node;
+    for (int thread = 0; thread < threads; ++thread) {
+        if (thread % each == 0) by_thread.node_of.push_back(team_.node(thread));
+        by_thread.state_of.push_back(static_cast<std::size_t>(thread / each));
+        by_run.state_of.push_back(static_cast<std::size_t>(team_.run_of(thread)));
+        by_node.state_of.push_back(static_cast<std::size_t>(team_.node(thread)));
+    }
+    by_run.node_of.assign(team_.runs().begin(), team_.runs().end());
+    by_node.node_of.resize(static_cast<std::size_t>(team_.nodes()));
+    std::iota(by_node.node_of.begin(), by_node.node_of.end(), Node{0});
+    // In thread order: borders of threads, and of their nodes alone (these may be wilder).
+    std::vector<const States*> orders;
+    const auto runs = static_cast<int>(by_run.node_of.size());
+    if (threads / each <= tuning::most_team_threads && threads > 1) orders.push_back(&by_thread);
+    if (runs < threads / each && runs > 1 && runs <= policy::most_nodes) orders.push_back(&by_run);
     for (const std::size_t s : chain_strays) {
         const double weight = std::log(strays[s].weight / stray_weight);
-        if (by_thread) {
-            std::vector<Node> node_of;
-            for (int thread = 0; thread < threads; thread += each)
-                node_of.push_back(team_.node(thread));
-            add_runs(touches, positions, Family::ordered,
-                     log_of(prior.other(Family::ordered) / orders) + weight, strays[s], std::move(node_of),
-                     each, -1, joint);
-        }
-        if (by_run)
-            add_runs(touches, positions, Family::ordered,
-                     log_of(prior.other(Family::ordered) / orders) + weight, strays[s],
-                     {team_.runs().begin(), team_.runs().end()}, 0, -1, joint);
-        std::vector<Node> nodes(static_cast<std::size_t>(team_.nodes()));
-        std::iota(nodes.begin(), nodes.end(), Node{0});
+        for (const States* order : orders)
+            add_runs(touches, Family::ordered,
+                     log_of(prior.other(Family::ordered) / static_cast<double>(orders.size())) + weight,
+                     strays[s], *order, -1, joint);
         for (const double switches : tuning::switches_per_node)
-            add_runs(touches, positions, Family::runs,
+            add_runs(touches, Family::runs,
                      log_of(prior.other(Family::runs) /
                             static_cast<double>(std::size(tuning::switches_per_node))) +
                          weight,
-                     strays[s], nodes, 0, switches * team_.nodes(), joint);
+                     strays[s], by_node, switches * team_.nodes(), joint);
     }
 }
 
 /// Blocks of even size of which each belongs to any node: threads that own blocks in an order of their own.
 void Belief::weigh_even(std::span<const Touch> touches, const Prior& prior, Joint& joint) {
     const auto nodes = static_cast<std::size_t>(team_.nodes());
-    std::vector<int> on_node(nodes, 0);
-    for (const Node node : team_.node_of())
-        ++on_node[static_cast<std::size_t>(node)];
     std::vector<std::size_t> counts;
     for (const int count : {team_.nodes(), team_.threads() / 2, team_.threads(), 2 * team_.threads()})
         if (count > 1 && static_cast<std::uint64_t>(count) <= pages())
@@ -120,8 +104,8 @@ void Belief::weigh_even(std::span<const Touch> touches, const Prior& prior, Join
                 double sum = 0;
                 for (std::size_t n = 0; n < nodes; ++n) {
                     const bool owns = team_.node(static_cast<int>(touch.thread)) == static_cast<Node>(n);
-                    sum += even.owners[block * nodes + n] *=
-                        touch_of_state(touch, stray, owns, std::max(1, on_node[n]));
+                    sum += even.owners[block * nodes + n] *= touch_of_state(
+                        touch, stray, owns, std::max(1, team_.threads_on(static_cast<Node>(n))));
                 }
                 for (std::size_t n = 0; n < nodes; ++n)
                     even.owners[block * nodes + n] /= sum;
@@ -147,14 +131,12 @@ double Belief::log_urn(std::span<const double> counts, double prior_count) const
 /// SHARED: any thread of the drawn node touches.
 void Belief::weigh_urns(std::span<const Touch> touches, const Prior& prior, Joint& joint) {
     const auto nodes = static_cast<std::size_t>(team_.nodes());
-    std::vector<double> counts(nodes, 0), threads_on(nodes, 0);
-    for (const Node node : team_.node_of())
-        ++threads_on[static_cast<std::size_t>(node)];
+    std::vector<double> counts(nodes, 0);
     double threads_log = 0;
     for (const Touch& touch : touches) {
-        const auto node = static_cast<std::size_t>(team_.node(static_cast<int>(touch.thread)));
-        ++counts[node];
-        threads_log -= std::log(threads_on[node]);
+        const Node node = team_.node(static_cast<int>(touch.thread));
+        ++counts[static_cast<std::size_t>(node)];
+        threads_log -= std::log(team_.threads_on(node));
     }
     for (const double prior_count : tuning::urn_counts) {
         Urn urn{std::vector<double>(nodes), 0, false};
@@ -172,13 +154,11 @@ void Belief::weigh_urns(std::span<const Touch> touches, const Prior& prior, Join
 /// NONE: each page has an owner, drawn from unknown shares; who touches it again is mostly the same.
 void Belief::weigh_pages(std::span<const Touch> touches, const Prior& prior, Joint& joint) {
     const auto nodes = static_cast<std::size_t>(team_.nodes());
-    std::vector<double> counts(nodes, 0), threads_on(nodes, 0);
-    for (const Node node : team_.node_of())
-        ++threads_on[static_cast<std::size_t>(node)];
+    std::vector<double> counts(nodes, 0);
     double log = log_of(prior.other(Family::none));
     for (const Touch& touch : touches) {
         const Node node = team_.node(static_cast<int>(touch.thread));
-        const double one = threads_on[static_cast<std::size_t>(node)];
+        const double one = team_.threads_on(node);
         if (seen_.empty() || seen_.back().first != touch.page) {
             ++counts[static_cast<std::size_t>(node)];
             log -= std::log(one);
@@ -199,16 +179,12 @@ void Belief::weigh_homes(std::span<const Touch> touches, std::span<const Node> h
     for (std::size_t i = 0; i < touches.size(); ++i)
         if (homes[i] >= 0)
             touches_.push_back({touches[i].page, team_.node(static_cast<int>(touches[i].thread)), homes[i]});
-    std::vector<int> on_node(static_cast<std::size_t>(team_.nodes()), 0);
-    for (const Node node : team_.node_of())
-        ++on_node[static_cast<std::size_t>(node)];
     for (const std::size_t s : chain_strays) {
         double log = log_of(prior.other(Family::home)) + std::log(strays[s].weight);
         for (std::size_t i = 0; i < touches.size(); ++i) {
             const Node home = homes[i];
             // A page on a node of no thread, or not known: any thread.
-            const int owners =
-                home >= 0 && home < team_.nodes() ? on_node[static_cast<std::size_t>(home)] : 0;
+            const int owners = home >= 0 && home < team_.nodes() ? team_.threads_on(home) : 0;
             const bool owns = owners > 0 && team_.node(static_cast<int>(touches[i].thread)) == home;
             log += std::log(owners > 0 ? touch_of_state(touches[i], strays[s], owns, owners)
                                        : 1.0 / team_.threads());

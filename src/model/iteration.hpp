@@ -31,8 +31,6 @@ class IterationFinder {
     // Whether iterations vary in length, as far as is known: they are told by an event that comes again
     // rather than by an exact period.
     bool by_anchor() const { return around_ || direct_.by_anchor(); }
-    // Whether iterations are those around inner loops.
-    bool around_loops() const { return around_; }
     bool found() const { return around_ || direct_.found(); }
     std::uint64_t stable_for() const { return around_ ? iterations_ : direct_.stable_for(); }
     // Events of an exact period that is followed, the iteration's or an inner loop's, and the position of the

@@ -8,14 +8,12 @@ namespace homing::model {
 
 Team::Team(std::vector<Node> node_of, int nodes) : node_of_(std::move(node_of)), nodes_(nodes) {
     invariant(!node_of_.empty(), "a team has a thread");
+    threads_on_.resize(static_cast<std::size_t>(nodes));
     for (const Node node : node_of_) {
         invariant(node >= 0 && node < nodes, "a thread runs on one of the nodes");
-        if (runs_.empty() || runs_.back() != node) {
-            runs_.push_back(node);
-            run_length_.push_back(0);
-        }
+        if (runs_.empty() || runs_.back() != node) runs_.push_back(node);
         run_of_.push_back(static_cast<int>(runs_.size()) - 1);
-        ++run_length_.back();
+        ++threads_on_[static_cast<std::size_t>(node)];
     }
 }
 
@@ -23,13 +21,6 @@ Team Team::packed(int threads, int nodes) {
     std::vector<Node> node_of;
     for (int thread = 0; thread < threads; ++thread)
         node_of.push_back(static_cast<Node>(static_cast<std::int64_t>(thread) * nodes / threads));
-    return {std::move(node_of), nodes};
-}
-
-Team Team::scattered(int threads, int nodes) {
-    std::vector<Node> node_of;
-    for (int thread = 0; thread < threads; ++thread)
-        node_of.push_back(static_cast<Node>(thread % nodes));
     return {std::move(node_of), nodes};
 }
 

@@ -19,20 +19,16 @@ class Team {
     Team(std::vector<Node> node_of, int nodes);
     /// Consecutive threads share a node, as OMP_PROC_BIND=close binds them. threads is a multiple of nodes.
     static Team packed(int threads, int nodes);
-    /// Threads go round the nodes, as OMP_PROC_BIND=spread binds fewer threads than a node has, or scatter
-    /// does.
-    static Team scattered(int threads, int nodes);
 
     int threads() const noexcept { return static_cast<int>(node_of_.size()); }
     int nodes() const noexcept { return nodes_; }
     Node node(int thread) const noexcept { return node_of_[static_cast<std::size_t>(thread)]; }
-    std::span<const Node> node_of() const noexcept { return node_of_; }
+    /// How many threads run on a node.
+    int threads_on(Node node) const noexcept { return threads_on_[static_cast<std::size_t>(node)]; }
     /// The nodes along the thread order, one entry for each run of threads on one node.
     std::span<const Node> runs() const noexcept { return runs_; }
     /// Index into runs() of a thread's run.
     int run_of(int thread) const noexcept { return run_of_[static_cast<std::size_t>(thread)]; }
-    /// Threads of run r.
-    int run_length(int run) const noexcept { return run_length_[static_cast<std::size_t>(run)]; }
 
     /// May groups of so many consecutive threads stand for their threads: does each lie on one node?
     bool can_group(int size) const noexcept;
@@ -46,7 +42,7 @@ class Team {
   private:
     std::vector<Node> node_of_;
     std::vector<Node> runs_;
-    std::vector<int> run_of_, run_length_;
+    std::vector<int> run_of_, threads_on_;
     int nodes_;
 };
 

@@ -20,51 +20,37 @@ auto evidence_by(const Formulas& formulas, const Team& team, const Extent& exten
 
 } // namespace
 
-void Touches::add(std::uint64_t page, std::uint32_t thread, bool write, std::uint32_t iteration, Node home,
-                  std::uint32_t place, float within) {
-    invariant(iterations_.empty() || iteration >= iterations_.back(),
-              "touches come in the order of iterations");
+void Touches::add(const SeenTouch& touch) {
+    invariant(touch.iteration >= newest(), "touches come in the order of iterations");
     // A quarter at once, so that a full memory is not moved at every touch.
     if (touches_.size() >= most_) drop(std::max<std::size_t>(1, most_ / 4));
-    touches_.push_back({page, thread, 0, write, within});
-    iterations_.push_back(iteration);
-    homes_.push_back(home);
-    places_.push_back(place);
+    touches_.push_back(touch);
 }
 
 void Touches::drop(std::size_t count) {
-    const auto first = static_cast<std::ptrdiff_t>(std::min(count, touches_.size()));
-    touches_.erase(touches_.begin(), touches_.begin() + first);
-    iterations_.erase(iterations_.begin(), iterations_.begin() + first);
-    homes_.erase(homes_.begin(), homes_.begin() + first);
-    places_.erase(places_.begin(), places_.begin() + first);
-    earlier_ -= std::min(earlier_, static_cast<std::size_t>(first));
+    count = std::min(count, touches_.size());
+    touches_.erase(touches_.begin(), touches_.begin() + static_cast<std::ptrdiff_t>(count));
+    earlier_ -= std::min(earlier_, count);
 }
 
 void Touches::forget() { drop(touches_.size()); }
 
 void Touches::renumber(std::int64_t by, std::uint64_t pages) {
-    std::size_t kept = 0, kept_earlier = 0;
-    for (std::size_t i = 0; i < touches_.size(); ++i) {
-        const std::int64_t page = static_cast<std::int64_t>(touches_[i].page) + by;
-        if (page < 0 || static_cast<std::uint64_t>(page) >= pages) continue;
-        touches_[kept] = touches_[i];
-        touches_[kept].page = static_cast<std::uint64_t>(page);
-        iterations_[kept] = iterations_[i];
-        places_[kept] = places_[i];
-        kept_earlier += i < earlier_;
-        homes_[kept++] = homes_[i];
-    }
-    touches_.resize(kept);
-    iterations_.resize(kept);
-    homes_.resize(kept);
-    places_.resize(kept);
-    earlier_ = kept_earlier;
+    const auto gone = [&](const SeenTouch& touch) {
+        const std::int64_t page = static_cast<std::int64_t>(touch.page) + by;
+        return page < 0 || static_cast<std::uint64_t>(page) >= pages;
+    };
+    const auto first = touches_.begin();
+    const auto since = first + static_cast<std::ptrdiff_t>(std::min(earlier_, touches_.size()));
+    earlier_ -= static_cast<std::size_t>(std::count_if(first, since, gone));
+    std::erase_if(touches_, gone);
+    for (SeenTouch& touch : touches_)
+        touch.page += static_cast<std::uint64_t>(by);
 }
 
-std::span<const Touch> Touches::at(std::uint32_t iteration) {
-    for (std::size_t i = 0; i < touches_.size(); ++i)
-        touches_[i].age = iteration - std::min(iteration, iterations_[i]);
+std::span<const SeenTouch> Touches::at(std::uint32_t iteration) {
+    for (SeenTouch& touch : touches_)
+        touch.age = iteration - std::min(iteration, touch.iteration);
     return touches_;
 }
 
@@ -72,14 +58,15 @@ std::span<const Touch> Touches::at(std::uint32_t iteration) {
 /// of earlier phases come from places that none has come from since: what no longer runs tells nothing of
 /// what does now.
 std::optional<double> Touches::evidence_by_place(std::span<const Touch> all, const Evidence& evidence) const {
-    const std::span<const std::uint32_t> places(places_);
-    const auto earlier = places.first(std::min(earlier_, all.size())), since = places.subspan(earlier.size());
-    const bool runs = earlier.empty() || std::ranges::any_of(earlier, [&](std::uint32_t place) {
-                          return place != nowhere && std::ranges::find(since, place) != since.end();
+    const std::span<const SeenTouch> seen(touches_);
+    const auto earlier = seen.first(std::min(earlier_, all.size())), since = seen.subspan(earlier.size());
+    const bool runs = earlier.empty() || std::ranges::any_of(earlier, [&](const SeenTouch& one) {
+                          return one.place != nowhere &&
+                                 std::ranges::find(since, one.place, &SeenTouch::place) != since.end();
                       });
     std::map<std::uint32_t, std::vector<Touch>> by_place;
     for (std::size_t i = 0; i < all.size(); ++i)
-        by_place[places_[i]].push_back(all[i]);
+        by_place[touches_[i].place].push_back(all[i]);
     if (!runs || by_place.size() < 2) return {};
     double sum = 0;
     for (const auto& [place, touches] : by_place)
@@ -93,8 +80,8 @@ std::optional<std::uint32_t> Touches::leading_place(const Formulas& formulas, co
                                                     std::optional<std::uint32_t> before) const {
     invariant(shown.size() == touches_.size(), "all touches are shown");
     std::map<std::uint32_t, std::size_t> counts;
-    for (const std::uint32_t place : places_)
-        if (place != nowhere) ++counts[place];
+    for (const SeenTouch& touch : touches_)
+        if (touch.place != nowhere) ++counts[touch.place];
     std::erase_if(counts, [](const auto& one) { return one.second < tuning::telling_touches; });
     if (counts.size() < 2) return {};
     const Evidence evidence = evidence_by(formulas, team, extent, prior);
@@ -118,7 +105,8 @@ bool Touches::follow_change(const Formulas& formulas, const Team& team, const Ex
     // come in the order of addresses, and its last ones tell of the area's end alone.
     for (std::size_t least = tuning::telling_touches;; least *= 2) {
         std::size_t since = least;
-        while (since < all.size() && iterations_[all.size() - since - 1] == iterations_[all.size() - since])
+        while (since < all.size() &&
+               touches_[all.size() - since - 1].iteration == touches_[all.size() - since].iteration)
             ++since;
         if (since + tuning::telling_touches > all.size()) return false;
         const double apart = evidence(all.first(all.size() - since)) + evidence(all.last(since));

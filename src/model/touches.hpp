@@ -17,6 +17,13 @@
 
 namespace homing::model {
 
+/// A touch, and what was known when it was seen.
+struct SeenTouch : Touch {
+    std::uint32_t iteration = 0; ///< of the outer ones
+    Node home = unknown_node;    ///< of its page
+    std::uint32_t place = 0;     ///< in the iteration: any number
+};
+
 class Touches {
   public:
     /// The place of a touch by serial code.
@@ -25,18 +32,13 @@ class Touches {
     /// Keeps so many touches at most: beyond, the oldest go.
     explicit Touches(std::size_t most = tuning::most_touches) : most_(most) {}
 
-    /// A touch in an outer iteration, of a page that lay on `home` (unknown_node: not known), at a place of
-    /// it (any numbers), of the byte that lies `within` the page (Touch). Iterations never fall.
-    void add(std::uint64_t page, std::uint32_t thread, bool write, std::uint32_t iteration, Node home,
-             std::uint32_t place = 0, float within = -1);
+    /// Iterations never fall.
+    void add(const SeenTouch& touch);
     /// Drops what came before a change of owners, where the touches show one. Returns whether they do. Some
     /// fits of the belief: to be asked after new touches, not after each. formulas and prior as in Belief.
     /// shown: all touches as the belief is to see them, where pages or threads have other numbers there.
     bool follow_change(const Formulas& formulas, const Team& team, const Extent& extent, const Prior& prior,
                        std::span<const Touch> shown);
-    bool follow_change(const Formulas& formulas, const Team& team, const Extent& extent, const Prior& prior) {
-        return follow_change(formulas, team, extent, prior, at(newest()));
-    }
     /// Where the places use the area in ways of their own, which no one distribution explains: the place that
     /// most touches come from, whose way is the best single one as far as touches tell; `before` if it has
     /// nearly as many. Nothing where one distribution explains all.
@@ -44,8 +46,6 @@ class Touches {
                                                const Extent& extent, const Prior& prior,
                                                std::span<const Touch> shown,
                                                std::optional<std::uint32_t> before) const;
-    /// The place of each.
-    std::span<const std::uint32_t> places() const noexcept { return places_; }
     /// The program has gone on to other places: all touches so far, and so many that are still to be added,
     /// are of an earlier phase.
     void begin_phase(std::size_t coming) noexcept { earlier_ = touches_.size() + coming; }
@@ -54,13 +54,11 @@ class Touches {
     void renumber(std::int64_t by, std::uint64_t pages);
 
     /// Oldest first; ages are those at `iteration`.
-    std::span<const Touch> at(std::uint32_t iteration);
-    /// Where the page of each lay.
-    std::span<const Node> homes() const noexcept { return homes_; }
+    std::span<const SeenTouch> at(std::uint32_t iteration);
     std::size_t size() const noexcept { return touches_.size(); }
     bool empty() const noexcept { return touches_.empty(); }
     /// The iteration of the newest one, 0 where there is none.
-    std::uint32_t newest() const noexcept { return iterations_.empty() ? 0 : iterations_.back(); }
+    std::uint32_t newest() const noexcept { return touches_.empty() ? 0 : touches_.back().iteration; }
 
   private:
     void drop(std::size_t count);
@@ -69,10 +67,7 @@ class Touches {
 
     std::size_t most_;
     std::size_t earlier_ = 0; ///< the first so many are of earlier phases of the program
-    std::vector<Touch> touches_;
-    std::vector<std::uint32_t> iterations_;
-    std::vector<Node> homes_;
-    std::vector<std::uint32_t> places_;
+    std::vector<SeenTouch> touches_;
 };
 
 } // namespace homing::model

@@ -126,7 +126,7 @@ TEST(IterationFinder, StepAroundLongSolversIsFound) {
         program.step({{range(10, 4), 1000 + random.below(300)}, {range(20, 3), 500 + random.below(90)}});
     IterationFinder finder;
     const Followed result = follow_steps(finder, program.ids, program.starts);
-    EXPECT_TRUE(finder.around_loops());
+    EXPECT_TRUE(finder.by_anchor());
     EXPECT_LE(result.known, 4u);
     EXPECT_NEAR(static_cast<double>(result.boundaries), static_cast<double>(result.steps), 1);
 }
@@ -145,7 +145,7 @@ TEST(IterationFinder, StepAroundSolversWithinSolversIsFound) {
     }
     IterationFinder finder;
     const Followed result = follow_steps(finder, program.ids, program.starts);
-    EXPECT_TRUE(finder.around_loops());
+    EXPECT_TRUE(finder.by_anchor());
     EXPECT_LE(result.known, 5u);
     EXPECT_NEAR(static_cast<double>(result.boundaries), static_cast<double>(result.steps), 2);
 }
@@ -236,14 +236,14 @@ TEST(IterationFinder, ProgramThatLeavesItsStepsForALoopIsFollowedThere) {
         program.step({{range(10, 4), 300 + random.below(100)}});
     IterationFinder finder;
     follow(finder, program.ids);
-    ASSERT_TRUE(finder.around_loops());
+    ASSERT_TRUE(finder.by_anchor());
     Sequence ids;
     append(ids, range(40, 6), 3000);
     follow(finder, ids);
-    EXPECT_FALSE(finder.around_loops());
+    EXPECT_FALSE(finder.by_anchor());
     EXPECT_EQ(finder.exact_period(), 6u);
     follow(finder, program.ids);
-    EXPECT_TRUE(finder.around_loops());
+    EXPECT_TRUE(finder.by_anchor());
 }
 
 RC_GTEST_PROP(IterationFinderProperty, StepAroundVaryingLoopsIsFollowed, ()) {
