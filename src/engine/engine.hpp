@@ -215,6 +215,9 @@ class Engine final : public phases::Listener {
     std::uint32_t placements() const noexcept { return placements_.load(std::memory_order_relaxed); }
     /// What the source saw last.
     const std::vector<Reference>& references() const noexcept { return references_; }
+    /// Records and counts what became of so many base pages that were to move, of an area (its id).
+    void record_moves(std::uint32_t area, std::uint64_t wanted, const Moves& moves);
+    static constexpr std::uint32_t many_areas = ~std::uint32_t{0};
     /// So many pages of the area were moved: where its pages are now, where that can be seen in a sample.
     void record_move(WatchedArea& area, std::uint64_t pages);
     /// So many base pages of an area (its id) stay where they are for this reason (errno).

@@ -83,26 +83,10 @@ void Iterative::move(Engine& engine, const Decision& decision, double deadline) 
     dispatch.finish();
     area.sent_home |= result.moved > 0;
     area.waiting = !result.complete;
-    engine.statistics().moved += result.moved;
-    engine.statistics().refused += result.refused;
-    engine.statistics().moving += result.seconds;
     // What was tried in vain was paid for, too.
     engine.guard().moved(area.id, std::max(result.moved, result.wanted),
                          std::max<std::uint32_t>(1, result.calls), result.complete);
-    record::move_row row;
-    row.area = area.id;
-    row.time = record::now();
-    row.wanted = result.wanted;
-    row.moved = result.moved;
-    row.refused = result.refused;
-    row.bytes = result.moved * page_bytes();
-    row.seconds = result.seconds;
-    row.longest_call_seconds = result.longest_call;
-    row.calls = result.calls;
-    row.iteration = engine.iteration();
-    record::append(row);
-    for (const auto& [error, pages] : result.errors)
-        engine.record_refusal(area.id, error, pages);
+    engine.record_moves(area.id, result.wanted, result);
     engine.record_move(area, result.moved);
 }
 

@@ -114,23 +114,27 @@ void Engine::pages_placed(Range range, const PlacementResult& result) noexcept {
     if (result.moved + result.refused == 0 || finished_.load(std::memory_order_acquire)) return;
     const WatchedArea* area = watch_.find(range.begin);
     if (area && range.end > area->range.end) area = nullptr;
+    record_moves(area ? area->id : many_areas, result.moved + result.refused, result);
+}
+
+void Engine::record_moves(std::uint32_t area, std::uint64_t wanted, const Moves& moves) {
     record::move_row row;
-    row.area = area ? area->id : ~record::u32{0};
+    row.area = area;
     row.time = record::now();
-    row.wanted = result.moved + result.refused;
-    row.moved = result.moved;
-    row.refused = result.refused;
-    row.bytes = result.moved * page_bytes();
-    row.seconds = result.seconds;
-    row.longest_call_seconds = result.longest_call;
-    row.calls = result.calls;
+    row.wanted = wanted;
+    row.moved = moves.moved;
+    row.refused = moves.refused;
+    row.bytes = moves.moved * page_bytes();
+    row.seconds = moves.seconds;
+    row.longest_call_seconds = moves.longest_call;
+    row.calls = moves.calls;
     row.iteration = iteration_;
     record::append(row);
-    for (const auto& [error, pages] : result.errors)
-        record_refusal(row.area, error, pages);
-    statistics_.moved += result.moved;
-    statistics_.refused += result.refused;
-    statistics_.moving += result.seconds;
+    for (const auto& [error, pages] : moves.errors)
+        record_refusal(area, error, pages);
+    statistics_.moved += moves.moved;
+    statistics_.refused += moves.refused;
+    statistics_.moving += moves.seconds;
 }
 
 void Engine::record_estimates(bool all) {

@@ -90,6 +90,14 @@ void send_here(Range granule, int node) noexcept {
     }
 }
 
+/// From now on each granule that is touched in a window goes there.
+void send_on_touch(Engine& engine) {
+    moving_kernel.store(&engine.kernel(), std::memory_order_release);
+    target_bits.store(engine.machine().targets().bits, std::memory_order_relaxed);
+    whole_granule.store(huge_granule_bytes(), std::memory_order_relaxed);
+    engine.windows()->set_touch_action(send_here);
+}
+
 class NextTouch final : public Mechanism {
   public:
     explicit NextTouch(Range only = {})
@@ -132,10 +140,8 @@ class NextTouch final : public Mechanism {
     std::vector<Address> turns_; ///< every region: the last granule that was armed in each
     std::vector<Range> open_;
     std::uint64_t granules_ = 0;
-    std::uint64_t touched_ = 0;
     std::uint64_t moved_ = 0;
     std::uint64_t told_moved_ = 0; ///< moved_ when placements were recorded last
-    std::uint64_t refused_ = 0;
 };
 
 /// All armable granules of all areas, ascending.
@@ -179,12 +185,9 @@ void NextTouch::iteration_begins(Engine& engine) {
     if (every_region_ || armed_once_) return;
     armed_once_ = true;
     kind_ = engine.iteration_kind();
-    moving_kernel.store(&engine.kernel(), std::memory_order_release);
-    target_bits.store(engine.machine().targets().bits, std::memory_order_relaxed);
-    whole_granule.store(huge_granule_bytes(), std::memory_order_relaxed);
     engine.own_areas();
     collect(engine);
-    if (engine.windows()) engine.windows()->set_touch_action(send_here);
+    if (engine.windows()) send_on_touch(engine);
 }
 
 void NextTouch::forget_gone(Engine& engine) {
@@ -238,10 +241,7 @@ bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
     if (every_region_) {
         // Initialisation runs once, and places its pages by first touch anyway.
         if (engine.regions()[region].count < 2) return false;
-        moving_kernel.store(&engine.kernel(), std::memory_order_release);
-        target_bits.store(engine.machine().targets().bits, std::memory_order_relaxed);
-        whole_granule.store(huge_granule_bytes(), std::memory_order_relaxed);
-        engine.windows()->set_touch_action(send_here);
+        send_on_touch(engine);
         collect(engine);
         take_part(engine, region);
     } else {
@@ -272,33 +272,23 @@ void NextTouch::region_ended(Engine& engine) {
             wanted.push_back(reference.node);
         }
     }
-    touched_ += touched.size();
     std::vector<int> where(pages.size(), -1);
     std::uint64_t refused = 0;
     if (query_revealed(engine.kernel(), pages, where, [&engine] { engine.pause_source(); }) == 0)
         for (std::size_t i = 0; i < pages.size(); ++i)
             refused += where[i] >= 0 && where[i] != wanted[i];
     const std::uint64_t sent = pages_sent.exchange(0, std::memory_order_relaxed);
-    const std::uint64_t moved = sent - std::min(sent, refused);
-    moved_ += moved;
-    refused_ += refused;
-    engine.statistics().moved += moved;
-    engine.statistics().refused += refused;
+    Moves moves;
+    moves.moved = sent - std::min(sent, refused);
+    moves.refused = refused;
+    moved_ += moves.moved;
     std::sort(touched.begin(), touched.end());
     std::erase_if(armed_, [&](const Armed& armed) {
         return std::binary_search(touched.begin(), touched.end(), armed.granule.begin);
     });
-    if (moved + refused == 0) return;
-    record::move_row row;
-    row.area = ~record::u32{0}; // all areas together
-    row.time = record::now();
-    row.wanted = moved + refused;
-    row.moved = moved;
-    row.refused = refused;
-    row.bytes = moved * page_bytes();
-    row.calls = handler_calls.exchange(0);
-    row.iteration = engine.iteration();
-    record::append(row);
+    if (moves.moved + refused == 0) return;
+    moves.calls = handler_calls.exchange(0);
+    engine.record_moves(Engine::many_areas, moves.moved + refused, moves);
 }
 
 void NextTouch::iteration_observed(Engine& engine, bool check) {

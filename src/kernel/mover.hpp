@@ -14,17 +14,21 @@
 
 namespace homing {
 
-struct MoveResult {
-    std::uint64_t considered = 0; ///< base pages looked at
-    std::uint64_t wanted = 0;     ///< of these, on another node than their owner's
-    std::uint64_t moved = 0;      ///< verified
+/// What became of pages that were to move.
+struct Moves {
+    std::uint64_t moved = 0; ///< verified
     std::uint64_t refused = 0;
-    std::uint64_t absent = 0; ///< not populated
-    std::uint32_t calls = 0;
+    std::uint32_t calls = 0; ///< that moved pages, and what they took
     double seconds = 0;
     double longest_call = 0;
-    bool complete = true; ///< false: the pause limit ended it; the rest is left for the next time
     std::map<int, std::uint64_t> errors; ///< refused pages by errno
+};
+
+struct MoveResult : Moves {
+    std::uint64_t considered = 0; ///< base pages looked at
+    std::uint64_t wanted = 0;     ///< of these, on another node than their owner's
+    std::uint64_t absent = 0;     ///< not populated
+    bool complete = true;         ///< false: the pause limit ended it; the rest is left for the next time
 };
 
 /// What is moved: memory in numbered granules, which are pages of one size. It is told what becomes of them.

@@ -2,26 +2,20 @@
 #pragma once
 
 #include "kernel/kernel.hpp"
+#include "kernel/mover.hpp"
 #include "kernel/node_map.hpp"
 #include "model/nodes.hpp"
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <span>
 
 namespace homing {
 
-struct PlacementResult {
+struct PlacementResult : Moves {
     std::uint64_t pages = 0;  ///< whole pages of the range
     std::uint64_t absent = 0; ///< not populated: their policy decides when they are touched
-    std::uint64_t there = 0;  ///< on their node afterwards (second query)
-    std::uint64_t moved = 0;  ///< of these, on another one before
-    std::uint64_t refused = 0;
-    std::uint32_t calls = 0; ///< that moved pages, and what they took
-    double seconds = 0;
-    double longest_call = 0;
-    std::map<int, std::uint64_t> errors; ///< refused pages by errno
+    std::uint64_t there = 0;  ///< on their node afterwards (second query); those that moved are among them
 
     void add(const PlacementResult& other);
 };
