@@ -170,10 +170,7 @@ void Engine::next_iteration() {
     spent_in_iteration_ = 0;
     iteration_begin_ = record::now();
     if (mechanism_->needs_windows() || called_touch_) survey_.look_at_all(watch_);
-    if (activity_ != policy::Activity::rest) {
-        if (initial_.wanted() != "first-touch") close_window(); // it moves pages
-        initial_.place(watch_, iteration_);
-    }
+    if (activity_ != policy::Activity::rest) place_initially();
     mechanism_->iteration_begins(*this);
     if (called_touch_) {
         close_window();
@@ -295,6 +292,21 @@ void Engine::window_region_begins() {
     if (window_stays_ && !windows_outlast_regions()) window_stays_ = false;
 }
 
+void Engine::place_initially() {
+    if (initial_.wanted() != "first-touch") close_window(); // it moves pages
+    initial_.place(watch_, iteration_);
+}
+
+/// Takes in which areas came or went. Returns whether any did.
+bool Engine::synchronise_areas() {
+    if (!watch_.synchronise(record::now())) return false;
+    ++area_changes_;
+    place_initially();
+    if (windows_) windows_->start(watch_.ranges());
+    plan_allocations();
+    return true;
+}
+
 /// Areas come and go between regions. What is gone must never be armed: plans forget it before a window
 /// opens.
 void Engine::follow_changes() {
@@ -306,14 +318,7 @@ void Engine::follow_changes() {
                                         "at static arrays only: ") +
                                 reason);
         }
-    const bool changed = watch_.synchronise(record::now());
-    if (changed) {
-        ++area_changes_;
-        if (initial_.wanted() != "first-touch") close_window(); // it moves pages
-        initial_.place(watch_, iteration_);
-        if (windows_) windows_->start(watch_.ranges());
-        plan_allocations();
-    }
+    const bool changed = synchronise_areas();
     if (mechanism_->needs_windows() || called_touch_) survey_.look_at_all(watch_);
     // Programs that allocate in every iteration, or have begun to use what they had: that wants samples, too,
     // before the next boundary.
@@ -452,11 +457,7 @@ void Engine::begin_observing(policy::Activity activity) {
         stop_sampling();
         return;
     }
-    if (watch_.synchronise(record::now())) {
-        ++area_changes_;
-        initial_.place(watch_, iteration_);
-        plan_allocations();
-    }
+    synchronise_areas();
     survey_.look(watch_);
     if (!source_) return;
     const bool is_check = activity == policy::Activity::check;

@@ -192,7 +192,6 @@ class Engine final : public phases::Listener {
     bool counts_misses() const noexcept { return source_ && source_->counts_misses(); }
     /// Seconds that regions took since the last decision.
     double region_seconds() const noexcept { return round_region_seconds_; }
-    double iteration_begin() const noexcept { return iteration_begin_; }
     int threads() const noexcept { return threads_; }
     /// Differs when something else than before is taken for an iteration.
     std::uint64_t iteration_kind() const noexcept {
@@ -269,6 +268,8 @@ class Engine final : public phases::Listener {
     void window_region_ends(double seconds);
     void measure_window_costs();
     void follow_changes();
+    bool synchronise_areas();
+    void place_initially();
     void plan_allocations();
     void event(Address id);
     phases::Step follow(std::uint32_t region);
