@@ -15,8 +15,7 @@ constexpr std::size_t fewest_rows = 32;
 
 } // namespace
 
-template <class Count>
-void CountersOf<Count>::reset(std::uint64_t granules, int nodes, std::size_t rows, std::uint64_t seed) {
+void ReferenceCounters::reset(std::uint64_t granules, int nodes, std::size_t rows, std::uint64_t seed) {
     granules_ = granules;
     nodes_ = std::max(nodes, 0);
     capacity_ = static_cast<std::size_t>(std::min<std::uint64_t>(granules, rows));
@@ -33,7 +32,7 @@ void CountersOf<Count>::reset(std::uint64_t granules, int nodes, std::size_t row
 }
 
 /// Room for twice as many rows. Where there is no memory, all is as it was.
-template <class Count> void CountersOf<Count>::grow() {
+void ReferenceCounters::grow() {
     const std::size_t room = std::min(capacity_, std::max<std::size_t>(fewest_rows, 2 * keys_.size()));
     std::vector<std::uint32_t> slots(std::bit_ceil(2 * room + 1));
     counts_.resize(room * width());
@@ -42,18 +41,15 @@ template <class Count> void CountersOf<Count>::grow() {
     fill_slots();
 }
 
-template <class Count> void CountersOf<Count>::fill_slots() noexcept {
+void ReferenceCounters::fill_slots() noexcept {
     std::fill(slots_.begin(), slots_.end(), no_row);
     for (std::size_t index = 0; index < used_; ++index)
         slots_[slot_of(keys_[index], hash(keys_[index]))] = static_cast<std::uint32_t>(index);
 }
 
-template <class Count> std::uint64_t CountersOf<Count>::hash(std::uint64_t granule) const noexcept {
-    return mix(granule ^ seed_);
-}
+std::uint64_t ReferenceCounters::hash(std::uint64_t granule) const noexcept { return mix(granule ^ seed_); }
 
-template <class Count>
-std::size_t CountersOf<Count>::slot_of(std::uint64_t granule, std::uint64_t hash) const noexcept {
+std::size_t ReferenceCounters::slot_of(std::uint64_t granule, std::uint64_t hash) const noexcept {
     // The threshold looks at the highest bits, the slot at the lowest: a sub-sample still spreads over all
     // slots.
     const std::size_t mask = slots_.size() - 1;
@@ -63,7 +59,7 @@ std::size_t CountersOf<Count>::slot_of(std::uint64_t granule, std::uint64_t hash
     return slot;
 }
 
-template <class Count> bool CountersOf<Count>::add(std::uint64_t granule, int node, std::uint32_t weight) {
+bool ReferenceCounters::add(std::uint64_t granule, int node, std::uint32_t weight) {
     if (granule >= granules_ || node < 0 || node >= nodes_ || capacity_ == 0) return false;
     totals_[static_cast<std::size_t>(node)] += weight;
     const std::uint64_t h = hash(granule);
@@ -80,15 +76,15 @@ template <class Count> bool CountersOf<Count>::add(std::uint64_t granule, int no
         slot = slot_of(granule, h);
         slots_[slot] = static_cast<std::uint32_t>(used_);
         keys_[used_] = granule;
-        std::fill_n(row(used_), width(), Count{0});
+        std::fill_n(row(used_), width(), 0u);
         ++used_;
     }
-    Count& count = row(slots_[slot])[node];
-    count = static_cast<Count>(std::min<std::uint64_t>(std::uint64_t{count} + weight, saturation));
+    std::uint32_t& count = row(slots_[slot])[node];
+    count = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{count} + weight, saturation));
     return true;
 }
 
-template <class Count> template <class Keep> void CountersOf<Count>::compact(Keep&& keep) noexcept {
+template <class Keep> void ReferenceCounters::compact(Keep&& keep) noexcept {
     std::size_t kept_rows = 0;
     for (std::size_t index = 0; index < used_; ++index) {
         if (!keep(index)) continue;
@@ -103,48 +99,28 @@ template <class Count> template <class Keep> void CountersOf<Count>::compact(Kee
     fill_slots();
 }
 
-template <class Count> void CountersOf<Count>::decay() noexcept {
-    for (std::uint64_t& total : totals_)
-        total /= 2;
-    for (std::size_t i = 0; i < used_ * width(); ++i)
-        counts_[i] /= 2;
-    compact([this](std::size_t index) {
-        return std::any_of(row(index), row(index) + nodes_, [](Count count) { return count != 0; });
-    });
-}
-
-template <class Count> void CountersOf<Count>::forget(std::uint64_t first, std::uint64_t end) noexcept {
+void ReferenceCounters::forget(std::uint64_t first, std::uint64_t end) noexcept {
     compact([this, first, end](std::size_t index) { return keys_[index] < first || keys_[index] >= end; });
 }
 
-template <class Count> double CountersOf<Count>::sampled_fraction() const noexcept {
-    double fraction = 1;
-    for (int i = 0; i < halvings_; ++i)
-        fraction /= 2;
-    return fraction;
-}
-
-template <class Count> Count CountersOf<Count>::count(std::uint64_t granule, int node) const noexcept {
+std::uint32_t ReferenceCounters::count(std::uint64_t granule, int node) const noexcept {
     if (granule >= granules_ || node < 0 || node >= nodes_ || used_ == 0) return 0;
     const std::uint32_t index = slots_[slot_of(granule, hash(granule))];
-    return index == no_row ? Count{0} : row(index)[node];
+    return index == no_row ? 0u : row(index)[node];
 }
 
-template <class Count> std::size_t CountersOf<Count>::memory_bytes() const noexcept {
+std::size_t ReferenceCounters::memory_bytes() const noexcept {
     return slots_.capacity() * sizeof slots_[0] + keys_.capacity() * sizeof keys_[0] +
            counts_.capacity() * sizeof counts_[0] + order_.capacity() * sizeof order_[0] +
            totals_.capacity() * sizeof totals_[0];
 }
 
-template <class Count> void CountersOf<Count>::sort_rows() {
+void ReferenceCounters::sort_rows() {
     order_.resize(keys_.size());
     for (std::size_t i = 0; i < used_; ++i)
         order_[i] = static_cast<std::uint32_t>(i);
     std::sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(used_),
               [this](std::uint32_t a, std::uint32_t b) { return keys_[a] < keys_[b]; });
 }
-
-template class CountersOf<std::uint16_t>;
-template class CountersOf<std::uint32_t>;
 
 } // namespace homing

@@ -69,7 +69,7 @@ class RemoteShare {
     RemoteSums sums(std::span<const int> homes, const policy::PageSet& there, bool by_access);
 
   private:
-    RunCounters counters_;
+    ReferenceCounters counters_;
     GranuleHomes origins_;
     std::uint64_t told_ = 0; ///< accesses() at the last sums()
     bool news_ = false;
