@@ -37,7 +37,7 @@ std::vector<std::uint64_t> RemoteShare::granules() {
     return granules;
 }
 
-RemoteSums RemoteShare::sums(std::span<const int> homes, const policy::PageSet& there, bool by_access) {
+RemoteSums RemoteShare::sums(std::span<const int> homes, const PageSet& there, bool by_access) {
     told_ = accesses();
     news_ = false;
     struct Sampled {

@@ -14,7 +14,7 @@
 
 #include "areas/counters.hpp"
 #include "areas/granule_homes.hpp"
-#include "model/page_set.hpp"
+#include "areas/page_set.hpp"
 
 #include <cstdint>
 #include <span>
@@ -66,7 +66,7 @@ class RemoteShare {
     std::vector<std::uint64_t> granules();
     /// homes: of granules(), in their order: position of the node, or -1. there: the granules that exist.
     /// by_access: the touches are a sample of accesses, not of places.
-    RemoteSums sums(std::span<const int> homes, const policy::PageSet& there, bool by_access);
+    RemoteSums sums(std::span<const int> homes, const PageSet& there, bool by_access);
 
   private:
     ReferenceCounters counters_;

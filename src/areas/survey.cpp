@@ -74,7 +74,7 @@ void Survey::probe(const std::vector<Address>& pages) {
 }
 
 /// found_ of a granule of an area in each of `count` even parts of these.
-void Survey::probe_evenly(const WatchedArea& area, const policy::PageSet& granules, std::uint64_t count) {
+void Survey::probe_evenly(const WatchedArea& area, const PageSet& granules, std::uint64_t count) {
     std::vector<Address> pages;
     for (std::uint64_t i = 0; i < count; ++i) {
         const std::uint64_t low = part(granules.size(), i, count);
@@ -174,14 +174,14 @@ bool Survey::look_at_unseen(WatchList& watch, std::size_t most) {
 void Survey::look_at(WatchList& watch, WatchedArea& area) {
     area.seen = true;
     watch.decide_granule(area);
-    const policy::PageSet& own = area.own;
+    const PageSet& own = area.own;
     const std::uint64_t probes =
         std::min(own.size(), std::clamp(own.size() / granules_of_probe, fewest_probes, most_probes));
     probe_evenly(area, own, probes);
     if (std::ranges::count(found_, 0) > 0) take(area, map(area));
 }
 
-void Survey::take(WatchedArea& area, policy::PageSet there) {
+void Survey::take(WatchedArea& area, PageSet there) {
     area.seen = !there.empty();
     if (there.size() != area.there().size()) area.trust = area.trusted = 0;
     area.in_part = there.size() < area.own.size();
@@ -193,7 +193,7 @@ void Survey::take(WatchedArea& area, policy::PageSet there) {
 /// Cells are as coarse as the area is large. Where a page here and there is used, each of them exists, and
 /// most of their pages do not: what single pages say.
 double Survey::share_of_existing(const WatchedArea& area) {
-    const policy::PageSet& there = area.there();
+    const PageSet& there = area.there();
     const std::uint64_t probes = std::min(there.size(), most_probes);
     probe_evenly(area, there, probes);
     const auto found = static_cast<double>(std::ranges::count_if(found_, [](auto one) { return one != 0; }));
@@ -215,8 +215,8 @@ bool Survey::look_at_part(WatchList& watch) {
 }
 
 /// What exists of an area: whole cells in which something does.
-policy::PageSet Survey::map(const WatchedArea& area) {
-    policy::PageSet domain = area.own;
+PageSet Survey::map(const WatchedArea& area) {
+    PageSet domain = area.own;
     for (int level = 0;; ++level) {
         const std::uint64_t size = (domain.size() + most_cells - 1) / most_cells;
         std::vector<policy::PageRange> cells;
@@ -224,7 +224,7 @@ policy::PageSet Survey::map(const WatchedArea& area) {
             for (std::uint64_t first = part.first; first < part.end; first += size)
                 cells.push_back({first, std::min(first + size, part.end)});
         });
-        const policy::PageSet there = existing(area, cells);
+        const PageSet there = existing(area, cells);
         if (size <= 1 || there.empty() || there.size() * coarse >= domain.size() || level == most_levels)
             return there;
         domain = there;
@@ -232,7 +232,7 @@ policy::PageSet Survey::map(const WatchedArea& area) {
 }
 
 /// The cells (ascending) that exist.
-policy::PageSet Survey::existing(const WatchedArea& area, const std::vector<policy::PageRange>& cells) {
+PageSet Survey::existing(const WatchedArea& area, const std::vector<policy::PageRange>& cells) {
     std::vector<policy::PageRange> there;
     std::vector<Range> ranges;
     for (const policy::PageRange& cell : cells)
@@ -241,7 +241,7 @@ policy::PageSet Survey::existing(const WatchedArea& area, const std::vector<poli
     if (kernel_.populated(ranges, found_) == 0) {
         for (std::size_t i = 0; i < cells.size(); ++i)
             if (found_[i]) there.push_back(cells[i]);
-        return policy::PageSet(there);
+        return PageSet(there);
     }
     // By single pages: the first one of each cell, and one more. So what is used of a cell may be missed:
     // those beside one that exists count as such, and what was seen before does.
@@ -260,7 +260,7 @@ policy::PageSet Survey::existing(const WatchedArea& area, const std::vector<poli
     };
     for (std::size_t i = 0; i < cells.size(); ++i)
         if (exists(i) || beside(i, i - 1) || beside(i, i + 1)) there.push_back(cells[i]);
-    return policy::PageSet(there);
+    return PageSet(there);
 }
 
 void Survey::keep_existing(WatchedArea& area, std::vector<std::uint64_t>& granules) {

@@ -40,12 +40,12 @@ class Survey {
     bool is_time(const WatchList& watch);
     bool look_at_unseen(WatchList& watch, std::size_t most);
     bool look_at_part(WatchList& watch);
-    void take(WatchedArea& area, policy::PageSet there);
+    void take(WatchedArea& area, PageSet there);
     double share_of_existing(const WatchedArea& area);
-    policy::PageSet map(const WatchedArea& area);
-    policy::PageSet existing(const WatchedArea& area, const std::vector<policy::PageRange>& cells);
+    PageSet map(const WatchedArea& area);
+    PageSet existing(const WatchedArea& area, const std::vector<policy::PageRange>& cells);
     void probe(const std::vector<Address>& pages);
-    void probe_evenly(const WatchedArea& area, const policy::PageSet& granules, std::uint64_t count);
+    void probe_evenly(const WatchedArea& area, const PageSet& granules, std::uint64_t count);
     std::uint64_t random() noexcept;
 
     Kernel& kernel_;

@@ -9,8 +9,8 @@ namespace homing {
 namespace {
 
 /// Of single entries all granules; of blocks those that a block has a part of.
-policy::PageSet own_granules(const WatchedArea& area) {
-    if (area.group.blocks.empty()) return policy::PageSet::whole(area.granules);
+PageSet own_granules(const WatchedArea& area) {
+    if (area.group.blocks.empty()) return PageSet::whole(area.granules);
     std::vector<policy::PageRange> own;
     std::uint64_t next = 0;
     for (const Range& block : area.group.blocks) {
@@ -19,7 +19,7 @@ policy::PageSet own_granules(const WatchedArea& area) {
         own.push_back({std::max(next, area.granule_of(inside.begin)), area.granule_of(inside.end - 1) + 1});
         next = own.back().end;
     }
-    return policy::PageSet(own);
+    return PageSet(own);
 }
 
 } // namespace

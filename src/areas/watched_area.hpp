@@ -4,11 +4,11 @@
 
 #include "areas/area_belief.hpp"
 #include "areas/block_groups.hpp"
+#include "areas/page_set.hpp"
 #include "areas/refused_pages.hpp"
 #include "areas/remote_share.hpp"
 #include "areas/seen_homes.hpp"
 #include "kernel/mover.hpp"
-#include "model/page_set.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -26,13 +26,13 @@ struct WatchedArea final : MovableMemory {
     Address origin = 0;      ///< address where granule 0 begins (may lie before range on huge pages)
     std::uint64_t granules = 0;
     std::string name;
-    policy::PageSet own;                ///< its granules: all of them
+    PageSet own;                        ///< its granules: all of them
     bool seen = false;                  ///< something of it exists (Survey)
     bool in_part = false;               ///< not all of it does: there() is what does, as far as is known
     double share_there = 1;             ///< of what is drawn from there, so much existed lately
     int trust = 0;                      ///< after a draw of which all existed, so many are not looked at ...
     int trusted = 0;                    ///< ... of which so many are to come
-    policy::PageSet exists;             ///< there()
+    PageSet exists;                     ///< there()
     AreaBelief learnt;                  ///< of its owners
     RemoteShare remote_share;           ///< of the whole run, for the report
     SeenHomes seen_homes;               ///< of granules that are base pages
@@ -87,7 +87,7 @@ struct WatchedArea final : MovableMemory {
     }
     std::uint64_t base_pages() const noexcept { return range.bytes() / page_bytes(); }
     /// What of it exists, as far as is known: granules, and bytes.
-    const policy::PageSet& there() const noexcept { return exists; }
+    const PageSet& there() const noexcept { return exists; }
     std::uint64_t used_bytes() const noexcept {
         const double granules_there = share_there * static_cast<double>(there().size());
         return std::min(static_cast<std::uint64_t>(granules_there * static_cast<double>(granule)),

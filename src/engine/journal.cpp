@@ -169,7 +169,7 @@ void Engine::record_estimate(WatchedArea& area) {
 void Engine::record_placement(WatchedArea& area, std::uint32_t when) {
     if (touch_record_.enabled() && when != 2) record_homes(area, when);
     // Evenly spread over what exists.
-    const policy::PageSet& there = area.there();
+    const PageSet& there = area.there();
     const std::uint64_t most =
         when == 2 ? sample_on_the_way
                   : std::clamp(placement_samples / std::max<std::size_t>(1, watch_.areas().size()),

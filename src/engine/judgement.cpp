@@ -42,7 +42,7 @@ std::vector<std::uint64_t> even_pages(std::uint64_t pages, std::uint64_t count, 
 
 Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double threshold) {
     AreaBelief& learnt = area.learnt;
-    const policy::PageSet& there = area.there();
+    const PageSet& there = area.there();
     const auto nodes = static_cast<std::size_t>(engine.nodes().count());
     Judgement judgement;
     judgement.area = &area;
@@ -110,7 +110,7 @@ Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double t
 void Judgement::for_each_move(
     const std::function<bool(policy::PageRange, policy::Node, policy::NodeSet)>& visit) const {
     const AreaBelief& learnt = area->learnt;
-    const policy::PageSet& there = area->there();
+    const PageSet& there = area->there();
     const int nodes = learnt.belief->nodes();
     model::Prospect prospect;
     model::for_each_wish(*learnt.belief, threshold, [&](const model::Wish& wish) {

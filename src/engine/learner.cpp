@@ -76,7 +76,7 @@ bool has_narrow_parts(model::Family family) noexcept {
 bool any(const model::SeenTouch&) { return true; }
 
 /// Who touched which existing granule last, as pages of the belief.
-model::Users users_of(const AreaBelief& learnt, const policy::PageSet& there) {
+model::Users users_of(const AreaBelief& learnt, const PageSet& there) {
     model::Users users;
     users.reserve(learnt.users.known());
     std::uint64_t before = 0; // existing granules before the part
@@ -121,8 +121,7 @@ void Learner::begin_round(const WatchList& watch) {
 
 /// Those touches that are wanted, as the belief is to see them: existing granules by their number, threads by
 /// their position. `homes`: of their pages.
-std::vector<model::Touch> Learner::shown(AreaBelief& learnt, const policy::PageSet& there,
-                                         std::uint32_t iteration,
+std::vector<model::Touch> Learner::shown(AreaBelief& learnt, const PageSet& there, std::uint32_t iteration,
                                          const std::function<bool(const model::SeenTouch&)>& wanted,
                                          std::vector<model::Node>* homes) const {
     std::vector<model::Touch> out;
@@ -215,7 +214,7 @@ bool Learner::is_stale(const WatchedArea& area) const {
 
 void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     AreaBelief& learnt = area.learnt;
-    const policy::PageSet& there = area.there();
+    const PageSet& there = area.there();
     invariant(!learnt.touches.empty() && !there.empty(), "an area that was touched has pages");
     std::vector<model::Node> homes;
     std::vector<model::Touch> touches = shown(learnt, there, iteration, any, &homes);

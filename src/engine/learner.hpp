@@ -32,7 +32,7 @@ class Learner {
 
   private:
     model::Prior prior_of(const WatchedArea& area) const;
-    std::vector<model::Touch> shown(AreaBelief& learnt, const policy::PageSet& there, std::uint32_t iteration,
+    std::vector<model::Touch> shown(AreaBelief& learnt, const PageSet& there, std::uint32_t iteration,
                                     const std::function<bool(const model::SeenTouch&)>& wanted,
                                     std::vector<model::Node>* homes) const;
     bool surprised_by_fresh(const WatchedArea& area) const;

@@ -387,7 +387,7 @@ WindowPlan::Need WindowPlan::need_of(std::uint32_t part, std::uint64_t granules)
 
 /// Pieces are finer than parts: the small grids behind a large one are a few pages. Both are of what exists.
 std::uint32_t WindowPlan::piece_of(const WatchedArea& area, std::uint64_t granule) noexcept {
-    const policy::PageSet& there = area.there();
+    const PageSet& there = area.there();
     const std::uint64_t piece = there.below(granule) * pieces / std::max<std::uint64_t>(1, there.size());
     return area.id * pieces + static_cast<std::uint32_t>(std::min<std::uint64_t>(piece, pieces - 1));
 }

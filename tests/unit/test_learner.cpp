@@ -23,7 +23,7 @@ class LearnerTest : public ::testing::Test {
         area->granule = page_bytes();
         area->range = area->group.entry.range = {0, pages * page_bytes()};
         area->group.entry.origin[0] = site;
-        area->exists = policy::PageSet::whole(pages);
+        area->exists = PageSet::whole(pages);
         area->learnt.reset(pages);
         watch_.areas().push_back(std::move(area));
         return *watch_.areas().back();
@@ -219,12 +219,12 @@ TEST_F(LearnerTest, TwiceTheTouchesMayKnowBetter) {
 
 TEST_F(LearnerTest, AnAreaThatGrowsIsNumberedAnew) {
     WatchedArea& area = add(4000, 0x10);
-    area.exists = policy::PageSet({{0, 1000}});
+    area.exists = PageSet({{0, 1000}});
     for (std::uint64_t page = 30; page < 1000; page += 61)
         touch(area, page, static_cast<int>(page * owners / 1000));
     round(area);
     EXPECT_EQ(wanted(area, 900, 0), 3);
-    area.exists = policy::PageSet::whole(4000);
+    area.exists = PageSet::whole(4000);
     EXPECT_TRUE(learner_.is_stale(area));
     EXPECT_FALSE(area.learnt.is_of(area.there().size())) << "nothing is to be judged by the older numbers";
     touch_blocks(area, 100, 50);

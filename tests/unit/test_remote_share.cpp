@@ -9,7 +9,7 @@
 namespace homing::remote_share_tests {
 namespace {
 
-policy::PageSet whole(std::uint64_t granules) { return policy::PageSet::whole(granules); }
+PageSet whole(std::uint64_t granules) { return PageSet::whole(granules); }
 
 struct Touch {
     std::uint64_t granule;

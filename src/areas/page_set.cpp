@@ -1,10 +1,10 @@
-#include "model/page_set.hpp"
+#include "areas/page_set.hpp"
 
-namespace homing::policy {
+namespace homing {
 
-PageSet::PageSet(const std::vector<PageRange>& ranges) {
+PageSet::PageSet(const std::vector<policy::PageRange>& ranges) {
     std::uint64_t before = 0;
-    for (const PageRange& range : ranges) {
+    for (const policy::PageRange& range : ranges) {
         if (range.first >= range.end) continue;
         if (!pieces_.empty() && pieces_.back().end == range.first)
             pieces_.back().end = range.end;
@@ -33,4 +33,4 @@ std::uint64_t PageSet::at(std::uint64_t index) const {
     return piece.first + (index - piece.before);
 }
 
-} // namespace homing::policy
+} // namespace homing

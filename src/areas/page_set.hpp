@@ -8,7 +8,7 @@
 
 #include "model/nodes.hpp"
 
-namespace homing::policy {
+namespace homing {
 
 class PageSet {
   public:
@@ -16,30 +16,31 @@ class PageSet {
     // All pages of an area.
     static PageSet whole(std::uint64_t pages) { return PageSet({{0, pages}}); }
     // Ascending ranges that do not overlap; empty ones are left out, neighbours joined.
-    explicit PageSet(const std::vector<PageRange>& ranges);
+    explicit PageSet(const std::vector<policy::PageRange>& ranges);
 
     std::uint64_t size() const { return pieces_.empty() ? 0 : pieces_.back().before + pieces_.back().size(); }
     bool empty() const { return pieces_.empty(); }
     bool contains(std::uint64_t page) const;
     // The pages of the set that lie before this page. O(log ranges).
     std::uint64_t below(std::uint64_t page) const;
-    std::uint64_t count(PageRange within) const { return below(within.end) - below(within.first); }
+    std::uint64_t count(policy::PageRange within) const { return below(within.end) - below(within.first); }
     // The page that so many of the set lie before; index < size(). O(log ranges).
     std::uint64_t at(std::uint64_t index) const;
     // From first to last, holes included.
-    PageRange span() const {
-        return pieces_.empty() ? PageRange{} : PageRange{pieces_.front().first, pieces_.back().end};
+    policy::PageRange span() const {
+        return pieces_.empty() ? policy::PageRange{}
+                               : policy::PageRange{pieces_.front().first, pieces_.back().end};
     }
 
-    // Calls visit(PageRange) for the parts of the set that lie within a range, in page order.
-    template <typename Visit> void for_each(PageRange within, Visit&& visit) const {
+    // Calls visit(policy::PageRange) for the parts of the set that lie within a range, in page order.
+    template <typename Visit> void for_each(policy::PageRange within, Visit&& visit) const {
         for (auto piece = first_beyond(within.first); piece != pieces_.end() && piece->first < within.end;
              ++piece)
-            visit(PageRange{std::max(piece->first, within.first), std::min(piece->end, within.end)});
+            visit(policy::PageRange{std::max(piece->first, within.first), std::min(piece->end, within.end)});
     }
 
   private:
-    struct Piece : PageRange {
+    struct Piece : policy::PageRange {
         std::uint64_t before = 0; // pages of the set
     };
     // The first piece that does not end before the page or with it.
@@ -51,4 +52,4 @@ class PageSet {
     std::vector<Piece> pieces_;
 };
 
-} // namespace homing::policy
+} // namespace homing

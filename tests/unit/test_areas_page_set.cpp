@@ -1,5 +1,5 @@
 // The set of an area's pages that exist.
-#include "model/page_set.hpp"
+#include "areas/page_set.hpp"
 
 #include <set>
 
@@ -8,13 +8,13 @@
 
 #include "random_numbers.hpp"
 
-namespace homing::policy::model_page_set_tests {
+namespace homing::areas_page_set_tests {
 namespace {
 
 using homing::testing::Random;
 
 PageSet arbitrary_set(Random& random, std::uint64_t pages) {
-    std::vector<PageRange> ranges;
+    std::vector<policy::PageRange> ranges;
     for (std::uint64_t at = random.below(8); at < pages;) {
         const std::uint64_t end = std::min(pages, at + random.below(9)); // empty ones and neighbours, too
         ranges.push_back({at, end});
@@ -28,7 +28,7 @@ RC_GTEST_PROP(PageSetProperty, CountsAndNumbersAreThoseOfASet, ()) {
     constexpr std::uint64_t most = 120;
     const PageSet pages = arbitrary_set(random, most);
     std::set<std::uint64_t> expected;
-    pages.for_each({0, most}, [&](PageRange part) {
+    pages.for_each({0, most}, [&](policy::PageRange part) {
         RC_ASSERT(part.first < part.end);
         for (std::uint64_t page = part.first; page < part.end; ++page)
             RC_ASSERT(expected.insert(page).second);
@@ -42,7 +42,7 @@ RC_GTEST_PROP(PageSetProperty, CountsAndNumbersAreThoseOfASet, ()) {
     }
     const std::uint64_t first = random.below(most), end = first + random.below(most - first + 1);
     std::uint64_t within = 0;
-    pages.for_each({first, end}, [&](PageRange part) {
+    pages.for_each({first, end}, [&](policy::PageRange part) {
         RC_ASSERT(first <= part.first && part.end <= end);
         within += part.size();
     });
@@ -50,4 +50,4 @@ RC_GTEST_PROP(PageSetProperty, CountsAndNumbersAreThoseOfASet, ()) {
 }
 
 } // namespace
-} // namespace homing::policy::model_page_set_tests
+} // namespace homing::areas_page_set_tests
