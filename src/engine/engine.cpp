@@ -552,8 +552,8 @@ double Engine::touch_cost_ns() const {
 }
 
 bool Engine::may_infer(double spent) {
-    if (seconds_of_fit_ == 0) seconds_of_fit_ = seconds_of_fit();
-    const Pace pace{first_fits * seconds_of_fit_, share_of_run};
+    if (seconds_of_fit_ < 0) seconds_of_fit_ = seconds_of_fit();
+    const Pace pace{std::max(first_fits * seconds_of_fit_, scan_interval), share_of_run};
     return pace.allows(statistics_.inferring + spent, running_.seconds(record::now()));
 }
 

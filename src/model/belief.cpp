@@ -170,7 +170,7 @@ void Belief::keep_what_counts() {
     double kept = 0;
     const auto last = std::ranges::find_if(alive_, [&](const Alive& alive) {
         const bool counts =
-            kept < before - tuning::negligible_rest && alive.share >= tuning::negligible_share;
+            kept < before - tuning::negligible_part && alive.share >= tuning::negligible_share;
         kept += alive.share;
         return !counts;
     });

@@ -36,11 +36,13 @@ inline constexpr std::uint32_t chances = 8;
 /// improbable is a surprise. Spike (pages that all nodes use).
 inline constexpr double certain = .8;
 /// So much that is new, as a share of what was known, is worth to think again: touches for a new belief (some
-/// 15 fits on the way to 160 touches), touches before the next decision, surprising ones among the new.
+/// 15 fits on the way to 160 touches), touches before the next decision, surprising ones among the new; and
+/// pages of a temporary that lie elsewhere than they belong, for a plan to be worth its system calls. By
+/// reason.
 inline constexpr double news_share = .25;
-/// Less than this is nothing: of an area's pages, or its touches that would become local (what asking costs a
-/// run, and what staying awake does, is more), or of the run's time. By reason: half of the percent that
-/// homing may cost a run.
+/// Less than this is nothing: of a posterior, of an area's pages, or its touches that would become local
+/// (what asking costs a run, and what staying awake does, is more), or of the run's time. By reason: half of
+/// the percent that homing may cost a run.
 inline constexpr double negligible_part = .005;
 
 // The belief.
@@ -83,11 +85,9 @@ inline constexpr std::array<double, 2> urn_counts{1, 30};
 /// owner. Spike.
 inline constexpr double own_page_again = .95;
 
-/// A page moves when it is likelier to belong there than here by this, and so much more of its touches would
-/// become local. Table: a lead of .5 sends 3.3 % of the pages of tiles wrong after 8 touches, .65 sends 0.5
-/// %, and .8 leaves 10 % of them where they are.
+/// A page moves when it is likelier to belong there than here by this. Table: a lead of .5 sends 3.3 % of the
+/// pages of tiles wrong after 8 touches, .65 sends 0.5 %, and .8 leaves 10 % of them where they are.
 inline constexpr double least_lead = .6;
-inline constexpr double least_gain = .1;
 
 /// Touches of an area that are kept: as many as any pattern of the table needs (100), and some for drift.
 inline constexpr std::size_t most_touches = 160;
@@ -111,19 +111,18 @@ inline constexpr unsigned candidates_to_ask = 8;
 /// pages for each of a round's 1,024 took 8.5 % of the run.
 inline constexpr unsigned most_looks = 256;
 /// The same at the least, however many areas there are, and of known pages for how often one comes from the
-/// same node again: a standard error of 6 points. Of a temporary that is looked at a quarter must exist.
+/// same node again: a standard error of 6 points, by reason. Of a temporary that is looked at a quarter must
+/// exist.
 inline constexpr unsigned least_looks = 64;
 
 /// A formula whose posterior is below this share of the best one's is dropped. e^-18 = 1.5e-8: four
-/// contradicting touches more than any rounding.
+/// contradicting touches more than any rounding, by reason.
 inline constexpr double negligible_log = -18;
 /// Hypotheses of less than this share of the posterior are left out of a page's prospects, and make no
-/// borders of stretches (a move of so little is nobody's gain); and of the formulas that are left the last
-/// ones, which together hold so much: a page's prospects ask for each formula with each reach, and after two
-/// touches hundreds are left. Table: see benchmarks/results/sampling.md; .01 changes no column by more than
-/// its scatter.
-inline constexpr double negligible_share = 1e-3;
-inline constexpr double negligible_rest = .01;
+/// borders of stretches (a move of so little is nobody's gain); so are the last formulas that together hold
+/// no more than negligible_part: a page's prospects ask for each formula with each reach, and after two
+/// touches hundreds are left. Table: changes no column by more than its scatter.
+inline constexpr double negligible_share = 1e-4;
 
 /// Of the weight of runs in any order: equal blocks in any order. Table (unordered): right after 100 touches
 /// 90 -> 99 %.
@@ -139,14 +138,15 @@ inline constexpr int refinements = 3;
 inline constexpr double aligned_log_prior = -3;
 
 /// A gap between touches on different nodes is cut into so many stretches: its borders are known no better.
+/// By reason.
 inline constexpr int pieces_of_gap = 4;
 
 /// The probability of a simple formula that makes tiles and drifting borders, which are most of the formulas,
 /// needless. Table (tiles, drift).
 inline constexpr double simple_enough = .97;
 
-/// Threads that formulas are made for: more stand in groups. A fit to 160 touches takes 4 ms for 32 threads,
-/// and four times that for 64.
+/// Threads that formulas are made for: more stand in groups. A fit to 160 touches was measured to take 4 ms
+/// for 32 threads, and four times that for 64.
 inline constexpr int most_team_threads = 32;
 
 /// Areas of one size or allocation site that tell of each other, and the weight of what they show beside what
@@ -187,7 +187,8 @@ inline constexpr std::uint32_t growth = 2;
 inline constexpr double longest_wait = 10;
 /// Seconds between two looks at which areas there are, where a source scans, and between two decisions by
 /// time while there is something to learn: the kernel's scans come no oftener. (UPMlib's sampling engine
-/// needs a few hundred milliseconds: Nikolopoulos et al. 2000, section 2.1.)
+/// needs a few hundred milliseconds: Nikolopoulos et al. 2000, section 2.1.) Learning may take as long at
+/// first, however fast it is.
 inline constexpr double scan_interval = 1;
 /// A part of a region that is shorter (seconds) is no unit of observation: the next one belongs to it.
 inline constexpr double least_part_of_region = 1e-3;

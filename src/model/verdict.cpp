@@ -13,9 +13,8 @@ Node better_home(const Prospect& prospect, Node home, double threshold) {
     // A home that is no node of the team: somebody put the page there, and nothing is used from it.
     if (here >= prospect.best.size()) return unknown_node;
     const bool likelier = prospect.best[best] - prospect.best[here] > tuning::least_lead;
-    const bool more_local = prospect.local[best] - prospect.local[here] > tuning::least_gain;
-    const bool criterion = prospect.local[best] > threshold * prospect.local[here];
-    return likelier && more_local && criterion ? static_cast<Node>(best) : unknown_node;
+    const bool criterion = prospect.local[best] > std::max(threshold, 1.0) * prospect.local[here];
+    return likelier && criterion ? static_cast<Node>(best) : unknown_node;
 }
 
 bool is_spread(const Prospect& prospect) { return prospect.spread > tuning::certain; }

@@ -9,9 +9,9 @@
 namespace homing::model {
 
 /// The node that a page should lie on instead of `home`, or unknown_node where it should stay. It moves where
-/// it is likelier to belong there than here by tuning::least_lead, and so much more of its touches would be
-/// local as tuning::least_gain; and where `threshold` times as many touches would come from there as from
-/// here (the competitive criterion, Nikolopoulos et al. 2000, section 2).
+/// it is likelier to belong there than here by tuning::least_lead, more of its touches would be local, and
+/// `threshold` times as many touches would come from there as from here (the competitive criterion,
+/// Nikolopoulos et al. 2000, section 2).
 Node better_home(const Prospect& prospect, Node home, double threshold = 0);
 /// Do all nodes use the page alike?
 bool is_spread(const Prospect& prospect);
