@@ -81,7 +81,7 @@ void Belief::by_distribution(std::uint64_t page, Prospect& out) const {
         const Formula& formula = alive.formula;
         const Place here = formulas_.place(formula, extent_.size(), position(formula, page), 0);
         for (std::size_t r = 0; r < reaches.size(); ++r) {
-            if (alive.owners[r] < tuning::negligible_share) continue;
+            if (alive.owners[r] < tuning::negligible_share * alive.share) continue;
             out.local[master] += alive.by_master[r];
             if (r == 0 || formula.is_single()) { // the least reach is a halo: the page is its owner's
                 const auto node = static_cast<std::size_t>(team_.node(formulas_.owner(formula, here.block)));
