@@ -77,6 +77,18 @@ class Ownership:
 
 
 @dataclass(frozen=True)
+class PlaceDistribution:
+    """What is believed of an area's owners by the touches of one region. followed: pages go by this one."""
+
+    area: int
+    region: int
+    followed: bool
+    touches: int
+    distribution: str
+    confidence: float
+
+
+@dataclass(frozen=True)
 class Move:
     """A batch of pages of one area that were sent to other nodes."""
 

@@ -36,6 +36,7 @@ from homing.record_rows import (
     Node,
     Overhead,
     Ownership,
+    PlaceDistribution,
     Placement,
     References,
     Refusal,
@@ -481,6 +482,23 @@ class Record:
             )
             for row in self._dicts("ownership", *columns)
         }
+
+    @cached_property
+    def place_distributions(self) -> dict[int, list[PlaceDistribution]]:
+        """By area, whose users differ by region; the one with most touches first."""
+        found: dict[int, list[PlaceDistribution]] = {}
+        columns = ("area", "region", "followed", "touches", "probability", "words")
+        for row in self._dicts("place_distribution", *columns):
+            one = PlaceDistribution(
+                row["area"],
+                row["region"],
+                bool(row["followed"]),
+                row["touches"],
+                self.text(row["words"]),
+                _fraction(row["probability"]),
+            )
+            found.setdefault(one.area, []).append(one)
+        return found
 
     @cached_property
     def guards(self) -> dict[int, Guard]:

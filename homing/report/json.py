@@ -173,6 +173,7 @@ def _iterations(record: Record) -> list[dict[str, Any]]:
 
 def _area(result: AreaResult, record: Record) -> dict[str, Any]:
     name = result.name
+    offsets = {region.id: region.offset for region in record.regions}
     return {
         "id": result.area.id,
         "name": result.area.name or name.title,
@@ -201,6 +202,16 @@ def _area(result: AreaResult, record: Record) -> dict[str, Any]:
         "before": _placement(result.before),
         "after": _placement(result.after),
         "owners": _ownership(result.ownership),
+        "owners_by_region": [
+            {
+                "offset": offsets.get(way.region),
+                "followed": way.followed,
+                "touches": way.touches,
+                "distribution": way.distribution or None,
+                "confidence": number(way.confidence),
+            }
+            for way in record.place_distributions.get(result.area.id, [])
+        ],
         "guard": _account(result.account),
         "left": _left(result.left, record),
         "moved_pages": result.moved,

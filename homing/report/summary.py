@@ -15,7 +15,7 @@ from rich.text import Text
 
 from homing.errors import UserError, os_reason
 from homing.files import open_output
-from homing.record_rows import TaskHints, Unwatched
+from homing.record_rows import PlaceDistribution, Region, TaskHints, Unwatched
 from homing.records import Record
 from homing.report.advice import settings
 from homing.report.area_lines import MOST_NODES, area_lines, change, interval, not_placed
@@ -23,6 +23,7 @@ from homing.report.layout import Column, fitted, records
 from homing.report.left import Left, briefly, stated_costs, why
 from homing.report.remote import LEAST_SAMPLES
 from homing.report.results import AreaResult, ProcessResult, Results
+from homing.report.symbols import readable_symbol
 from homing.report.words import duration, number, percent, refused_words, size, some
 
 Key = TypeVar("Key")
@@ -232,6 +233,7 @@ def _process(process: ProcessResult, results: Results, width: int) -> Iterable[T
     if rest:
         yield not_placed(rest, process.record)
     yield from _left(areas, process.record)
+    yield from _by_region(areas, process.record)
     if process.record.unwatched:
         yield _head("unwatched", _unwatched(process.record.unwatched))
 
@@ -293,6 +295,39 @@ def _left(areas: list[AreaResult], record: Record) -> Iterable[Text]:
     for reason, left in sorted(reasons.items(), key=lambda one: -one[1].pages):
         pages = f"{number(left.pages)} pages of " if left.pages else ""
         yield _head("not moved", f"{pages}{some(names[reason])}: {why(left, record)}")
+
+
+def _by_region(areas: list[AreaResult], record: Record) -> Iterable[Text]:
+    """Areas that regions use in ways of their own."""
+    regions = {region.id: _region_name(region) for region in record.regions}
+    for area in areas:
+        # Of several areas that are joined here the first one that has any.
+        found = (record.place_distributions.get(one, []) for one in area.ids or [area.area.id])
+        ways = next(filter(None, found), [])
+        followed = [way for way in ways if way.followed]
+        if not followed or len(ways) < 2:
+            continue
+        others = [way for way in ways if not way.followed]
+        yield _head(
+            "by region",
+            f"{area.name.title}: no one placement serves all; pages follow {_way(followed[0], regions)}, "
+            f"not {some([_way(way, regions) for way in others])}",
+        )
+
+
+def _way(way: PlaceDistribution, regions: Mapping[int, str]) -> str:
+    name = regions.get(way.region, "a region that is not known")
+    touches = f"{number(way.touches)} touches"
+    if way.distribution in ("NONE", "HOME", ""):
+        return f"{name} ({touches}, no pattern)"
+    return f"{name} ({touches}, {way.distribution}, {100 * way.confidence:.0f} %)"
+
+
+def _region_name(region: Region) -> str:
+    """The function that a region is in, else where its code lies."""
+    if region.symbol:
+        return readable_symbol(region.symbol)
+    return f"{os.path.basename(region.object)}+0x{region.offset:x}"
 
 
 def _remote(process: ProcessResult, counted: bool) -> str:

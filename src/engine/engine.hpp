@@ -77,6 +77,8 @@ class Mechanism {
     /// A region is about to begin; true: the mechanism opened a window of its own.
     virtual bool region_begins(Engine&, std::uint32_t /*region*/) { return false; }
     virtual void region_ended(Engine&) {}
+    /// The process ends: what is worth a row still.
+    virtual void process_ends(Engine&) {}
     /// A new iteration begins, observed or not.
     virtual void iteration_begins(Engine&) {}
     /// Windows of its own are still to come: no rest.

@@ -29,6 +29,7 @@ class Iterative final : public Mechanism {
     const char* name() const noexcept override { return moves_ ? "iterative" : "observe"; }
     void iteration_observed(Engine& engine, bool check) override;
     bool places_allocations() const noexcept override { return moves_; }
+    void process_ends(Engine& engine) override;
 
   private:
     /// An area's judgement, and what the guard says of it.
@@ -297,6 +298,26 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
         engine.stability().observed(std::max(wanted, unseen), considered);
     } else if (!engine.awaits_look() && ++idle_ >= chances) {
         engine.stability().observed(0, 0); // nothing large is touched here: rest
+    }
+}
+
+/// Of areas whose users differ by place, what each place does: for one who reads the record, and for runs to
+/// come.
+void Iterative::process_ends(Engine& engine) {
+    const double begin = thread_seconds();
+    for (const auto& area : engine.watch().areas()) {
+        if (!area->learnt.place || !engine.may_infer(thread_seconds() - begin)) continue;
+        for (const Learner::PlaceBelief& one : learner_.by_place(*area, engine.iteration())) {
+            record::place_distribution_row row;
+            row.area = area->id;
+            row.region = one.place;
+            row.followed = one.place == *area->learnt.place;
+            row.touches = static_cast<record::u32>(one.touches);
+            row.family = static_cast<record::u32>(one.belief.likeliest());
+            row.probability = one.belief.probability(one.belief.likeliest());
+            row.words = record::text(one.belief.words());
+            record::append(row);
+        }
     }
 }
 

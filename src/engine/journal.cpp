@@ -359,6 +359,9 @@ void Engine::finish() noexcept {
         statistics_.observing += record::now() - begin;
     });
     attempt([&] {
+        if (mechanism_) mechanism_->process_ends(*this);
+    });
+    attempt([&] {
         for (const auto& area : watch_.areas()) { // what would have been tried once more
             const std::uint64_t pages = area->refused.waiting() * (area->granule / page_bytes());
             if (pages > 0) record_refusal(area->id, area->refused.error(), pages);

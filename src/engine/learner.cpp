@@ -8,11 +8,15 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 namespace homing {
 namespace {
 
 namespace tuning = model::tuning;
+
+/// Places of an area of which the record tells: a sweep along each of three dimensions, and one more.
+constexpr std::size_t most_places_told = 4;
 
 /// Areas of one size: arrays of one grid, whoever allocated them.
 std::uint64_t size_kind(const WatchedArea& area) { return area.granules * 2 * splitmix_step ^ area.granule; }
@@ -210,6 +214,27 @@ bool Learner::is_stale(const WatchedArea& area) const {
     return static_cast<double>(learnt.unfitted) >=
            tuning::news_share * static_cast<double>(learnt.touches.size() - learnt.unfitted) +
                (learnt.unfitted == 0);
+}
+
+std::vector<Learner::PlaceBelief> Learner::by_place(WatchedArea& area, std::uint32_t iteration) const {
+    AreaBelief& learnt = area.learnt;
+    std::vector<PlaceBelief> found;
+    if (!learnt.place || area.there().empty()) return found;
+    std::map<std::uint32_t, std::size_t> counts;
+    for (const model::SeenTouch& touch : learnt.touches.at(iteration))
+        if (touch.place != model::Touches::nowhere) ++counts[touch.place];
+    std::erase_if(counts, [](const auto& one) { return one.second < tuning::telling_touches; });
+    std::vector<std::pair<std::uint32_t, std::size_t>> places(counts.begin(), counts.end());
+    std::ranges::stable_sort(places, std::greater<>(), [](const auto& one) { return one.second; });
+    places.resize(std::min(places.size(), most_places_told));
+    const model::Extent extent = extent_of(area, team_.team().threads());
+    for (const auto& [place, count] : places) {
+        const auto here = [at = place](const model::SeenTouch& touch) { return touch.place == at; };
+        const std::vector<model::Touch> touches = shown(learnt, area.there(), iteration, here, nullptr);
+        found.push_back(
+            {place, count, model::Belief(*team_.formulas(), team_.team(), extent, touches, team_.prior())});
+    }
+    return found;
 }
 
 void Learner::fit(WatchedArea& area, std::uint32_t iteration) {

@@ -27,6 +27,15 @@ class Learner {
     bool take(WatchedArea& area, std::uint32_t iteration);
     /// Is the belief older than what is known by now, so that it should be made anew?
     bool is_stale(const WatchedArea& area) const;
+    /// What is believed by the touches of one place of the iteration.
+    struct PlaceBelief {
+        std::uint32_t place;
+        std::size_t touches;
+        model::Belief belief;
+    };
+    /// Where the users of an area differ by place (AreaBelief::place): those places that tell most, most
+    /// touches first. As dear as so many fits.
+    std::vector<PlaceBelief> by_place(WatchedArea& area, std::uint32_t iteration) const;
     /// Makes the belief anew. Some tenths of a millisecond to some milliseconds (tuning::most_team_threads).
     void fit(WatchedArea& area, std::uint32_t iteration);
 

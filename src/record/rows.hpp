@@ -150,6 +150,11 @@ inline constexpr std::size_t row_bytes = 128;
     ROW(47, distribution,                                                                                    \
         FIELD(u32, area) FIELD(u32, iteration) FIELD(f64, time) FIELD(u32, family) FIELD(f64, probability)   \
             FIELD(f64, ignorance) FIELD(u32, words) FIELD(u64, known))                                       \
+    /* the same by the touches of one place of the iteration, where an area's users differ by place: its     \
+     * region (id), and do the pages follow this one? */                                                     \
+    ROW(48, place_distribution,                                                                              \
+        FIELD(u32, area) FIELD(u32, region) FIELD(u32, followed) FIELD(u32, touches) FIELD(u32, family)      \
+            FIELD(f64, probability) FIELD(u32, words))                                                       \
     /* iterations that have ended; the only row that is written anew in its place, so that it is true also   \
      */                                                                                                      \
     /* of a process that was killed */                                                                       \

@@ -274,6 +274,26 @@ def test_windows_beside_hint_faults_are_named(capsys: pytest.CaptureFixture[str]
     assert "asked" not in source("none (windows: --no-signals)")
 
 
+def test_an_array_whose_users_differ_by_region_says_which_one_its_pages_follow(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    writer = four_node_run()
+    along = {"area": 1, "family": 2, "probability": 0.97}
+    writer.row(
+        "region", id=7, object=writer.text("/ft"), offset=64, symbol=writer.text("cffts1._omp_fn.0"), count=9
+    )
+    writer.row("region", id=8, object=writer.text("/ft"), offset=96, symbol=0, count=9)
+    block, cyclic = writer.text("BLOCK over 4 threads"), writer.text("CYCLIC over 4 threads")
+    writer.row("place_distribution", region=7, followed=1, touches=57, words=block, **along)
+    writer.row("place_distribution", region=8, followed=0, touches=31, words=cyclic, **along)
+    results = results_of(writer)
+    text = printed(results, capsys)
+    line = next(line for line in text.splitlines() if line.startswith("by region"))
+    assert "pages follow cffts1 (57 touches, BLOCK over 4 threads, 97 %)" in line
+    assert "not ft+0x60 (31 touches, CYCLIC over 4 threads, 97 %)" in line
+    assert "by region" not in printed(results_of(four_node_run()), capsys)
+
+
 def test_a_run_that_could_not_be_observed_names_the_setting(capsys: pytest.CaptureFixture[str]) -> None:
     """As an MPI program's, on most machines."""
     writer = RecordWriter()
