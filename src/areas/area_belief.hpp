@@ -54,6 +54,7 @@ struct AreaBelief {
     std::size_t unfitted = 0;           ///< touches that came since
     std::optional<std::uint32_t> place; ///< whose touches alone it rests on (Touches::leading_place)
     double ignorance = 1;            ///< share of the area's touches that knowing all owners would make local
+    bool surprised = false;          ///< by its newest touches, which do not show that owners changed
     std::uint64_t asked = 0;         ///< granules that were asked for so far
     std::uint32_t silent_rounds = 0; ///< in which others were touched, before it ever was
 

@@ -101,6 +101,8 @@ Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double t
     }
     learnt.ignorance =
         judgement.considered > 0 ? std::min(1.0, ignorance * weight / judgement.considered) : 1;
+    // What touches contradict is not known, whatever the older ones say: more of them will tell.
+    if (learnt.surprised) learnt.ignorance = 1;
     judgement.busiest_now = *std::ranges::max_element(now);
     judgement.busiest_then = *std::ranges::max_element(then);
     judgement.looks = there.size() - std::min(there.size(), area.seen_homes.known());

@@ -160,7 +160,7 @@ model::Prior Learner::prior_of(const WatchedArea& area) const {
         for (std::size_t f = 0; f < model::families; ++f)
             shown.add_other(static_cast<model::Family>(f), each * sibling->families[f]);
     }
-    return base.mixed_with(shown, tuning::trust_in_siblings);
+    return base.mixed_with(shown, tuning::equal_share);
 }
 
 /// Do several of the fresh touches come from where the belief expects hardly any?
@@ -195,6 +195,7 @@ bool Learner::take(WatchedArea& area, std::uint32_t iteration) {
     }
     learnt.fresh.clear();
     learnt.taken += count;
+    if (count > 0) learnt.surprised = surprised;
     if (!surprised || area.there().empty()) return false;
     const std::vector<model::Touch> all = shown(learnt, area.there(), iteration, any, nullptr);
     if (!learnt.touches.follow_change(*team_.formulas(), team_.team(),
@@ -204,6 +205,7 @@ bool Learner::take(WatchedArea& area, std::uint32_t iteration) {
     learnt.forget_departures(area.granules);
     learnt.repeats = {};
     learnt.belief.reset();
+    learnt.surprised = false;
     return true;
 }
 
