@@ -167,7 +167,7 @@ int main(int count, char** words) {
         Spending spending;
         double trust;
     };
-    constexpr double usual = model::tuning::trust_in_siblings;
+    constexpr double usual = model::tuning::equal_share;
     const Way ways[] = {{"worth", Spending::worth, usual},     {"traffic", Spending::traffic, usual},
                         {"size", Spending::size, usual},       {"siblings_0", Spending::worth, 0},
                         {"siblings_0.1", Spending::worth, .1}, {"siblings_0.6", Spending::worth, .6},

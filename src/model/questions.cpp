@@ -64,7 +64,7 @@ std::vector<std::uint64_t> pages_to_ask(const Belief* belief, std::uint64_t page
     std::uint32_t for_doubt = 0;
     for (std::uint64_t index = first; index < first + count; ++index) {
         const double draw = unit(seed ^ (index * 0x2545f4914f6cdd1du));
-        if (belief && index >= tuning::few_touches && draw >= tuning::even_share_of_touches) {
+        if (belief && index >= tuning::few_touches && draw >= tuning::equal_share) {
             ++for_doubt;
             continue;
         }

@@ -102,9 +102,11 @@ inline constexpr std::uint64_t most_of_round = 48;
 
 /// One touch in so many goes by traffic, whatever is believed. Table, 60 areas (`homing bench sampling`).
 inline constexpr unsigned check_interval = 10;
-/// This share of an area's touches lies evenly; the others, behind the first few, where the least is known of
-/// so many candidates. Table, 60 areas.
-inline constexpr double even_share_of_touches = .5;
+/// Where two have an equal right to something: an area's touches lie evenly, or (behind the first few) where
+/// the least is known of so many candidates; and what areas are believed to be is what is true of any, or
+/// what siblings have shown. Table, 60 areas (siblings_*): after 100 touches 92 to 93 % of the possible gain
+/// with 0 to .6 of the latter, and 88 % with 1.
+inline constexpr double equal_share = .5;
 inline constexpr unsigned candidates_to_ask = 8;
 /// Pages of one area that are looked at for one round: weighed for what to ask, looked at for where they are,
 /// and for whether they are there. A standard error of 3 points. LULESH, 20^3, on this machine: weighing 8
@@ -149,11 +151,8 @@ inline constexpr double simple_enough = .97;
 /// for 32 threads, and four times that for 64.
 inline constexpr int most_team_threads = 32;
 
-/// Areas of one size or allocation site that tell of each other, and the weight of what they show beside what
-/// is true of any area. Table, 60 areas (siblings_*): after 100 touches 92 to 93 % of the possible gain with
-/// 0 to .6, and 88 % with 1.
+/// Areas of one size or allocation site that tell of each other. Table, 60 areas (siblings_*).
 inline constexpr std::size_t most_siblings = 8;
-inline constexpr double trust_in_siblings = .5;
 
 /// Pages that come from another node than their distribution says, as a share of those of which it is known,
 /// that say nothing (twice as many say all): who comes first to a page at a border is often the neighbour,
@@ -187,8 +186,7 @@ inline constexpr std::uint32_t growth = 2;
 inline constexpr double longest_wait = 10;
 /// Seconds between two looks at which areas there are, where a source scans, and between two decisions by
 /// time while there is something to learn: the kernel's scans come no oftener. (UPMlib's sampling engine
-/// needs a few hundred milliseconds: Nikolopoulos et al. 2000, section 2.1.) Learning may take as long at
-/// first, however fast it is.
+/// needs a few hundred milliseconds: Nikolopoulos et al. 2000, section 2.1.)
 inline constexpr double scan_interval = 1;
 /// A part of a region that is shorter (seconds) is no unit of observation: the next one belongs to it.
 inline constexpr double least_part_of_region = 1e-3;
@@ -213,11 +211,13 @@ inline constexpr double slack = 4;
 /// Granules that a round asks for, or looks at to judge, of all areas together: more than windows can arm in
 /// it, so that each region finds some that it touches. A check asks for as many of these as go by traffic.
 inline constexpr std::uint32_t granules_of_round = 1024;
-/// The time that learning owners may take at first, in fits of seconds_of_fit()'s size (1 s on an AMD EPYC,
-/// where benchmarks/belief measures 0.17 to 0.23 ms: what is meant is an amount of work; in the guest, where
-/// floating point is emulated, a fit takes 40 times as long, and the runs of many arrays ended with half of
-/// them unjudged). And the share of the run's time that learning may take beyond that, and checks at rest.
-inline constexpr double first_fits = 5000;
+/// The time that learning owners may take: at once so many fits of seconds_of_fit()'s size (0.1 s on an AMD
+/// EPYC, where benchmarks/belief measures 0.17 to 0.23 ms: what is meant is an amount of work, and in the
+/// guest, where floating point is emulated, a fit takes 40 times as long); a share of the run's first seconds
+/// (longest_wait); and a share of all of it, which checks at rest may take, too. Guest, pattern dynamic: with
+/// 5,000 fits at once 96 % of a run was spent on owners that cannot be told.
+inline constexpr double first_fits = 500;
+inline constexpr double early_share = 0.1;
 inline constexpr double share_of_run = 0.01;
 /// Seconds that a reference which comes by itself (a hint fault, a sample of the PMU) costs the thread that
 /// makes it.
