@@ -222,10 +222,7 @@ std::vector<Learner::PlaceBelief> Learner::by_place(WatchedArea& area, std::uint
     AreaBelief& learnt = area.learnt;
     std::vector<PlaceBelief> found;
     if (!learnt.place || area.there().empty()) return found;
-    std::map<std::uint32_t, std::size_t> counts;
-    for (const model::SeenTouch& touch : learnt.touches.at(iteration))
-        if (touch.place != model::Touches::nowhere) ++counts[touch.place];
-    std::erase_if(counts, [](const auto& one) { return one.second < tuning::telling_touches; });
+    const std::map<std::uint32_t, std::size_t> counts = learnt.touches.telling_places();
     std::vector<std::pair<std::uint32_t, std::size_t>> places(counts.begin(), counts.end());
     std::ranges::stable_sort(places, std::greater<>(), [](const auto& one) { return one.second; });
     places.resize(std::min(places.size(), most_places_told));

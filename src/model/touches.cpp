@@ -74,15 +74,20 @@ std::optional<double> Touches::evidence_by_place(std::span<const Touch> all, con
     return sum;
 }
 
+std::map<std::uint32_t, std::size_t> Touches::telling_places() const {
+    std::map<std::uint32_t, std::size_t> counts;
+    for (const SeenTouch& touch : touches_)
+        if (touch.place != nowhere) ++counts[touch.place];
+    std::erase_if(counts, [](const auto& one) { return one.second < tuning::telling_touches; });
+    return counts;
+}
+
 std::optional<std::uint32_t> Touches::leading_place(const Formulas& formulas, const Team& team,
                                                     const Extent& extent, const Prior& prior,
                                                     std::span<const Touch> shown,
                                                     std::optional<std::uint32_t> before) const {
     invariant(shown.size() == touches_.size(), "all touches are shown");
-    std::map<std::uint32_t, std::size_t> counts;
-    for (const SeenTouch& touch : touches_)
-        if (touch.place != nowhere) ++counts[touch.place];
-    std::erase_if(counts, [](const auto& one) { return one.second < tuning::telling_touches; });
+    const std::map<std::uint32_t, std::size_t> counts = telling_places();
     if (counts.size() < 2) return {};
     const Evidence evidence = evidence_by(formulas, team, extent, prior);
     const std::optional<double> apart = evidence_by_place(shown, evidence);

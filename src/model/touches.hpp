@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -39,6 +40,8 @@ class Touches {
     /// shown: all touches as the belief is to see them, where pages or threads have other numbers there.
     bool follow_change(const Formulas& formulas, const Team& team, const Extent& extent, const Prior& prior,
                        std::span<const Touch> shown);
+    /// The places that enough touches come from to tell how each uses the area, and how many.
+    std::map<std::uint32_t, std::size_t> telling_places() const;
     /// Where the places use the area in ways of their own, which no one distribution explains: the place that
     /// most touches come from, whose way is the best single one as far as touches tell; `before` if it has
     /// nearly as many. Nothing where one distribution explains all.
