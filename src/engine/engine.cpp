@@ -55,7 +55,7 @@ void Engine::step_aside(const std::string& reason) noexcept {
 /// The region, or the part of it that a barrier ends, is over.
 void Engine::open_region_ends(double now) {
     double seconds = 0;
-    if (samples_itself()) region_log_.enter(RegionLog::nowhere, now);
+    if (scans()) region_log_.enter(RegionLog::nowhere, now);
     if (!resting_) { // at rest no clock is read where a region begins
         RegionInfo& info = regions_[open_.region];
         seconds = now - region_begin_;
@@ -234,7 +234,7 @@ void Engine::take_touches() {
     references_.clear();
     windows_->drain(references_);
     plan_.paid(windows_->costs(), windows_->armed());
-    if (samples_itself()) asked_for_.insert(asked_for_.end(), references_.begin(), references_.end());
+    if (scans()) asked_for_.insert(asked_for_.end(), references_.begin(), references_.end());
     count_references(Origin::asked);
 }
 
@@ -401,9 +401,8 @@ void Engine::forget_asked_for() {
 /// What was seen, by area.
 void Engine::count_references(Origin origin) {
     const bool asked = origin == Origin::asked;
-    const bool scans = !asked && sampled_->scans();
-    const double now = record::now();
-    const double since_start = now - clock_seconds();
+    const double now = touch_record_.enabled() ? record::now() : 0;
+    const double since_start = asked ? 0 : record::now() - clock_seconds();
     if (!asked) sampled_references_ += references_.size();
     for (const Reference& reference : references_) {
         WatchedArea* area = watch_.find(reference.address);
@@ -415,7 +414,7 @@ void Engine::count_references(Origin origin) {
                                                           : RegionLog::nowhere;
         if (touch_record_.enabled()) record_touch(*area, reference, position, origin, region, now);
         const std::uint64_t granule = area->granule_of(reference.address);
-        if (scans) scan_rounds_.saw(*area, granule);
+        if (!asked && scans()) scan_rounds_.saw(*area, granule);
         if (area->learnt.fresh.size() < most_fresh)
             area->learnt.fresh.push_back({granule, team_.touched(reference.thread, position), reference.write,
                                           reference.weight, static_cast<model::Node>(position),
@@ -461,7 +460,6 @@ void Engine::begin_observing(policy::Activity activity) {
     survey_.look(watch_);
     if (!source_) return;
     const bool is_check = activity == policy::Activity::check;
-    if (asks_) windows_->start(watch_.ranges());
     // The kernel scans as rarely as it has come to: a check that waited for that would not end.
     if (samples_itself() && is_check && asks_)
         stop_sampling();
@@ -497,7 +495,7 @@ void Engine::end_observing() {
     record_placements(1);
     estimate_traffic();
     // Where windows ask, what no scan has come to is asked for.
-    to_come_ = source_ && source_->scans() && !asks_ ? scan_rounds_.round_ended(watch_) : 0;
+    to_come_ = scans() && !asks_ ? scan_rounds_.round_ended(watch_) : 0;
     const double begin = record::now();
     const double moving = statistics_.moving;
     mechanism_->iteration_observed(*this, activity_ == policy::Activity::check);

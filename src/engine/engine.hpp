@@ -281,7 +281,8 @@ class Engine final : public phases::Listener {
     void boundary_by(std::uint32_t region, const phases::Step& step, double now);
     void part_begins(std::uint32_t region, double now);
     void want_helper();
-    bool samples_accesses() const noexcept { return sampled_ && !sampled_->scans(); }
+    bool scans() const noexcept { return sampled_ && sampled_->scans(); }
+    bool samples_accesses() const noexcept { return samples_itself() && !scans(); }
     void estimate_traffic();
     /// Rows of what is known of areas' remote shares; all: also where little is new.
     void record_estimates(bool all);

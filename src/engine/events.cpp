@@ -107,7 +107,7 @@ void Engine::follow_time(double now) {
 void Engine::part_begins(std::uint32_t region, double now) {
     const double elsewhere = statistics_.deciding + statistics_.moving;
     enter(region);
-    if (samples_itself()) region_log_.enter(region, now);
+    if (scans()) region_log_.enter(region, now);
     if (windows_ && (activity_ != policy::Activity::rest || mechanism_->needs_windows() || called_touch_))
         follow_changes();
     if (called_touch_) close_window();

@@ -82,7 +82,7 @@ void Engine::record_touch(const WatchedArea& area, const Reference& reference, i
                           std::uint32_t region, double now) {
     const bool asked = origin == Origin::asked;
     const TouchPlace where{region, asked ? open_.place : PlaceTable::nowhere, iteration_};
-    const std::uint32_t source = asked ? 3 : source_ && source_->scans() ? 2 : 1;
+    const std::uint32_t source = asked ? 3 : scans() ? 2 : 1;
     touch_record_.touch(watch_, area, reference, position, where, source, now);
 }
 
@@ -342,7 +342,7 @@ void Engine::finish() noexcept {
         if (activity_ != policy::Activity::rest && samples_itself()) take_references();
     });
     attempt([&] {
-        if (source_) source_->stop();
+        if (sampled_) sampled_->stop();
         if (windows_) windows_->stop();
     });
     attempt([&] {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 
 namespace homing {
 
@@ -25,16 +26,10 @@ class RegionLog {
     }
     /// What ran then; nowhere where that is not known any more.
     std::uint32_t at(double time) const noexcept {
-        std::size_t first = count_ - std::min(count_, capacity), end = count_;
-        while (first < end) { // to the first change after it
-            const std::size_t middle = first + (end - first) / 2;
-            if (changes_[middle % capacity].time <= time)
-                first = middle + 1;
-            else
-                end = middle;
-        }
-        return first == count_ - std::min(count_, capacity) ? nowhere
-                                                            : changes_[(first - 1) % capacity].region;
+        const auto known = std::views::iota(count_ - std::min(count_, capacity), count_);
+        const auto after = std::ranges::partition_point(
+            known, [&](std::size_t change) { return changes_[change % capacity].time <= time; });
+        return after == known.begin() ? nowhere : changes_[*(after - 1) % capacity].region;
     }
 
   private:

@@ -222,6 +222,7 @@ bool Engine::start(std::unique_ptr<ReferenceSource> source, bool asks) {
             windows->exclude_if_watched(range);
     });
     watch_.synchronise(record::now());
+    if (windows_) windows_->start(watch_.ranges());
     if (initial_.wanted() != "first-touch") record::fact("initial", initial_.wanted());
     initial_.place(watch_, iteration_);
     next_tick_ = record::now() + tick_;
@@ -271,7 +272,7 @@ void Engine::choose_source(std::unique_ptr<ReferenceSource> given, bool asks, st
         asks_ = true;
         chosen = "windows";
     }
-    if (source_ && source_->scans()) ask_beside();
+    if (scans()) ask_beside();
     if (wanted != "auto" && source_ == nullptr)
         record::message(record::Level::warning, "--references " + wanted + " is not possible: " + reasons);
 }
