@@ -173,7 +173,6 @@ def _iterations(record: Record) -> list[dict[str, Any]]:
 
 def _area(result: AreaResult, record: Record) -> dict[str, Any]:
     name = result.name
-    offsets = {region.id: region.offset for region in record.regions}
     return {
         "id": result.area.id,
         "name": result.area.name or name.title,
@@ -204,13 +203,13 @@ def _area(result: AreaResult, record: Record) -> dict[str, Any]:
         "owners": _ownership(result.ownership),
         "owners_by_region": [
             {
-                "offset": offsets.get(way.region),
+                "offset": next((one.offset for one in record.regions if one.id == way.region), None),
                 "followed": way.followed,
                 "touches": way.touches,
                 "distribution": way.distribution or None,
                 "confidence": number(way.confidence),
             }
-            for way in record.place_distributions.get(result.area.id, [])
+            for way in result.by_region
         ],
         "guard": _account(result.account),
         "left": _left(result.left, record),

@@ -17,6 +17,7 @@ from homing.record_rows import (
     Iteration,
     Move,
     Ownership,
+    PlaceDistribution,
     Placement,
     Refusal,
 )
@@ -44,6 +45,8 @@ class AreaResult:
     before: Placement | None = None
     after: Placement | None = None
     ownership: Ownership | None = None
+    #: Where regions use it in ways of their own: each one's; of several areas the first that has any.
+    by_region: list[PlaceDistribution] = field(default_factory=list)
     moved: int = 0
     refused: dict[int, int] = field(default_factory=dict)
     #: What the estimate of its remote share rests on.
@@ -247,6 +250,7 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
             before=first.get(area.id),
             after=last.get(area.id),
             ownership=record.ownerships.get(area.id),
+            by_region=record.place_distributions.get(area.id, []),
             moved=sum(move.moved for move in moves.get(area.id, [])),
             refused=refused_pages(refusals.get(area.id, [])),
             account=account_of(record, area.id),
@@ -306,6 +310,7 @@ def _join(into: AreaResult, other: AreaResult) -> None:
         other.ownership is not None and other.ownership.samples > into.ownership.samples
     ):
         into.ownership = other.ownership or into.ownership
+    into.by_region = into.by_region or other.by_region
     for error, pages in other.refused.items():
         into.refused[error] = into.refused.get(error, 0) + pages
     if into.account is not None and other.account is not None:

@@ -301,13 +301,10 @@ def _by_region(areas: list[AreaResult], record: Record) -> Iterable[Text]:
     """Areas that regions use in ways of their own."""
     regions = {region.id: _region_name(region) for region in record.regions}
     for area in areas:
-        # Of several areas that are joined here the first one that has any.
-        found = (record.place_distributions.get(one, []) for one in area.ids or [area.area.id])
-        ways = next(filter(None, found), [])
-        followed = [way for way in ways if way.followed]
-        if not followed or len(ways) < 2:
+        followed = [way for way in area.by_region if way.followed]
+        others = [way for way in area.by_region if not way.followed]
+        if not followed or not others:
             continue
-        others = [way for way in ways if not way.followed]
         yield _head(
             "by region",
             f"{area.name.title}: no one placement serves all; pages follow {_way(followed[0], regions)}, "
