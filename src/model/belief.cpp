@@ -79,6 +79,7 @@ Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
             normalise(joint);
         }
     }
+    prepare_formulas();
     find_breaks();
 }
 
@@ -102,7 +103,7 @@ void Belief::normalise(Joint& joint) {
         return share;
     };
     for (const Candidate& candidate : joint.candidates) {
-        Alive alive{candidate.index, candidate.formula, 0, 0, {}, {}, {}};
+        Alive alive{candidate.index, candidate.formula, 0, 0, {}, {}, {}, 0, 0};
         for (std::size_t r = 0; r < reaches.size(); ++r) {
             std::array<double, strays.size()> weights{};
             for (std::size_t s = 0; s < strays.size(); ++s)

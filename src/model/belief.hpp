@@ -113,8 +113,19 @@ class Belief {
         double share; ///< of the posterior
         double crisp; ///< of it, with the least reach and few strays
         std::array<double, tuning::reaches.size()> owners, by_owner,
-            by_master; ///< by reach: share; times local share
+            by_master;           ///< by reach: share; times local share
+        double by_any_owner = 0; ///< the sum of by_owner
+        std::size_t order = 0;   ///< in orders_; of the blurred ones
         void scale(double by);
+    };
+    struct BlockRun {
+        int end; ///< one after its last block
+        Node node;
+    };
+    /// The nodes along the blocks of all formulas with this base and this step.
+    struct Order {
+        int base, step;
+        std::vector<BlockRun> runs;
     };
     struct Runs {
         Chain chain;
@@ -158,6 +169,8 @@ class Belief {
                   const States& of, double rate, Joint& joint);
     void normalise(Joint& joint);
     void keep_what_counts();
+    void prepare_formulas();
+    std::size_t order_of(const Formula& formula);
     void find_breaks();
     void break_at_seen();
     void sort_breaks();
@@ -177,6 +190,10 @@ class Belief {
     std::array<double, families> posterior_{};
     double log_evidence_ = 0;
     std::vector<Alive> alive_;
+    std::vector<Order> orders_;
+    std::size_t blurred_ = 0; ///< the first of alive_: those whose reach over borders counts
+    double by_master_ = 0;    ///< of all of alive_
+    bool crowded_ = false;    ///< they have more blocks than there are pages
     std::vector<Runs> runs_;
     std::vector<Even> even_;
     std::vector<Urn> urns_;

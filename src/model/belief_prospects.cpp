@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace homing::model {
@@ -16,31 +17,35 @@ constexpr int beyond(double reach) { return 1 + static_cast<int>(3 * reach); }
 constexpr int furthest = beyond(std::ranges::max_element(reaches, {}, &tuning::Reach::reads)->reads);
 
 /// How the touches of a page, so far within its owner's block, fall to the blocks around: spill() in a table,
-/// because a verdict asks for it at every page.
+/// because a verdict asks for it at every page. Summed up, so that a run of blocks on one node is two
+/// look-ups.
 class SpillShares {
   public:
-    using Shares = std::array<double, 2 * furthest + 1>;
+    /// [i]: the share of all blocks before the one that is i - furthest behind the page's own.
+    using Before = std::array<double, 2 * furthest + 2>;
     SpillShares() {
         for (std::size_t r = 0; r < reaches.size(); ++r)
             for (int c = 0; c < classes; ++c) {
-                Shares& shares = table_[r][static_cast<std::size_t>(c)];
-                const std::ptrdiff_t most = beyond(reaches[r].reads);
-                double sum = 0;
-                for (std::ptrdiff_t j = -most; j <= most; ++j)
-                    sum += shares[static_cast<std::size_t>(j + furthest)] =
-                        Formulas::spill(reaches[r].reads, (c + .5) / classes, static_cast<double>(j));
-                for (double& share : shares)
-                    share /= sum;
+                Before& before = table_[r][static_cast<std::size_t>(c)];
+                const int most = beyond(reaches[r].reads);
+                for (int j = -most; j <= most; ++j)
+                    before[static_cast<std::size_t>(j + furthest + 1)] =
+                        before[static_cast<std::size_t>(j + furthest)] +
+                        Formulas::spill(reaches[r].reads, (c + .5) / classes, j);
+                const double sum = before[static_cast<std::size_t>(most + furthest + 1)];
+                for (int j = -most; j <= most; ++j)
+                    before[static_cast<std::size_t>(j + furthest + 1)] /= sum;
+                std::fill(before.begin() + most + furthest + 1, before.end(), 1.0);
             }
     }
-    const Shares& of(std::size_t reach, double within) const {
+    const Before& of(std::size_t reach, double within) const {
         const int at = std::clamp(static_cast<int>(within * classes), 0, classes - 1);
         return table_[reach][static_cast<std::size_t>(at)];
     }
 
   private:
     static constexpr int classes = 128; ///< of positions in a block
-    std::array<std::array<Shares, classes>, reaches.size()> table_{};
+    std::array<std::array<Before, classes>, reaches.size()> table_{};
 };
 
 /// Who used a page last, and the nearest known pages before and behind it; unknown_node where that is not
@@ -69,6 +74,43 @@ const SpillShares& spill_shares() {
 
 } // namespace
 
+/// What prospects need of the formulas, beside their shares. Those that are left over when all but a little
+/// is explained (they are sorted) are taken for sharp at their borders.
+void Belief::prepare_formulas() {
+    by_master_ = 0;
+    double left = std::accumulate(alive_.begin(), alive_.end(), 0.0,
+                                  [](double sum, const Alive& alive) { return sum + alive.share; });
+    blurred_ = 0;
+    orders_.clear();
+    for (Alive& alive : alive_) {
+        by_master_ += std::accumulate(alive.by_master.begin(), alive.by_master.end(), 0.0);
+        alive.by_any_owner = std::accumulate(alive.by_owner.begin(), alive.by_owner.end(), 0.0);
+        if (left > tuning::sharp_share) {
+            ++blurred_;
+            alive.order = order_of(alive.formula);
+        }
+        left -= alive.share;
+    }
+}
+
+/// The index in orders_ of the nodes along a formula's blocks. Beyond the team's ends its first and its last
+/// thread own all.
+std::size_t Belief::order_of(const Formula& formula) {
+    const auto same = std::ranges::find_if(orders_, [&](const Order& order) {
+        return order.base == formula.base && order.step == formula.step;
+    });
+    if (same != orders_.end()) return static_cast<std::size_t>(same - orders_.begin());
+    Order order{formula.base, formula.step, {}};
+    for (int block = -team_.threads(); block <= team_.threads(); ++block) {
+        const Node node = team_.node(formulas_.owner(formula, block));
+        if (order.runs.empty() || order.runs.back().node != node) order.runs.push_back({0, node});
+        order.runs.back().end = block + 1;
+    }
+    order.runs.back().end = std::numeric_limits<int>::max() / 2;
+    orders_.push_back(std::move(order));
+    return orders_.size() - 1;
+}
+
 /// What the distributions say of a page, whatever is known of it alone.
 void Belief::by_distribution(std::uint64_t page, Prospect& out) const {
     const auto nodes = static_cast<std::size_t>(team_.nodes());
@@ -77,40 +119,74 @@ void Belief::by_distribution(std::uint64_t page, Prospect& out) const {
     out.spread = 0;
     const double y = position(page);
     const auto master = static_cast<std::size_t>(team_.node(0));
-    for (const Alive& alive : alive_) {
-        const Formula& formula = alive.formula;
-        const Place here = formulas_.place(formula, extent_.size(), position(formula, page), 0);
+    out.local[master] += by_master_;
+    const SpillShares& spills = spill_shares();
+    // By reach: one sum of all would wait for itself at every step.
+    struct Sums {
+        std::array<double, policy::most_nodes> best, local;
+    };
+    std::array<Sums, reaches.size()> sums;
+    for (Sums& one : sums) {
+        std::fill_n(one.best.begin(), nodes, 0.0);
+        std::fill_n(one.local.begin(), nodes, 0.0);
+    }
+    const auto block_in = [&](const Formula& formula) {
+        const double at = formula.each ? extent_.position_in_block(page) : y;
+        return formulas_.place(formula, extent_.size(), at, 0);
+    };
+    const auto owner_in = [&](const Formula& formula, const Place& here) {
+        const int thread = formulas_.owner(formula, static_cast<int>(here.block));
+        return static_cast<std::size_t>(team_.node(thread));
+    };
+    for (const Alive& alive : std::span(alive_).first(blurred_)) {
+        const Place here = block_in(alive.formula);
+        const int own = static_cast<int>(here.block);
         for (std::size_t r = 0; r < reaches.size(); ++r) {
-            if (alive.owners[r] < tuning::negligible_share * alive.share) continue;
-            out.local[master] += alive.by_master[r];
-            if (r == 0 || formula.is_single()) { // the least reach is a halo: the page is its owner's
-                const auto node = static_cast<std::size_t>(team_.node(formulas_.owner(formula, here.block)));
-                out.best[node] += alive.owners[r];
-                out.local[node] += alive.by_owner[r];
+            const double owners = alive.owners[r], by_owner = alive.by_owner[r];
+            if (owners < tuning::negligible_share * alive.share) continue;
+            Sums& sum = sums[r];
+            if (r == 0 || alive.formula.is_single()) { // the least reach is a halo: the page is its owner's
+                const std::size_t node = owner_in(alive.formula, here);
+                sum.best[node] += owners;
+                sum.local[node] += by_owner;
                 continue;
             }
             // Beyond, borders are known no better than touches reach over them.
-            const auto& shares = spill_shares().of(r, here.within);
-            for (std::ptrdiff_t j = -furthest; j <= furthest; ++j) {
-                const double share = shares[static_cast<std::size_t>(j + furthest)];
-                if (share == 0) continue;
-                const double block = here.block + static_cast<double>(j);
-                const auto node = static_cast<std::size_t>(team_.node(formulas_.owner(formula, block)));
-                out.best[node] += share * alive.owners[r];
-                out.local[node] += share * alive.by_owner[r];
+            const auto& before = spills.of(r, here.within);
+            double passed = 0;
+            for (const BlockRun& run : orders_[alive.order].runs) {
+                const int end = run.end - own + furthest;
+                if (end <= 0) continue;
+                const auto node = static_cast<std::size_t>(run.node);
+                const double upto = before[static_cast<std::size_t>(std::min(end, 2 * furthest + 1))];
+                sum.best[node] += (upto - passed) * owners;
+                sum.local[node] += (upto - passed) * by_owner;
+                if (end > 2 * furthest) break;
+                passed = upto;
             }
         }
     }
+    for (const Alive& alive : std::span(alive_).subspan(blurred_)) {
+        const std::size_t node = owner_in(alive.formula, block_in(alive.formula));
+        sums[0].best[node] += alive.share;
+        sums[1].local[node] += alive.by_any_owner;
+    }
+    for (const Sums& sum : sums)
+        for (std::size_t n = 0; n < nodes; ++n) {
+            out.best[n] += sum.best[n];
+            out.local[n] += sum.local[n];
+        }
     std::vector<double> states;
     for (const Runs& runs : runs_) {
         if (runs.share < tuning::negligible_share) continue;
-        states.resize(runs.node_of.size());
-        runs.chain.at(y, states);
+        states.resize(2 * runs.node_of.size());
+        const std::span<double> all(states), owners = all.first(runs.node_of.size());
+        runs.chain.at(y, owners, all.subspan(owners.size()));
         out.local[master] += runs.share * runs.by_master;
-        for (std::size_t s = 0; s < states.size(); ++s) {
+        for (std::size_t s = 0; s < owners.size(); ++s) {
             const auto node = static_cast<std::size_t>(runs.node_of[s]);
-            out.best[node] += runs.share * states[s];
-            out.local[node] += runs.share * runs.by_owner * states[s];
+            out.best[node] += runs.share * owners[s];
+            out.local[node] += runs.share * runs.by_owner * owners[s];
         }
     }
     for (const Even& even : even_) {
@@ -231,6 +307,10 @@ void Belief::sort_breaks() {
 
 /// Pages behind which the runs' owner may change, or that are known alone.
 void Belief::find_breaks() {
+    double blocks = 0;
+    for (const Alive& alive : alive_)
+        if (alive.share >= tuning::negligible_share) blocks += alive.formula.outer * alive.formula.inner;
+    crowded_ = blocks >= static_cast<double>(pages());
     double runs = 0;
     for (const Runs& one : runs_)
         runs += one.share;
@@ -259,6 +339,7 @@ std::uint64_t Belief::block_end(const Formula& formula, std::uint64_t page) cons
 }
 
 std::uint64_t Belief::stretch_end(std::uint64_t page) const {
+    if (crowded_) return page + 1;
     std::uint64_t end = pages();
     const auto next = std::ranges::upper_bound(breaks_, page);
     if (next != breaks_.end()) end = std::min(end, *next);

@@ -114,13 +114,13 @@ void Chain::backward(std::span<const double> v, double x0, double x1, std::span<
     }
 }
 
-void Chain::at(double position, std::span<double> out) const {
+void Chain::at(double position, std::span<double> out, std::span<double> back) const {
     const auto after = std::ranges::upper_bound(positions_, position);
     const auto left = static_cast<std::size_t>(after - positions_.begin());
     const auto row = [this](const std::vector<double>& of, std::size_t i) {
         return std::span(of).subspan(i * states_, states_);
     };
-    std::vector<double> back(states_);
+    invariant(out.size() == states_ && back.size() == states_, "every state has its place");
     forward(row(forward_, left), left > 0 ? positions_[left - 1] : 0, position, out);
     backward(row(backward_, left), position, left < positions_.size() ? positions_[left] : 1, out, back);
     for (std::size_t s = 0; s < states_; ++s)

@@ -28,8 +28,8 @@ class Chain {
 
     /// Log of the marginal likelihood of all observations.
     double log_likelihood() const noexcept { return log_likelihood_; }
-    /// P(state | observations) at a position, into `out` (one a state).
-    void at(double position, std::span<double> out) const;
+    /// P(state | observations) at a position, into `out` (one a state); `scratch`: of the same size.
+    void at(double position, std::span<double> out, std::span<double> scratch) const;
 
   private:
     Chain(const Observations& observations, double rate);

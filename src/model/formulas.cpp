@@ -175,23 +175,6 @@ bool Formulas::fits(const Formula& formula, double pages) const noexcept {
     }
 }
 
-Place Formulas::place(const Formula& formula, double pages, double y, double age) const noexcept {
-    if (formula.family == Family::drift) {
-        y += formula.velocity * age - formula.offset;
-        y -= std::floor(y);
-    }
-    if (formula.cut < 1) y = y < formula.cut ? y / formula.cut : (y - formula.cut) / (1 - formula.cut);
-    const double outer = y * formula.outer;
-    const double block = std::floor(outer);
-    if (formula.inner == 1) return {block, outer - block};
-    const double rows =
-        formula.width > 0 ? pages / (static_cast<double>(formula.width) * threads_) : formula.rows;
-    const double row = y * rows;
-    const double inner = (row - std::floor(row)) * formula.inner;
-    const double column = std::floor(inner);
-    return {block * formula.inner + column, inner - column};
-}
-
 double Formulas::block_end(const Formula& formula, double pages, double y) const noexcept {
     const double shift = formula.family == Family::drift ? formula.offset : 0;
     double at = y - shift;
@@ -223,10 +206,6 @@ const Nuisances& Formulas::likelihood(const Formula& formula, double pages, doub
     const double offset = steps - here.block;
     if (offset < -furthest || offset > furthest) return outside_[master];
     return near_[touch.write][master][class_of(here.within)][static_cast<int>(offset) + furthest];
-}
-
-int Formulas::owner(const Formula& formula, double block) const noexcept {
-    return std::clamp(formula.base + formula.step * static_cast<int>(block), 0, threads_ - 1);
 }
 
 } // namespace homing::model

@@ -18,7 +18,9 @@
 #include "model/touch.hpp"
 #include "model/tuning.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -80,19 +82,39 @@ class Formulas {
     /// Can an array of this size, in pages, show the formula?
     bool fits(const Formula& formula, double pages) const noexcept;
     /// Where position y (0..1) of an array of this size lies, `age` iterations ago.
-    Place place(const Formula& formula, double pages, double y, double age) const noexcept;
+    Place place(const Formula& formula, double pages, double y, double age) const noexcept {
+        if (formula.family == Family::drift) {
+            y += formula.velocity * age - formula.offset;
+            y -= std::floor(y);
+        }
+        if (formula.cut < 1) y = y < formula.cut ? y / formula.cut : (y - formula.cut) / (1 - formula.cut);
+        const double outer = y * formula.outer;
+        const double block = whole(outer);
+        if (formula.inner == 1) return {block, outer - block};
+        const double rows =
+            formula.width > 0 ? pages / (static_cast<double>(formula.width) * threads_) : formula.rows;
+        const double row = y * rows;
+        const double inner = (row - whole(row)) * formula.inner;
+        const double column = whole(inner);
+        return {block * formula.inner + column, inner - column};
+    }
     /// Where the block that y lies in ends: a position in (y, 1].
     double block_end(const Formula& formula, double pages, double y) const noexcept;
     /// Log likelihood of a touch of position y.
     const Nuisances& likelihood(const Formula& formula, double pages, double y,
                                 const Touch& touch) const noexcept;
     /// The thread that owns a block; clamped to the team.
-    int owner(const Formula& formula, double block) const noexcept;
+    int owner(const Formula& formula, int block) const noexcept {
+        return std::clamp(formula.base + formula.step * block, 0, threads_ - 1);
+    }
     /// P(touch by the thread `offset` blocks on | reach of reads, the page lies `within` its owner's block),
     /// with no strays.
     static double spill(double reach, double within, double offset);
 
   private:
+    /// floor() of what is not negative, without a call.
+    static double whole(double x) noexcept { return static_cast<double>(static_cast<std::int64_t>(x)); }
+
     static constexpr int within_classes = 12;
     static constexpr int furthest = 8; ///< blocks; beyond, all touches are strays
 
