@@ -9,6 +9,8 @@ from dataclasses import replace
 from homing.translate import directives as d
 from homing.translate.affine import affine, shifted
 from homing.translate.array import Array, Dimension
+from homing.translate.effects import Effects
+from homing.translate.passed_elements import pass_elements
 from homing.translate.positions import Problem, Text
 from homing.translate.redistribution import Redistributions
 from homing.translate.tree import (
@@ -37,12 +39,14 @@ class Distributions:
         self.routines: dict[str, Routine] = {}
         self.parallel_context: dict[int, bool] = {}
         self._redistributions: dict[int, Redistributions] = {}
+        self.effects = Effects(self.routines)
         for unit in units:
             for routine in unit.routines:
                 self.arrays[id(routine)] = {}
                 if not routine.module:
                     self.routines.setdefault(routine.name, routine)
         self._allocations()
+        pass_elements(units, self.routines)
         for unit in units:
             for routine in unit.routines:
                 self._declare(routine)

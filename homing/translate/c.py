@@ -616,6 +616,10 @@ class _Builder:
                 )
             )
             return
+        if kind is CursorKind.MEMBER_REF_EXPR:
+            for child in cursor.get_children():
+                self.expression(child, found, access, conditional, into)
+            return
         if kind is CursorKind.ARRAY_SUBSCRIPT_EXPR:
             self.element(cursor, found, access, conditional, into)
             return
@@ -633,7 +637,10 @@ class _Builder:
                 self.expression(left, found, Access.WRITE, conditional, into)
                 self.expression(right, found, Access.READ, conditional, into)
                 return
-            if operator in (BinaryOperator.EQ, BinaryOperator.NE) and (_is_null(left) or _is_null(right)):
+            if operator in (BinaryOperator.EQ, BinaryOperator.NE) and (
+                (_is_null(left) and _strip(right).kind is CursorKind.DECL_REF_EXPR)
+                or (_is_null(right) and _strip(left).kind is CursorKind.DECL_REF_EXPR)
+            ):
                 return  # is there memory? There is, for a distributed array; others do not matter here
             late = conditional or operator in (BinaryOperator.LAnd, BinaryOperator.LOr)
             self.expression(left, found, Access.READ, conditional, into)

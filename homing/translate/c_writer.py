@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from homing.translate import clauses as table
 from homing.translate.affine import affine, shifted
 from homing.translate.array import Array
 from homing.translate.boxes import Box, Follow
@@ -19,6 +20,7 @@ from homing.translate.tree import (
     Loop,
     Reference,
     Routine,
+    Statement,
 )
 from homing.translate.writer import PART, Around, Position, Region, cyclic_range
 
@@ -292,8 +294,10 @@ class CWriter(CThreadLoops):
         mpi: bool,
     ) -> None:
         directive = node.directive
-        data = directive.clause("reduction", "private", "firstprivate")
+        data = table.kept(directive, table.Place.LOOP, "mpi" if mpi else "spmd")
         reductions = directive.clause("reduction")
+        # Each thread's own, wherever they are declared: there is no worksharing loop any more that says so.
+        counters = [f"{self._type_of(name)} {name};" for name in self.outer_counters(node)]
         head, tail = ["{", *around.exchange], []
         if data:
             # A loop over the parts, one a thread, so that OpenMP itself does what the clauses say.
@@ -306,23 +310,26 @@ class CWriter(CThreadLoops):
                 tail = ["#pragma omp master", "{", *stop, "}", "#pragma omp barrier"]
             self.edits.replace(directive.begin, directive.end, opening)
             each = "for (int hm_each = homing_first_part(); hm_each <= homing_last_part(); hm_each++)"
-            self._put(self.source.next_line(directive.end), [each + " {", *around.setup], loop.begin)
+            inner = [each + " {", *counters, *around.setup]
+            self._put(self.source.next_line(directive.end), inner, loop.begin)
             tail = ["}", *tail]
         else:
-            head += around.setup
+            head += [*counters, *around.setup]
             self.edits.replace(directive.begin, directive.end, "")
             if barrier:
                 tail = ["#pragma omp barrier"]
         self._around(node, head, [*tail, *around.behind, "}"])
+
+    def _type_of(self, name: str) -> str:
+        declared = self.routine.lookup(name)
+        return declared[1].type if declared else "int"
 
     def begin_region(
         self, region: Region, construct: Construct, before: Sequence[str], behind: Sequence[str]
     ) -> None:
         directive = construct.directive
         kept = []
-        for clause in directive.clauses:
-            if clause.name in ("schedule", "collapse", "ordered", "if", "nowait", "affinity of sgi"):
-                continue
+        for clause in table.kept(directive, table.Place.REGION, "mpi" if self.mpi else "spmd"):
             if clause.name == "shared":
                 names = [n.strip() for n in (clause.text or "").split(",")]
                 names = [n for n in names if n and n not in self.arrays]
@@ -330,18 +337,12 @@ class CWriter(CThreadLoops):
                     kept.append(f"shared({', '.join(names)})")
                 continue
             kept.append(clause_text(clause))
-        if any(c.name == "default" and (c.text or "").strip() == "none" for c in directive.clauses):
+        if not table.shares_all(directive):
             homes = {array.name: array for array, *_ in region.bounds.values()}
             homes.update({array.name: array for array in region.arrays})
             kept.append(f"shared({', '.join(self.layout(a) for a in homes.values())})")
-        loop = construct.body[0] if construct.body else None
-        if directive.name == "parallel do" and isinstance(loop, Loop) and loop.variable:
-            declared = any(
-                construct.begin <= place < construct.end
-                for place in self.routine.places.get(loop.variable, [])
-            )
-            if not declared and loop.variable not in directive.listed("private", "firstprivate"):
-                kept.append(f"private({loop.variable})")
+        if construct.worksharing:
+            kept += [f"private({name})" for name in self.outer_counters(construct)]
         text = "#pragma omp parallel " + " ".join([*kept, "num_threads(homing_threads())"])
         self.edits.replace(directive.begin, directive.end, text)
         like = construct.body[0].begin if construct.body else construct.begin
@@ -413,7 +414,7 @@ class CWriter(CThreadLoops):
         declaration = callee.declarations.get(callee.arguments[reference.argument_index])
         return declaration is None or "const" not in declaration.attributes
 
-    def is_private(self, node: Loop | Construct, reference: Reference) -> bool:
+    def is_private(self, node: Loop | Construct | Statement, reference: Reference) -> bool:
         places = self.routine.places.get(reference.name, [])
         return any(node.begin <= place < node.end for place in places)
 

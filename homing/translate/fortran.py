@@ -198,7 +198,8 @@ class _Builder:
         return self.lines[self.at].line_begin if self.at < len(self.lines) else routine.end
 
     def _after_declarations(self, routine: Routine) -> int:
-        """Behind the last declaration, and behind an #endif that follows it; directives come later."""
+        """Behind the last declaration, and behind an #endif or an OpenMP declaration that follows it; other
+        directives come later."""
         if self.at == 0:
             return routine.begin
         last = self.lines[self.at - 1]
@@ -206,9 +207,11 @@ class _Builder:
         until = self._upcoming(routine)
         behind = place
         for match in re.finditer(
-            r"^[ \t]*(#|[!cC*]\$omp)[^\n]*\n?", self.source.text[place:until], re.MULTILINE | re.I
+            r"^[ \t]*(#|[!cC*]\$omp[ \t]*(?:threadprivate|declare)?)[^\n]*\n?",
+            self.source.text[place:until],
+            re.MULTILINE | re.IGNORECASE,
         ):
-            if match[1] != "#":
+            if not match[1].lower().endswith(("#", "threadprivate", "declare")):
                 break
             behind = place + match.end()
         return behind

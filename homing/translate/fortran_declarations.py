@@ -49,7 +49,7 @@ class FortranDeclarations(FortranArrays):
         indent = self._indent()
         self.edits.insert_lines(at, [self.indented(indent, x) for x in [*declarations, *start]], first=True)
         # USE comes before everything else, at the same place or an earlier one.
-        needed = own or declarations or start or self.locals
+        needed = own or declarations or start or self.locals or self.calls_runtime
         if needed or any(isinstance(n, Construct) for n in walk(routine.body)):
             self.edits.insert_lines(routine.head_end, [self.indented(indent, "use homing_parts")], first=True)
         self._import()

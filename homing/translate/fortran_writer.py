@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from homing.translate import clauses as table
 from homing.translate.affine import affine, shifted
 from homing.translate.array import Array
 from homing.translate.boxes import Box, Follow
@@ -21,6 +22,7 @@ from homing.translate.tree import (
     Loop,
     Reference,
     Routine,
+    Statement,
     walk,
 )
 from homing.translate.writer import PART, Around, Local, Position, Region, cyclic_range
@@ -314,7 +316,7 @@ class FortranWriter(FortranThreadLoops):
         mpi: bool,
     ) -> None:
         directive = node.directive
-        data = directive.clause("reduction", "private", "firstprivate")
+        data = table.kept(directive, table.Place.LOOP, "mpi" if mpi else "spmd")
         reductions = directive.clause("reduction")
         exchange = list(around.exchange)
         tail: list[str] = []
@@ -358,10 +360,7 @@ class FortranWriter(FortranThreadLoops):
         directive = construct.directive
         kept = []
         counters = self._counters(construct)
-        dropped = {"schedule", "collapse", "ordered", "if", "nowait", "affinity of sgi"}
-        for clause in directive.clauses:
-            if clause.name in dropped:
-                continue
+        for clause in table.kept(directive, table.Place.REGION, "mpi" if self.mpi else "spmd"):
             if clause.name == "shared":
                 names = [n.strip() for n in (clause.text or "").split(",")]
                 names = [n for n in names if n and n not in self.arrays and n.lower() not in counters]
@@ -376,11 +375,11 @@ class FortranWriter(FortranThreadLoops):
         private = [array.name for array in region.arrays]
         private += [PART, *region.locals, *region.bounds]
         private += sorted(counters - directive.listed("private", "firstprivate", "reduction"))
-        if construct.directive.name == "parallel do" and isinstance(construct.body[0], Loop):
+        if construct.worksharing and isinstance(construct.body[0], Loop):
             self.procedures.add(region, construct, construct.body[0])
         kept.append(f"private({', '.join(private)})")
         kept.append("num_threads(homing_threads())")
-        if any((c.text or "").strip() != "shared" for c in directive.clause("default")):
+        if not table.shares_all(directive):
             shared = [self.container(a) for a in region.arrays] + [self.layout(a) for a in arrays]
             kept.append(f"shared({', '.join(shared)})")
         begin = directive.begin
@@ -480,6 +479,6 @@ class FortranWriter(FortranThreadLoops):
         begin, end = declaration.statement_begin, declaration.statement_end
         return re.search(r"intent\s*\(\s*in\s*\)", callee.source.text[begin:end].lower()) is None
 
-    def is_private(self, node: Loop | Construct, reference: Reference) -> bool:
+    def is_private(self, node: Loop | Construct | Statement, reference: Reference) -> bool:
         del node
         return self.inside and self.routine.lookup(reference.name) is None

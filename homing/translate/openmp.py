@@ -66,7 +66,8 @@ def parse(code: str, places: list[int], begin: int, end: int, lower: bool) -> Op
         if behind and words and word not in ("critical", "flush", "threadprivate"):
             break
         split = _split(word)
-        if split is None:
+        # `do ordered` has a clause; `ordered` and `end ordered` are directives.
+        if split is None or (split == ["ordered"] and "do" in words + ["do" for w in words if w == "for"]):
             break
         words.extend(split)
         at = match.end()
@@ -116,15 +117,6 @@ def _split(word: str) -> list[str] | None:
     return None
 
 
-#: Clauses that say which thread runs which iteration, for loops of which homing says it.
-SCHEDULING = frozenset({"schedule", "collapse", "ordered", "affinity of sgi"})
-
-
-def clauses_without(directive: OpenMP, dropped: frozenset[str]) -> list[str]:
-    """The directive's clauses as text, but for those of some names."""
-    return [clause_text(clause) for clause in directive.clauses if clause.name not in dropped]
-
-
 def clause_text(clause: Clause) -> str:
     """The clause as it is written."""
     return clause.name if clause.text is None else f"{clause.name}({clause.text})"
@@ -135,5 +127,6 @@ def reductions_of(clauses: Sequence[Clause]) -> list[tuple[str, str]]:
     found = []
     for clause in clauses:
         operator, _, names = (clause.text or "").partition(":")
+        operator = re.sub(r"^\s*default\s*,", "", operator, flags=re.IGNORECASE)
         found += [(operator.strip(), name.strip()) for name in names.split(",")]
     return found

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from homing.translate import clauses as table
 from homing.translate import directives as d
 from homing.translate.array import Array
 from homing.translate.arrays import Distributions
 from homing.translate.boxes import Follow
 from homing.translate.c_writer import CWriter
 from homing.translate.fortran_writer import FortranWriter
-from homing.translate.openmp import SCHEDULING, clauses_without
+from homing.translate.openmp import clause_text
 from homing.translate.owned_loops import sites_of
 from homing.translate.parts import Parts
 from homing.translate.positions import Problem
@@ -26,14 +27,13 @@ from homing.translate.tree import (
     Executable,
     Kind,
     Loop,
+    OpenMP,
     Statement,
     Unit,
     references,
     walk,
 )
 from homing.translate.writer import PART, Local, Region
-
-_DROPPED = SCHEDULING | {"nowait"}
 
 
 def translate_pages(
@@ -50,7 +50,7 @@ def translate_pages(
                 writer = PagesC(routine, distributions, edits[id(unit)], False)
             else:
                 writer = PagesFortran(routine, distributions, edits[id(unit)], False)
-            pages = Pages(routine, distributions, writer, False, explained)
+            pages = Pages(routine, distributions, writer, False, explained, "pages")
             pages.place(writer)
             problems += pages.problems
             writers.append(writer)
@@ -70,6 +70,9 @@ class Pages(Parts):
             if isinstance(node, Construct) and node.worksharing and node.homing:
                 self._as_here(node)
                 self._scheduled(node, writer)
+            elif isinstance(node, Construct) and node.parallel and not table.shares_all(node.directive):
+                if any(isinstance(inner, Construct) and inner.homing for inner in walk(node.body)):
+                    writer.share_layouts(node)
             elif isinstance(node, Executable) and isinstance(node.directive, d.Redistribute):
                 self.redistribute(node)
             elif isinstance(node, Executable):
@@ -101,6 +104,11 @@ class Pages(Parts):
             return
         if self.on_threads(node):
             return
+        if not {"parallel", "do", "simd"}.issuperset(node.directive.name.split()):
+            reason = f"{node.directive.name.upper()} with a home is not supported"
+            self.wrong(node.directive.begin, node.directive.end, reason)
+            return
+        self.clauses(node, table.Place.LOOP)
         sites = [s for s in sites_of([loop], [], False, self.arrays) if s.reference.subscripts is not None]
         sites = [s for s in sites if len(s.reference.subscripts or []) == self.arrays[s.reference.name].rank]
         home = self._home(node, loop, sites)
@@ -132,6 +140,15 @@ class Pages(Parts):
             return
         writer.on_owner(node, loop, wanted)
         self._explain_loop(loop, array, wanted)
+
+
+def _kept(directive: OpenMP) -> list[str]:
+    return [clause_text(one) for one in table.kept(directive, table.Place.LOOP, "pages")]
+
+
+def _name(directive: OpenMP) -> str:
+    """Without SIMD: the loop over the parts calls functions."""
+    return directive.name.removesuffix(" simd")
 
 
 class PagesFortran(FortranWriter):
@@ -167,6 +184,14 @@ class PagesFortran(FortranWriter):
             f"call homing_place({layout}, {array.name})",
         ]
 
+    def share_layouts(self, region: Construct) -> None:
+        """A region that does not share what it does not list, with loops that have a home."""
+        directive = region.directive
+        layouts = sorted({self.layout(a) for a in self.arrays.values()})
+        kept = [clause_text(one) for one in directive.clauses]
+        text = " ".join([f"!$omp {directive.name}", *kept, f"shared({', '.join(layouts)})"])
+        self._directive(directive.begin, directive.end, text)
+
     def redistribute(self, node: Executable, old: Array, new: Array) -> None:
         bounds = [(f"lbound({old.name}, {i + 1})", f"ubound({old.name}, {i + 1})") for i in range(old.rank)]
         lines = [f"call homing_layout_free({self.layout(old)})", *self.create(new, bounds)]
@@ -174,16 +199,16 @@ class PagesFortran(FortranWriter):
 
     def _directive_text(self, node: Construct, more: Sequence[str]) -> str:
         directive = node.directive
-        kept = clauses_without(directive, _DROPPED)
+        kept = _kept(directive)
         count = (
             ["num_threads(homing_threads())"] if node.parallel and not directive.clause("num_threads") else []
         )
-        return f"!$omp {directive.name} " + " ".join([*kept, *more, "schedule(static, 1)", *count])
+        return f"!$omp {_name(directive)} " + " ".join([*kept, *more, "schedule(static, 1)", *count])
 
     def _wrap(self, node: Construct, loop: Loop, lines: Sequence[str], private: Sequence[str]) -> None:
         listed = node.directive.listed("private", "firstprivate", "lastprivate", "reduction")
         names = [*private, *([loop.variable] if loop.variable and loop.variable not in listed else [])]
-        if any(c.name == "default" and (c.text or "").strip() == "none" for c in node.directive.clauses):
+        if not table.shares_all(node.directive):
             layouts = sorted({self.layout(a) for a in self.arrays.values()})
             more = [f"private({', '.join(names)})", f"shared({', '.join(layouts)})"]
         else:
@@ -286,18 +311,23 @@ class PagesC(CWriter):
         lines.append(f"homing_place({layout}, {old.name});")
         self._put(self.source.next_line(node.end - 1), lines, node.begin)
 
+    def share_layouts(self, region: Construct) -> None:
+        """A region that does not share what it does not list, with loops that have a home."""
+        directive = region.directive
+        layouts = sorted({self.layout(a) for a in self.arrays.values()})
+        kept = [clause_text(one) for one in directive.clauses]
+        name = directive.name.replace("do", "for")
+        text = " ".join([f"#pragma omp {name}", *kept, f"shared({', '.join(layouts)})"])
+        self.edits.replace(directive.begin, directive.end, text)
+
     def _wrap(self, node: Construct, loop: Loop, lines: Sequence[str]) -> None:
         directive = node.directive
-        kept = clauses_without(directive, _DROPPED)
-        variable = loop.variable or ""
-        declared = any(loop.begin <= place < loop.end for place in self.routine.places.get(variable, []))
-        if not declared and variable not in directive.listed("private", "firstprivate", "lastprivate"):
-            kept.append(f"private({variable})")
+        kept = [*_kept(directive), *(f"private({name})" for name in self.outer_counters(node))]
         if node.parallel and not directive.clause("num_threads"):
             kept.append("num_threads(homing_threads())")
-        if any(c.name == "default" and (c.text or "").strip() == "none" for c in directive.clauses):
+        if not table.shares_all(directive):
             kept.append(f"shared({', '.join(sorted({self.layout(a) for a in self.arrays.values()}))})")
-        name = directive.name.replace("do", "for")
+        name = _name(directive).replace("do", "for")
         self.edits.replace(
             directive.begin, directive.end, f"#pragma omp {name} " + " ".join([*kept, "schedule(static, 1)"])
         )

@@ -11,8 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from homing.translate import clauses as table
 from homing.translate import directives as d
 from homing.translate.boxes import Site
+from homing.translate.clauses import Place
+from homing.translate.effects import What, others
 from homing.translate.openmp import reductions_of
 from homing.translate.positions import Problem
 from homing.translate.routine import Fresh, written_in_all
@@ -113,7 +116,7 @@ class Parts(SerialCode):
             return
         directive = construct.directive
         name = directive.name
-        if name not in ("parallel", "parallel do"):
+        if name not in ("parallel", "parallel do", "parallel do simd"):
             self.wrong(
                 directive.begin, directive.end, f"{name.upper()} with distributed arrays is not supported"
             )
@@ -122,35 +125,15 @@ class Parts(SerialCode):
         for reference in found:
             if self.arrays[reference.name] not in region.arrays:
                 region.arrays.append(self.arrays[reference.name])
-        for kind in (
-            "private",
-            "firstprivate",
-            "lastprivate",
-            "reduction",
-            "copyin",
-            "copyprivate",
-            "linear",
-        ):
-            for variable in sorted(directive.listed(kind) & set(self.arrays)):
-                self.wrong(directive.begin, directive.end, f"the distributed '{variable}' in {kind.upper()}")
+        self.clauses(construct, Place.REGION)
         for clause in directive.clause("default"):
             kind = (clause.text or "").strip().lower()
             names = sorted({array.name for array in region.arrays} - directive.listed("shared"))
             if kind in ("private", "firstprivate") and names:
                 reason = f"the distributed '{names[0]}' in {kind.upper()}: list it in SHARED"
                 self.wrong(clause.begin, clause.end, reason)
-        for clause in directive.clause("num_threads"):
-            self.wrong(
-                clause.begin,
-                clause.end,
-                "arrays are distributed over all threads: set OMP_NUM_THREADS instead",
-            )
         for clause in directive.clause("if"):
             self.explain(clause.begin, "IF is dropped: every thread is needed for its part")
-        for clause in directive.clause("ordered", "copyin"):
-            self.wrong(
-                clause.begin, clause.end, f"{clause.name.upper()} with distributed arrays is not supported"
-            )
         region.private = directive.listed("private", "firstprivate", "reduction")
         region.private |= loop_variables(construct.body, self.routine)
         region.private |= {
@@ -159,18 +142,14 @@ class Parts(SerialCode):
             if any(construct.begin <= place < construct.end for place in places)
         }
         region.reductions = _reductions(construct)
-        if name == "parallel do":
+        if construct.worksharing:
             loop = construct.body[0]
             if not isinstance(loop, Loop):
                 self.wrong(directive.begin, directive.end, "no loop follows")
                 return
-            for clause in directive.clause("lastprivate", "linear"):
-                self.wrong(
-                    clause.begin, clause.end, f"{clause.name.upper()} on a loop over distributed arrays"
-                )
-            if loop.variable:
-                region.private.add(loop.variable)
+            region.private |= set(table.counters(construct))
             around = self.share_out(construct, loop, region)
+            self._seen_by_one_rank(loop, region)
             self.writer.begin_region(region, construct, around.exchange + around.setup, around.behind)
         else:
             self.in_region(construct.body, region)
@@ -209,6 +188,8 @@ class Parts(SerialCode):
                 if isinstance(node, Loop | Branch) and any(isinstance(n, Construct) for n in walk([node])):
                     self._sequential(node, region)
                 else:
+                    for statement in statements([node]):
+                        self._seen_by_one_rank(statement, region)
                     self.forget(node)
                 continue
             if isinstance(node, Loop | Branch):
@@ -250,17 +231,13 @@ class Parts(SerialCode):
             if not isinstance(loop, Loop):
                 self.wrong(directive.begin, directive.end, "no loop follows")
                 return
-            for clause in directive.clause("lastprivate", "ordered", "linear"):
-                self.wrong(
-                    clause.begin, clause.end, f"{clause.name.upper()} on a loop over distributed arrays"
-                )
-            if loop.variable:
-                region.private.add(loop.variable)
+            self.clauses(node, Place.LOOP)
+            region.private |= set(table.counters(node))
             region.private |= directive.listed("private", "firstprivate", "reduction")
             region.reductions = [*region.reductions, *_reductions(node)]
             around = self.share_out(node, loop, region)
             waits = not directive.clause("nowait") and not (node.closing and node.closing.clause("nowait"))
-            self._written_by_other_ranks(loop, region)
+            self._seen_by_one_rank(loop, region)
             barrier = waits and self.shares(node, region)
             self.writer.worksharing(region, node, loop, around, barrier=barrier, mpi=self.mpi)
             return
@@ -268,6 +245,8 @@ class Parts(SerialCode):
             self.forget(node) if not touches else self._single(node, region)
             return
         if not touches:
+            if directive.name in ("critical", "atomic", "ordered"):
+                self._seen_by_one_rank(node, region)
             self.forget(node)
             return
         if directive.name == "parallel" or node.parallel:
@@ -307,21 +286,27 @@ class Parts(SerialCode):
                 )
                 return
 
-    def _written_by_other_ranks(self, loop: Loop, region: Region) -> None:
-        """Writes of the loop to what its process alone sees: neither private nor distributed."""
+    def _seen_by_one_rank(self, node: Loop | Construct | Statement, region: Region) -> None:
+        """What a loop over own iterations (or each thread, outside of loops) does that its process alone
+        would see, and that the whole program should."""
         if not self.mpi:
             return
-        for reference in references([loop]):
-            if reference.access not in (Access.WRITE, Access.UPDATE):
-                continue
-            if not self.seen_by_others(reference, loop, region):
-                continue
-            self.wrong(
-                reference.begin,
-                reference.end,
-                f"'{reference.name}' is shared and written in a loop whose iterations other ranks run, too: "
-                "distribute it, or make it PRIVATE or a REDUCTION",
-            )
+        loop = isinstance(node, Loop)
+        what = (
+            "a loop whose iterations other ranks run, too" if loop else "what each thread of each rank runs"
+        )
+        acts = self.distributions.effects.acts(self.routine, [node])
+        for act in others(acts, lambda one: self.seen_by_others(one, node, region)):
+            by = f", by '{act.through}'," if act.through else ""
+            reason = {
+                What.WRITE: f"'{act.name}' is shared and written{by} in {what}: distribute it, or make it "
+                "PRIVATE or a REDUCTION",
+                What.IO: f"input or output{by} in {what}: only rank 0 is heard",
+                What.END: f"ends one rank{by}, and the others wait for it",
+                What.UNKNOWN: f"what '{act.name}' writes is not seen: its file is not among those given, and "
+                f"{what.removeprefix('what ')} may not change what other ranks read",
+            }[act.what]
+            self.wrong(act.begin, act.end, reason)
 
     # --- statements that all threads run ------------------------------------------------------------
 
@@ -331,14 +316,15 @@ class Parts(SerialCode):
             self.writer.pass_part(reference, self.arrays[reference.name])
         if passed:
             self.fresh = Fresh()
-        others = [r for r in statement.references if r.name in self.arrays and r not in passed]
-        for reference in others:
+        elements = [r for r in statement.references if r.name in self.arrays and r not in passed]
+        for reference in elements:
             if reference.access is not Access.READ or reference.subscripts is None:
                 reason = "every thread of the region would do this: put it into a SINGLE construct"
                 self.wrong(reference.begin, reference.end, reason)
                 return
-        if others:
+        if elements:
             self._region_reads(statement, region)
+        self._seen_by_one_rank(statement, region)
         self.forget(statement)
 
     def _region_reads(self, statement: Statement, region: Region) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from homing.translate import clauses as table
 from homing.translate import directives as d
 from homing.translate.arrays import Distributions
 from homing.translate.boxes import Box
+from homing.translate.clauses import Place
+from homing.translate.effects import What
 from homing.translate.fortran_words import INTRINSICS
 from homing.translate.positions import Problem
 from homing.translate.tree import (
@@ -74,6 +77,7 @@ class RoutineInParts:
         writer: Writer,
         mpi: bool,
         notes: list[Explained],
+        target: str = "",
     ) -> None:
         self.routine = routine
         self.source = routine.source
@@ -81,6 +85,7 @@ class RoutineInParts:
         self.arrays = dict(distributions.of(routine))  # REDISTRIBUTE changes it on the way
         self.writer = writer
         self.mpi = mpi
+        self.target = target or ("mpi" if mpi else "spmd")
         self.notes = notes
         self.problems: list[Problem] = []
         self.fresh = Fresh()
@@ -119,16 +124,27 @@ class RoutineInParts:
             if other is not threads[0]:
                 reason = "the loop's iterations go to threads already"
                 self.problems.append(Problem(other.source.position, other.source.text, reason))
-        for clause in node.directive.clause("collapse", "ordered", "lastprivate", "linear"):
-            self.wrong(clause.begin, clause.end, f"{clause.name.upper()} with AFFINITY(...) = THREAD(...)")
+        self.clauses(node, Place.THREADS)
         self.writer.on_thread(node, loop, threads[0])
         self.explain(node.begin, f"loop: iterations on thread {threads[0].thread}")
         return True
 
+    def clauses(self, node: Construct, place: Place) -> None:
+        """Say which clauses of a construct cannot be kept."""
+        for clause, reason in table.problems(node, place, self.target):
+            self.wrong(clause.begin, clause.end, reason)
+        for clause in node.directive.clauses:
+            for variable in sorted(node.directive.listed(clause.name) & set(self.arrays)):
+                if clause.name in table.ON_DATA:
+                    reason = f"the distributed '{variable}' in {clause.name.upper()}"
+                    self.wrong(node.directive.begin, node.directive.end, reason)
+
     def touched(self, nodes: Sequence[Node]) -> list[Reference]:
         return [r for r in references(list(nodes)) if r.name in self.arrays]
 
-    def seen_by_others(self, reference: Reference, node: Loop | Construct, region: Region) -> bool:
+    def seen_by_others(
+        self, reference: Reference, node: Loop | Construct | Statement, region: Region
+    ) -> bool:
         """Is it a variable that other threads see, too: neither private nor a distributed array?"""
         if reference.name in self.arrays or reference.name in region.private:
             return False
@@ -136,8 +152,12 @@ class RoutineInParts:
 
     def shares(self, node: Construct, region: Region) -> bool:
         """Must the threads wait for each other behind the construct: does it write what others see, or read
-        what others may write behind it? Distributed arrays need no waiting: only their own part reaches them.
+        what others may write behind it, or is it heard outside? Distributed arrays need no waiting: only
+        their own part reaches them.
         """
+        for act in self.distributions.effects.acts(self.routine, node.body):
+            if act.through or act.pointer or act.what is not What.WRITE:
+                return True
         for reference in references(node.body):
             if not self.seen_by_others(reference, node, region):
                 continue

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from homing.translate import clauses as table
 from homing.translate import directives as d
 from homing.translate.affine import affine, names_in
 from homing.translate.array import Array
 from homing.translate.boxes import Box, Follow, Side, side_of
+from homing.translate.effects import What
 from homing.translate.owned_loops import OwnedLoops, sites_of
 from homing.translate.reference_text import reference_subscripts
 from homing.translate.routine import written_in
@@ -33,7 +35,8 @@ class SingleOwner(OwnedLoops):
         """SINGLE or MASTER: by the owner where all elements are one owner's; otherwise on the gathered
         array."""
         found = self.touched(node.body)
-        owner = self._one_owner(node, found)
+        self.clauses(node, table.Place.SINGLE)
+        owner = None if self._own_data(node) else self._one_owner(node, found)
         if owner is None:
             arrays: list[Array] = []
             for reference in found:
@@ -48,7 +51,9 @@ class SingleOwner(OwnedLoops):
                 for array in arrays
                 if any(r.name == array.name and r.access is not Access.READ for r in found)
             ]
-            self.writer.single_whole(region, node, arrays, changed)
+            reason = self.writer.single_whole(region, node, arrays, changed)
+            if reason is not None:
+                self.wrong(node.directive.begin, node.directive.end, reason)
             self.forget(node)
             names = ", ".join(array.name for array in arrays)
             self.explain(node.begin, f"{node.directive.name}: {names} gathered for one thread")
@@ -124,6 +129,14 @@ class SingleOwner(OwnedLoops):
             f"{node.directive.name}: run by the owner of {array.name}, index {subscripts} of "
             f"dimension {dimensions}",
         )
+
+    def _own_data(self, node: Construct) -> bool:
+        """Does it what a condition in its place would not keep?"""
+        acts = self.distributions.effects.acts(self.routine, node.body) if self.mpi else ()
+        if any(act.what is not What.WRITE or act.through or act.pointer for act in acts):
+            return True  # every rank has to do it
+        every = [*node.directive.clauses, *(node.closing.clauses if node.closing else [])]
+        return any(clause.name in table.OF_ONE_THREAD for clause in every)
 
     def _passes_reference(self, reference: Reference) -> bool:
         return reference.argument_of in self.distributions.routines

@@ -6,10 +6,11 @@ mean what they meant. Every thread goes through the user's loop and leaves out w
 
 from __future__ import annotations
 
+from homing.translate import clauses as table
 from homing.translate import directives as d
 from homing.translate.c_declarations import CDeclarations
 from homing.translate.fortran_declarations import FortranDeclarations
-from homing.translate.openmp import SCHEDULING, clauses_without
+from homing.translate.openmp import clause_text
 from homing.translate.tree import Construct, Loop, OpenMP
 from homing.translate.writer import Local
 
@@ -23,12 +24,12 @@ class FortranThreadLoops(FortranDeclarations):
         """The loop's iterations go to the threads that the directive names, modulo their number."""
         private = [_THREAD, *_not_private(node.directive, loop)]
         clauses = [
-            *clauses_without(node.directive, SCHEDULING),
+            *_kept(node.directive),
             f"private({', '.join(private)})",
             "schedule(static, 1)",
         ]
         self._directive(
-            node.directive.begin, node.directive.end, f"!$omp {node.directive.name} " + " ".join(clauses)
+            node.directive.begin, node.directive.end, f"!$omp {_name(node.directive)} " + " ".join(clauses)
         )
         test = f"if (modulo(int({affinity.thread.text.lower()}), homing_team()) /= {_THREAD}) cycle"
         indent = self.source.indent(loop.begin)
@@ -43,6 +44,16 @@ class FortranThreadLoops(FortranDeclarations):
 class CThreadLoops(CDeclarations):
     """The text in C."""
 
+    def outer_counters(self, node: Construct) -> list[str]:
+        """Counters of the worksharing loops that are declared outside of them and not listed as private."""
+        listed = node.directive.listed("private", "firstprivate", "lastprivate", "reduction")
+        return [
+            name
+            for name in table.counters(node)
+            if name not in listed
+            and not any(node.begin <= place < node.end for place in self.routine.places.get(name, []))
+        ]
+
     def on_thread(self, node: Construct, loop: Loop, affinity: d.ThreadAffinity) -> None:
         """The loop's iterations go to the threads that the directive names, modulo their number."""
         declared = any(
@@ -50,11 +61,11 @@ class CThreadLoops(CDeclarations):
         )
         private = [] if declared else _not_private(node.directive, loop)
         clauses = [
-            *clauses_without(node.directive, SCHEDULING),
+            *_kept(node.directive),
             *(f"private({name})" for name in private),
             "schedule(static, 1)",
         ]
-        name = node.directive.name.replace("do", "for")
+        name = _name(node.directive).replace("do", "for")
         self.edits.replace(
             node.directive.begin, node.directive.end, f"#pragma omp {name} " + " ".join(clauses)
         )
@@ -63,6 +74,15 @@ class CThreadLoops(CDeclarations):
         self.edits.replace(loop.body_begin, loop.body_begin, f"if ({test}) continue; else ")
         head = f"for (int {_THREAD} = 0; {_THREAD} < homing_team(); {_THREAD}++)"
         self._put(self.source.next_line(node.directive.end), [head], loop.begin)
+
+
+def _kept(directive: OpenMP) -> list[str]:
+    return [clause_text(one) for one in table.kept(directive, table.Place.THREADS, "pages")]
+
+
+def _name(directive: OpenMP) -> str:
+    """Without SIMD: the loop over the team calls functions."""
+    return directive.name.removesuffix(" simd")
 
 
 def _not_private(directive: OpenMP, loop: Loop) -> list[str]:

@@ -17,6 +17,7 @@ from homing.translate.directives import Form
 from homing.translate.pages import translate_pages
 from homing.translate.parts import Parts
 from homing.translate.positions import Position, Problem, TranslationError
+from homing.translate.rank_files import left_out, own_files
 from homing.translate.routine import Explained
 from homing.translate.source import Edits, SourceFile
 from homing.translate.tree import Kind, Routine, Unit, statements
@@ -27,6 +28,8 @@ TARGETS = ("pages", "spmd", "mpi", "upm")
 _PARALLEL_CHARACTERS = 20_000
 #: How long a small file may take to read at the most.
 _LEAST_SECONDS = 60.0
+#: Ranks need files of their own, whoever opens them.
+_OPENS = re.compile(r"^[^!\n]*\b(open|fopen|inquire|remove)\s*\(", re.MULTILINE | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,7 @@ def _translate(
     result = Result(lines=sum(source.text.count("\n") for source in sources))
     scanned = [scanner.scan(one.text, one.path, one.form, one.fixed_columns) for one in sources]
     concerned = any(one.directives or one.problems or one.notes for one in scanned)
+    concerned |= options.target == "mpi" and any(_OPENS.search(source.text) for source in sources)
     if options.target != "upm" and not concerned:
         # A build's other files may hold what no parser of ours knows.
         result.outputs = [Output(source.path, source.text, False) for source in sources]
@@ -164,7 +168,12 @@ def translate_parts(
             problems += parts.problems
             if mpi:
                 problems += _standard_input(routine)
+                files, wrong = own_files(units, routine, edits[id(unit)], distributions.inside(routine))
+                writer.calls_runtime |= files
+                problems += [routine.source.problem(*one) for one in wrong]
             writers.append(writer)
+        if mpi:
+            problems += [unit.source.problem(*one) for one in left_out(unit, edits[id(unit)])]
     for writer in writers:
         if distributions.any or writer.edits.any:
             writer.frame()

@@ -94,6 +94,7 @@ class RoutineText:
         self.inside = distributions.inside(routine)
         self.problems: list[tuple[int, int, str]] = []
         self.anew: list[tuple[Executable, Array, Array]] = []
+        self.calls_runtime = False
 
     def layout(self, array: Array) -> str:
         return f"hm_layout_{array.name}"
@@ -199,7 +200,7 @@ class Writer(Protocol):
     def may_write(self, reference: Reference, callee: Routine | None) -> bool:
         """Can a function that gets the array change it?"""
 
-    def is_private(self, node: Loop | Construct, reference: Reference) -> bool:
+    def is_private(self, node: Loop | Construct | Statement, reference: Reference) -> bool:
         """Is the variable private because of where it is declared?"""
 
     def frame(self) -> None:

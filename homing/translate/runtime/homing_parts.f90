@@ -1,7 +1,7 @@
 !> The Fortran interface of homing_parts.h, for programs that `homing translate` wrote. Dimensions count from 0, as there.
 module homing_parts
-  use, intrinsic :: iso_c_binding, only: homing_handle => c_ptr, homing_long => c_long, c_int, c_size_t, c_char, c_loc, &
-      & c_float, c_double, c_null_char
+  use, intrinsic :: iso_c_binding, only: homing_handle => c_ptr, c_ptr, homing_long => c_long, c_int, c_size_t, &
+      & c_char, c_loc, c_float, c_double, c_null_char, c_f_pointer
   implicit none
   private
   public :: homing_handle, homing_long
@@ -11,7 +11,7 @@ module homing_parts
   public :: homing_own_high, homing_next, homing_stride, homing_block_end, homing_local, homing_owns, homing_clear, &
       & homing_local_stride
   public :: homing_fetch, homing_push, homing_broadcast, homing_collect, homing_scatter, homing_share, homing_reduce
-  public :: homing_team, homing_redistribute, homing_share_value, homing_place
+  public :: homing_team, homing_redistribute, homing_share_value, homing_place, homing_file
 
   integer(c_int), parameter, public :: homing_sum = 0, homing_product = 1, homing_minimum = 2, homing_maximum = 3, &
       & homing_and = 4, homing_or = 5
@@ -202,6 +202,15 @@ module homing_parts
       type(*), intent(inout) :: value
       integer(c_int), value :: count, type, operation
     end subroutine
+    type(c_ptr) function c_own_file(name, use) bind(c, name='homing_own_file')
+      import :: c_ptr, c_char, c_int
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int), value :: use
+    end function
+    pure integer(c_size_t) function c_length(text) bind(c, name='strlen')
+      import :: c_ptr, c_size_t
+      type(c_ptr), intent(in), value :: text
+    end function
     subroutine c_share_bytes(value, bytes) bind(c, name='homing_share_bytes')
       import :: c_size_t
       type(*), intent(inout) :: value(*)
@@ -281,6 +290,30 @@ contains
     call c_reduce(number, 1_c_int, 0_c_int, operation)
     value = number /= 0
   end subroutine
+
+  !> The name of the file that this rank has in place of the one given; action: of the OPEN statement, or 'inquire'.
+  function homing_file(name, action) result(own)
+    character(*), intent(in) :: name
+    character(*), intent(in), optional :: action
+    character(:), allocatable :: own
+    character(kind=c_char), pointer :: text(:)
+    character(:), allocatable :: given
+    integer(c_int) :: use
+    integer(c_size_t) :: i
+    type(c_ptr) :: found
+    use = 0
+    if (present(action)) then
+      if (index('READ read Read', trim(adjustl(action))) > 0) use = 1
+      if (action == 'inquire') use = 2
+    end if
+    given = trim(name)//c_null_char
+    found = c_own_file(given, use)
+    call c_f_pointer(found, text, [c_length(found)])
+    allocate (character(size(text)) :: own)
+    do i = 1, size(text, kind=c_size_t)
+      own(i:i) = text(i)
+    end do
+  end function
 
   !> Rank 0's value for all ranks. bytes: of the whole.
   subroutine homing_share_value(value, bytes)

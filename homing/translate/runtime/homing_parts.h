@@ -169,6 +169,15 @@ void homing_place(const homing_layout* layout, const void* memory);
 void homing_reduce(void* value, int count, int type, int operation);
 void homing_share_bytes(void* value, size_t bytes);
 
+/* Serial code, all ranks: where a file is opened. Rank 0 gets the name that it gives. Every other rank gets the
+ * name of a copy of its own, made now if the file exists, so that all ranks can do what the program does, and
+ * none sees another's writes; it is removed at the end of the program. only_read: the file itself, as it is now,
+ * even if rank 0 removes it at once. The text belongs to the runtime until the next call for the same name. */
+enum { HOMING_CHANGED, HOMING_ONLY_READ, HOMING_ASKED_FOR };
+const char* homing_own_file(const char* name, int use);
+void* homing_fopen(const char* name, const char* mode);
+int homing_remove(const char* name);
+
 /* What was written into exchange buffers so far, by all parts of this rank, and the messages between ranks.
  * HOMING_PARTS=statistics prints it at the end of the program. */
 void homing_exchanged(long* exchanges, long* bytes, long* messages, long* message_bytes);

@@ -1,0 +1,194 @@
+"""--to mpi: what one rank does, and the others would not see, is refused; the rest is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from homing.translate.positions import TranslationError
+from homing.translate.translation import Options, translate
+from tests.python.translate_programs import MPIRUN, Workshop, run_command
+
+HEAD = """module m
+  implicit none
+  integer, parameter :: n = 24
+  integer :: total = 0
+contains
+  subroutine count
+    total = total + 1
+  end subroutine
+  subroutine put(x, k)
+    integer, intent(in) :: k
+    real(8), intent(inout) :: x(:)
+    x(k) = k
+  end subroutine
+  subroutine tell(x)
+    real(8), intent(in) :: x
+    print *, 'tells', x
+  end subroutine
+  subroutine set(x, k)
+    real(8), intent(out) :: x
+    integer, intent(in) :: k
+    x = k
+  end subroutine
+  real(8) function mean(x, y)
+    real(8), intent(in) :: x, y
+    real(8) :: both(2)
+    both = [x, y]
+    mean = sum(both)/2
+  end function
+end module
+program p
+  use m
+  implicit none
+  type pair
+    real(8) :: most = 0
+    integer :: at = 0
+  end type
+  real(8) :: a(n), b(n), w(n), s, t
+  character(8) :: texts(n), text
+  type(pair) :: best
+  integer :: i, k
+  real(8), external :: foreign
+  !$homing distribute a(block), b(block)
+  w = 0; k = 0; s = 0; texts = ' '
+"""
+LOOP = "  !$omp parallel do private(t, text)\n  do i = 1, n\n    a(i) = i\n    {}\n  end do\n"
+REGION = (
+    "  !$omp parallel private(t)\n  t = 0\n  !$omp do\n  do i = 1, n\n    a(i) = i\n    t = t + a(i)\n"
+    "  end do\n  !$omp end do\n  {}\n  !$omp end parallel\n"
+)
+REFUSED = [
+    (LOOP.format("w(i) = i"), "'w' is shared and written in a loop"),
+    (LOOP.format("if (i == 15) k = i"), "'k' is shared and written in a loop"),
+    (LOOP.format("total = i"), "'total' is shared and written in a loop"),
+    (LOOP.format("best%at = i"), "'best' is shared and written in a loop"),
+    (LOOP.format("write (texts(i), '(i0)') i"), "'texts' is shared and written in a loop"),
+    (LOOP.format("call count"), "'total' is shared and written, by 'count', in a loop"),
+    (LOOP.format("call put(w, i)"), "'w' is shared and written in a loop"),
+    (LOOP.format("call tell(a(i))"), "input or output, by 'tell', in a loop"),
+    (LOOP.format("print *, i"), "only rank 0 is heard"),
+    (LOOP.format("if (a(i) > 20) stop 3"), "ends one rank"),
+    (LOOP.format("a(i) = foreign(i)"), "what 'foreign' writes is not seen"),
+    (LOOP.format("call elsewhere(t)"), "what 'elsewhere' writes is not seen"),
+    (LOOP.format("!$omp atomic\n    k = k + i"), "'k' is shared and written in a loop"),
+    (REGION.format("!$omp critical\n  s = s + t\n  !$omp end critical"), "'s' is shared and written in what"),
+    (REGION.format("!$omp atomic\n  s = s + t"), "'s' is shared and written in what"),
+    (REGION.format("k = 3"), "'k' is shared and written in what"),
+    (REGION.format("call count"), "'total' is shared and written, by 'count', in what"),
+]
+
+
+@pytest.mark.parametrize(("body", "reason"), REFUSED)
+def test_what_other_ranks_would_not_see_is_refused(tmp_path: Path, body: str, reason: str) -> None:
+    path = tmp_path / "p.f90"
+    path.write_text(HEAD + body + "end program\n")
+    with pytest.raises(TranslationError) as caught:
+        translate([str(path)], Options("mpi"))
+    assert any(reason in problem.reason for problem in caught.value.problems), str(caught.value)
+    assert all(problem.position.line > 41 for problem in caught.value.problems)
+
+
+C_HEAD = """#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#define N 40
+double a[N], w[N];
+struct pair { double most; int at; } best, *where = &best;
+static int calls;
+#pragma homing distribute a[block]
+static double given(int i, double *out) { double t[3] = {1, 2, 3}; t[i % 3] += i; *out = t[i % 3]; return i; }
+static double counted(int i) { calls++; return i; }
+double foreign(int i);
+int main(void) {
+    #pragma omp parallel for
+    for (int i = 0; i < N; i++) {
+        double x = 0; double *q = w + i; (void)q;
+        a[i] = given(i, &x) + sqrt(fabs(x));
+        BODY
+    }
+    return 0;
+}
+"""
+C_REFUSED = [
+    ("best.at = i;", "'best' is shared"),
+    ("where->at = i;", "'where' is shared"),
+    ("*q = i;", "'q' is shared"),
+    ("q[0] = i;", "'q' is shared"),
+    ("given(i, &best.most);", "'best' is shared"),
+    ("a[i] += counted(i);", "'calls' is shared and written, by 'counted',"),
+    ("a[i] += foreign(i);", "'foreign' writes is not seen"),
+    ('if (i == 3) printf("x");', "only rank 0 is heard"),
+    ("if (i == 99) exit(1);", "ends one rank"),
+]
+
+
+@pytest.mark.parametrize(("body", "reason"), C_REFUSED)
+def test_the_same_in_c(tmp_path: Path, body: str, reason: str) -> None:
+    path = tmp_path / "p.c"
+    path.write_text(C_HEAD.replace("BODY", body))
+    with pytest.raises(TranslationError) as caught:
+        translate([str(path)], Options("mpi"))
+    assert len(caught.value.problems) == 1, str(caught.value)
+    assert reason in caught.value.problems[0].reason
+
+
+RIGHT = (
+    HEAD.replace("  real(8), external :: foreign\n", "")
+    + """
+  !$omp parallel do private(t, text)
+  do i = 1, n
+    call set(a(i), i)
+    write (text, '(i0)') i
+    t = mean(a(i), dble(len_trim(text)))
+    a(i) = a(i) + t
+  end do
+  !$omp parallel do
+  do i = 2, n - 1
+    b(i) = mean(a(i - 1), a(i + 1))
+  end do
+  call set(b(1), 9)
+  call set(b(n), 8)
+  s = mean(a(3), b(4))
+  !$omp parallel
+  !$omp single
+  print *, 'first', a(20)
+  !$omp end single
+  !$omp master
+  print *, 'second', b(3)
+  !$omp end master
+  !$omp barrier
+  !$omp single
+  call tell(b(21))
+  !$omp end single
+  !$omp master
+  call tell(a(5))
+  !$omp end master
+  !$omp do
+  do i = 1, n
+    w(i) = i
+  end do
+  !$omp end do
+  !$omp single
+  k = 7
+  !$omp end single
+  !$omp end parallel
+  print *, sum(a), sum(b), s, sum(w), k
+end program
+"""
+)
+
+
+@pytest.mark.parametrize("target", ["spmd", "mpi"])
+def test_calls_and_output_come_as_in_the_program(
+    tmp_path_factory: pytest.TempPathFactory, target: str
+) -> None:
+    workshop = Workshop(tmp_path_factory.mktemp("calls"))
+    source = workshop.place() / "p.f90"
+    source.write_text(RIGHT)
+    expected = run_command([workshop.plain(source)], workshop.folder, OMP_NUM_THREADS="1")
+    program, _ = workshop.translated(source, target)
+    start = [*MPIRUN, "-n", "2"] if target == "mpi" else []
+    for threads in ("1", "2") if target == "mpi" else ("1", "3", "4"):
+        assert run_command([*start, program], workshop.folder, OMP_NUM_THREADS=threads) == expected
