@@ -56,6 +56,15 @@ def find_library() -> str:
     return path
 
 
+def find_headers() -> str | None:
+    """The folder for -I in which homing/homing.h lies, where the compiler may not find it by itself."""
+    places = [os.path.join(PACKAGE, "include"), os.path.join(BESIDE, "include")]
+    if _is_below_prefix():
+        up = os.path.dirname(os.path.dirname(BESIDE))
+        places += [os.path.join(os.path.dirname(one), "include") for one in (up, os.path.dirname(up))]
+    return next((one for one in places if os.path.isfile(os.path.join(one, "homing", "homing.h"))), None)
+
+
 def find_callbacks() -> str:
     """The folder with the callbacks that `homing cc` links: HOMING_CALLBACKS, else built with it."""
     stated = os.environ.get("HOMING_CALLBACKS", "")

@@ -96,7 +96,7 @@ _IRRELEVANT = re.compile(
 
 def relevant(arguments: Sequence[str]) -> list[str]:
     """The flags that may change what accesses are made and instrumented."""
-    from homing.simulate.cc import WITH_VALUE
+    from homing.compilers import WITH_VALUE
 
     words: list[str] = []
     at = 0
@@ -138,13 +138,13 @@ def _lasting(text: str) -> bool:
 
 
 def _language(compiler: str, job: Job) -> str:
-    from homing.simulate import cc
+    from homing.compilers import CXX_SOURCES, FORTRAN_SOURCES
 
     endings = [job.arguments[at] for at in job.sources]
-    if any(one.endswith(cc.FORTRAN_SOURCES) for one in endings) or "f95" in job.language:
+    if any(one.endswith(FORTRAN_SOURCES) for one in endings) or "f95" in job.language:
         return "fortran"
     name = os.path.basename(compiler)
-    if "++" in name or any(one.endswith(cc.CXX_SOURCES) for one in endings) or "c++" in job.language:
+    if "++" in name or any(one.endswith(CXX_SOURCES) for one in endings) or "c++" in job.language:
         return "c++"
     return "fortran" if "gfortran" in name or "flang" in name else "c"
 

@@ -10,6 +10,7 @@ import time
 import typer
 
 from homing.errors import MISUSE, UserError, os_reason
+from homing.translate.not_translated import IN_VAIN, directives_in
 from homing.translate.positions import TranslationError
 from homing.translate.scanner import form_of
 from homing.translate.translation import TARGETS, Options, Result, translate
@@ -73,6 +74,12 @@ def command(
         if output:
             raise UserError("--output: not with a compiler's command, which has its own -o")
         return translate_and_compile(words, to, phases, explain, line_length, flags)
+    unknown = [(word, "its language") for word in words if form_of(word) is None and os.path.isfile(word)]
+    in_vain = list(directives_in(unknown, b""))
+    if in_vain:
+        report_problems(TranslationError(in_vain))
+        say(f"{', '.join(word for word, _ in unknown)}: neither Fortran nor C, by name; nothing was written")
+        return IN_VAIN
     try:
         result = translate(words, Options(to, phases, line_length, tuple(flags)), _Progress())
     except TranslationError as error:

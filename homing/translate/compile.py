@@ -12,42 +12,19 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
+from homing.compilers import NOT_LINKING, expand_response_files
 from homing.errors import MISUSE, UserError
+from homing.installation import find_headers
 from homing.integers import decimal
 from homing.paths import Cache
 from homing.translate import scanner
 from homing.translate.directives import Form
+from homing.translate.not_translated import IN_VAIN, directives_in, sources_of
 from homing.translate.positions import TranslationError
 
 _RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime")
-#: Options of gcc, gfortran, clang and flang whose value is the next word.
-_WITH_VALUE = frozenset(
-    [
-        "-o",
-        "-I",
-        "-D",
-        "-U",
-        "-L",
-        "-l",
-        "-include",
-        "-isystem",
-        "-iquote",
-        "-idirafter",
-        "-J",
-        "-module-dir",
-        "-x",
-        "-MF",
-        "-MT",
-        "-MQ",
-        "-Xlinker",
-        "-T",
-        "-u",
-        "-z",
-    ]
-)
 #: The preprocessor's output is a source, whose turn comes later (CMake with Ninja does so for Fortran).
 _PREPROCESSING = frozenset({"-E", "-M", "-MM"})
-_NO_LINK = frozenset({"-c", "-S", "-fsyntax-only"})
 #: Commands in front of a compiler. homing's own has two words.
 _LAUNCHERS = frozenset({"ccache", "sccache", "distcc", "icecc"})
 
@@ -66,20 +43,6 @@ def _launcher(words: Sequence[str]) -> int:
     return count
 
 
-def _sources(arguments: Sequence[str]) -> list[int]:
-    """Which arguments are source files."""
-    found = []
-    skip = False
-    for index, word in enumerate(arguments):
-        if skip:
-            skip = False
-        elif word in _WITH_VALUE:
-            skip = True
-        elif not word.startswith("-") and scanner.form_of(word) is not None and os.path.exists(word):
-            found.append(index)
-    return found
-
-
 def translate_and_compile(
     words: Sequence[str], target: str, phases: bool, explain: bool, line_length: int, flags: Sequence[str]
 ) -> int:
@@ -89,11 +52,26 @@ def translate_and_compile(
 
     before = _launcher(words)
     launcher, (compiler, *arguments) = words[:before], words[before:]
+    arguments = expand_response_files(arguments)
+    if os.path.dirname(compiler):
+        compiler = os.path.abspath(compiler)  # the runtime is compiled elsewhere
     if shutil.which(compiler) is None:
         raise UserError(f"{compiler}: command not found")
     if not _PREPROCESSING.isdisjoint(arguments):
         return subprocess.run(words, check=False).returncode
-    sources = _sources(arguments)
+    found = sources_of(compiler, arguments)
+    sources = found.translated
+    read = any(path == "-" for path, _ in found.others)
+    standard_input = sys.stdin.buffer.read() if read else None
+    problems = list(directives_in(found.others, standard_input or b""))
+    if problems:
+        report_problems(TranslationError(problems))
+        say(f"{len(problems)} problem{'s' if len(problems) != 1 else ''}; nothing was compiled")
+        return IN_VAIN
+    if target == "upm":
+        for path, what in found.others:
+            if what == "C++":
+                print(f"{path}: {what} is not translated: no calls are inserted", file=sys.stderr)
     preprocess = [*flags, *_preprocessor_flags(arguments)]
     if not any(word.startswith("-fopenmp") for word in arguments):
         preprocess.append("-U_OPENMP")
@@ -111,7 +89,8 @@ def translate_and_compile(
                 result = translate(paths, Options(target, phases, line_length, tuple(preprocess), 1))
             except TranslationError as error:
                 report_problems(error)
-                say(f"{len(error.problems)} problems; nothing was compiled")
+                count = len(error.problems)
+                say(f"{count} problem{'s' if count != 1 else ''}; nothing was compiled")
                 return MISUSE
             tell(result, target, explain)
             folders: list[str] = []
@@ -127,8 +106,10 @@ def translate_and_compile(
                 arguments[index] = path
                 folders.append(os.path.dirname(os.path.abspath(output.path)))
             arguments += [f"-I{original}" for original in dict.fromkeys(folders)]
-        links = not any(word in _NO_LINK for word in arguments)
+        links = NOT_LINKING.isdisjoint(arguments)
         if target == "upm":
+            if changed and (headers := find_headers()):
+                arguments.append(f"-I{headers}")
             if links and changed:
                 arguments += _homing_library()
         elif changed or links:
@@ -137,7 +118,9 @@ def translate_and_compile(
             arguments.append(f"-I{where}")
             if links and (sources or any(word.endswith((".o", ".a")) for word in arguments)):
                 arguments += [os.path.join(where, "libhoming_parts.a"), *_link_flags(target)]
-        return subprocess.run([*launcher, compiler, *arguments], check=False).returncode
+        return subprocess.run(
+            [*launcher, compiler, *arguments], check=False, input=standard_input
+        ).returncode
 
 
 def _preprocessor_flags(arguments: Sequence[str]) -> list[str]:

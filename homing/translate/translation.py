@@ -14,6 +14,7 @@ from homing.limits import TimeUp, time_limit
 from homing.translate import scanner
 from homing.translate.arrays import Distributions
 from homing.translate.directives import Form
+from homing.translate.not_translated import directives_included
 from homing.translate.pages import translate_pages
 from homing.translate.parts import Parts
 from homing.translate.positions import Position, Problem, TranslationError
@@ -99,6 +100,10 @@ def _translate(
     result = Result(lines=sum(source.text.count("\n") for source in sources))
     scanned = [scanner.scan(one.text, one.path, one.form, one.fixed_columns) for one in sources]
     concerned = any(one.directives or one.problems or one.notes for one in scanned)
+    if options.target != "upm":
+        included = [one for source in sources for one in directives_included(source, options.flags)]
+        if included:
+            raise TranslationError(included)
     concerned |= options.target == "mpi" and any(_OPENS.search(source.text) for source in sources)
     if options.target != "upm" and not concerned:
         # A build's other files may hold what no parser of ours knows.

@@ -35,6 +35,7 @@ from homing.translate.tree import (
     statements,
     walk,
 )
+from homing.translate.upm_names import not_followed
 
 #: Whose array it is and its name: a routine's, a module's, or a COMMON block's.
 Identity = tuple[str, str]
@@ -160,6 +161,7 @@ class _Finder:
                 elif not routine.module:
                     self.routines.setdefault(routine.name, routine)
         self.callers: dict[str, list[tuple[Routine, Reference]]] = {}
+        self.not_followed: dict[tuple[str, str], str] = {}
         for routine in self.all():
             for statement in statements(routine.body):
                 for reference in statement.references:
@@ -210,6 +212,8 @@ class _Finder:
             for node in walk(routine.body):
                 if isinstance(node, Construct) and node.parallel:
                     self._collect(routine, [node], frozenset(self._hidden(node, routine)), uses, frozenset())
+        for (where, name), reason in sorted(self.not_followed.items()):
+            report.lines.append(f"upm: not followed: {name} ({where}): {reason}")
         hot = {}
         for identity, use in sorted(uses.items()):
             reads, writes = sorted(set(use.reads)), sorted(set(use.writes))
@@ -251,7 +255,10 @@ class _Finder:
                     continue
                 if reference.argument_of in self.routines:
                     continue  # what the procedure does with it counts
-                for identity, declaration in self.resolve(routine, reference.name).items():
+                meant = self.resolve(routine, reference.name)
+                if reason := not_followed(routine, reference, meant.values()):
+                    self.not_followed.setdefault((routine.name, reference.name), f"{reason}, in {place}")
+                for identity, declaration in meant.items():
                     if identity[0] in self.modules and identity[1] in self.modules[identity[0]].private:
                         continue
                     local = seen and identity[0] == routine.name and declaration.storage != "common"

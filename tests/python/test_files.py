@@ -169,7 +169,7 @@ def test_results_into_a_pipe_that_is_read(tmp_path: Path) -> None:
 
 
 def test_response_files_in_a_circle(tmp_path: Path) -> None:
-    from homing.simulate.cc import expand_response_files
+    from homing.compilers import expand_response_files
 
     (tmp_path / "a").write_text(f"-O2 @{tmp_path}/b")
     (tmp_path / "b").write_text(f"@{tmp_path}/a")

@@ -1,0 +1,142 @@
+"""Sources of a compiler's command that the translation does not read: what stands in them in vain is said.
+
+C++ and files whose names say nothing, what comes from the standard input, and files that others include. A
+directive in one of them is an error: the program would run, and the user would believe that it was obeyed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from homing.compilers import CXX_SOURCES, WITH_VALUE
+from homing.errors import UserError
+from homing.files import MOST_SOURCE, read_text
+from homing.translate import scanner
+from homing.translate.directives import Form
+from homing.translate.positions import Problem
+from homing.translate.source import SourceFile
+
+_CXX_DRIVER = re.compile(
+    r"(^|[-/])(g\+\+|clang\+\+|c\+\+|CC|icpc|icpx|mpic\+\+|mpicxx|mpiCC|nvc\+\+)(-[\d.]+)?$"
+)
+_C_LANGUAGES = frozenset({"c", "c-header", "cpp-output"})
+_FORTRAN_LANGUAGES = frozenset({"f77", "f77-cpp-input", "f95", "f95-cpp-input"})
+#: What is no text, or nothing that is compiled.
+_NO_SOURCES = (
+    ".a", ".asm", ".bc", ".d", ".la", ".lo", ".mod", ".o", ".obj", ".s", ".S", ".smod", ".so", ".sx",
+)  # fmt: skip
+_INCLUDE = re.compile(
+    r"""^[ \t]*(?:\#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)|include[ \t]*['"]([^'"\n]+)['"])""",
+    re.MULTILINE | re.IGNORECASE,
+)
+_MOST_FILES = 1_000
+#: The exit status where a directive stands in what is not translated.
+IN_VAIN = 1
+
+
+@dataclass
+class Sources:
+    """A command's sources. translated: their places among the arguments. others: (file, why not); "-" is the
+    standard input."""
+
+    translated: list[int] = field(default_factory=list)
+    others: list[tuple[str, str]] = field(default_factory=list)
+
+
+def sources_of(compiler: str, arguments: Sequence[str]) -> Sources:
+    """What the command compiles, of which language."""
+    found = Sources()
+    cxx = _CXX_DRIVER.search(compiler) is not None
+    language, option = "none", ""
+    for index, word in enumerate(arguments):
+        if option:
+            if option == "-x":
+                language = word
+            elif option in ("-include", "-imacros") and os.path.isfile(word):
+                found.others.append((word, "a file that is included by an option"))
+            option = ""
+        elif word in WITH_VALUE:
+            option = word
+        elif word.startswith("-x") and len(word) > 2:
+            language = word[2:]
+        elif word == "-":
+            found.others.append((word, "the standard input"))
+        elif not word.startswith("-") and os.path.exists(word):
+            reason = _why_not(word, language, cxx)
+            if reason is None:
+                found.translated.append(index)
+            elif reason:
+                found.others.append((word, reason))
+    return found
+
+
+def _why_not(path: str, language: str, cxx: bool) -> str | None:
+    """Why a file is not translated; empty: it is no source; None: it is translated."""
+    form = scanner.form_of(path)
+    if language != "none":
+        if language.startswith("c++"):
+            return "C++"
+        same = form is Form.C if language in _C_LANGUAGES else form is not None and form is not Form.C
+        if language in _C_LANGUAGES | _FORTRAN_LANGUAGES and same:
+            return None
+        return f"a source of '{language}' by an option, and by its name none"
+    if path.endswith(CXX_SOURCES) or (cxx and form is Form.C):
+        return "C++"
+    if form is not None:
+        return None
+    return "" if path.endswith(_NO_SOURCES) or ".so." in path else "a file whose name is of no language"
+
+
+def directives_in(others: Sequence[tuple[str, str]], standard_input: bytes) -> Iterator[Problem]:
+    """The directives in sources that are not translated, each with the reason."""
+    for path, what in others:
+        if path == "-":
+            name, text = "<stdin>", standard_input.decode("utf-8", "surrogateescape")
+        else:
+            try:
+                name, text = path, read_text(path, MOST_SOURCE, errors="surrogateescape")
+            except UserError:
+                continue  # the compiler says what it is
+        yield from said_of(name, text, f"{what} is not translated")
+
+
+def directives_included(source: SourceFile, flags: Sequence[str]) -> Iterator[Problem]:
+    """The directives in files that a source includes, as far as they lie in its folder or the user's."""
+    here = os.path.dirname(os.path.abspath(source.path))
+    folders = [here, *(flag[2:] for flag in flags if flag.startswith("-I"))]
+    waiting, seen = [(source.text, here)], set[str]()
+    while waiting and len(seen) < _MOST_FILES:
+        text, where = waiting.pop()
+        for match in _INCLUDE.finditer(text):
+            name = match[1] or match[2] or match[3]
+            for folder in [where, *folders]:
+                path = os.path.normpath(os.path.join(folder, name))
+                if path in seen or not os.path.isfile(path):
+                    continue
+                seen.add(path)
+                try:
+                    inner = read_text(path, MOST_SOURCE, errors="surrogateescape")
+                except UserError:
+                    break  # who reads it says why it cannot be read
+                shown = os.path.relpath(path) if path.startswith(os.getcwd() + os.sep) else path
+                reason = f"stands in a file that {source.path} includes, which is not translated"
+                yield from said_of(shown, inner, reason, source.form)
+                waiting.append((inner, os.path.dirname(path)))
+                break
+
+
+def said_of(path: str, text: str, reason: str, form: Form | None = None) -> Iterator[Problem]:
+    """A problem at each line of a directive in a text, of whatever language."""
+    if "\0" in text:
+        return
+    lines: set[int] = set()
+    form = form or scanner.form_of(path)
+    for one in [form] if form is not None else [Form.C, Form.FREE]:
+        for directive in scanner.scan(text, path, one).directives:
+            source = directive.source
+            if source.position.line not in lines:
+                lines.add(source.position.line)
+                yield Problem(source.position, source.text, reason)

@@ -1,0 +1,45 @@
+"""--to upm: shared memory in parallel constructs that no registered array stands for, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from homing.translate.directives import Form
+from homing.translate.fortran_words import INTRINSICS
+from homing.translate.tree import Declaration, Reference, Routine
+
+
+def not_followed(routine: Routine, reference: Reference, meant: Iterable[Declaration]) -> str | None:
+    """Why what a reference reaches is registered with no array; None: it is, or there is nothing of the
+    kind."""
+    behind = routine.source.text[reference.name_end : reference.name_end + 80]
+    if re.match(r"\s*(->|\.\s*[A-Za-z_]|%)", behind):
+        return "members of structures"
+    declarations = list(meant)
+    if routine.source.form is Form.C:
+        if any(_holds_pointers(routine, one) for one in declarations):
+            return "only the pointers in it, not what they point to"
+        return None
+    known = declarations or routine.lookup(reference.name) is not None
+    used = _has_uses(routine)
+    if not known and used and reference.subscripts is not None and reference.name not in INTRINSICS:
+        return "of a module whose file is not given"
+    return None
+
+
+def _holds_pointers(routine: Routine, declaration: Declaration) -> bool:
+    text = routine.source.text[declaration.statement_begin : declaration.begin]
+    behind = routine.source.text[declaration.begin + len(declaration.name) : declaration.end]
+    return re.search(r"\*[\s\w]*\*", text) is not None or (
+        text.rstrip().endswith("*") and re.match(r"\s*\[", behind) is not None
+    )
+
+
+def _has_uses(routine: Routine) -> bool:
+    scope: Routine | None = routine
+    while scope is not None:
+        if scope.uses:
+            return True
+        scope = scope.parent
+    return False
