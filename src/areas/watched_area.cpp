@@ -34,11 +34,11 @@ void WatchedArea::move_to(BlockGroup to, Range pages) {
     group = std::move(to);
     range = pages;
     origin = align_down(range.begin, granule);
-    ++returns;
     seen_homes.forget();
     refused = {};
     learnt.forget_departures(granules);
     pending.clear();
+    chosen = false;
     waiting = sent_home = false;
     remote_misses = 0;
     initially_dealt.clear();

@@ -38,6 +38,7 @@ struct WatchedArea final : MovableMemory {
     SeenHomes seen_homes;               ///< of granules that are base pages
     RefusedPages refused;               ///< granules that the kernel would not move
     std::vector<std::uint64_t> pending; ///< granules to be asked for in this round
+    bool chosen = false;                ///< they were chosen since it came
     std::vector<Range>
         armable; ///< parts that may be protected (private, read-write, and of its blocks alone)
     bool found_recorded = false;
@@ -55,7 +56,8 @@ struct WatchedArea final : MovableMemory {
     std::uint64_t passed_by = 0; ///< references since then to what was known, of all areas
     double parked_since = 0;     ///< when its memory went; and whether the record was told that it ended
     bool end_recorded = false;
-    std::uint32_t returns = 0; ///< how often its memory went and came again (WatchList::returned)
+    /// Of memory that comes again and again: when its pages are looked at next, and how long after (seconds).
+    double next_plan_look = 0, plan_wait = 0;
 
     /// The same array in other memory: what was learnt of its parts stays, what is true of pages only does
     /// not.

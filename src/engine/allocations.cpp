@@ -73,13 +73,15 @@ std::vector<AllocationPlans::Run> runs_of(const WatchedArea& area, const NodeMap
 void Engine::plan_allocations() {
     if (!mechanism_->places_allocations() || simulation() || watch_.returned().empty()) return;
     const double now = record::now();
-    const bool all = now >= allocations_looked_at_ + short_time;
-    if (all) allocations_looked_at_ = now;
     for (WatchedArea* area : watch_.returned()) {
-        if (!all && area->returns > 1) continue;
         if (area->group.entry.kind != AreaKind::heap_block || area->left_alone) continue;
         // Of a block that is used in part its pages have other numbers.
-        if (!area->learnt.is_of(area->granules) || !is_astray(mover_, *area, iteration_)) continue;
+        if (!area->learnt.is_of(area->granules) || now < area->next_plan_look) continue;
+        const bool astray = is_astray(mover_, *area, iteration_);
+        area->plan_wait =
+            astray ? short_time : std::clamp(growth * area->plan_wait, short_time, scan_interval);
+        area->next_plan_look = now + area->plan_wait;
+        if (!astray) continue;
         // What the user has set (numactl) stays in force, and what keeps the kernel's balancer away is set
         // elsewhere.
         MemoryPolicy task;

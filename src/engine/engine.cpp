@@ -325,8 +325,11 @@ void Engine::follow_changes() {
     const bool more = survey_.look(watch_);
     if (!asks_) return;
     plan_is_old_ |= changed || more;
-    if (plan_is_old_ && record::now() >= next_plan_)
-        plan_samples(activity_ == policy::Activity::check);
+    const double now = record::now();
+    if (plan_is_old_ && now >= next_plan_)
+        plan_samples(activity_ == policy::Activity::check, true);
+    else if (plan_is_old_ && now >= next_of_new_)
+        plan_samples(activity_ == policy::Activity::check, false);
     else if (changed)
         plan_.gather(watch_);
 }
@@ -465,7 +468,7 @@ void Engine::begin_observing(policy::Activity activity) {
         stop_sampling();
     else if (samples_itself() && (source_areas_ != area_changes_ || !source_running_ || source_paused_))
         start_source();
-    if (asks_) plan_samples(is_check);
+    if (asks_) plan_samples(is_check, true);
 }
 
 void Engine::stop_sampling() {

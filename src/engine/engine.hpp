@@ -249,8 +249,8 @@ class Engine final : public phases::Listener {
     void stop_sampling();
     void follow_changes_within_round(double now);
     void end_observing();
-    void plan_samples(bool check);
-    void choose_samples(bool check);
+    void plan_samples(bool check, bool all);
+    void choose_samples(bool check, bool all);
     void take_references();
     void count_references(Origin origin);
     void forget_asked_for();
@@ -334,12 +334,13 @@ class Engine final : public phases::Listener {
     bool called_ = false;              ///< iterations are told by the program
     bool call_waits_ = false;          ///< one was told within the region that is open
     bool window_open_ = false;
-    bool window_stays_ = false;        ///< when its region has ended
-    std::uint64_t touches_taken_ = 0;  ///< of all that windows saw
-    double allocations_looked_at_ = 0; ///< when plan_allocations() looked at all that came back
-    double window_looked_at_ = 0;      ///< when it was made sure that it may stay
-    double next_plan_ = 0;             ///< when samples may be chosen anew within a round
-    bool plan_is_old_ = false;         ///< areas came or went, or were first used, since they were chosen
+    bool window_stays_ = false;       ///< when its region has ended
+    std::uint64_t touches_taken_ = 0; ///< of all that windows saw
+    double window_looked_at_ = 0;     ///< when it was made sure that it may stay
+    double next_plan_ = 0;            ///< when samples may be chosen anew within a round
+    double next_of_new_ = 0;          ///< the same of areas that have come since
+    std::uint64_t plans_ = 0;         ///< how often they were
+    bool plan_is_old_ = false;        ///< areas came or went, or were first used, since they were chosen
     bool windows_ended_said_ = false;
     bool windows_in_regions_said_ = false;
     std::uint32_t refused_ = 0; ///< windows in turn

@@ -1,12 +1,14 @@
 // Which granules a round of observation by windows asks for, of which areas.
 #include "engine/engine.hpp"
 
+#include "base/random.hpp"
 #include "base/running_time.hpp"
 #include "model/questions.hpp"
 #include "model/tuning.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace homing {
 namespace {
@@ -15,32 +17,45 @@ using namespace model::tuning;
 
 } // namespace
 
-/// Which granules the next windows should arm.
-void Engine::plan_samples(bool check) {
+/// Which granules the next windows should arm: of all areas, or of those that came since they were chosen, as
+/// temporaries do that live for a part of the iteration.
+void Engine::plan_samples(bool check, bool all) {
     const double begin = thread_seconds(); // what others make it wait for is not what choosing takes
-    choose_samples(check);
+    choose_samples(check, all);
     plan_.gather(watch_);
-    next_plan_ = record::now() + (thread_seconds() - begin) / negligible_part;
-    plan_is_old_ = false;
+    // Not in even steps: of what comes and goes within an iteration it would be the same time and again.
+    const double even = (thread_seconds() - begin) / negligible_part;
+    (all ? next_plan_ : next_of_new_) =
+        record::now() + 2 * even * fraction_of(mixed(seed_ + ++plans_ * splitmix_step));
+    if (all) plan_is_old_ = false;
 }
 
-/// WatchedArea::pending of all areas.
-void Engine::choose_samples(bool check) {
+/// WatchedArea::pending.
+void Engine::choose_samples(bool check, bool all) {
     std::vector<WatchedArea*> areas;
     std::vector<model::Subject> subjects;
+    std::uint64_t pages = 0, of_all = 0;
     for (const auto& area : watch_.areas()) {
+        of_all += area->there().size();
+        if (!all && area->chosen) continue;
+        area->chosen = area->seen;
         area->pending.clear();
         // What does not exist yet has nothing to be asked for.
         if (!mechanism_->samples() || !area->seen || area->there().empty()) continue;
         areas.push_back(area.get());
+        pages += area->there().size();
         // A check asks by traffic, whatever is believed: a confident error is never asked about otherwise.
         const AreaBelief& learnt = area->learnt;
         subjects.push_back({area->there().size(), traffic(*area), check ? 1 : learnt.ignorance,
                             check ? 0 : static_cast<std::uint32_t>(learnt.touches.size())});
     }
     const std::uint64_t seed = seed_ + iteration_;
+    if (areas.empty()) return;
+    const double granules = check ? granules_of_round / check_interval : granules_of_round;
+    const auto part = static_cast<std::uint32_t>(
+        std::ceil(granules * static_cast<double>(pages) / static_cast<double>(of_all)));
     const std::vector<std::uint32_t> shares =
-        model::share_out(subjects, check ? granules_of_round / check_interval : granules_of_round, 0, seed);
+        model::share_out(subjects, all ? static_cast<std::uint32_t>(granules) : part, 0, seed);
     for (std::size_t i = 0; i < areas.size(); ++i) {
         WatchedArea& area = *areas[i];
         AreaBelief& learnt = area.learnt;
