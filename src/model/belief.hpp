@@ -152,8 +152,9 @@ class Belief {
 
     struct Candidate; ///< a formula that is being weighed
     void observe(std::span<const Touch> touches, std::vector<Candidate>& candidates, double best) const;
+    void observe_each(std::span<const Touch> touches, Candidate& candidate);
     void weigh_formulas(std::span<const Touch> touches, const Prior& prior, Joint& joint, std::size_t first,
-                        std::size_t end) const;
+                        std::size_t end);
     void refine(std::span<const Touch> touches, Joint& joint) const;
     void weigh_runs(std::span<const Touch> touches, const Prior& prior, Joint& joint);
     void weigh_even(std::span<const Touch> touches, const Prior& prior, Joint& joint);
@@ -191,6 +192,8 @@ class Belief {
     double log_evidence_ = 0;
     std::vector<Alive> alive_;
     std::vector<Order> orders_;
+    /// Of the arrays that lie in the area, and behind them of what is none: is it BLOCK where each may be?
+    std::vector<double> each_is_block_;
     std::size_t blurred_ = 0; ///< the first of alive_: those whose reach over borders counts
     double by_master_ = 0;    ///< of all of alive_
     bool crowded_ = false;    ///< they have more blocks than there are pages

@@ -42,9 +42,44 @@ void Belief::observe(std::span<const Touch> touches, std::vector<Candidate>& can
     }
 }
 
+/// The same where each of the arrays in the area is BLOCK, but for some of which any thread touches any page
+/// (so are the small blocks between them): the allocator's memory holds both. Each array has its own share of
+/// both explanations.
+void Belief::observe_each(std::span<const Touch> touches, Candidate& candidate) {
+    struct Logs {
+        std::array<double, tuning::nuisances> block{};
+        double any = 0;
+    };
+    std::vector<Logs> of(extent_.blocks() + 1);
+    for (const Touch& touch : touches) {
+        Logs& logs = of[extent_.block_at(touch.at())];
+        const Nuisances& block = formulas_.likelihood(candidate.formula, extent_.size(),
+                                                      position(candidate.formula, touch), touch);
+        for (std::size_t i = 0; i < block.size(); ++i)
+            logs.block[i] += block[i];
+        logs.any -= std::log(team_.threads());
+    }
+    constexpr double regular = tuning::certain;
+    for (const Logs& logs : of) {
+        const double most = std::max(logs.any, *std::ranges::max_element(logs.block));
+        const double any = (1 - regular) * std::exp(logs.any - most);
+        for (std::size_t i = 0; i < candidate.log.size(); ++i)
+            candidate.log[i] += static_cast<float>(
+                most + (&logs == &of.back() ? logs.any - most
+                                            : std::log(any + regular * std::exp(logs.block[i] - most))));
+    }
+    const auto best = std::ranges::max_element(candidate.log) - candidate.log.begin();
+    each_is_block_.clear();
+    for (const Logs& logs : of) {
+        const double block = logs.block[static_cast<std::size_t>(best)];
+        each_is_block_.push_back(regular / (regular + (1 - regular) * std::exp(logs.any - block)));
+    }
+    each_is_block_.back() = 0;
+}
+
 /// Adds formulas [first, end) of the table that explain the touches at all.
 void Belief::weigh_formulas(std::span<const Touch> touches, const Prior& prior, Joint& joint,
-                            std::size_t first, std::size_t end) const {
+                            std::size_t first, std::size_t end) {
     std::vector<Candidate> candidates;
     const bool still =
         std::ranges::all_of(touches, [&](const Touch& touch) { return touch.age == touches.front().age; });
@@ -60,7 +95,12 @@ void Belief::weigh_formulas(std::span<const Touch> touches, const Prior& prior, 
         Candidate candidate{index, formula, nuisance_logs()};
         for (float& log : candidate.log)
             log += static_cast<float>(log_of(prior.formula(index)));
-        candidates.push_back(candidate);
+        if (formula.each) {
+            observe_each(touches, candidate);
+            joint.candidates.push_back(candidate);
+        } else {
+            candidates.push_back(candidate);
+        }
     }
     observe(touches, candidates, joint.best());
     joint.candidates.insert(joint.candidates.end(), candidates.begin(), candidates.end());
@@ -74,9 +114,10 @@ void Belief::refine(std::span<const Touch> touches, Joint& joint) const {
         double step = family == Family::tiles ? 1.0 : 1.0 / std::clamp(2 * formulas_.threads(), 64, 256);
         for (int level = 0; level < tuning::refinements; ++level, step /= tuning::refined_steps) {
             const auto best = std::ranges::max_element(joint.candidates, {}, [&](const Candidate& candidate) {
-                return candidate.formula.family == family ? candidate.best() : -3e38f;
+                return candidate.formula.family == family && !candidate.formula.each ? candidate.best()
+                                                                                     : -3e38f;
             });
-            if (best == joint.candidates.end() || best->formula.family != family ||
+            if (best == joint.candidates.end() || best->formula.family != family || best->formula.each ||
                 best->best() < joint.best() + tuning::negligible_log)
                 break;
             std::vector<Candidate> candidates;

@@ -138,12 +138,20 @@ void Belief::by_distribution(std::uint64_t page, Prospect& out) const {
         const int thread = formulas_.owner(formula, static_cast<int>(here.block));
         return static_cast<std::size_t>(team_.node(thread));
     };
+    // The part of its weight with which a formula holds for this page; with the rest any thread touches it.
+    const auto part_of = [&](const Alive& alive) {
+        if (!alive.formula.each) return 1.0;
+        const double part = each_is_block_[extent_.block_at(static_cast<double>(page) + .5)];
+        out.spread += alive.share * (1 - part);
+        return part;
+    };
     for (const Alive& alive : std::span(alive_).first(blurred_)) {
         const Place here = block_in(alive.formula);
         const int own = static_cast<int>(here.block);
+        const double part = part_of(alive);
         for (std::size_t r = 0; r < reaches.size(); ++r) {
-            const double owners = alive.owners[r], by_owner = alive.by_owner[r];
-            if (owners < tuning::negligible_share * alive.share) continue;
+            const double owners = part * alive.owners[r], by_owner = part * alive.by_owner[r];
+            if (alive.owners[r] < tuning::negligible_share * alive.share) continue;
             Sums& sum = sums[r];
             if (r == 0 || alive.formula.is_single()) { // the least reach is a halo: the page is its owner's
                 const std::size_t node = owner_in(alive.formula, here);
@@ -168,8 +176,9 @@ void Belief::by_distribution(std::uint64_t page, Prospect& out) const {
     }
     for (const Alive& alive : std::span(alive_).subspan(blurred_)) {
         const std::size_t node = owner_in(alive.formula, block_in(alive.formula));
-        sums[0].best[node] += alive.share;
-        sums[1].local[node] += alive.by_any_owner;
+        const double part = part_of(alive);
+        sums[0].best[node] += part * alive.share;
+        sums[1].local[node] += part * alive.by_any_owner;
     }
     for (const Sums& sum : sums)
         for (std::size_t n = 0; n < nodes; ++n) {

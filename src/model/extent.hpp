@@ -57,6 +57,13 @@ class Extent {
         if (touch.within < 0) return position(touch.page);
         return std::clamp((touch.at() - begin_) / size_, 0.0, below_one);
     }
+    std::size_t blocks() const noexcept { return blocks_.size(); }
+    /// Which of the arrays in the area a place (in pages) lies in; blocks() more than a page behind one.
+    std::size_t block_at(double at) const noexcept {
+        const auto next = behind(at);
+        if (next == blocks_.begin() || at >= (next - 1)->begin + (next - 1)->size + 1) return blocks_.size();
+        return static_cast<std::size_t>(next - blocks_.begin()) - 1;
+    }
     /// The first page whose middle does not lie before a position.
     std::uint64_t first_behind(double border) const noexcept {
         return page_of_middle(border * size_ + begin_);

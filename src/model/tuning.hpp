@@ -203,7 +203,8 @@ inline constexpr std::uint64_t enough_sampled = 4096;
 inline constexpr double longest_round = 5;
 /// Seconds in which little changes: rounds of windows that saw little last so long (very short iterations are
 /// no time to decide), what forbids windows outside of regions is looked at anew (some microseconds), and so
-/// is a temporary of which pages lay where they do not belong (some 20 us; up to scan_interval where none do).
+/// is a temporary of which pages lay where they do not belong (some 20 us; up to scan_interval where none
+/// do).
 inline constexpr double short_time = 0.02;
 /// A round is calm in which no more pages than this (or negligible_part of an area) should move; the engine
 /// rests after so many calm ones in a row, or, where nothing settles, after so many altogether. Checks come

@@ -1,4 +1,5 @@
 // The belief where arrays do not begin and end with pages, or several lie in one area.
+#include "base/random.hpp"
 #include "belief_test.hpp"
 
 #include <gtest/gtest.h>
@@ -90,6 +91,38 @@ TEST(ExtentTest, FewTouchesTellThatEachArrayOfAnAreaIsABlock) {
             wrong += owner[page] != owner[begin];
     }
     EXPECT_EQ(wrong, 0u);
+}
+
+TEST(ExtentTest, ArraysThatAnyThreadTouchesLeaveThoseBesideThemBlock) {
+    // As in the allocator's memory of LULESH: arrays that are shared out, and behind them temporaries of
+    // which any thread touches any page. Most of what is asked for are the latter, for they stay unknown.
+    constexpr std::uint64_t arrays = 20, size = 16, pages = 2 * arrays * size;
+    const Team team = Team::packed(4, 4);
+    const Formulas formulas(4);
+    std::vector<Block> blocks;
+    for (std::uint64_t i = 0; i < 2 * arrays; ++i)
+        blocks.push_back({static_cast<double>(i * size), static_cast<double>(size)});
+    const auto owner = [](std::uint64_t page) { return static_cast<std::uint32_t>(page % size * 4 / size); };
+    std::vector<Touch> touches;
+    for (std::uint64_t i = 0; i < 40; ++i) {
+        const std::uint64_t page = i * 619 % (pages / 2);
+        touches.push_back({page, owner(page), 0, false});
+    }
+    for (std::uint64_t i = 0; i < 160; ++i)
+        touches.push_back(
+            {pages / 2 + i * 619 % (pages / 2), static_cast<std::uint32_t>(mixed(i) % 4), 0, false});
+    const Belief belief(formulas, team, Extent(pages).with_blocks(blocks), touches, Prior(formulas));
+    Prospect prospect;
+    std::uint64_t known = 0, spread = 0;
+    for (std::uint64_t page = 0; page < pages; ++page) {
+        belief.prospect(page, unknown_node, prospect);
+        if (page < pages / 2)
+            known += prospect.best[owner(page)] >= tuning::least_lead;
+        else
+            spread += prospect.spread > .5;
+    }
+    EXPECT_GE(known, pages / 2 * 95 / 100);
+    EXPECT_GE(spread, pages / 4); // of some, eight touches look like BLOCK by chance
 }
 
 } // namespace
