@@ -3,7 +3,6 @@ program."""
 
 from __future__ import annotations
 
-import ast
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -51,34 +50,135 @@ def names_in(text: str) -> frozenset[str]:
 def affine(text: str) -> Affine:
     """The expression `text` (names already in the form in which they are compared). Never fails: what is not
     understood is one term."""
-    clean = " ".join(_SUFFIX.sub(r"\1", _KIND.sub(r"\1", text)).replace("->", ".").split())
+    clean = _SUFFIX.sub(r"\1", _KIND.sub(r"\1", text))
     names = names_in(text)
     try:
-        tree = ast.parse(clean, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return Affine(0, ((clean, 1),), names)
-    constant, terms = _sum(tree)
+        constant, terms = _Sum(clean).value()
+    except (_NotRead, RecursionError):
+        return Affine(0, ((" ".join(clean.split()), 1),), names)
     return Affine(constant, tuple(sorted((t, c) for t, c in terms.items() if c)), names)
 
 
-def _sum(node: ast.expr) -> tuple[int, dict[str, int]]:
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return node.value, {}
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        constant, terms = _sum(node.operand)
-        return _scaled(constant, terms, -1 if isinstance(node.op, ast.USub) else 1)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
-        constant, terms = _sum(node.left)
-        more, others = _scaled(*_sum(node.right), 1 if isinstance(node.op, ast.Add) else -1)
-        for term, factor in others.items():
-            terms[term] = terms.get(term, 0) + factor
-        return constant + more, terms
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        for left, right in ((node.left, node.right), (node.right, node.left)):
-            factor, none = _sum(left)
-            if not none:
-                return _scaled(*_sum(right), factor)
-    return 0, {ast.unparse(node): 1}
+def is_primary(text: str) -> bool:
+    """Is the term a name, or a name with one pair of brackets behind it?"""
+    words = _TOKEN.findall(text)
+    if not words or not _NAME.fullmatch(words[0]):
+        return False
+    return len(words) == 1 or (words[1] in _OPENING and _behind(words, 1) == len(words))
+
+
+class _NotRead(Exception):
+    """No sum, product, name or number."""
+
+
+_TOKEN = re.compile(
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[A-Za-z_]\w*|\d\w*(?:\.\w*)?|\.\d\w*|\.[A-Za-z]+\."""
+    r"""|\*\*|//|->|<<|>>|==|/=|!=|<=|>=|&&|\|\||\+\+|--|\S"""
+)
+_OPENING = {"(": ")", "[": "]"}
+_NUMBER = re.compile(r"0|[1-9]\d*|0[xX][0-9a-fA-F]+")
+
+
+def _behind(words: list[str], at: int) -> int:
+    """The index behind the bracket that closes the one at `at`."""
+    depth = 0
+    for index in range(at, len(words)):
+        depth += (words[index] in _OPENING) - (words[index] in _OPENING.values())
+        if depth == 0:
+            return index + 1
+    raise _NotRead
+
+
+class _Sum:
+    """Reads sums of products. What no sum is (a quotient, a power, a function, an element) is one term, whose
+    text is the same for the same tokens."""
+
+    def __init__(self, text: str) -> None:
+        self.words = _TOKEN.findall(text)
+        self.at = 0
+
+    def value(self) -> tuple[int, dict[str, int]]:
+        constant, terms = self._sum()
+        if self.at < len(self.words):
+            raise _NotRead
+        return constant, terms
+
+    def _next(self) -> str:
+        return self.words[self.at] if self.at < len(self.words) else ""
+
+    def _sum(self) -> tuple[int, dict[str, int]]:
+        constant, terms = 0, dict[str, int]()
+        while True:
+            sign = 1
+            if self._next() in ("+", "-"):
+                sign = -1 if self._next() == "-" else 1
+                self.at += 1
+            more, others = _scaled(*self._product(), sign)
+            constant += more
+            for term, factor in others.items():
+                terms[term] = terms.get(term, 0) + factor
+            if self._next() not in ("+", "-"):
+                return constant, terms
+
+    def _product(self) -> tuple[int, dict[str, int]]:
+        begin = self.at
+        constant, terms = self._power()
+        while self._next() in ("*", "/", "%"):
+            operator = self._next()
+            self.at += 1
+            more, others = self._power()
+            if operator == "*" and not others:
+                constant, terms = _scaled(constant, terms, more)
+            elif operator == "*" and not terms:
+                constant, terms = _scaled(more, others, constant)
+            else:
+                constant, terms = 0, {self._text(begin): 1}
+        return constant, terms
+
+    def _power(self) -> tuple[int, dict[str, int]]:
+        begin = self.at
+        found = self._primary()
+        if self._next() == "**":
+            self.at += 1
+            if self._next() in ("+", "-"):
+                self.at += 1
+            self._power()
+            return 0, {self._text(begin): 1}
+        return found
+
+    def _primary(self) -> tuple[int, dict[str, int]]:
+        begin, word = self.at, self._next()
+        if word == "(":
+            self.at += 1
+            found = self._sum()
+            if self._next() != ")":
+                raise _NotRead
+            self.at += 1
+            return found
+        if _NUMBER.fullmatch(word):
+            self.at += 1
+            return int(word, 0), {}
+        if not _NAME.fullmatch(word):
+            raise _NotRead
+        self.at += 1
+        while self._next() in ("(", "[", ".", "->"):
+            self.at = _behind(self.words, self.at) if self._next() in _OPENING else self.at + 2
+        return 0, {self._text(begin): 1}
+
+    def _text(self, begin: int) -> str:
+        """The tokens up to here, with blanks around operators between two operands and behind commas."""
+        text = ""
+        operand = False
+        for word in self.words[begin : self.at]:
+            here = bool(re.match(r"[\w.'\"]", word)) and word != "."
+            if word in ("+", "-", "*", "/", "%", "**", "//", "<<", ">>") and operand:
+                text += f" {word} "
+            elif word == ",":
+                text += ", "
+            else:
+                text += f" {word}" if here and text[-1:].isalnum() else word
+            operand = here or word in (")", "]")
+        return text
 
 
 def _scaled(constant: int, terms: dict[str, int], factor: int) -> tuple[int, dict[str, int]]:

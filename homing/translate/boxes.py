@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from homing.translate.affine import Affine, affine, names_in
+from homing.translate.affine import Affine, affine, is_primary, names_in
 from homing.translate.array import Array
 from homing.translate.tree import Loop, Reference, Subscript
 
@@ -72,7 +71,7 @@ def written(value: Affine, factor_text: dict[str, str] | None = None) -> str:
     pieces: list[str] = []
     for term, factor in value.terms:
         text = (factor_text or {}).get(term, term)
-        if not re.fullmatch(r"\w+|\w+\(.*\)", text):
+        if not is_primary(text):
             text = f"({text})"
         if abs(factor) != 1:
             text = f"{abs(factor)}*{text}"

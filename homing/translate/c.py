@@ -461,6 +461,8 @@ class _Builder:
         }.get(cursor.kind)
         if jump:
             made.kind, made.jump = Kind.JUMP, jump
+            if jump == "goto":
+                made.targets = tuple(re.findall(r"goto\s+(\w+)", made.text))
             for child in cursor.get_children():
                 if child.kind.is_expression():
                     self.expression(child, made.references, Access.READ, False, made)

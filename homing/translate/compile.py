@@ -86,7 +86,9 @@ def translate_and_compile(
         if sources:
             paths = [arguments[index] for index in sources]
             try:
-                result = translate(paths, Options(target, phases, line_length, tuple(preprocess), 1))
+                result = translate(
+                    paths, Options(target, phases, line_length, tuple(preprocess), 1, compiler)
+                )
             except TranslationError as error:
                 report_problems(error)
                 count = len(error.problems)
@@ -118,9 +120,7 @@ def translate_and_compile(
             arguments.append(f"-I{where}")
             if links and (sources or any(word.endswith((".o", ".a")) for word in arguments)):
                 arguments += [os.path.join(where, "libhoming_parts.a"), *_link_flags(target)]
-        return subprocess.run(
-            [*launcher, compiler, *arguments], check=False, input=standard_input
-        ).returncode
+        return subprocess.run([*launcher, compiler, *arguments], check=False, input=standard_input).returncode
 
 
 def _preprocessor_flags(arguments: Sequence[str]) -> list[str]:

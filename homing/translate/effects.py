@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from homing.translate.directives import Form
-from homing.translate.fortran_words import INTRINSICS
+from homing.translate.front.intrinsics import INTRINSICS
 from homing.translate.tree import (
     Access,
     Declaration,
@@ -181,14 +181,12 @@ def _unknown(name: str, where: tuple[int, int], c: bool) -> Iterator[Act]:
 
 def _unknown_function(routine: Routine, reference: Reference) -> bool:
     """Fortran: a scalar with a list of arguments, which is no piece of a text and no statement function."""
-    if routine.source.form is Form.C or reference.subscripts is None or reference.name in INTRINSICS:
+    if routine.source.form is Form.C or reference.subscripts is None or reference.intrinsic:
         return False
     found = routine.lookup(reference.name)
     if found is None or found[1].bounds or found[1].type.lower().startswith("character"):
         return False
-    where = routine.source.text[routine.begin : routine.end]
-    statement = rf"^[ \t]*{re.escape(reference.name)}[ \t]*\([\w ,\t]*\)[ \t]*="
-    return re.search(statement, where, re.MULTILINE | re.IGNORECASE) is None
+    return reference.name not in routine.functions
 
 
 def _internal_file(routine: Routine, statement: Statement) -> Reference | None:

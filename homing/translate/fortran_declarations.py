@@ -92,6 +92,8 @@ class FortranDeclarations(FortranArrays):
                     f"  {element}, allocatable :: part({colons})",
                     "end type",
                 ]
+                if self.routine.module:  # who uses the module may have one of the same name
+                    lines.append(f"private :: {name}")
             if not array.dummy:
                 lines.append(f"type({name}), allocatable :: {self.container(array)}(:)")
                 lines.append(f"type(homing_handle) :: {self.layout(array)}")

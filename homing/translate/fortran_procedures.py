@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from homing.translate.fortran_words import INTRINSICS
 from homing.translate.routine import written_in
 from homing.translate.source import Edits, Move
 from homing.translate.tree import (
@@ -33,7 +32,7 @@ from homing.translate.writer import PART, Region
 
 _NAME = re.compile(r"[a-z]\w*")
 #: Constructs that give names to things, which an internal procedure does not know.
-_SCOPES = re.compile(r"(\w+\s*:\s*)?(associate|block|select\s*(type|rank))\b")
+_SCOPES = frozenset({"associate", "block"})
 #: Types that a dummy argument has by the same words; lengths of characters may have changed meanwhile.
 _TYPES = re.compile(r"(integer|real|logical|complex|double\s*precision|double\s*complex|type\s*\()", re.I)
 #: With these, another name may stand for the same storage, or more is meant than the value.
@@ -108,7 +107,7 @@ class LoopProcedures:
         for node in walk(self._routine.body):
             inside = loop.begin <= node.begin < loop.end
             if isinstance(node, Branch) and node.begin < loop.begin < node.end:
-                if any(_SCOPES.match(head.text) for head, _ in node.arms):
+                if node.arms[0][0].form in _SCOPES or any(head.form == "guard" for head, _ in node.arms):
                     return True
             elif isinstance(node, Loop) and node is not loop:
                 if not inside and loop.label is not None and node.label == loop.label:
@@ -137,7 +136,7 @@ class LoopProcedures:
             return True
         for reference in references([loop]):
             found = routine.lookup(reference.name)
-            if found is None and reference.name not in INTRINSICS:
+            if found is None and not reference.intrinsic:
                 # An external function, or an array of a module.
                 if scope is None or reference.subscripts is not None:
                     return True

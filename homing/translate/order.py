@@ -8,7 +8,6 @@ beside such a loop is run by several parts, and has to be harmless.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -301,14 +300,13 @@ def _jumps(inner: Loop) -> Iterator[Disorder]:
         if statement.kind is not Kind.JUMP:
             continue
         nested = any(loop.begin <= statement.begin < loop.end for loop in below)
-        named = re.search(r"\b(exit|cycle)\s+\w+$", statement.text.strip())
-        target = re.search(r"\bgo\s*to\s+(\w+)", statement.text)
+        named = bool(statement.targets)
         leaves = {
-            "exit": not nested or named is not None,
+            "exit": not nested or named,
             "break": not nested and not any(s.begin <= statement.begin < s.end for s in switches),
-            "cycle": named is not None,
+            "cycle": named,
             "return": True,
-            "goto": target is None or target[1] not in labels,
+            "goto": not statement.targets or not labels.issuperset(statement.targets),
         }.get(statement.jump or "", False)
         if leaves:
             yield Disorder(

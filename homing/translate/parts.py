@@ -8,7 +8,6 @@ touches a distributed array gets the whole of it, gathered for the time being.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from homing.translate import clauses as table
@@ -95,7 +94,7 @@ class Parts(SerialCode):
                 if statement.jump == "return":
                     self.wrong(statement.begin, statement.end, "jumps out of a parallel region")
                 elif statement.jump == "goto":
-                    targets = re.findall(r"\b\d+\b|(?<=goto )\s*\w+", statement.text)
+                    targets = statement.targets
                     outside = [
                         t
                         for t in targets

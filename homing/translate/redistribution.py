@@ -6,7 +6,6 @@ written for that one. So a loop gives back what it found, and the ways through a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from homing.translate import directives as d
@@ -148,8 +147,8 @@ class Redistributions:
         if statement.jump in _JUMPS_IN_LOOP and self._loops and state != self._loops[-1]:
             self._jump_wrong(statement)
         elif statement.jump == "goto":
-            for label in re.findall(r"\b\d+\b|(?<=goto )\s*[a-z]\w*", statement.text):
-                self._jumps.append((statement, label.strip(), dict(state)))
+            for label in statement.targets:
+                self._jumps.append((statement, label, dict(state)))
 
     def _jump_wrong(self, statement: Statement) -> None:
         self._wrong(

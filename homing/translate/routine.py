@@ -11,7 +11,6 @@ from homing.translate.arrays import Distributions
 from homing.translate.boxes import Box
 from homing.translate.clauses import Place
 from homing.translate.effects import What
-from homing.translate.fortran_words import INTRINSICS
 from homing.translate.positions import Problem
 from homing.translate.tree import (
     Access,
@@ -163,7 +162,7 @@ class RoutineInParts:
                 continue
             if reference.access is not Access.READ or reference.name in region.written:
                 return True
-            if region.construct is None and reference.subscripts and reference.name not in INTRINSICS:
+            if region.construct is None and reference.subscripts and not reference.intrinsic:
                 declared = self.routine.lookup(reference.name)
                 if declared is None or declared[1].bounds:
                     return True  # the caller's region may write it

@@ -20,13 +20,38 @@ class SourceFile:
     form: Form
     fixed_columns: int = 72
     _starts: list[int] = field(default_factory=list)
+    _marks: list[tuple[int, int, str]] = field(default_factory=list)  # line of text, what it says to be
 
     def __post_init__(self) -> None:
         self._starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
+        if self.form is not Form.C and re.search(r'^# \d+ "', self.text, re.MULTILINE):
+            for found in re.finditer(r'^# (\d+) "((?:[^"\\\n]|\\.)*)"', self.text, re.MULTILINE):
+                name = found[2].replace('\\"', '"').replace("\\\\", "\\")
+                self._marks.append((self.line_of(found.start()) + 1, int(found[1]), name))
 
     def line_of(self, offset: int) -> int:
         """The line, counted from 1."""
         return bisect.bisect_right(self._starts, offset)
+
+    def origin(self, line: int) -> tuple[str, int]:
+        """Which file's line the text's line is: with INCLUDE lines and a preprocessor, not the same line."""
+        index = bisect.bisect_right(self._marks, (line, 10**9, "")) - 1
+        if index < 0:
+            return self.path, line
+        begin, number, name = self._marks[index]
+        return name, number + line - begin
+
+    def user_line(self, offset: int) -> int:
+        """The number that the line of an offset has for the user."""
+        return self.origin(self.line_of(offset))[1]
+
+    def shown(self, problem: Problem) -> Problem:
+        """The problem where the user finds it."""
+        place = problem.position
+        if place.file != self.path:
+            return problem
+        name, line = self.origin(place.line)
+        return Problem(Position(name, line, place.column), problem.text, problem.reason)
 
     def line_start(self, offset: int) -> int:
         """Where the line of this offset begins."""
@@ -124,8 +149,9 @@ class Edits:
         return _rewrap(self._piece(0, length, statement_lines, whole=True), self.source)
 
     def _marker(self, offset: int) -> str:
-        name = self.source.path.replace("\\", "\\\\").replace('"', '\\"')
-        return f'# {self.source.line_of(offset)} "{name}"{self._newline()}'
+        path, line = self.source.origin(self.source.line_of(offset))
+        name = path.replace("\\", "\\\\").replace('"', '\\"')
+        return f'# {line} "{name}"{self._newline()}'
 
     def _newline(self) -> str:
         return "\r\n" if "\r\n" in self.source.text else "\n"

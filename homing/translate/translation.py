@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from homing.errors import UserError, unexpected
 from homing.files import MOST_SOURCE, read_text
@@ -14,6 +14,7 @@ from homing.limits import TimeUp, time_limit
 from homing.translate import scanner
 from homing.translate.arrays import Distributions
 from homing.translate.directives import Form
+from homing.translate.front import expand
 from homing.translate.not_translated import directives_included
 from homing.translate.pages import translate_pages
 from homing.translate.parts import Parts
@@ -42,6 +43,7 @@ class Options:
     fixed_columns: int = 72
     flags: tuple[str, ...] = ()
     processes: int = 0  # 0: one a processor
+    compiler: str = ""  # whose preprocessor Fortran is for
 
 
 @dataclass
@@ -87,11 +89,50 @@ def translate(
     """
     sources = [_load(path, options) for path in paths]
     try:
-        return _translate(sources, options, progress)
+        read = sources
+        sources = _expand(read, options)
+        result = _shown(_translate(sources, options, progress), sources)
+        for before, output in zip(read, result.outputs, strict=True):
+            if not output.changed:
+                output.text = before.text
+        return result
+    except TranslationError as error:
+        raise TranslationError(_where(error.problems, sources)) from error
     except UserError:
         raise
     except Exception as error:  # said with the file, which the user can try parts of
         raise UserError(f"{', '.join(paths)}: {unexpected(error)}") from error
+
+
+def _expand(sources: Sequence[SourceFile], options: Options) -> list[SourceFile]:
+    """The sources as the compiler reads them; what has no directives may be beyond us."""
+    found = []
+    for source in sources:
+        try:
+            found.append(expand.expanded(source, options.flags, options.compiler))
+        except TranslationError:
+            scanned = scanner.scan(source.text, source.path, source.form, source.fixed_columns)
+            if scanned.directives or options.target == "upm":
+                raise
+            found.append(source)
+    return found
+
+
+def _where(problems: Iterable[Problem], sources: Sequence[SourceFile]) -> list[Problem]:
+    """The problems where the user finds them."""
+    files = {source.path: source for source in sources}
+    return [files[one.position.file].shown(one) if one.position.file in files else one for one in problems]
+
+
+def _shown(result: Result, sources: Sequence[SourceFile]) -> Result:
+    files = {source.path: source for source in sources}
+    result.notes = _where(result.notes, sources)
+    result.explained = [
+        replace(one, file=name, line=line)
+        for one in result.explained
+        for name, line in [files[one.file].origin(one.line)]
+    ]
+    return result
 
 
 def _translate(
@@ -134,6 +175,8 @@ def _translate(
         problems = list(distributions.problems)
         result.notes += distributions.notes
         if not problems:
+            problems = read_twice(units, distributions)
+        if not problems:
             if options.target == "pages":
                 problems, explained = translate_pages(units, distributions, edits)
             else:
@@ -149,6 +192,17 @@ def _translate(
             continue
         result.outputs.append(Output(source.path, changes.apply(one.statement_lines), True))
     return result
+
+
+def read_twice(units: Sequence[Unit], distributions: Distributions) -> list[Problem]:
+    """Statements with distributed arrays in Fortran, of which the two parsers see other accesses."""
+    from homing.translate.front import second_opinion
+
+    fortran = [unit for unit in units if unit.form is not Form.C]
+    if not fortran:
+        return []
+    names = {name for unit in fortran for routine in unit.routines for name in distributions.of(routine)}
+    return second_opinion.differences(fortran, names)
 
 
 def translate_parts(
@@ -257,7 +311,7 @@ def _read_one(source: SourceFile, scanned: scanner.Scanned, options: Options) ->
     problems, notes = list(scanned.problems), list(scanned.notes)
     if problems:
         return _Read(None, [], problems, notes)
-    lines_a_second = 20  # fparser reads 390, on a machine with nothing else to do
+    lines_a_second = 20  # 2,000 are read, on a machine with nothing else to do
     try:
         with time_limit(_LEAST_SECONDS + source.text.count("\n") / lines_a_second):
             unit, lines = _parse(source, scanned, options)
@@ -282,7 +336,7 @@ def _parse(source: SourceFile, scanned: scanner.Scanned, options: Options) -> tu
         from homing.translate import c
 
         return c.read(source, scanned.directives, options.flags)
-    from homing.translate import fortran, fortran_lines
+    from homing.translate.front import fortran, lines
 
     unit = fortran.read(source, scanned.directives)
-    return unit, [line.line_begin for line in fortran_lines.split(source)]
+    return unit, [line.line_begin for line in lines.split(source)]

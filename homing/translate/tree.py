@@ -48,6 +48,8 @@ class Reference:
     conditional: bool = False  # inside an expression that may not be evaluated, or under a mask
     argument_of: str | None = None  # the procedure, and which argument (from 0)
     argument_index: int = 0
+    argument_keyword: str | None = None  # Fortran: the dummy's name, where it is given
+    intrinsic: bool = False  # Fortran: a function of the language, not the program's
 
 
 class Kind(Enum):
@@ -74,6 +76,9 @@ class Statement:
     writes: frozenset[str] = frozenset()
     calls: tuple[str, ...] = ()
     jump: str | None = None  # the word
+    targets: tuple[str, ...] = ()  # Fortran: labels that it may jump to; the construct of EXIT and CYCLE
+    form: str = ""  # Fortran: which statement it is (front/kinds.py)
+    unread: str | None = None  # Fortran: what of it the front has no tree for
     label: str | None = None
     guarded: bool = False  # a logical IF before it
     places: list[int] = field(default_factory=list)  # offset of each character of `code`
@@ -240,6 +245,7 @@ class Routine:
     places: dict[str, list[int]] = field(default_factory=dict)  # C: where the name is declared, in any block
     prototypes: list[tuple[str, int, int]] = field(default_factory=list)  # C file: name, begin, end
     implicit_none: bool = False
+    functions: dict[str, Statement] = field(default_factory=dict)  # Fortran's statement functions
 
     def lookup(self, name: str) -> tuple[Routine, Declaration] | None:
         """The declaration that the name means here, without those that come by USE."""

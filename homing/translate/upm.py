@@ -248,7 +248,7 @@ class _Finder:
             if isinstance(node, Construct):
                 hidden |= self._hidden(node, routine)
         for statement in statements(list(nodes)):
-            place = f"{routine.name}:{routine.source.line_of(statement.begin)}"
+            place = f"{routine.name}:{routine.source.user_line(statement.begin)}"
             called = {r.argument_of for r in statement.references if r.argument_of} | set(statement.calls)
             for reference in statement.references:
                 if reference.name in hidden or reference.name in routine.private:
@@ -410,7 +410,7 @@ def _some(places: Sequence[str]) -> str:
 
 
 def _place(routine: Routine, node: Node) -> str:
-    return f"{routine.source.path}:{routine.source.line_of(node.begin)}"
+    return ":".join(map(str, routine.source.origin(routine.source.line_of(node.begin))))
 
 
 def _ends_in_barrier(construct: Construct) -> bool:
@@ -601,7 +601,7 @@ def _phases(finder: _Finder, found: _Candidate, hot: dict[Identity, _Use], repor
             others = [count for (name, at), count in usual.items() if name == identity and at != index]
             if others and max(others) > usual[(identity, index)]:
                 report.lines.append(
-                    f"upm: line {found.routine.source.line_of(node.begin)} goes through {identity[1]} "
+                    f"upm: line {found.routine.source.user_line(node.begin)} goes through {identity[1]} "
                     "along dimension "
                     f"{index + 1}, most others along another"
                 )

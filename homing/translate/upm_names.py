@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 
 from homing.translate.directives import Form
-from homing.translate.fortran_words import INTRINSICS
 from homing.translate.tree import Declaration, Reference, Routine
 
 
@@ -23,7 +22,7 @@ def not_followed(routine: Routine, reference: Reference, meant: Iterable[Declara
         return None
     known = declarations or routine.lookup(reference.name) is not None
     used = _has_uses(routine)
-    if not known and used and reference.subscripts is not None and reference.name not in INTRINSICS:
+    if not known and used and reference.subscripts is not None and not reference.intrinsic:
         return "of a module whose file is not given"
     return None
 

@@ -20,7 +20,6 @@ REFUSED = {
     "sum.f90": FORTRAN.format("a(1) = " + "&\n".join(["1+" * 50] * 30) + "1"),
     "blocks.f90": FORTRAN.format("if (a(1) > 0) then\n" * 500 + "a(1) = 1\n" + "end if\n" * 500),
     "zero.f90": FORTRAN.format("a(1) = \0"),
-    "fparser ends the process.f90": FORTRAN.format("implicit :"),
     "open.f90": FORTRAN.format("a(1) = 'x"),
     "sum.c": C.format("a[1] = " + "1+" * 30_000 + "1;"),
     "braces.c": C.format("{" * 3000 + "a[1] = 1;" + "}" * 3000),
@@ -48,6 +47,7 @@ def test_what_cannot_be_read_is_said_with_its_file(name: str, tmp_path: Path, ca
 
 
 READ = {
+    "what only the compiler refuses.f90": FORTRAN.format("implicit :"),
     "no name.c": C.format("#pragma omp\nfor (int i = 0; i < 10; i++) a[i] = 1;"),
     "no name, continued.c": C.format("#pragma omp \\\n\nfor (int i = 0; i < 10; i++) a[i] = 1;"),
     "no name.f90": FORTRAN.format("!$omp\na(1) = 1"),

@@ -195,13 +195,12 @@ def test_what_is_not_concerned_stays(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "q.f90").read_text() == PLAIN
 
 
-def test_fixed_form_keeps_comments_and_preprocessor_lines(tmp_path: Path) -> None:
+def test_fixed_form_keeps_comments_and_is_preprocessed(tmp_path: Path) -> None:
     path = tmp_path / "fixed.F"
     path.write_text(KEPT)
     text = translate([str(path)], Options("spmd")).outputs[0].text
+    assert "NEVER" not in text and "real*8 c(3)" not in text
     for line in (
-        "#ifdef NEVER",
-        "      real*8 c(3)",
         "c     A comment of the user's.",
         "   10 a(i, j) = i + j",
     ):

@@ -17,7 +17,11 @@ PROGRAMS = TREE / "tests" / "translate"
 RUNTIME = TREE / "homing" / "translate" / "runtime"
 FLAGS = ("-O1", "-g", "-fopenmp", "-ffp-contract=off")
 #: Bounds of every array are checked; C's memory, too.
-CHECKS = {".f90": ("-fcheck=all",), ".c": ("-std=gnu17", "-Wall", "-Wextra", "-Werror", "-fsanitize=address")}
+CHECKS = {
+    ".f90": ("-fcheck=all",),
+    ".f": ("-fcheck=all",),
+    ".c": ("-std=gnu17", "-Wall", "-Wextra", "-Werror", "-fsanitize=address"),
+}
 MPIRUN = [
     "mpirun",
     "--allow-run-as-root",

@@ -1,0 +1,1 @@
+"""Fronts: source text in, the tree of homing.translate.tree out."""

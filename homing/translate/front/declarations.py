@@ -1,0 +1,235 @@
+"""What the specification statements of a Fortran program unit declare."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from homing.translate.front.expressions import Expressions
+from homing.translate.front.kinds import Form
+from homing.translate.front.lines import Line
+from homing.translate.front.tokens import closing, parts
+from homing.translate.tree import Declaration, Routine
+
+_TYPE_WORDS = frozenset(["precision", "complex"])
+
+
+def declare(routine: Routine, line: Line, code: Expressions, what: Form) -> None:
+    """Note what a specification statement says."""
+    if what.kind == "declaration":
+        _type_declaration(routine, code, line)
+    elif what.kind == "attribute":
+        _attribute(routine, code, line, what)
+    elif what.kind == "common":
+        _common(routine, code, line, what.at)
+    elif what.kind == "equivalence":
+        routine.equivalence |= {word.text for word in code.words[1:] if word.kind == "name"}
+    elif what.kind == "use":
+        _use(routine, code, line, what.at)
+    elif what.kind == "implicit" and any(word.text == "none" for word in code.words[1:2]):
+        routine.implicit_none = True
+
+
+def dummies(routine: Routine) -> None:
+    """Dummy arguments are known by the head."""
+    for name in routine.arguments:
+        if name in routine.declarations:
+            routine.declarations[name].storage = "dummy"
+
+
+def is_statement_function(routine: Routine, code: Expressions, what: Form) -> bool:
+    """f(x, y) = ..., before the first executable statement, where `f` is no array."""
+    words = code.words
+    if (
+        what.kind != "assignment"
+        or len(words) < 3
+        or words[1].text != "("
+        or closing(words, 1) + 1 != what.at
+    ):
+        return False
+    arguments = parts(words, 2, what.at - 1, ",")
+    if not all(last - first == 1 and words[first].kind == "name" for first, last in arguments):
+        return False
+    found = routine.lookup(words[0].text)
+    if found is not None:
+        return (
+            not found[1].bounds and found[0] is routine and not found[1].attributes & {"pointer", "external"}
+        )
+    scope: Routine | None = routine
+    while scope is not None:
+        if scope.implicit_none or scope.uses:
+            return False
+        scope = scope.parent
+    return True
+
+
+def _use(routine: Routine, code: Expressions, line: Line, at: int) -> None:
+    words = code.words
+    separator = next((i for i in range(at, len(words)) if words[i].text == "::"), None)
+    name = at if separator is None else separator + 1
+    only = None
+    if name + 3 < len(words) and [w.text for w in words[name + 1 : name + 4]] == [",", "only", ":"]:
+        begin = words[name + 3].end
+        only = code.lower[begin:]
+    routine.uses[words[name].text] = (line.begin, line.end, only)
+
+
+def _type_declaration(routine: Routine, code: Expressions, line: Line) -> None:
+    words = code.words
+    separator = parts(words, 0, len(words), "::")
+    shape: tuple[int, int] | None = None
+    attributes: set[str] = set()
+    if len(separator) > 1:
+        head = parts(words, 0, separator[0][1], ",")
+        type_text = code.text(*head[0])
+        for first, last in head[1:]:
+            attributes.add(words[first].text)
+            if words[first].text == "dimension":
+                shape = (first + 2, last - 1)
+        begin = separator[1][0]
+    else:
+        begin = type_end(code)
+        type_text = code.text(0, begin)
+    entities = parts(words, begin, len(words), ",")
+    for first, last in entities:
+        if first < last:
+            made = _entity(routine, code, line, (first, last), type_text, attributes, shape)
+            made.entities = len(entities)
+            routine.declarations[made.name] = made
+
+
+def _entity(
+    routine: Routine,
+    code: Expressions,
+    line: Line,
+    where: tuple[int, int],
+    type_text: str,
+    attributes: set[str],
+    shape: tuple[int, int] | None,
+) -> Declaration:
+    """NAME [*length] [(shape)] [*length] [= value], in any statement that gives entities a shape."""
+    words = code.words
+    first, last = where
+    own, at, separate, initial = shape, first + 1, None, None
+    given = False
+    while at < last:
+        text = words[at].text
+        if text == "(" and not given:
+            stop = closing(words, at)
+            own, at, given = (at + 1, stop), stop + 1, True
+        elif text == "*":
+            at = closing(words, at + 1) + 1 if at + 1 < last and words[at + 1].text == "(" else at + 2
+        elif text in ("=", "=>", "/"):
+            initial = code.text(at + 1, last)
+            break
+        else:
+            at = closing(words, at) + 1 if text == "[" else at + 1
+    if not given and shape is not None:
+        separate = (code.word_place(shape[0]), code.word_end(shape[1] - 1))
+    name = words[first].text
+    before = routine.declarations.get(name)
+    storage = next((word for word in ("allocatable", "pointer") if word in attributes), "static")
+    spelling = code.code[words[first].begin : words[first].end]
+    return Declaration(
+        name,
+        spelling,
+        type_text or (before.type if before else ""),
+        code.bounds(*own) if own else (before.bounds if before else []),
+        code.word_place(first),
+        code.word_end(last - 1),
+        line.begin,
+        line.end,
+        1,
+        frozenset(attributes) | (before.attributes if before else frozenset()),
+        initial,
+        before.storage if before and before.storage != "static" else storage,
+        separate,
+    )
+
+
+def _attribute(routine: Routine, code: Expressions, line: Line, what: Form) -> None:
+    """ALLOCATABLE a, DIMENSION a(10), SAVE, PARAMETER (n = 3) and their like."""
+    words, word = code.words, what.word
+    begin = what.at
+    if word in ("intent", "bind"):
+        begin = closing(words, begin) + 1
+    begin += begin < len(words) and words[begin].text == "::"
+    if word == "parameter":
+        begin, end = begin + 1, closing(words, begin)
+    else:
+        end = len(words)
+    if word == "pointer" and begin < len(words) and words[begin].text == "(":  # Cray's
+        routine.equivalence |= {w.text for w in words[begin:] if w.kind == "name"}
+        return
+    if word == "save" and begin >= end:
+        for declaration in routine.declarations.values():
+            declaration.attributes |= {"save"}
+        return
+    for first, last in parts(words, begin, end, ","):
+        if first >= last or words[first].kind != "name":
+            continue
+        shaped = first + 1 < last and words[first + 1].text == "("
+        declared = routine.declarations.get(words[first].text)
+        if shaped and word in ("dimension", "allocatable", "pointer", "target"):
+            attributes = {word if word != "dimension" else "dimension statement"}
+            made = _entity(routine, code, line, (first, last), "", attributes, None)
+            routine.declarations[made.name] = made
+            declared = made
+        if declared is not None:
+            if word != "dimension":
+                declared.attributes |= {word}
+            if word in ("allocatable", "pointer"):
+                declared.storage = word
+
+
+def _common(routine: Routine, code: Expressions, line: Line, at: int) -> None:
+    """COMMON /block/ a(10), b: the names between slashes are blocks'."""
+    for first, last in _common_entities(code, at):
+        made = _entity(routine, code, line, (first, last), "", set(), None)
+        before = routine.declarations.get(made.name)
+        if before is not None:
+            before.bounds = made.bounds or before.bounds
+            made = before
+        made.storage = "common"
+        routine.declarations[made.name] = made
+
+
+def _common_entities(code: Expressions, at: int) -> Iterator[tuple[int, int]]:
+    words = code.words
+    while at < len(words):
+        if words[at].text == "/":
+            at += 3 if at + 1 < len(words) and words[at + 1].text != "/" else 2
+        elif words[at].kind == "name":
+            first, at = at, at + 1
+            if at < len(words) and words[at].text == "(":
+                at = closing(words, at) + 1
+            yield first, min(at, len(words))
+        else:
+            at += 1
+
+
+def type_end(code: Expressions) -> int:
+    """Where the entities of a declaration without `::` begin."""
+    words = code.words
+    at = 1
+    if words[0].text == "double" and len(words) > 1 and words[1].text in _TYPE_WORDS:
+        at = 2
+    if at < len(words) and words[at].text == "*":
+        at += 1
+        at = closing(words, at) + 1 if at < len(words) and words[at].text == "(" else at + 1
+    elif at < len(words) and words[at].text == "(":
+        at = closing(words, at) + 1
+    return at
+
+
+def declared_behind(text: str) -> int:
+    """The length of the lines of a preprocessor and of OpenMP's declarations that the text begins with, blank
+    lines and comments between them included; other directives come later."""
+    behind = 0
+    for match in re.finditer(
+        r"^[ \t]*(#|[!cC*]\$omp[ \t]*(?:threadprivate|declare)?)[^\n]*\n?", text, re.MULTILINE | re.IGNORECASE
+    ):
+        if not match[1].lower().endswith(("#", "threadprivate", "declare")):
+            break
+        behind = match.end()
+    return behind

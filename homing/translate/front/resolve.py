@@ -1,0 +1,24 @@
+"""What a name is, once everything that a file declares is known."""
+
+from __future__ import annotations
+
+from homing.translate.front.intrinsics import INQUIRIES, INTRINSICS
+from homing.translate.tree import Reference, Routine, references
+
+
+def resolve(routine: Routine) -> None:
+    """Tell functions of the language from the program's own names, and arrays from functions."""
+    for reference in references(routine.body):
+        if reference.name in INTRINSICS and reference.subscripts is not None:
+            reference.intrinsic = routine.lookup(reference.name) is None
+        if reference.argument_of is not None:
+            _argument(routine, reference, reference.argument_of)
+
+
+def _argument(routine: Routine, reference: Reference, name: str) -> None:
+    """A subscript of an array is nobody's argument, and functions of the language keep what they get."""
+    found = routine.lookup(name)
+    array = found is not None and bool(found[1].bounds)
+    intrinsic = found is None and name in INTRINSICS and name not in INQUIRIES
+    if array or intrinsic:
+        reference.argument_of, reference.argument_keyword, reference.argument_index = None, None, 0
