@@ -311,6 +311,9 @@ class Distributions:
         if name in scope.equivalence:
             self._wrong(origin, f"'{origin.name}' shares storage (EQUIVALENCE)")
             return
+        if "namelist" in declaration.attributes:
+            self._wrong(origin, f"'{origin.name}' is in a NAMELIST, which reads and writes it unseen")
+            return
         if declaration.storage == "common":
             self._wrong(origin, f"'{origin.name}' is in a COMMON block, where sequence matters")
             return

@@ -47,10 +47,12 @@ class CDeclarations(RoutineText):
     def _like(self) -> int:
         return self.routine.body[0].begin if self.routine.body else self.routine.head_end
 
-    def gather(self, arrays: Sequence[Array]) -> list[str]:
+    def gather(self, arrays: Sequence[Array], anew: Sequence[Array] = ()) -> list[str]:
         return [f"{array.name} = homing_gather({self.layout(array)});" for array in arrays]
 
-    def release(self, arrays: Sequence[Array], changed: Sequence[Array]) -> list[str]:
+    def release(
+        self, arrays: Sequence[Array], changed: Sequence[Array], anew: Sequence[Array] = ()
+    ) -> list[str]:
         return [
             f"{array.name} = homing_release({self.layout(array)}, {array.name}, {int(array in changed)});"
             for array in arrays

@@ -36,7 +36,14 @@ class FortranArrays(FortranText):
             "end do",
         ]
 
-    def gather(self, arrays: Sequence[Array]) -> list[str]:
+    def gather(self, arrays: Sequence[Array], anew: Sequence[Array] = ()) -> list[str]:
+        lines: list[str] = []
+        for array in anew:
+            lines += [f"if (allocated({self.container(array)})) then", *self.gather([array]), "end if"]
+        arrays = [array for array in arrays if array not in anew]
+        return lines + self._gathered(arrays) if arrays else lines
+
+    def _gathered(self, arrays: Sequence[Array]) -> list[str]:
         lines = [f"allocate({array.name}({self._whole_bounds(array)}))" for array in arrays]
         lines += self._each_part(
             [
@@ -48,8 +55,48 @@ class FortranArrays(FortranText):
             lines += [f"call homing_share({self.layout(a)}, {a.name})" for a in arrays]
         return lines
 
-    def release(self, arrays: Sequence[Array], changed: Sequence[Array]) -> list[str]:
-        lines = []
+    def release(
+        self, arrays: Sequence[Array], changed: Sequence[Array], anew: Sequence[Array] = ()
+    ) -> list[str]:
+        lines: list[str] = []
+        for array in anew:
+            if array in changed:
+                lines += self._dealt_out(array)
+            else:
+                lines.append(f"if (allocated({array.name})) deallocate({array.name})")
+        arrays = [array for array in arrays if array not in anew]
+        return lines + self._released(arrays, [array for array in changed if array not in anew])
+
+    def _dealt_out(self, array: Array) -> list[str]:
+        """Parts of an array that may have been allocated or freed, with other bounds than before."""
+        container, layout, name = self.container(array), self.layout(array), array.name
+        freed = [f"deallocate({container})", f"call homing_layout_free({layout})"]
+        other = " .or. ".join(
+            f"homing_{side}({layout}, {i}) /= {inquiry}({name}, {i + 1})"
+            for i in range(array.rank)
+            for side, inquiry in (("lower", "lbound"), ("upper", "ubound"))
+        )
+        bounds = [(f"lbound({name}, {i + 1})", f"ubound({name}, {i + 1})") for i in range(array.rank)]
+        return [
+            f"if (.not. allocated({name})) then",
+            f"if (allocated({container})) then",
+            *freed,
+            "end if",
+            "else",
+            f"if (allocated({container})) then",
+            f"if ({other}) then",
+            *freed,
+            "end if",
+            "end if",
+            f"if (.not. allocated({container})) then",
+            *self.create(array, bounds),
+            "end if",
+            *self._released([array], [array]),
+            "end if",
+        ]
+
+    def _released(self, arrays: Sequence[Array], changed: Sequence[Array]) -> list[str]:
+        lines: list[str] = []
         if changed:
             lines = self._each_part(
                 [
@@ -128,6 +175,10 @@ class FortranArrays(FortranText):
         lines = []
         for reference in targets:
             array = self.arrays[reference.name]
+            if array.dummy:
+                reason = f"'{array.name}' is the caller's: ALLOCATE a distributed array where it is declared"
+                self.problems.append((statement.begin, statement.end, reason))
+                return
             if statement.text.lstrip().startswith("deallocate"):
                 lines += [
                     f"deallocate({self.container(array)})",

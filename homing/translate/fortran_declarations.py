@@ -30,7 +30,10 @@ class FortranDeclarations(FortranArrays):
             start.append("call homing_start()")
         for array in own:
             declaration = array.declaration
-            if array.dummy or declaration.storage in ("allocatable",):
+            if array.dummy:
+                continue
+            if declaration.storage == "allocatable":
+                start += self.unallocated(array)
                 continue
             bounds = [(b.lower, b.upper or "0") for b in declaration.bounds]
             start += self.create(array, bounds)
@@ -54,6 +57,11 @@ class FortranDeclarations(FortranArrays):
             self.edits.insert_lines(routine.head_end, [self.indented(indent, "use homing_parts")], first=True)
         self._import()
         self.procedures.write(self._variables(own))
+
+    def unallocated(self, array: Array) -> list[str]:
+        """What is set at the beginning of the routine for an array that is not there yet."""
+        del array
+        return []
 
     def _import(self) -> None:
         """An ONLY list that names a distributed array of a module names what belongs to it as well."""
@@ -189,7 +197,7 @@ class FortranDeclarations(FortranArrays):
         for array in arrays:
             colons = ", ".join(":" for _ in array.dimensions)
             lines.append(f"{array.declaration.type}, allocatable :: {array.declaration.spelling}({colons})")
-            if array.declaration.initial is not None:
+            if array.declaration.initial is not None or "data" in array.declaration.attributes:
                 decl = array.declaration
                 self.problems.append(
                     (decl.begin, decl.end, "an initialised distributed array: assign its values instead")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from homing.translate import clauses as table
 from homing.translate import directives as d
+from homing.translate.allocation import unsteady
 from homing.translate.array import Array
 from homing.translate.arrays import Distributions
 from homing.translate.boxes import Follow
@@ -87,6 +88,22 @@ class Pages(Parts):
                     )
                 for reference in self._passes(node):
                     writer.pass_part(reference, self.arrays[reference.name])
+                self._anew(node, writer)
+
+    def _anew(self, statement: Statement, writer: PagesFortran | PagesC) -> None:
+        """A statement that may allocate arrays without saying so."""
+        found = unsteady(self.routine, [statement], self.arrays, self.distributions.routines, False)
+        if not found or not isinstance(writer, PagesFortran):
+            return
+        regions = (n for n in walk(self.routine.body) if isinstance(n, Construct) and n.parallel)
+        parallel = self.distributions.inside(self.routine)
+        parallel |= any(region.begin <= statement.begin < region.end for region in regions)
+        if parallel or any(array.dummy for array in found):
+            name = found[0].name
+            reason = f"may allocate '{name}' here: ALLOCATE it where it is declared, outside of regions"
+            self.wrong(statement.begin, statement.end, reason)
+            return
+        writer.allocated_anew(statement, found)
 
     def _as_here(self, node: Construct) -> None:
         """The arrays have the distributions that they have at the node."""
@@ -161,6 +178,10 @@ class PagesFortran(FortranWriter):
             if reference.name not in named or reference.access is not Access.WRITE:
                 continue
             array = self.arrays[reference.name]
+            if array.dummy:
+                reason = f"'{array.name}' is the caller's: ALLOCATE a distributed array where it is declared"
+                self.problems.append((statement.begin, statement.end, reason))
+                continue
             if statement.kind is Kind.DEALLOCATE:
                 self._lines(
                     self.source.line_start(statement.begin),
@@ -174,6 +195,25 @@ class PagesFortran(FortranWriter):
             ]
             lines += self.create(array, bounds)
         self._lines(self.source.next_line(statement.end - 1), lines, statement.begin, first=True)
+
+    def allocated_anew(self, statement: Statement, arrays: Sequence[Array]) -> None:
+        """Layouts behind a statement that may have allocated the arrays or freed them."""
+        lines: list[str] = []
+        for array in arrays:
+            bounds = [
+                (f"lbound({array.name}, {i + 1})", f"ubound({array.name}, {i + 1})")
+                for i in range(array.rank)
+            ]
+            lines += [
+                f"call homing_layout_free({self.layout(array)})",
+                f"if (allocated({array.name})) then",
+                *self.create(array, bounds),
+                "end if",
+            ]
+        self._lines(self.source.next_line(statement.end - 1), lines, statement.begin, first=True)
+
+    def unallocated(self, array: Array) -> list[str]:
+        return [] if self.routine.module else [f"{self.layout(array)} = homing_nothing"]
 
     def create(self, array: Array, bounds: Sequence[tuple[str, str]]) -> list[str]:
         numbers, sizes = self._dimensions(array, bounds)
@@ -232,7 +272,8 @@ class PagesFortran(FortranWriter):
         self._wrap(node, loop, [*bounds, *lines], [*region.bounds, *region.locals])
 
     def _new_declarations(self, own: Sequence[Array]) -> list[str]:
-        lines = [f"type(homing_handle) :: {self.layout(a)}" for a in own if not a.dummy]
+        nothing = " = homing_nothing" if self.routine.module else ""
+        lines = [f"type(homing_handle) :: {self.layout(a)}{nothing}" for a in own if not a.dummy]
         if self.routine.module:
             lines += [f"public :: {self.layout(a)}" for a in own]
         for local in self.locals.values():

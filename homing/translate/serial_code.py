@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from homing.translate import directives as d
+from homing.translate.allocation import unsteady
 from homing.translate.array import Array
 from homing.translate.routine import Fresh
 from homing.translate.single_owner import SingleOwner
@@ -177,8 +178,13 @@ class SerialCode(SingleOwner):
                     "leaves code that works on a gathered array: move the jump behind it",
                 )
         first, last = nodes[0], nodes[-1]
-        self.before(first.begin, self.writer.gather(arrays))
-        self.after(last.end, self.writer.release(arrays, changed), first.begin)
+        anew = unsteady(self.routine, nodes, self.arrays, self.distributions.routines)
+        for array in anew:
+            if array.dummy:
+                reason = f"may allocate or free '{array.name}', which the caller's distribution is of"
+                self.wrong(first.begin, last.end, reason)
+        self.before(first.begin, self.writer.gather(arrays, anew))
+        self.after(last.end, self.writer.release(arrays, changed, anew), first.begin)
         self.fresh.wrote(array.name for array in changed)
         names = ", ".join(array.name for array in arrays)
         self.explain(

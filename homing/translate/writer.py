@@ -181,9 +181,13 @@ class Writer(Protocol):
     def reductions(self, reductions: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
         """Lines before and behind a region: its reductions, combined over the ranks."""
 
-    def gather(self, arrays: Sequence[Array]) -> list[str]: ...
+    def gather(self, arrays: Sequence[Array], anew: Sequence[Array] = ()) -> list[str]:
+        """The whole of each array. anew: those that need not be allocated."""
 
-    def release(self, arrays: Sequence[Array], changed: Sequence[Array]) -> list[str]: ...
+    def release(
+        self, arrays: Sequence[Array], changed: Sequence[Array], anew: Sequence[Array] = ()
+    ) -> list[str]:
+        """Parts of what was gathered. anew: those that may have been allocated or freed meanwhile."""
 
     def lifetime(self, statement: Statement, arrays: Sequence[Array]) -> None:
         """A statement that allocates or frees distributed arrays."""

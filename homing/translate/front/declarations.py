@@ -24,6 +24,11 @@ def declare(routine: Routine, line: Line, code: Expressions, what: Form) -> None
         _common(routine, code, line, what.at)
     elif what.kind == "equivalence":
         routine.equivalence |= {word.text for word in code.words[1:] if word.kind == "name"}
+    elif what.kind in ("data", "namelist"):
+        for word in code.words[1:]:
+            declared = routine.declarations.get(word.text) if word.kind == "name" else None
+            if declared is not None:
+                declared.attributes |= {what.kind}
     elif what.kind == "use":
         _use(routine, code, line, what.at)
     elif what.kind == "implicit" and any(word.text == "none" for word in code.words[1:2]):

@@ -1,10 +1,10 @@
 !> The Fortran interface of homing_parts.h, for programs that `homing translate` wrote. Dimensions count from 0, as there.
 module homing_parts
   use, intrinsic :: iso_c_binding, only: homing_handle => c_ptr, c_ptr, homing_long => c_long, c_int, c_size_t, &
-      & c_char, c_loc, c_float, c_double, c_null_char, c_f_pointer
+      & c_char, c_loc, c_float, c_double, c_null_char, c_f_pointer, homing_nothing => c_null_ptr
   implicit none
   private
-  public :: homing_handle, homing_long
+  public :: homing_handle, homing_long, homing_nothing
   public :: homing_start, homing_rank, homing_threads, homing_part_count, homing_first_part, homing_last_part, homing_part
   public :: homing_layout_create, homing_layout_free, homing_lower, homing_upper, homing_template_lower
   public :: homing_template_upper, homing_together, homing_same_bounds, homing_low, homing_high, homing_own_low
