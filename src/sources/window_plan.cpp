@@ -126,11 +126,14 @@ std::size_t WindowPlan::room_beside(std::size_t standing) const noexcept {
 }
 
 /// How likely the turn of an entry is taken: parts that lack samples come first, and those of which what is
-/// armed is never touched seldom.
+/// armed is never touched seldom. What is known of the area stands for one sample of each part: programs
+/// have arrays that they use no more.
 double WindowPlan::wanted_of(const Entry& entry) const {
     const double wanted = lacking_ ? wanted_rate[static_cast<std::size_t>(entry.need)] : 1;
-    const auto found = coverage_.find(part_of(entry.piece));
-    return found == coverage_.end() ? wanted : wanted * std::max(least_rate, rate_of(found->second, 1));
+    const auto area = unused_.find(entry.area);
+    const double of_area = area == unused_.end() ? 1 : rate_of(area->second, 1);
+    const auto part = coverage_.find(part_of(entry.piece));
+    return wanted * std::max(least_rate, part == coverage_.end() ? of_area : rate_of(part->second, of_area));
 }
 
 void WindowPlan::begin_adding(double elapsed, std::size_t standing) {
@@ -262,6 +265,7 @@ void WindowPlan::cover(WatchedArea& area, std::uint64_t granule, int node) {
     const std::uint32_t part = part_of(piece_of(area, granule));
     Coverage& covered = coverage_[part];
     ++covered.touched;
+    unused_.erase(area.id);
     if (covered.node < 0) covered.node = static_cast<std::int16_t>(node);
     covered.mixed |= covered.node != node;
     const Need need = need_of(part, area.there().size() / parts);
@@ -289,6 +293,7 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
         touches_.clear();
         parts_.clear();
         coverage_.clear();
+        unused_.clear();
     }
     if (placed_.size() > most_remembered) placed_.clear(); // periods that come and go: places without end
     const std::uint32_t scale = scale_of(seconds);
@@ -304,6 +309,7 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
     for (const Entry& entry : chosen_) {
         count(entry.area, entry.piece, &Touches::armed);
         ++coverage_[part_of(entry.piece)].armed;
+        ++unused_[entry.area].armed;
     }
     for (const Reference& reference : references) {
         WatchedArea* area = watch.find(reference.address);

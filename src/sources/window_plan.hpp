@@ -207,6 +207,7 @@ class WindowPlan {
     std::unordered_map<std::uint64_t, Touches> parts_;  ///< by region, its scale, and part of an area, or all
     std::unordered_map<std::uint64_t, Touches> placed_; ///< by place and piece or part of an area, or all
     std::unordered_map<std::uint32_t, Coverage> coverage_; ///< by part of an area, in all regions
+    std::unordered_map<std::uint32_t, Touches> unused_;    ///< by area: since its newest touch
 };
 
 } // namespace homing

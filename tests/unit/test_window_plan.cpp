@@ -156,6 +156,36 @@ TEST_F(WindowPlanAddTest, WhatIsNeverTouchedLeavesLittleRoom) {
     EXPECT_LE(given_back, 100u * 16 + 256);
 }
 
+TEST_F(WindowPlanAddTest, AnAreaThatIsNotUsedIsSoonAskedForSeldom) {
+    void* memory = ::mmap(nullptr, pages * page_bytes(), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const auto begin = reinterpret_cast<Address>(memory);
+    const Range unused{begin, begin + pages * page_bytes()};
+    const Address origin[max_origin_frames] = {0x5678};
+    area_registry().note(unused, AreaKind::heap_block, origin, 1, nullptr);
+    watch_->synchronise(1);
+    ASSERT_EQ(watch_->areas().size(), 2u);
+    WindowPlan plan(1, 7);
+    for (const auto& one : watch_->areas())
+        for (std::uint64_t page = 0; page < one->granules; ++page)
+            one->pending.push_back(page);
+    plan.gather(*watch_);
+    std::size_t of_used = 0, of_unused = 0;
+    for (int i = 0; i < 100; ++i) {
+        std::vector<Range> added = add(plan, i);
+        of_unused += std::erase_if(added, [&](const Range& one) { return unused.contains(one.begin); });
+        of_used += added.size();
+        touch(plan, added);
+        if (i % 4 < 3) continue;
+        standing_.clear(); // decided: nothing stands
+        pay(plan, 0, 0);
+    }
+    EXPECT_GT(of_used, 100u);
+    EXPECT_LT(of_unused, of_used / 4);
+    area_registry().end(begin);
+    ::munmap(memory, pages * page_bytes());
+}
+
 TEST_F(WindowPlanAddTest, AddingStaysWithinItsShare) {
     WindowPlan plan(0.01, 7);
     plan.calibrate(5e-6, 20e-6, 5e-6);
