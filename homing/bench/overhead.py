@@ -60,8 +60,10 @@ BLOCKS = {
 LIVE_BLOCKS, BLOCK_ITERATIONS, BLOCK_RUNS = 100_000, 100, 5
 #: Most milliseconds of homing's own time in an iteration of these.
 MOST_BLOCK_MS = 1.0
-#: Arrays that are areas of their own: words for blocks_gcc, and the most of the run that deciding may take.
-ARRAYS = {"deciding.arrays": ("2000", "131072", "262144", "0", "200")}
+#: Arrays that are areas of their own: words for blocks_gcc, and the most of the run that deciding may take. A
+#: run of a minute and a half: what learning may take at once (tuning::first_fits) is 2 % of one of 5 seconds.
+ARRAYS = {"deciding.arrays": ("2000", "131072", "262144", "0", "3000")}
+ARRAY_RUNS = 3
 MOST_DECIDING = 0.003
 _RESAMPLES = 10_000
 #: How far the upper bound of a ratio may lie above its median. It says nothing of where the median lies, so
@@ -306,7 +308,8 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
 
 def _pairs(name: str) -> dict[str, tuple[int, int]]:
     if name in BLOCKS or name in ARRAYS:
-        return {"small": (BLOCK_RUNS, BLOCK_RUNS), "full": (BLOCK_RUNS, BLOCK_RUNS)}
+        runs = BLOCK_RUNS if name in BLOCKS else ARRAY_RUNS
+        return {"small": (runs, runs), "full": (runs, runs)}
     return REGION_PAIRS if name in REGIONS else PAIRS
 
 

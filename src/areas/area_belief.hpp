@@ -50,6 +50,7 @@ struct AreaBelief {
     std::unique_ptr<model::Belief>
         writers;                        ///< the same from writes alone, where all nodes use the area alike
     SparsePrior shown;                  ///< to areas of its kind
+    std::uint64_t fits = 0;             ///< beliefs so far
     std::uint32_t team = 0;             ///< TeamTable::version()
     std::size_t unfitted = 0;           ///< touches that came since
     std::optional<std::uint32_t> place; ///< whose touches alone it rests on (Touches::leading_place)

@@ -16,6 +16,8 @@
 
 #include <algorithm>
 #include <linux/mempolicy.h>
+#include <unordered_map>
+#include <utility>
 
 namespace homing {
 namespace {
@@ -44,6 +46,9 @@ class Iterative final : public Mechanism {
     void move(Engine& engine, const Decision& decision, double deadline);
 
     bool moves_;
+    /// What has waited since the last round, by area: nothing new was learnt of most of it.
+    std::unordered_map<std::uint32_t, Judgement> waiting_;
+    std::uint32_t placements_ = 0; ///< Engine::placements() then
     Learner learner_;
     double threshold_;
     std::uint32_t idle_ = 0;
@@ -182,8 +187,10 @@ void Iterative::record_decision(Engine& engine, const Decision& decision, std::u
 
 /// Judges an area, charges the guard with what is misplaced, and asks it.
 Iterative::Decision Iterative::decide(Engine& engine, WatchedArea& area, std::uint64_t looks) {
-    Decision decision{judge(engine, area, looks, threshold_), 0, false};
-    if (decision.held > much_held * decision.considered && area.learnt.may_know_better()) {
+    const auto before = waiting_.find(area.id);
+    const bool holds = before != waiting_.end() && before->second.holds(area);
+    Decision decision{holds ? before->second : judge(engine, area, looks, threshold_), 0, false};
+    if (decision.held > border_share * decision.considered && area.learnt.may_know_better()) {
         area.learnt.forget_departures(area.granules);
         static_cast<Judgement&>(decision) = judge(engine, area, looks, threshold_);
     }
@@ -253,6 +260,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     std::uint64_t unseen = engine.granules_to_come();
     std::vector<Decision> decisions;
     decisions.reserve(areas.size());
+    if (std::exchange(placements_, engine.placements()) != engine.placements()) waiting_.clear();
     for (WatchedArea* area : areas) {
         decisions.push_back(decide(engine, *area, looks));
         const Decision& decision = decisions.back();
@@ -281,8 +289,12 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     // What inferring took is limited for itself (Engine::may_infer), and takes nothing from moving.
     const double deadline = record::now() + longest_pause;
     bool rest_waits = false;
+    waiting_.clear();
     for (const Decision& decision : decisions) {
-        if (!decision.moves_now) continue;
+        if (!decision.moves_now) {
+            if (decision.area->waiting) waiting_.emplace(decision.area->id, decision);
+            continue;
+        }
         if (record::now() < deadline) move(engine, decision, deadline);
         rest_waits |= decision.area->waiting;
     }

@@ -47,18 +47,23 @@ Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double t
     Judgement judgement;
     judgement.area = &area;
     judgement.threshold = threshold;
+    judgement.fits = learnt.fits;
+    judgement.taken = learnt.taken;
+    judgement.pages = there.size();
     const std::vector<std::uint64_t> pages = even_pages(there.size(), looks, engine.iteration());
     std::vector<std::uint64_t> granules;
     for (const std::uint64_t page : pages)
         granules.push_back(there.at(page));
     std::vector<int> homes;
     engine.mover().homes(area, granules, homes);
+    judgement.is_whole = pages.size() == there.size();
     const double weight = static_cast<double>(there.size()) / static_cast<double>(pages.size());
     std::vector<double> now(nodes, 0), then(nodes, 0), spread_on(nodes, 0);
-    struct Spread {
+    struct Page {
+        std::uint64_t granule;
         policy::Node home, to;
     };
-    std::vector<Spread> spread;
+    std::vector<Page> spread, astray;
     model::Prospect prospect;
     double ignorance = 0;
     for (std::size_t i = 0; i < pages.size(); ++i) {
@@ -74,7 +79,8 @@ Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double t
         }
         if (model::is_spread(prospect)) {
             ++spread_on[here];
-            spread.push_back({home, spread_node(learnt, pages[i], engine.nodes().count(), prospect)});
+            spread.push_back(
+                {granules[i], home, spread_node(learnt, pages[i], engine.nodes().count(), prospect)});
             continue;
         }
         policy::Node to = model::better_home(prospect, home, threshold);
@@ -86,6 +92,7 @@ Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double t
         then[at] += weight;
         ignorance += std::max(prospect.known - prospect.local[at], 0.0);
         if (to == unknown_node) continue;
+        astray.push_back({granules[i], home, to});
         judgement.misplaced += weight;
         judgement.gain += weight * (prospect.local[at] - prospect.local[here]);
     }
@@ -93,10 +100,25 @@ Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double t
         // Few looks scatter: one more than the share is no sign.
         const double share = static_cast<double>(spread.size()) / static_cast<double>(nodes);
         judgement.spreads = *std::ranges::max_element(spread_on) > model::tuning::clearly_more * share + 1;
-        for (const Spread& one : spread) {
+        for (const Page& one : spread) {
             const policy::Node at = judgement.spreads ? one.to : one.home;
             then[static_cast<std::size_t>(at)] += weight;
-            judgement.misplaced += at != one.home ? weight : 0;
+            if (at == one.home) continue;
+            judgement.misplaced += weight;
+            astray.push_back(one);
+        }
+    }
+    if (judgement.is_whole) {
+        std::ranges::sort(astray, {}, &Page::granule);
+        for (const Page& one : astray) {
+            Judgement::Move* const last = judgement.moves.empty() ? nullptr : &judgement.moves.back();
+            if (last && last->granules.end == one.granule && last->to == one.to) {
+                ++last->granules.end;
+                last->from |= policy::node_bit(one.home);
+            } else {
+                judgement.moves.push_back(
+                    {{one.granule, one.granule + 1}, one.to, policy::node_bit(one.home)});
+            }
         }
     }
     learnt.ignorance =
@@ -111,6 +133,11 @@ Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double t
 
 void Judgement::for_each_move(
     const std::function<bool(policy::PageRange, policy::Node, policy::NodeSet)>& visit) const {
+    if (is_whole) {
+        std::ranges::all_of(moves,
+                            [&](const Move& move) { return visit(move.granules, move.to, move.from); });
+        return;
+    }
     const AreaBelief& learnt = area->learnt;
     const PageSet& there = area->there();
     const int nodes = learnt.belief->nodes();

@@ -24,11 +24,26 @@ struct Judgement {
     bool spreads = false;    ///< what all nodes use lies unevenly
     std::uint64_t looks = 0; ///< granules that have to be asked for where they are
     double threshold = 0;    ///< of the competitive criterion
+    /// Is it as old as the belief, and have no pages moved since? Then it is as good as a new one.
+    bool holds(const WatchedArea& of) const noexcept {
+        return fits == of.learnt.fits && taken == of.learnt.taken && pages == of.there().size();
+    }
 
     /// Visits what is to move, of what exists: visit(granules, node, nodes that they may leave), ascending;
     /// until it returns false.
     void
     for_each_move(const std::function<bool(policy::PageRange, policy::Node, policy::NodeSet)>& visit) const;
+
+    // What it was made from.
+    std::uint64_t fits = 0, taken = 0, pages = 0;
+    /// Where every granule was looked at: those that are to move, ascending.
+    struct Move {
+        policy::PageRange granules;
+        policy::Node to;
+        policy::NodeSet from;
+    };
+    std::vector<Move> moves;
+    bool is_whole = false; ///< every granule was
 };
 
 /// A page in each of `count` even parts of so many, other ones in each iteration. (Not at even distances:

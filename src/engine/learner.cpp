@@ -257,6 +257,7 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
         return std::make_unique<model::Belief>(*learnt.formulas, team_.team(), of, touches, prior, homes);
     };
     learnt.belief = believe(extent);
+    ++learnt.fits;
     // A program may align its array to a page within what it has allocated. Where every page counts, the
     // touches tell.
     if (extent.is_offset() && has_narrow_parts(learnt.belief->likeliest())) {

@@ -85,7 +85,7 @@ void Belief::prepare_formulas() {
     for (Alive& alive : alive_) {
         by_master_ += std::accumulate(alive.by_master.begin(), alive.by_master.end(), 0.0);
         alive.by_any_owner = std::accumulate(alive.by_owner.begin(), alive.by_owner.end(), 0.0);
-        if (left > tuning::sharp_share) {
+        if (left > tuning::border_share) {
             ++blurred_;
             alive.order = order_of(alive.formula);
         }

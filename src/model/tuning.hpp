@@ -45,6 +45,12 @@ inline constexpr double news_share = .25;
 /// the percent that homing may cost a run.
 inline constexpr double negligible_part = .005;
 
+/// Borders are known no better than this. More of an area's pages that would go back to where they came from
+/// are no border (by reason). Formulas that together hold no more of the posterior are taken for sharp at
+/// theirs, for a page's prospects: after two touches they are most formulas, and how far they reach was three
+/// quarters of what a prospect took. Table: changes no column by more than its scatter.
+inline constexpr double border_share = .05;
+
 // The belief.
 
 /// Prior of each family of distributions, in the order of model::Family. Spike: a flat prior sent 9 % of the
@@ -125,11 +131,6 @@ inline constexpr double negligible_log = -18;
 /// no more than negligible_part: a page's prospects ask for each formula with each reach, and after two
 /// touches hundreds are left. Table: changes no column by more than its scatter.
 inline constexpr double negligible_share = 1e-4;
-
-/// Formulas that together hold no more of the posterior than this own up to their borders and no further, for
-/// a page's prospects: after two touches they are most formulas, and how far they reach is three quarters of
-/// what a prospect takes. Table: changes no column by more than its scatter.
-inline constexpr double sharp_share = .05;
 
 /// Of the weight of runs in any order: equal blocks in any order. Table (unordered): right after 100 touches
 /// 90 -> 99 %.
@@ -219,12 +220,15 @@ inline constexpr double slack = 4;
 inline constexpr std::uint32_t granules_of_round = 1024;
 /// The time that learning owners may take: at once so many fits of seconds_of_fit()'s size (0.1 s on an AMD
 /// EPYC, where benchmarks/belief measures 0.17 to 0.23 ms: what is meant is an amount of work, and in the
-/// guest, where floating point is emulated, a fit takes 40 times as long); a share of the run's first seconds
-/// (longest_wait); and a share of all of it, which checks at rest may take, too. Guest, pattern dynamic: with
-/// 5,000 fits at once 96 % of a run was spent on owners that cannot be told.
+/// guest, where floating point is emulated, a fit takes 40 times as long); a negligible part of the run's
+/// first seconds (longest_wait); and a share of all of it. Guest, pattern dynamic: with 5,000 fits at once 96
+/// % of a run was spent on owners that cannot be told. A run with 2,000 arrays uses up what it may: with 0.1
+/// of the first seconds and 0.01 of all deciding took 4.5 % of 46 s.
 inline constexpr double first_fits = 500;
-inline constexpr double early_share = 0.1;
-inline constexpr double share_of_run = 0.01;
+inline constexpr double share_of_run = 0.001;
+/// The share of the time at rest that checks may take, with what they are observed by: the percent that
+/// homing may cost a run.
+inline constexpr double share_of_checks = 2 * negligible_part;
 /// Seconds that a reference which comes by itself (a hint fault, a sample of the PMU) costs the thread that
 /// makes it.
 inline constexpr double reference_cost = 2e-6;
@@ -240,8 +244,6 @@ inline constexpr double look_share = 0.2;
 /// brings its gain so often, and what should have been in a window is put off as long where none can be
 /// opened (next touch).
 inline constexpr std::uint32_t iterations_to_come = 16;
-/// More of an area than borders that are not known well: pages that would go back to where they came from.
-inline constexpr double much_held = 0.05;
 /// A run's system call takes as long as the faults of some four pages: of fewer pages it would be seen.
 inline constexpr std::uint64_t least_run_pages = 16;
 /// One over the share of a first move's price that must have been paid for remote accesses: with the lab's
