@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from homing.translate import directives as d
 from homing.translate.affine import affine, shifted
 from homing.translate.array import Array, Dimension
 from homing.translate.effects import Effects
+from homing.translate.front.resolve import number
 from homing.translate.passed_elements import pass_elements
 from homing.translate.positions import Problem, Text
 from homing.translate.redistribution import Redistributions
@@ -19,6 +21,7 @@ from homing.translate.tree import (
     Construct,
     Declaration,
     Kind,
+    Node,
     Reference,
     Routine,
     Unit,
@@ -46,6 +49,7 @@ class Distributions:
                 if not routine.module:
                     self.routines.setdefault(routine.name, routine)
         self._allocations()
+        number((routine for unit in units for routine in unit.routines), self.routines)
         pass_elements(units, self.routines)
         for unit in units:
             for routine in unit.routines:
@@ -509,6 +513,29 @@ class Distributions:
                 changed |= self._pass(routine, reference, array, callee, dummy, inside)
             if changed and rounds < 10_000:
                 waiting.extend(r for unit in self.units for r in unit.routines if r not in waiting)
+
+    @cached_property
+    def in_regions(self) -> frozenset[int]:
+        """The routines (by id) that parallel regions call, or what these call."""
+        waiting = []
+        for unit in self.units:
+            for routine in unit.routines:
+                for node in walk(routine.body):
+                    if isinstance(node, Construct) and node.parallel:
+                        waiting += self._called(node.body)
+        found: set[int] = set()
+        while waiting:
+            routine = waiting.pop()
+            if id(routine) not in found:
+                found.add(id(routine))
+                waiting += self._called(routine.body)
+        return frozenset(found)
+
+    def _called(self, nodes: list[Node]) -> list[Routine]:
+        names: set[str] = set()
+        for statement in statements(nodes):
+            names.update(statement.calls, (reference.name for reference in statement.references))
+        return [self.routines[name] for name in names if name in self.routines]
 
     def works_in_parallel(self, routine: Routine, seen: frozenset[str] = frozenset()) -> bool:
         """Does it, or something that it calls, contain an OpenMP construct?"""

@@ -435,7 +435,7 @@ class FortranWriter(FortranThreadLoops):
 
     def begin_procedure(self, region: Region) -> None:
         lines = [f"{PART} = homing_part()", *self._bound_lines(region)]
-        self._lines(self.routine.declarations_end, lines, self._body_like())
+        self._lines(self.routine.declarations_end, lines, self._body_like(), first=True)
         self._declare_locals(region)
 
     def _body_like(self) -> int:
@@ -463,10 +463,17 @@ class FortranWriter(FortranThreadLoops):
     # --- arguments -------------------------------------------------------------------------------------
 
     def pass_parts(self, reference: Reference, array: Array) -> None:
-        self.edits.replace(reference.begin, reference.end, f"{self.container(array)}, {self.layout(array)}")
+        container, layout = self.container(array), self.layout(array)
+        begin, word = reference.begin, reference.argument_keyword
+        if word is not None:
+            begin = self.source.text.lower().rindex(word, 0, begin)
+            container, layout = f"hm_parts_{word}={container}", f"hm_layout_{word}={layout}"
+        self.edits.replace(begin, reference.end, f"{container}, {layout}")
 
     def pass_part(self, reference: Reference, array: Array) -> None:
-        self.edits.replace(reference.end, reference.end, f", {self.layout(array)}")
+        word = reference.argument_keyword
+        name = f"hm_layout_{word}=" if word is not None else ""
+        self.edits.replace(reference.end, reference.end, f", {name}{self.layout(array)}")
 
     def may_write(self, reference: Reference, callee: Routine | None) -> bool:
         if callee is None:

@@ -47,6 +47,7 @@ class Parts(SerialCode):
             self.without_arrays(self.routine.body)
             return
         self._jumps()
+        self._unseen()
         if self.distributions.inside(self.routine):
             region = Region(self.routine, None, written=written_in_all(self.routine.body))
             region.private = {
@@ -59,8 +60,9 @@ class Parts(SerialCode):
                 and "save" not in declaration.attributes
             }
             region.arrays = [a for a in self.arrays.values() if a.routine is self.routine]
+            used = {reference.name for reference in references(self.routine.body)}
             for name, array in self.arrays.items():
-                if array.routine is not self.routine:
+                if array.routine is not self.routine and name in used:
                     self.wrong(
                         self.routine.begin,
                         self.routine.head_end,
@@ -71,6 +73,19 @@ class Parts(SerialCode):
             self.writer.begin_procedure(region)
             return
         self.in_serial(self.routine.body)
+
+    def _unseen(self) -> None:
+        """Accesses that a region or loop makes without naming the array: in statement functions, and in
+        procedures that it calls."""
+        for function in self.routine.functions.values():
+            for reference in self.touched([function]):
+                self.wrong(reference.begin, reference.end, "a distributed array in a statement function")
+        if self.distributions.inside(self.routine) or id(self.routine) not in self.distributions.in_regions:
+            return
+        for reference in self.touched(self.routine.body):
+            if not self.arrays[reference.name].dummy:
+                reason = "a distributed array in a procedure that is called inside a parallel region: pass it"
+                self.wrong(reference.begin, reference.end, reason)
 
     def _jumps(self) -> None:
         """GOTO out of (or into) a region or a loop that is shared out."""

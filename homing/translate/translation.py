@@ -15,6 +15,7 @@ from homing.translate import scanner
 from homing.translate.arrays import Distributions
 from homing.translate.directives import Form
 from homing.translate.front import expand
+from homing.translate.inquiries import settle
 from homing.translate.not_translated import directives_included
 from homing.translate.pages import translate_pages
 from homing.translate.parts import Parts
@@ -222,6 +223,8 @@ def translate_parts(
                 writer = CWriter(routine, distributions, edits[id(unit)], mpi)
             else:
                 writer = FortranWriter(routine, distributions, edits[id(unit)], mpi)
+                inside = distributions.inside(routine)
+                settle(routine, distributions.of(routine), writer.whole, edits[id(unit)], inside)
             parts = Parts(routine, distributions, writer, mpi, explained)
             parts.translate()
             problems += parts.problems

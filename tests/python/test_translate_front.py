@@ -273,3 +273,45 @@ def test_the_preprocessor_runs_first(
     target.write_text(text)
     made = workshop.compile(target, target.parent, ["../homing_parts.o", "../module.o"])
     assert float(run_command([made], workshop.folder, OMP_NUM_THREADS="3")) == expected
+
+
+@pytest.mark.parametrize("target", ["spmd", "mpi"])
+def test_inquiries_keywords_and_the_end_of_a_loop(workshop: Workshop, target: str) -> None:
+    same_output(workshop, PROGRAMS / "asked.f90", target, ("1",) if target == "mpi" else ("1", "3"))
+
+
+UNSEEN = """program p
+  implicit none
+  real(8) :: a(9), b(9), f
+  integer :: i, k
+  !$homing distribute a(block), b(block)
+  f(k) = {function}
+  !$omp parallel do
+  do i = 2, 9
+    b(i) = {value}
+  end do
+contains
+  real(8) function g(k)
+    integer, intent(in) :: k
+    g = h(k)
+  end function
+  real(8) function h(k)
+    integer, intent(in) :: k
+    h = a(k)
+  end function
+end program
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "value", "reason"),
+    [
+        ("2*a(k)", "1", r"p\.f90:6:12: a distributed array in a statement function: a\(k\)"),
+        ("2*k", "f(i) + g(i)", r"p\.f90:18:9: a distributed array in a procedure that is called inside"),
+    ],
+)
+def test_accesses_that_a_loop_does_not_show(
+    program: Callable[..., Path], function: str, value: str, reason: str
+) -> None:
+    with pytest.raises(TranslationError, match=reason):
+        translate([str(program(UNSEEN.format(function=function, value=value)))], Options("spmd"))

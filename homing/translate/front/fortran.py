@@ -30,7 +30,7 @@ from homing.translate.front.resolve import resolve
 from homing.translate.front.tokens import closing, parts
 from homing.translate.positions import TranslationError
 from homing.translate.source import SourceFile
-from homing.translate.tree import Branch, Loop, Node, OpenMP, Routine, Unit, references
+from homing.translate.tree import Branch, Loop, Node, OpenMP, Routine, Unit, references, statements, walk
 
 _INSIDE = frozenset({"end", *MIDDLE})
 _SKIPPED = {"interface": "interface", "type definition": "type", "enum": "enum"}
@@ -81,6 +81,18 @@ class _Block:
     body: list[Node]
     line: Line
     bound: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+
+
+def _cycles(loop: Loop, label: str) -> None:
+    """GOTO to the CONTINUE that ends a loop goes on with the next iteration; where it ends several, it is
+    the innermost loop's."""
+    inner = [node for node in walk(loop.body) if isinstance(node, Loop)]
+    if label in {node.label for node in inner} | {one.label for one in statements(loop.body)}:
+        return
+    for one in statements(loop.body):
+        if one.jump == "goto" and set(one.targets) == {label}:
+            nested = any(node.begin <= one.begin < node.end for node in inner)
+            one.jump, one.targets = "cycle", (label,) if nested else ()
 
 
 class _Reader:
@@ -309,6 +321,7 @@ class _Reader:
             if not isinstance(block.node, Loop) or block.node.label != line.label:
                 raise self._wrong(block.line, f"is not ended before the label {line.label}")
             block.node.end, block.node.end_begin = line.end, line.begin
+            _cycles(block.node, line.label)
 
     # --- loops --------------------------------------------------------------------------------------------
 

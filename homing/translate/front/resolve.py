@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from homing.translate.front.intrinsics import INQUIRIES, INTRINSICS
 from homing.translate.tree import Reference, Routine, references
 
@@ -22,3 +24,14 @@ def _argument(routine: Routine, reference: Reference, name: str) -> None:
     intrinsic = found is None and name in INTRINSICS and name not in INQUIRIES
     if array or intrinsic:
         reference.argument_of, reference.argument_keyword, reference.argument_index = None, None, 0
+
+
+def number(routines: Iterable[Routine], known: Mapping[str, Routine]) -> None:
+    """Which argument it is that is passed by its name."""
+    for routine in routines:
+        for reference in references(routine.body):
+            callee = known.get(reference.argument_of or "")
+            if reference.argument_keyword is not None and callee is not None:
+                dummies = callee.arguments
+                if reference.argument_keyword in dummies:
+                    reference.argument_index = dummies.index(reference.argument_keyword)
