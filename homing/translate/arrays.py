@@ -13,6 +13,7 @@ from homing.translate.array import Array, Dimension
 from homing.translate.effects import Effects
 from homing.translate.front.resolve import number
 from homing.translate.passed_elements import pass_elements
+from homing.translate.passed_pieces import pass_pieces
 from homing.translate.positions import Problem, Text
 from homing.translate.redistribution import Redistributions
 from homing.translate.tree import (
@@ -57,6 +58,7 @@ class Distributions:
         self._visible()
         for unit in units:
             for routine in unit.routines:
+                pass_pieces(routine, self.of(routine), self.routines, self.works_in_parallel)
                 self._redistributions[id(routine)] = Redistributions(
                     routine, self.of(routine), self._redistributed, self._wrong_in(routine)
                 )
