@@ -35,8 +35,10 @@ from homing.translate.tree import (
 class Distributions:
     """The distributed arrays of all units that are translated together."""
 
-    def __init__(self, units: Sequence[Unit]) -> None:
+    def __init__(self, units: Sequence[Unit], in_place: bool = False) -> None:
+        """in_place: arrays keep their layout (--to pages)."""
         self.units = units
+        self.in_place = in_place
         self.problems: list[Problem] = []
         self.notes: list[Problem] = []
         self.arrays: dict[int, dict[str, Array]] = {}
@@ -320,8 +322,9 @@ class Distributions:
         if "namelist" in declaration.attributes:
             self._wrong(origin, f"'{origin.name}' is in a NAMELIST, which reads and writes it unseen")
             return
-        if declaration.storage == "common":
-            self._wrong(origin, f"'{origin.name}' is in a COMMON block, where sequence matters")
+        if declaration.storage == "common" and not (self.in_place and routine.main):
+            where = ": name it in the main program" if self.in_place else ", where sequence matters"
+            self._wrong(origin, f"'{origin.name}' is in a COMMON block{where}")
             return
         if name in scope.private:
             self._wrong(origin, f"'{origin.name}' is THREADPRIVATE")

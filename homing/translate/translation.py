@@ -172,7 +172,7 @@ def _translate(
         ]
         problems = report.problems
     else:
-        distributions = Distributions(units)
+        distributions = Distributions(units, in_place=options.target == "pages")
         problems = list(distributions.problems)
         result.notes += distributions.notes
         if not problems:

@@ -315,3 +315,41 @@ def test_accesses_that_a_loop_does_not_show(
 ) -> None:
     with pytest.raises(TranslationError, match=reason):
         translate([str(program(UNSEEN.format(function=function, value=value)))], Options("spmd"))
+
+
+IN_COMMON = """      program c
+      integer n, i
+      parameter (n = 2000)
+      real*8 a, b, s
+      common /blk/ a(n), s, b(n)
+c$distribute a(block), b(block)
+c$omp parallel do
+c$sgi+affinity(i) = data(a(i))
+      do i = 1, n
+        a(i) = i
+        b(i) = 2*i
+      end do
+      s = 0
+      call twice
+      print *, a(3), b(4), s
+      end
+      subroutine twice
+      integer i
+      real*8 a, b, s
+      common /blk/ a(2000), s, b(2000)
+c$omp parallel do reduction(+:s)
+      do i = 2, 2000
+        b(i) = b(i) + a(i - 1)
+        s = s + a(i)
+      end do
+      end
+"""
+
+
+def test_arrays_of_a_common_block_where_the_layout_stays(
+    workshop: Workshop, program: Callable[..., Path]
+) -> None:
+    source = program(IN_COMMON, "c.f")
+    same_output(workshop, source, "pages")
+    with pytest.raises(TranslationError, match="is in a COMMON block, where sequence matters"):
+        translate([str(source)], Options("spmd"))
