@@ -353,3 +353,148 @@ def test_arrays_of_a_common_block_where_the_layout_stays(
     same_output(workshop, source, "pages")
     with pytest.raises(TranslationError, match="is in a COMMON block, where sequence matters"):
         translate([str(source)], Options("spmd"))
+
+
+EVERY_STATEMENT = """
+200 format (' step ', i4, a(3))
+entry other(x)
+if (x > 1) return
+if (x - 1) 10, 20, 30
+10 continue
+20 goto (10, 30), i
+30 go to 40
+40 assign 10 to i
+i = 1; goto i
+stop 'a(1)'
+error stop 2, quiet=.true.
+pause
+return
+print *
+print 200, x
+print '(a)', a(1)
+write (*, 200)
+write (6, fmt=200, advance='no', err=10, iostat=i) x, (a(i), b(i), i = 1, 3)
+read *, x
+read 200, a(1)
+read (5, *, end=20) x, b
+open (unit=10, file='a(1)', iostat=i)
+inquire (unit=10, exist=l, number=i)
+inquire (iolength=i) a
+close (10)
+rewind 10
+rewind (10)
+backspace 10
+endfile 10
+flush (6)
+wait (10)
+allocate (q(0:9, x), r, stat=i, errmsg=c)
+allocate (real(8) :: q(3))
+allocate (type(t) :: r)
+deallocate (q, stat=i)
+nullify (p, t%p)
+p => null()
+p(1:) => a(2:9)
+call s
+call s()
+call t%method(a, n=3)
+call s(a, *10)
+data x /3/
+namelist /n/ a, b
+sync all
+where (a > 1) a = 2
+where (a > 1)
+  a = 3
+elsewhere (a < 0)
+  a = 4
+elsewhere
+  a = 5
+end where
+forall (i = 1:9, j = 1:3, a(i) > 0) b(i) = a(j)
+forall (i = 1:9)
+  a(i) = i
+end forall
+select case (i)
+case (1, 3:4, :0)
+case default
+end select
+select type (y => x)
+type is (real)
+class is (t)
+class default
+end select
+select rank (x)
+rank (1)
+rank default
+end select
+associate (y => a(1), z => x + 1)
+end associate
+block
+  real :: z(3)
+  z = 1
+end block
+critical
+end critical
+do
+  exit
+end do
+do while (x > a(1))
+  cycle
+end do
+do concurrent (i = 1:3, x > 1)
+end do
+do, i = 1, 3
+enddo
+named: if (x > 1) then
+else if (x > 2) then named
+elseif (x > a(3)) then
+else
+endif named
+x = a(1)%y(2)%z + t(1)(2:3) // "it's" // 'a'
+x = (/ 1, 2 /) + [real :: 1, 2] - (1.0, 2.0) + int(z'1F')
+l = .not. l .and. x .myop. 2 .eqv. 3.eq.i
+"""
+
+
+def test_every_statement_is_read() -> None:
+    unit = body(EVERY_STATEMENT)
+    unread = [one.code for one in statements(unit.routines[0].body) if one.unread is not None]
+    assert unread == ["call s(a, *10)"]  # its names count as used in a way that is not known
+
+
+NAS = """      program bt
+      include 'header.h'
+      integer step
+ 1000 format(//, ' NAS (of their form)', /)
+      write(*, 1000)
+      do step = 1, 3
+         if (step .gt. 99 .or.
+     >       n .gt. 99) goto 999
+         call adi
+      end do
+ 999  continue
+      end
+      subroutine adi
+      call x_solve
+      return
+      end
+      subroutine x_solve
+      include 'header.h'
+      integer i, j
+!$omp parallel do default(shared) private(i,j)
+      do 10 j = 2, n
+      do 10 i = 1, n
+         rhs(i,j) = rhs(i,j-1)*dt + u(i,j)
+ 10   continue
+      end
+"""
+
+
+def test_programs_of_the_nas_form_are_read(program: Callable[..., Path]) -> None:
+    source = program(NAS, "bt.f")
+    (source.parent / "header.h").write_text(
+        "      integer n\n      parameter (n=12)\n      double precision u(n,\n     >     n), rhs(n,n), dt\n"
+        "      common /fields/ u, rhs\n      common /global/ dt\n"
+    )
+    result = translate([str(source)], Options("upm"))
+    assert f"upm: {source}:6: time loop over step in bt, 1 parallel construct in it" in result.report
+    assert any("hot: rhs (common)" in line and "x_solve:23" in line for line in result.report)

@@ -250,12 +250,12 @@ class _Filler:
         return self._list(rest[1][0], len(self.words)) if len(rest) > 1 else []
 
     def _write(self, at: int, start: int) -> None:
-        self._format(at)
+        self._unit_or_format(at)
         self.made.references += self._items(at)
 
     _print = _write
 
-    def _format(self, at: int) -> None:
+    def _unit_or_format(self, at: int) -> None:
         if self._text(at) == "(":
             self._control(at)
             return
@@ -265,7 +265,7 @@ class _Filler:
 
     def _read(self, at: int, start: int) -> None:
         """Items, and what stands in an implied DO over them, get values; subscripts do not."""
-        self._format(at)
+        self._unit_or_format(at)
         found = self._items(at)
         subscripts = [(s.begin, s.end) for r in found for s in r.subscripts or ()]
         controls = self._implied_bounds(at)

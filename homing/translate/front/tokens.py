@@ -76,11 +76,11 @@ def parts(words: list[Token], begin: int, end: int, separator: str) -> list[tupl
 
 
 def without_strings(code: str, words: list[Token]) -> str:
-    """The statement, with an `x` for each character inside a string and for each that is not ASCII."""
+    """The statement, with a 0 for each character inside a string, and a ? for each that is not ASCII."""
     if not any(word.kind == "string" for word in words):
         return code if code.isascii() else re.sub(r"[^\x00-\x7f]", "?", code)
     text = list(code)
     for word in words:
         if word.kind == "string" and word.end - word.begin > 2:
-            text[word.begin + 1 : word.end - 1] = "x" * (word.end - word.begin - 2)
+            text[word.begin + 1 : word.end - 1] = "0" * (word.end - word.begin - 2)
     return re.sub(r"[^\x00-\x7f]", "?", "".join(text))
