@@ -477,6 +477,19 @@ class Distributions:
         modules = {
             routine.name: routine for unit in self.units for routine in unit.routines if routine.module
         }
+        known = -1
+        while known != (
+            known := sum(map(len, self.arrays.values()))
+        ):  # a module may use one that comes later
+            self._visible_once(modules)
+        for unit in self.units:
+            for routine in unit.routines:
+                for used, name, begin, end in routine.renamed:
+                    if used in modules and name in self.of(modules[used]):
+                        reason = f"gives the distributed '{name}' another name"
+                        self._wrong_in(routine)(begin, end, reason)
+
+    def _visible_once(self, modules: dict[str, Routine]) -> None:
         for unit in self.units:
             for routine in unit.routines:
                 scope = routine.parent

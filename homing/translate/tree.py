@@ -235,6 +235,7 @@ class Routine:
     result: str | None = None
     parent: Routine | None = None
     uses: dict[str, tuple[int, int, str | None]] = field(default_factory=dict)  # module: statement, ONLY list
+    renamed: list[tuple[str, str, int, int]] = field(default_factory=list)  # USE m, x => y: m, y, begin, end
     directives: list[Directive] = field(default_factory=list)
     head_end: int = 0  # offset behind the line of the head
     declarations_end: int = 0  # offset of the first executable line

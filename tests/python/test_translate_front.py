@@ -498,3 +498,55 @@ def test_programs_of_the_nas_form_are_read(program: Callable[..., Path]) -> None
     result = translate([str(source)], Options("upm"))
     assert f"upm: {source}:6: time loop over step in bt, 1 parallel construct in it" in result.report
     assert any("hot: rhs (common)" in line and "x_solve:23" in line for line in result.report)
+
+
+MODULE = """module grid
+  implicit none
+  integer, parameter :: n = 30
+  real(8), allocatable :: u(:), v(:)
+  !$homing distribute u(block), v(block)
+contains
+  subroutine init
+    allocate (u(n), v(n))
+    u = 1; v = 0; u(3) = 5
+  end subroutine
+  subroutine step
+    integer :: i
+    !$omp parallel do
+    do i = 2, n - 1
+      v(i) = u(i - 1) + u(i + 1)
+    end do
+    u = v
+  end subroutine
+end module
+"""
+USER = """module more
+  use grid
+end module
+program p
+  use more
+  use grid, only: u
+  use grid, only: w => v, step
+  implicit none
+  call init
+  call step
+  print *, sum(u)
+end program
+"""
+
+
+def test_modules_are_used_in_pieces_and_through_others(
+    workshop: Workshop, program: Callable[..., Path]
+) -> None:
+    user = USER.replace("w => v", "v")
+    source = program(MODULE + user)
+    same_output(workshop, source)
+    (source.parent / "user.f90").write_text(user)
+    (source.parent / "grid.f90").write_text(MODULE)
+    paths = [str(source.parent / name) for name in ("user.f90", "grid.f90")]
+    texts = [output.text for output in translate(paths, Options("spmd")).outputs]
+    assert "call homing_collect" in texts[0]
+    with pytest.raises(
+        TranslationError, match=r"p\.f90:26:19: gives the distributed 'v' another name: w => v"
+    ):
+        translate([str(program(MODULE + USER))], Options("spmd"))

@@ -76,7 +76,15 @@ def _use(routine: Routine, code: Expressions, line: Line, at: int) -> None:
     if name + 3 < len(words) and [w.text for w in words[name + 1 : name + 4]] == [",", "only", ":"]:
         begin = words[name + 3].end
         only = code.lower[begin:]
-    routine.uses[words[name].text] = (line.begin, line.end, only)
+    module = words[name].text
+    if module in routine.uses:  # USE m, ONLY: a / USE m, ONLY: b
+        before = routine.uses[module][2]
+        only = None if only is None or before is None else f"{before},{only}"
+    routine.uses[module] = (line.begin, line.end, only)
+    for index in range(name + 1, len(words) - 1):
+        if words[index].text == "=>":
+            begin, end = code.word_place(index - 1), code.word_end(index + 1)
+            routine.renamed.append((module, words[index + 1].text, begin, end))
 
 
 def _type_declaration(routine: Routine, code: Expressions, line: Line) -> None:
