@@ -131,7 +131,8 @@ std::size_t WindowPlan::room_beside(std::size_t standing) const noexcept {
 double WindowPlan::wanted_of(const Entry& entry) const {
     const double wanted = lacking_ ? wanted_rate[static_cast<std::size_t>(entry.need)] : 1;
     const auto area = unused_.find(entry.area);
-    const double of_area = area == unused_.end() ? 1 : rate_of(area->second, 1);
+    const double of_area =
+        area == unused_.end() ? 1 : enough_of_part / static_cast<double>(enough_of_part + area->second);
     const auto part = coverage_.find(part_of(entry.piece));
     return wanted * std::max(least_rate, part == coverage_.end() ? of_area : rate_of(part->second, of_area));
 }
@@ -309,7 +310,7 @@ void WindowPlan::observed(WatchList& watch, Site site, const std::vector<Referen
     for (const Entry& entry : chosen_) {
         count(entry.area, entry.piece, &Touches::armed);
         ++coverage_[part_of(entry.piece)].armed;
-        ++unused_[entry.area].armed;
+        ++unused_[entry.area];
     }
     for (const Reference& reference : references) {
         WatchedArea* area = watch.find(reference.address);

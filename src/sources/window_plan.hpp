@@ -207,7 +207,8 @@ class WindowPlan {
     std::unordered_map<std::uint64_t, Touches> parts_;  ///< by region, its scale, and part of an area, or all
     std::unordered_map<std::uint64_t, Touches> placed_; ///< by place and piece or part of an area, or all
     std::unordered_map<std::uint32_t, Coverage> coverage_; ///< by part of an area, in all regions
-    std::unordered_map<std::uint32_t, Touches> unused_;    ///< by area: since its newest touch
+    /// By area: how many of its granules were armed since its newest touch.
+    std::unordered_map<std::uint32_t, std::uint32_t> unused_;
 };
 
 } // namespace homing
