@@ -555,7 +555,7 @@ double Engine::touch_cost_ns() const {
 bool Engine::may_infer(double spent) {
     if (seconds_of_fit_ < 0) seconds_of_fit_ = seconds_of_fit();
     const double elapsed = running_.seconds(record::now());
-    const double early = negligible_part * std::min(elapsed, longest_wait);
+    const double early = early_share * std::min(elapsed, longest_wait);
     const Pace pace{first_fits * seconds_of_fit_ + early, share_of_run};
     return pace.allows(statistics_.inferring + spent, elapsed);
 }

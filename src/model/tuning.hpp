@@ -220,15 +220,13 @@ inline constexpr double slack = 4;
 inline constexpr std::uint32_t granules_of_round = 1024;
 /// The time that learning owners may take: at once so many fits of seconds_of_fit()'s size (0.1 s on an AMD
 /// EPYC, where benchmarks/belief measures 0.17 to 0.23 ms: what is meant is an amount of work, and in the
-/// guest, where floating point is emulated, a fit takes 40 times as long); a negligible part of the run's
-/// first seconds (longest_wait); and a share of all of it. Guest, pattern dynamic: with 5,000 fits at once 96
-/// % of a run was spent on owners that cannot be told. A run with 2,000 arrays uses up what it may: with 0.1
-/// of the first seconds and 0.01 of all deciding took 4.5 % of 46 s.
+/// guest, where floating point is emulated, a fit takes 40 times as long); a share of the run's first seconds
+/// (longest_wait); and a share of all of it, which checks at rest may take, too. Guest, pattern dynamic: with
+/// 5,000 fits at once 96 % of a run was spent on owners that cannot be told. A run with 2,000 arrays uses up
+/// what it may.
 inline constexpr double first_fits = 500;
-inline constexpr double share_of_run = 0.001;
-/// The share of the time at rest that checks may take, with what they are observed by: the percent that
-/// homing may cost a run.
-inline constexpr double share_of_checks = 2 * negligible_part;
+inline constexpr double early_share = 0.1;
+inline constexpr double share_of_run = 0.01;
 /// Seconds that a reference which comes by itself (a hint fault, a sample of the PMU) costs the thread that
 /// makes it.
 inline constexpr double reference_cost = 2e-6;

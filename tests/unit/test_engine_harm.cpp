@@ -263,7 +263,7 @@ TEST_F(EngineTest, InferringThatTakesLongTakesLittleOfTheRun) {
     }
     const double elapsed = clock_of_slow_decisions() - begin;
     using namespace model::tuning;
-    const double at_first = first_fits * seconds_of_fit() * most_noise + negligible_part * longest_wait;
+    const double at_first = first_fits * seconds_of_fit() * most_noise + early_share * longest_wait;
     EXPECT_GT(program.engine->statistics().inferring, 0);
     EXPECT_LE(program.engine->statistics().inferring, at_first + share_of_run * elapsed + longest);
     EXPECT_LE(longest, 1);
