@@ -65,6 +65,9 @@ class Distributions:
                     routine, self.of(routine), self._redistributed, self._wrong_in(routine)
                 )
         self._propagate()
+        for unit in units:
+            for routine in unit.routines:
+                self._whole_calls(routine)
 
     def of(self, routine: Routine) -> dict[str, Array]:
         """The distributed arrays that names mean in a routine."""
@@ -523,11 +526,12 @@ class Distributions:
                 if callee is None or callee is routine:
                     continue
                 array = self.redistributions(routine).array(reference)
-                if array is None or not (inside or self.works_in_parallel(callee)):
-                    continue
-                if reference.argument_index >= len(callee.arguments):
+                if array is None or reference.argument_index >= len(callee.arguments):
                     continue
                 dummy = callee.arguments[reference.argument_index]
+                # One that only says how its argument is distributed gets it in parts, too.
+                if not (inside or self.works_in_parallel(callee) or dummy in self.of(callee)):
+                    continue
                 changed |= self._pass(routine, reference, array, callee, dummy, inside)
             if changed and rounds < 10_000:
                 waiting.extend(r for unit in self.units for r in unit.routines if r not in waiting)
@@ -555,6 +559,23 @@ class Distributions:
             names.update(statement.calls, (reference.name for reference in statement.references))
         return [self.routines[name] for name in names if name in self.routines]
 
+    def _whole_calls(self, routine: Routine) -> None:
+        """Every argument that a procedure gets in parts is passed in parts, wherever it is called."""
+        for statement in statements(routine.body):
+            given: dict[str, set[int]] = {}
+            for reference in statement.references:
+                if reference.argument_of and self.redistributions(routine).array(reference) is not None:
+                    given.setdefault(reference.argument_of, set()).add(reference.argument_index)
+            named = {*statement.calls, *given, *(r.name for r in statement.references)}
+            for name in sorted(named & self.routines.keys()):
+                callee = self.routines[name]
+                for index, dummy in enumerate(callee.arguments if callee is not routine else ()):
+                    known = self.of(callee).get(dummy)
+                    own = known is not None and known.routine is callee
+                    if own and index not in given.get(name, set()) and name not in routine.declarations:
+                        reason = f"'{dummy}' of '{name}' gets distributed arrays, and here one that is not"
+                        self._wrong_in(routine)(statement.begin, statement.end, reason)
+
     def works_in_parallel(self, routine: Routine, seen: frozenset[str] = frozenset()) -> bool:
         """Does it, or something that it calls, contain an OpenMP construct?"""
         if routine.name in seen:
@@ -575,6 +596,8 @@ class Distributions:
             return False
 
         declaration = callee.declarations.get(dummy)
+        if declaration is not None and array.rank == 1 and _is_pointer(callee, declaration):
+            declaration.bounds = [Bound("0", None, deferred=True)]
         if reference.subscripts is not None:
             return wrong(f"a piece of the distributed '{reference.name}' is passed on (sequence association)")
         if declaration is None:
@@ -618,6 +641,13 @@ class Distributions:
     def inside(self, routine: Routine) -> bool:
         """Is the routine called from inside parallel regions?"""
         return self.parallel_context.get(id(routine), False)
+
+
+def _is_pointer(callee: Routine, declaration: Declaration) -> bool:
+    """C: `double *x` among the arguments."""
+    text = callee.source.text[declaration.statement_begin : declaration.begin]
+    c = callee.source.form is d.Form.C
+    return c and declaration.storage == "dummy" and not declaration.bounds and text.count("*") == 1
 
 
 def _calls(routine: Routine) -> list[tuple[bool, Reference]]:

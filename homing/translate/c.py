@@ -71,6 +71,20 @@ _OUTPUT = frozenset(
 _INPUT = frozenset(["scanf", "fscanf", "fgets", "fread", "getchar", "gets", "fgetc", "getc"])
 _TRANSPARENT = (CursorKind.UNEXPOSED_EXPR, CursorKind.PAREN_EXPR)
 _ASSIGNMENTS = (BinaryOperator.Assign,)
+#: The same comparison with its sides exchanged.
+_TURNED = {
+    BinaryOperator.LT: BinaryOperator.GT,
+    BinaryOperator.LE: BinaryOperator.GE,
+    BinaryOperator.GT: BinaryOperator.LT,
+    BinaryOperator.GE: BinaryOperator.LE,
+}
+_UNSIGNED = (
+    TypeKind.UCHAR,
+    TypeKind.USHORT,
+    TypeKind.UINT,
+    TypeKind.ULONG,
+    TypeKind.ULONGLONG,
+)
 
 
 @lru_cache(maxsize=1)
@@ -317,7 +331,7 @@ class _Builder:
         text = self.source.text
         at = name_at + len(name)
         if text[name_at:at] == name:
-            before = text[begin:name_at].rstrip()
+            before = text[_declarator(text, begin, name_at) : name_at].rstrip()
             if before.endswith(("*", "restrict", "const")) and "*" in before:
                 pointer = True
                 closed = re.compile(r"\s*\)").match(text, at)
@@ -511,10 +525,13 @@ class _Builder:
         body = children[-1]
         head = self.blank(begin, self.begin(body))
         made = Loop(head, [], end, end, body_begin=self.begin(body))
-        counted = len(children) == 4 and self.control(made, children)
+        written = re.match(r"for\b", self.source.text[begin : begin + 4]) is not None
+        counted = written and len(children) == 4 and self.control(made, children)
         if not counted:
             made.variable = None
             made.unrolled_reason = "not `for (i = first; i < last; i++)`"
+            if not written:
+                made.unrolled_reason = "its head comes from a macro: write it out"
             for child in children[:-1]:
                 if child.kind is CursorKind.DECL_STMT:
                     inner = self.declaration(child)
@@ -540,18 +557,24 @@ class _Builder:
             if not values:
                 return False
             name, first = variables[0].spelling, values[-1]
+            counter = variables[0].type
             self.variable(self.routine, variables[0], "automatic")
         elif init.kind is CursorKind.BINARY_OPERATOR and init.binary_operator is BinaryOperator.Assign:
             target, first = list(init.get_children())
             if target.kind is not CursorKind.DECL_REF_EXPR:
                 return False
-            name = target.spelling
+            name, counter = target.spelling, target.type
         else:
             return False
         if condition.kind is not CursorKind.BINARY_OPERATOR:
             return False
         left, right = (_strip(child) for child in condition.get_children())
         operator = condition.binary_operator
+        if right.kind is CursorKind.DECL_REF_EXPR and right.spelling == name:  # `n > i`
+            left, right, operator = right, left, _TURNED.get(operator, operator)
+        step = self.step(increment, name)
+        if operator is BinaryOperator.NE and step in ("1", "-1"):  # it ends there, or never
+            operator = BinaryOperator.LT if step == "1" else BinaryOperator.GT
         steps = {
             BinaryOperator.LT: -1,
             BinaryOperator.LE: 0,
@@ -560,7 +583,6 @@ class _Builder:
         }
         if left.kind is not CursorKind.DECL_REF_EXPR or left.spelling != name or operator not in steps:
             return False
-        step = self.step(increment, name)
         if step is None or (operator in (BinaryOperator.LT, BinaryOperator.LE)) == step.startswith("-"):
             return False
         first_text = self.text(self.begin(first), self.end(first))
@@ -571,6 +593,7 @@ class _Builder:
         made.step = step
         made.condition = (self.begin(condition), self.end(condition))
         made.increment = (self.begin(increment), self.end(increment))
+        made.unsigned = counter.get_canonical().kind in _UNSIGNED
         self.expression(first, made.head.references, Access.READ, False, made.head)
         self.expression(right, made.head.references, Access.READ, False, made.head)
         made.head.writes = frozenset({name})
@@ -740,6 +763,14 @@ class _Builder:
             found.append(Reference(name, begin, begin + len(name), end, subscripts, access, conditional))
         for index in chain:
             self.expression(index, found, Access.READ, conditional, into)
+
+
+def _declarator(text: str, begin: int, name_at: int) -> int:
+    """Where the declarator begins: of all but a declaration's first one clang knows the name's place only."""
+    if begin < name_at:
+        return begin
+    match = re.search(r",[\s(*]*(?:\b(?:const|restrict|volatile|__restrict)\b[\s*]*)*$", text[:name_at])
+    return match.start() + 1 if match else begin
 
 
 def _strip(cursor: Cursor) -> Cursor:

@@ -54,7 +54,8 @@ class CDeclarations(RoutineText):
         self, arrays: Sequence[Array], changed: Sequence[Array], anew: Sequence[Array] = ()
     ) -> list[str]:
         return [
-            f"{array.name} = homing_release({self.layout(array)}, {array.name}, {int(array in changed)});"
+            f"{array.name} = homing_release({self.layout(array)}, (void *){array.name}, "
+            f"{int(array in changed)});"
             for array in arrays
         ]
 

@@ -13,7 +13,8 @@ from homing.translate import clauses as table
 from homing.translate.affine import affine, shifted
 from homing.translate.array import Array
 from homing.translate.boxes import Box, Follow
-from homing.translate.openmp import clause_text, reductions_of
+from homing.translate.openmp import Reduction, clause_text, reductions_of
+from homing.translate.rank_reductions import combined
 from homing.translate.thread_loops import CThreadLoops
 from homing.translate.tree import (
     Construct,
@@ -23,17 +24,6 @@ from homing.translate.tree import (
     Statement,
 )
 from homing.translate.writer import PART, Around, Position, Region, cyclic_range
-
-_OPERATIONS = {
-    "+": ("HOMING_SUM", "0"),
-    "-": ("HOMING_SUM", "0"),
-    "*": ("HOMING_PRODUCT", "1"),
-    "max": ("HOMING_MAXIMUM", None),
-    "min": ("HOMING_MINIMUM", None),
-    "&&": ("HOMING_AND", None),
-    "||": ("HOMING_OR", None),
-}
-_TYPES = {"int": "HOMING_INT", "long": "HOMING_LONG", "float": "HOMING_FLOAT", "double": "HOMING_DOUBLE"}
 
 
 class CWriter(CThreadLoops):
@@ -137,8 +127,12 @@ class CWriter(CThreadLoops):
         begin = f"hm_first_{variable}_{loop.begin}"
         end = f"hm_last_{variable}_{loop.begin}"
         lines = [f"const long {begin} = {new_first}, {end} = {new_last};"]
+        if loop.unsigned:  # no iteration at all must not look like very many
+            lines[0] = lines[0].removeprefix("const ")
+            nothing = f"{begin} = 1, {end} = 0" if up else f"{begin} = 0, {end} = 1"
+            lines.append(f"if ({begin} {'>' if up else '<'} {end}) {nothing};")
         self.edits.replace(loop.first.begin, loop.first.end, begin)
-        self.edits.replace(*loop.condition, f"{variable} {'<=' if up else '>='} {end}")
+        self.edits.replace(*loop.condition, f"{_counter(loop)} {'<=' if up else '>='} {end}")
         self._before_loop(loop, lines, before)
 
     def _before_loop(self, loop: Loop, lines: list[str], before: list[str] | None) -> None:
@@ -177,7 +171,8 @@ class CWriter(CThreadLoops):
         at = f"hm_at_{loop.variable}_{loop.begin}"
 
         def next_own(text: str) -> str:
-            return shifted(f"homing_next({layout}, {PART}, {index}, {shifted(text, offset)})", -offset)
+            found = f"homing_run_next({layout}, {PART}, {index}, {shifted(text, offset)}, LONG_MAX)"
+            return shifted(found, -offset)
 
         def locals_(variable: str) -> list[str]:
             return [
@@ -189,7 +184,7 @@ class CWriter(CThreadLoops):
         if array.dimensions[index].argument == "1":
             stride = f"hm_stride_{loop.variable}_{loop.begin}"
             lines = [
-                f"const long {at} = {next_own(lowest)}, {last} = {highest};",
+                f"const long {last} = {highest}, {at} = homing_smaller({next_own(lowest)}, {last} + 1);",
                 f"const long {stride} = homing_stride({layout}, {index});",
                 *locals_(at),
                 *(
@@ -199,7 +194,7 @@ class CWriter(CThreadLoops):
             ]
             increments = "".join(f", {name} += {_step(name)}" for name, *_ in positions)
             self.edits.replace(loop.first.begin, loop.first.end, at)
-            self.edits.replace(*loop.condition, f"{loop.variable} <= {last}")
+            self.edits.replace(*loop.condition, f"{_counter(loop)} <= {last}")
             self.edits.replace(*loop.increment, f"{loop.variable} += {stride}{increments}")
             self._before_loop(loop, lines, before)
             return
@@ -214,7 +209,7 @@ class CWriter(CThreadLoops):
             *("    " + line for line in locals_(at)),
         ]
         self.edits.replace(loop.first.begin, loop.first.end, at)
-        self.edits.replace(*loop.condition, f"{loop.variable} <= {end}")
+        self.edits.replace(*loop.condition, f"{_counter(loop)} <= {end}")
         self.edits.replace(*loop.increment, f"{loop.variable}++{increments}")
         indent = self.source.indent(loop.begin)
         at_end = self.source.next_line(loop.end - 1)
@@ -360,7 +355,8 @@ class CWriter(CThreadLoops):
             lines += [self._pointer(a, f"homing_enter({self.layout(a)}, {PART})") for a in region.arrays]
         for name, (array, dimension, which, _) in region.bounds.items():
             lines.append(
-                f"const long {name} = homing_own_{which}({self.layout(array)}, {PART}, {dimension});"
+                f"const long {name} = homing_run_{which}({self.layout(array)}, {PART}, {dimension}, "
+                "LONG_MAX);"
             )
         for one, i, two, j in sorted(region.together):
             lines.append(f"homing_together({one}, {i}, {two}, {j});")
@@ -381,23 +377,15 @@ class CWriter(CThreadLoops):
     def begin_procedure(self, region: Region) -> None:
         self._put(self.routine.head_end, self._prologue(region), self._like(), first=True)
 
-    def reductions(self, reductions: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    def reductions(self, reductions: Sequence[Reduction]) -> tuple[list[str], list[str]]:
         before, behind = [], []
-        for operator, name in reductions:
-            known = _OPERATIONS.get(operator)
-            declared = self.routine.lookup(name)
-            kind = _TYPES.get(declared[1].type) if declared else None
-            if known is None or kind is None:
-                reason = (
-                    f"REDUCTION({operator}:{name}) over ranks: not of int, long, float or "
-                    "double, or not a sum or extremum"
-                )
-                self.problems.append((self.routine.begin, self.routine.begin, reason))
+        for one in reductions:
+            found = combined(self.routine, one)
+            if isinstance(found, str):
+                self.problems.append((self.routine.begin, self.routine.begin, found))
                 continue
-            operation, neutral = known
-            if neutral is not None:
-                before.append(f"if (homing_rank() > 0) {name} = {neutral};")
-            behind.append(f"homing_reduce(&{name}, 1, {kind}, {operation});")
+            before += found.before
+            behind += found.behind
         return before, behind
 
     # --- arguments -------------------------------------------------------------------------------------
@@ -417,6 +405,11 @@ class CWriter(CThreadLoops):
     def is_private(self, node: Loop | Construct | Statement, reference: Reference) -> bool:
         places = self.routine.places.get(reference.name, [])
         return any(node.begin <= place < node.end for place in places)
+
+
+def _counter(loop: Loop) -> str:
+    """The counter, as it is compared with a bound that may be negative."""
+    return f"(long){loop.variable}" if loop.unsigned else loop.variable or ""
 
 
 def _step(position: str) -> str:

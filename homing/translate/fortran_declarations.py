@@ -94,9 +94,14 @@ class FortranDeclarations(FortranArrays):
             if name not in types:
                 types.add(name)
                 element = array.declaration.type
+                derived = element.lower().startswith(("type", "class"))
+                if derived and array.dummy:
+                    begin, end = array.declaration.begin, array.declaration.end
+                    reason = "parts of a derived type, passed on outside of parallel regions"
+                    self.problems.append((begin, end, reason))
                 lines += [
                     f"type :: {name}",
-                    "  sequence",
+                    *([] if derived else ["  sequence"]),
                     f"  {element}, allocatable :: part({colons})",
                     "end type",
                 ]

@@ -15,7 +15,8 @@ from homing.translate import clauses as table
 from homing.translate.affine import affine, shifted
 from homing.translate.array import Array
 from homing.translate.boxes import Box, Follow
-from homing.translate.openmp import clause_text, reductions_of
+from homing.translate.openmp import Reduction, clause_text, reductions_of
+from homing.translate.rank_reductions import combined
 from homing.translate.thread_loops import FortranThreadLoops
 from homing.translate.tree import (
     Construct,
@@ -26,16 +27,6 @@ from homing.translate.tree import (
     walk,
 )
 from homing.translate.writer import PART, Around, Local, Position, Region, cyclic_range
-
-_OPERATIONS = {
-    "+": ("homing_sum", "0"),
-    "-": ("homing_sum", "0"),
-    "*": ("homing_product", "1"),
-    "max": ("homing_maximum", None),
-    "min": ("homing_minimum", None),
-    ".and.": ("homing_and", None),
-    ".or.": ("homing_or", None),
-}
 
 
 class FortranWriter(FortranThreadLoops):
@@ -158,14 +149,9 @@ class FortranWriter(FortranThreadLoops):
         region.add(Local(at, like=loop.variable))
 
         def next_own(text: str) -> str:
-            found = f"homing_next({layout}, {PART}, {index}, {self.long(shifted(text, offset))})"
-            return (
-                f"int({found}) - {offset}"
-                if offset > 0
-                else f"int({found}) + {-offset}"
-                if offset
-                else f"int({found})"
-            )
+            most = f"int(huge({at}), homing_long)"
+            found = f"homing_run_next({layout}, {PART}, {index}, {self.long(shifted(text, offset))}, {most})"
+            return shifted(f"int({found}, kind({at}))", -offset)
 
         # Blocks of one index: to the next one over the shadows between them.
         steps = {name: f"{name}_by" if argument == "1" else "1" for name, *_ in positions}
@@ -197,9 +183,8 @@ class FortranWriter(FortranThreadLoops):
         else:
             end = f"hm_end_{loop.variable}"
             region.add(Local(end, like=loop.variable))
-            block_end = f"int(homing_block_end({layout}, {PART}, {index}, {self.long(shifted(at, offset))}))"
-            if offset:
-                block_end += f" - {offset}" if offset > 0 else f" + {-offset}"
+            block_end = f"homing_block_end({layout}, {PART}, {index}, {self.long(shifted(at, offset))})"
+            block_end = shifted(f"int({block_end}, kind({at}))", -offset)
             lines += [
                 f"do while ({at} <= {highest})",
                 f"{end} = min({highest}, {block_end})",
@@ -426,7 +411,8 @@ class FortranWriter(FortranThreadLoops):
 
     def _bound_lines(self, region: Region) -> list[str]:
         lines = [
-            f"{name} = int(homing_own_{which}({self.layout(array)}, {PART}, {dimension}))"
+            f"{name} = int(homing_run_{which}({self.layout(array)}, {PART}, {dimension}, "
+            f"int(huge({name}), homing_long)), kind({name}))"
             for name, (array, dimension, which, _) in region.bounds.items()
         ]
         for one, i, two, j in sorted(region.together):
@@ -445,19 +431,15 @@ class FortranWriter(FortranThreadLoops):
         for local in region.locals.values():
             self.locals.setdefault(local.name, local)
 
-    def reductions(self, reductions: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    def reductions(self, reductions: Sequence[Reduction]) -> tuple[list[str], list[str]]:
         before, behind = [], []
-        for operator, name in reductions:
-            known = _OPERATIONS.get(operator)
-            if known is None:
-                self.problems.append(
-                    (self.routine.begin, self.routine.head_end, f"REDUCTION({operator}) over ranks")
-                )
+        for one in reductions:
+            found = combined(self.routine, one)
+            if isinstance(found, str):
+                self.problems.append((self.routine.begin, self.routine.head_end, found))
                 continue
-            operation, neutral = known
-            if neutral is not None:
-                before.append(f"if (homing_rank() > 0) {name} = {neutral}")
-            behind.append(f"call homing_reduce({name}, {operation})")
+            before += found.before
+            behind += found.behind
         return before, behind
 
     # --- arguments -------------------------------------------------------------------------------------

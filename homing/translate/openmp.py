@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from homing.translate.tree import Clause, OpenMP
 
@@ -122,11 +123,21 @@ def clause_text(clause: Clause) -> str:
     return clause.name if clause.text is None else f"{clause.name}({clause.text})"
 
 
-def reductions_of(clauses: Sequence[Clause]) -> list[tuple[str, str]]:
-    """Operator and variable of each reduction."""
-    found = []
+class Reduction(NamedTuple):
+    """What is combined; section: which part of an array (C), with its brackets."""
+
+    operator: str
+    name: str
+    section: str = ""
+
+
+def reductions_of(clauses: Sequence[Clause]) -> list[Reduction]:
+    """Each variable of the clauses."""
+    found: list[Reduction] = []
     for clause in clauses:
         operator, _, names = (clause.text or "").partition(":")
         operator = re.sub(r"^\s*default\s*,", "", operator, flags=re.IGNORECASE)
-        found += [(operator.strip(), name.strip()) for name in names.split(",")]
+        for one in names.split(","):
+            name, bracket, section = one.strip().partition("[")
+            found.append(Reduction(operator.strip(), name.strip(), bracket + section))
     return found

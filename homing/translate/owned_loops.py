@@ -42,6 +42,10 @@ class OwnedLoops(Communication):
         """Give the loop the part's own iterations. Returns the lines around it."""
         sites = list(sites_of([loop], [], False, self.arrays))
         problems = len(self.problems)
+        if loop.variable is None:
+            reason = f"not a loop that can be shared out: {loop.unrolled_reason or 'no counter'}"
+            self.wrong(loop.begin, max(loop.head.end, loop.begin), reason)
+            return Around()
         for site in sites:
             self._usable(site)
         for inner in walk([loop]):
@@ -93,7 +97,7 @@ class OwnedLoops(Communication):
             follows,
             any_order(construct, loop),
             frozenset(self.arrays),
-            frozenset(name for _, name in region.reductions),
+            frozenset(one.name for one in region.reductions),
             lambda reference: not self.seen_by_others(reference, loop, region),
             lambda name: self.routine.places.get(name, []),
         )

@@ -16,11 +16,13 @@ from homing.translate.arrays import Distributions
 from homing.translate.boxes import Follow
 from homing.translate.c_writer import CWriter
 from homing.translate.fortran_writer import FortranWriter
-from homing.translate.openmp import clause_text
+from homing.translate.openmp import clause_text, reductions_of
+from homing.translate.order import Disorder, Nest, any_order, disorders
 from homing.translate.owned_loops import sites_of
 from homing.translate.parts import Parts
 from homing.translate.positions import Problem
 from homing.translate.routine import Explained
+from homing.translate.single_owner import loop_variables
 from homing.translate.source import Edits
 from homing.translate.tree import (
     Access,
@@ -132,8 +134,14 @@ class Pages(Parts):
         if home is None:
             return
         array, follows = home
-        nested = {name.key for h in node.homing if isinstance(h, d.Nest) for name in h.variables}
+        nested = any_order(node, loop)
         wanted = {v: f for v, f in follows.items() if v == loop.variable or v in nested}
+        more = loop.variable in wanted and len(wanted) < len(follows)
+        if more and not self._disorders(node, loop, follows):
+            wanted = follows
+        elif len(wanted) > 1:
+            for disorder in self._disorders(node, loop, wanted):
+                self.wrong(disorder.begin, disorder.end, disorder.reason)
         if loop.variable not in wanted:
             self.wrong(loop.head.begin, loop.head.end, f"ON HOME says nothing about '{loop.variable}'")
             return
@@ -157,6 +165,22 @@ class Pages(Parts):
             return
         writer.on_owner(node, loop, wanted)
         self._explain_loop(loop, array, wanted)
+
+    def _disorders(self, node: Construct, loop: Loop, follows: dict[str, Follow]) -> list[Disorder]:
+        """Why the parts may not run their own iterations of the loops inside, too."""
+        region = Region(self.routine, node)
+        region.private = node.directive.listed("private", "firstprivate", "reduction")
+        region.private |= loop_variables(node.body, self.routine) | set(table.counters(node))
+        nest = Nest(
+            loop,
+            follows,
+            any_order(node, loop),
+            frozenset(self.arrays),
+            frozenset(one.name for one in reductions_of(node.directive.clause("reduction"))),
+            lambda reference: not self.seen_by_others(reference, loop, region),
+            lambda name: self.routine.places.get(name, []),
+        )
+        return list(disorders(nest))
 
 
 def _kept(directive: OpenMP) -> list[str]:
@@ -383,7 +407,7 @@ class PagesC(CWriter):
             if isinstance(inner, Loop) and inner.variable in follows:
                 self.own_loop(region, inner, follows[inner.variable], [], lines if inner is loop else None)
         bounds = [
-            f"const long {name} = homing_own_{which}({self.layout(array)}, {PART}, {dimension});"
+            f"const long {name} = homing_run_{which}({self.layout(array)}, {PART}, {dimension}, LONG_MAX);"
             for name, (array, dimension, which, _) in region.bounds.items()
         ]
         self._wrap(node, loop, [*bounds, *lines])

@@ -15,7 +15,7 @@ from homing.translate import directives as d
 from homing.translate.boxes import Site
 from homing.translate.clauses import Place
 from homing.translate.effects import What, others
-from homing.translate.openmp import reductions_of
+from homing.translate.openmp import Reduction, reductions_of
 from homing.translate.positions import Problem
 from homing.translate.routine import Fresh, written_in_all
 from homing.translate.serial_code import SerialCode
@@ -117,6 +117,11 @@ class Parts(SerialCode):
                     ]
                     if outside or not targets:
                         self.wrong(statement.begin, statement.end, "jumps out of a parallel region")
+                elif statement.jump == "break" and any(
+                    isinstance(inner, Branch) and inner.switch and inner.begin <= statement.begin < inner.end
+                    for inner in walk(node.body)
+                ):
+                    continue  # leaves the switch
                 elif statement.jump in ("exit", "break") and len(inner) <= 1 and node.worksharing:
                     self.wrong(statement.begin, statement.end, "leaves a loop that is shared out")
 
@@ -289,7 +294,7 @@ class Parts(SerialCode):
             or not (node.worksharing or node.directive.name == "single")
         ):
             return
-        combined = {name for _, name in _reductions(region.construct)}
+        combined = {one.name for one in _reductions(region.construct)}
         for reference in references([node]):
             if reference.name in combined and reference.access is not Access.READ:
                 self.wrong(
@@ -355,5 +360,5 @@ class Parts(SerialCode):
         self.before(statement.begin, lines)
 
 
-def _reductions(construct: Construct) -> list[tuple[str, str]]:
+def _reductions(construct: Construct) -> list[Reduction]:
     return reductions_of(construct.directive.clause("reduction"))

@@ -323,7 +323,8 @@ def _scan_c(text: str, form: Form, found: _Found) -> None:
     if "ragma" not in text:
         return
     lines = _lines(text)
-    for located, first, last in _logical_lines(text, found.path):
+    for located, first, end in _logical_lines(text, found.path):
+        last = min(end, len(lines))  # the last line may go on in none
         start = _PRAGMA.match(located.text)
         if start is None:
             if operator := _OPERATOR.search(located.text):

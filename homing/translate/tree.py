@@ -102,6 +102,7 @@ class Loop:
     unrolled_reason: str | None = None  # why a loop is not counted
     condition: tuple[int, int] = (0, 0)  # C: where the condition and the step stand
     increment: tuple[int, int] = (0, 0)
+    unsigned: bool = False  # C: the counter has no negative values
 
     @property
     def begin(self) -> int:
@@ -151,8 +152,14 @@ class OpenMP:
         """The variables in the clauses of these names."""
         found: set[str] = set()
         for clause in self.clause(*names):
-            text = (clause.text or "").rpartition(":")[2]
-            found.update(word.strip() for word in text.split(",") if word.strip())
+            text = clause.text or ""
+            before, colon, behind = text.partition(":")
+            if clause.name == "linear":
+                text = before
+            elif colon and "[" not in before:  # an operator or modifier; a section has its colon in brackets
+                text = behind
+            words = (word.partition("[")[0].strip() for word in text.split(","))
+            found.update(word for word in words if word)
         return found
 
 

@@ -14,6 +14,7 @@ from homing.translate.array import Array
 from homing.translate.arrays import Distributions
 from homing.translate.boxes import Box, Follow
 from homing.translate.directives import ThreadAffinity
+from homing.translate.openmp import Reduction
 from homing.translate.source import Edits
 from homing.translate.tree import Construct, Executable, Loop, Reference, Routine, Statement
 
@@ -43,7 +44,7 @@ class Region:
     bounds: dict[str, tuple[Array, int, str, str]] = field(default_factory=dict)
     private: set[str] = field(default_factory=set)
     written: frozenset[str] = frozenset()  # whatever is written in it
-    reductions: list[tuple[str, str]] = field(default_factory=list)  # operator, variable
+    reductions: list[Reduction] = field(default_factory=list)
     together: set[tuple[str, int, str, int]] = field(default_factory=set)  # layouts assumed to be cut alike
 
     def add(self, local: Local) -> str:
@@ -178,7 +179,7 @@ class Writer(Protocol):
     def begin_procedure(self, region: Region) -> None:
         """The same for a procedure that is called inside regions."""
 
-    def reductions(self, reductions: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    def reductions(self, reductions: Sequence[Reduction]) -> tuple[list[str], list[str]]:
         """Lines before and behind a region: its reductions, combined over the ranks."""
 
     def gather(self, arrays: Sequence[Array], anew: Sequence[Array] = ()) -> list[str]:

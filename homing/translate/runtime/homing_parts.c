@@ -371,7 +371,7 @@ long homing_block_end(const homing_layout* layout, int part, int i, long index) 
     const homing_dimension* d = &layout->dimension[i];
     if (d->kind != HOMING_CYCLIC) return own_range(layout, part, i).high;
     const long at = index + d->offset - d->template_lower;
-    return index + (d->argument - 1 - at % d->argument);
+    return index + (d->argument - 1 - (at % d->argument + d->argument) % d->argument);
 }
 
 /* --- where CYCLIC elements lie in a part's memory ------------------------------------------------------- */
@@ -524,6 +524,37 @@ long homing_high(const homing_layout* layout, int part, int i) { return stored_r
 long homing_own_low(const homing_layout* layout, int part, int i) { return own_range(layout, part, i).low; }
 
 long homing_own_high(const homing_layout* layout, int part, int i) { return own_range(layout, part, i).high; }
+
+/* Does the part run the iterations of an array that has no index at all? */
+static int first_of_empty(const homing_layout* layout, int part, int i) {
+    return layout->dimension[i].lower > layout->dimension[i].upper && part < layout->parts &&
+           coordinate(layout, part, i) == 0;
+}
+
+long homing_run_low(const homing_layout* layout, int part, int i, long most) {
+    const range own = own_range(layout, part, i);
+    const homing_dimension* d = &layout->dimension[i];
+    const long cut = d->template_lower - d->offset, lower = d->lower > cut ? d->lower : cut, least = -most / 2;
+    const int first = first_of_empty(layout, part, i) || (own.low <= own.high && own.low == lower);
+    return !first ? own.low : lower < least ? lower : least;
+}
+
+long homing_run_high(const homing_layout* layout, int part, int i, long most) {
+    const range own = own_range(layout, part, i);
+    const homing_dimension* d = &layout->dimension[i];
+    const long cut = d->template_upper - d->offset, upper = d->upper < cut ? d->upper : cut;
+    const int last = first_of_empty(layout, part, i) || (own.low <= own.high && own.high == upper);
+    return !last ? own.high : upper > most / 2 ? upper : most / 2;
+}
+
+long homing_run_next(const homing_layout* layout, int part, int i, long index, long most) {
+    const homing_dimension* d = &layout->dimension[i];
+    if (part >= layout->parts) return d->upper > most / 2 ? most : most / 2;
+    const long k = d->argument, round = k * d->parts, at = template_position(d, index);
+    const long begin = floor_divide(at, round) * round + coordinate(layout, part, i) * k;
+    if (at < begin) return index + (begin - at);
+    return at < begin + k ? index : index + (begin + round - at);
+}
 
 size_t homing_part_bytes(const homing_layout* layout, int part) {
     size_t bytes = layout->element;
@@ -1468,17 +1499,42 @@ void homing_share(const homing_layout* layout, void* whole) {
 #endif
 }
 
-void homing_reduce(void* value, int count, int type, int operation) {
 #ifdef HOMING_MPI
-    static const MPI_Op operations[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_LAND, MPI_LOR};
-    const MPI_Datatype types[] = {MPI_INT, MPI_LONG, MPI_FLOAT, MPI_DOUBLE};
-    MPI_Allreduce(MPI_IN_PLACE, value, count, types[type], operations[operation], MPI_COMM_WORLD);
+static MPI_Datatype type_of(int bits, int kind) {
+    const MPI_Datatype integers[] = {MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T};
+    const MPI_Datatype naturals[] = {MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T};
+    if (kind == HOMING_REALS && bits == 32) return MPI_FLOAT;
+    if (kind == HOMING_REALS && bits == 64) return MPI_DOUBLE;
+    for (int size = 0; size < 4; size++)
+        if (kind != HOMING_REALS && bits == 8 << size)
+            return kind == HOMING_UNSIGNED ? naturals[size] : integers[size];
+    fail("a REDUCTION of numbers of %d bits over ranks", bits);
+}
+#endif
+
+void homing_combine(void* values, long count, int bits, int kind, int operation) {
+#ifdef HOMING_MPI
+    const MPI_Op operations[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_LAND,
+                                 MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR};
+    if (kind == HOMING_COMPLEXES) { /* sums only */
+        kind = HOMING_REALS;
+        bits /= 2;
+        count *= 2;
+    }
+    if (count > INT32_MAX) fail("a REDUCTION of %ld numbers over ranks", count);
+    MPI_Allreduce(MPI_IN_PLACE, values, (int)count, type_of(bits, kind), operations[operation],
+                  MPI_COMM_WORLD);
 #else
-    (void)value;
+    (void)values;
     (void)count;
-    (void)type;
+    (void)bits;
+    (void)kind;
     (void)operation;
 #endif
+}
+
+void homing_combine_one(void* value, long count, int bits, int kind, int operation) {
+    homing_combine(value, count, bits, kind, operation);
 }
 
 /* --- files of each rank --------------------------------------------------------------------------------- */

@@ -8,13 +8,16 @@ module homing_parts
   public :: homing_start, homing_rank, homing_threads, homing_part_count, homing_first_part, homing_last_part, homing_part
   public :: homing_layout_create, homing_layout_free, homing_lower, homing_upper, homing_template_lower
   public :: homing_template_upper, homing_together, homing_same_bounds, homing_low, homing_high, homing_own_low
+  public :: homing_run_low, homing_run_high, homing_run_next
   public :: homing_own_high, homing_next, homing_stride, homing_block_end, homing_local, homing_owns, homing_clear, &
       & homing_local_stride
-  public :: homing_fetch, homing_push, homing_broadcast, homing_collect, homing_scatter, homing_share, homing_reduce
+  public :: homing_fetch, homing_push, homing_broadcast, homing_collect, homing_scatter, homing_share, homing_combine, &
+      & homing_combine_one
   public :: homing_team, homing_redistribute, homing_share_value, homing_place, homing_file
 
   integer(c_int), parameter, public :: homing_sum = 0, homing_product = 1, homing_minimum = 2, homing_maximum = 3, &
-      & homing_and = 4, homing_or = 5
+      & homing_and = 4, homing_or = 5, homing_other = 6, homing_bits_and = 7, homing_bits_or = 8, homing_bits_other = 9
+  integer(c_int), parameter, public :: homing_integers = 0, homing_reals = 2, homing_complexes = 3, homing_logicals = 4
 
   interface
     subroutine homing_start() bind(c)
@@ -98,6 +101,24 @@ module homing_parts
       type(homing_handle), intent(in), value :: layout
       integer(c_int), intent(in), value :: part, dimension
       integer(homing_long), intent(in), value :: index
+    end function
+    pure integer(homing_long) function homing_run_low(layout, part, dimension, most) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), intent(in), value :: layout
+      integer(c_int), intent(in), value :: part, dimension
+      integer(homing_long), intent(in), value :: most
+    end function
+    pure integer(homing_long) function homing_run_high(layout, part, dimension, most) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), intent(in), value :: layout
+      integer(c_int), intent(in), value :: part, dimension
+      integer(homing_long), intent(in), value :: most
+    end function
+    pure integer(homing_long) function homing_run_next(layout, part, dimension, index, most) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), intent(in), value :: layout
+      integer(c_int), intent(in), value :: part, dimension
+      integer(homing_long), intent(in), value :: index, most
     end function
     pure integer(homing_long) function homing_stride(layout, dimension) bind(c)
       import :: homing_handle, c_int, homing_long
@@ -197,10 +218,17 @@ module homing_parts
       type(homing_handle), value :: layout
       type(*), intent(in) :: memory(*)
     end subroutine
-    subroutine c_reduce(value, count, type, operation) bind(c, name='homing_reduce')
-      import :: c_int
+    subroutine homing_combine(values, count, bits, kind, operation) bind(c)
+      import :: c_int, homing_long
+      type(*), intent(inout) :: values(*)
+      integer(homing_long), value :: count
+      integer(c_int), value :: bits, kind, operation
+    end subroutine
+    subroutine homing_combine_one(value, count, bits, kind, operation) bind(c)
+      import :: c_int, homing_long
       type(*), intent(inout) :: value
-      integer(c_int), value :: count, type, operation
+      integer(homing_long), value :: count
+      integer(c_int), value :: bits, kind, operation
     end subroutine
     type(c_ptr) function c_own_file(name, use) bind(c, name='homing_own_file')
       import :: c_ptr, c_char, c_int
@@ -216,10 +244,6 @@ module homing_parts
       type(*), intent(inout) :: value(*)
       integer(c_size_t), value :: bytes
     end subroutine
-  end interface
-
-  interface homing_reduce
-    module procedure reduce_int, reduce_long, reduce_float, reduce_double, reduce_logical
   end interface
 
 contains
@@ -257,39 +281,6 @@ contains
     integer(homing_long), intent(in) :: index
     homing_owns = c_owns(layout, part, dimension, index) /= 0
   end function
-
-  subroutine reduce_int(value, operation)
-    integer(c_int), intent(inout) :: value
-    integer(c_int), intent(in) :: operation
-    call c_reduce(value, 1_c_int, 0_c_int, operation)
-  end subroutine
-
-  subroutine reduce_long(value, operation)
-    integer(homing_long), intent(inout) :: value
-    integer(c_int), intent(in) :: operation
-    call c_reduce(value, 1_c_int, 1_c_int, operation)
-  end subroutine
-
-  subroutine reduce_float(value, operation)
-    real(c_float), intent(inout) :: value
-    integer(c_int), intent(in) :: operation
-    call c_reduce(value, 1_c_int, 2_c_int, operation)
-  end subroutine
-
-  subroutine reduce_double(value, operation)
-    real(c_double), intent(inout) :: value
-    integer(c_int), intent(in) :: operation
-    call c_reduce(value, 1_c_int, 3_c_int, operation)
-  end subroutine
-
-  subroutine reduce_logical(value, operation)
-    logical, intent(inout) :: value
-    integer(c_int), intent(in) :: operation
-    integer(c_int) :: number
-    number = merge(1_c_int, 0_c_int, value)
-    call c_reduce(number, 1_c_int, 0_c_int, operation)
-    value = number /= 0
-  end subroutine
 
   !> The name of the file that this rank has in place of the one given; action: of the OPEN statement, or 'inquire'.
   function homing_file(name, action) result(own)

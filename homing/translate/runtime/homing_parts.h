@@ -13,6 +13,7 @@
 #ifndef HOMING_PARTS_H
 #define HOMING_PARTS_H
 
+#include <limits.h>
 #include <stddef.h>
 
 /* Memory that nothing else reaches. */
@@ -25,8 +26,33 @@
 enum { HOMING_STAR = 0, HOMING_BLOCK = 1, HOMING_CYCLIC = 2, HOMING_GEN_BLOCK = 3 };
 enum { HOMING_RANK_MAX = 7 };
 enum { HOMING_FORTRAN = 0, HOMING_C = 1 };
-enum { HOMING_SUM, HOMING_PRODUCT, HOMING_MINIMUM, HOMING_MAXIMUM, HOMING_AND, HOMING_OR };
-enum { HOMING_INT, HOMING_LONG, HOMING_FLOAT, HOMING_DOUBLE };
+enum {
+    HOMING_SUM,
+    HOMING_PRODUCT,
+    HOMING_MINIMUM,
+    HOMING_MAXIMUM,
+    HOMING_AND,
+    HOMING_OR,
+    HOMING_OTHER, /* of two truths one */
+    HOMING_BITS_AND,
+    HOMING_BITS_OR,
+    HOMING_BITS_OTHER
+};
+enum { HOMING_INTEGERS, HOMING_UNSIGNED, HOMING_REALS, HOMING_COMPLEXES, HOMING_LOGICALS };
+/* C: which of them an expression is. */
+#define HOMING_CLASS(x)                                                                                       \
+    _Generic((x),                                                                                             \
+        _Bool: HOMING_LOGICALS,                                                                               \
+        float: HOMING_REALS,                                                                                  \
+        double: HOMING_REALS,                                                                                 \
+        float _Complex: HOMING_COMPLEXES,                                                                     \
+        double _Complex: HOMING_COMPLEXES,                                                                    \
+        unsigned char: HOMING_UNSIGNED,                                                                       \
+        unsigned short: HOMING_UNSIGNED,                                                                      \
+        unsigned int: HOMING_UNSIGNED,                                                                        \
+        unsigned long: HOMING_UNSIGNED,                                                                       \
+        unsigned long long: HOMING_UNSIGNED,                                                                  \
+        default: HOMING_INTEGERS)
 
 /* One dimension of a layout. The index i of the array lies where index i + offset of the template lies; the
  * template's bounds are what is cut into parts. argument: k of CYCLIC(k). */
@@ -85,6 +111,11 @@ long homing_high(const homing_layout* layout, int part, int dimension);
 /* Bounds of what a part owns in a dimension that is not CYCLIC; low > high: nothing. */
 long homing_own_low(const homing_layout* layout, int part, int dimension);
 long homing_own_high(const homing_layout* layout, int part, int dimension);
+/* The same for the iterations of a loop that runs where its array lies, which may reach beyond the array: the
+ * parts that own its first and last index run those, too. most: the largest value of the loop's counter. */
+long homing_run_low(const homing_layout* layout, int part, int dimension, long most);
+long homing_run_high(const homing_layout* layout, int part, int dimension, long most);
+long homing_run_next(const homing_layout* layout, int part, int dimension, long index, long most);
 /* CYCLIC: the part's first index that is not below `index`; the distance of its next index is the stride. */
 long homing_next(const homing_layout* layout, int part, int dimension, long index);
 long homing_stride(const homing_layout* layout, int dimension);
@@ -165,8 +196,9 @@ int homing_owner(const homing_layout* layout, const long* indices);
  * of the page. Says on stderr when many elements lie in pages of other owners. */
 void homing_place(const homing_layout* layout, const void* memory);
 
-/* Serial code, all ranks: combine a value over the ranks; and rank 0's bytes for all. */
-void homing_reduce(void* value, int count, int type, int operation);
+/* Serial code, all ranks: combine values of so many bits over the ranks; and rank 0's bytes for all. */
+void homing_combine(void* values, long count, int bits, int kind, int operation);
+void homing_combine_one(void* value, long count, int bits, int kind, int operation);
 void homing_share_bytes(void* value, size_t bytes);
 
 /* Serial code, all ranks: where a file is opened. Rank 0 gets the name that it gives. Every other rank gets the
