@@ -12,8 +12,8 @@
 #include "kernel.hpp"
 #include "marks.hpp"
 #include "model.hpp"
-#include "model/region_table.hpp"
 #include "record/record.hpp"
+#include "sources/region_table.hpp"
 #include "turns.hpp"
 
 #include <algorithm>

@@ -417,6 +417,13 @@ std::optional<MemoryPolicy> PolicyKeeper::found(Address address) const noexcept 
     return piece->second.found;
 }
 
+bool PolicyKeeper::bound_by_program(Address address) const noexcept {
+    MemoryPolicy policy;
+    if (found(address) || kernel_.policy_at(address, policy) != 0) return false;
+    MemoryPolicy task;
+    return policy.plain_mode() == MPOL_BIND && (kernel_.task_policy(task) != 0 || task != policy);
+}
+
 std::size_t PolicyKeeper::stuck_bytes() const noexcept {
     const std::lock_guard holding(mutex_);
     std::size_t sum = 0;

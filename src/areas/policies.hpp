@@ -95,6 +95,9 @@ class PolicyKeeper {
     std::size_t bytes(Layer layer) const noexcept;
     /// The policy that was found at an address under a layer; nothing where homing set none.
     std::optional<MemoryPolicy> found(Address address) const noexcept;
+    /// Has the program itself bound the memory there (mbind, or libnuma on top of it)? Then it is where it
+    /// wants it.
+    bool bound_by_program(Address address) const noexcept;
     /// Bytes on which a policy of homing's had to stay because the kernel refused to take the old one back.
     std::size_t stuck_bytes() const noexcept;
     /// Pieces of state kept; neighbours in the same state are one.

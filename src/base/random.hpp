@@ -1,8 +1,10 @@
 // Numbers that look random and are the same in every run: spread, not secrecy.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace homing {
 
@@ -25,6 +27,20 @@ constexpr std::size_t table_place(std::uint64_t key, unsigned bits) noexcept {
 /// In [0, 1), from all 64 bits.
 constexpr double fraction_of(std::uint64_t bits) noexcept {
     return static_cast<double>(bits >> 11) * 0x1p-53;
+}
+
+/// A page in each of `count` even parts of so many, other ones in each iteration. (Not at even distances:
+/// cyclic owners would all look like one.)
+inline std::vector<std::uint64_t> even_pages(std::uint64_t pages, std::uint64_t count,
+                                             std::uint32_t iteration) {
+    count = std::min(pages, count);
+    std::vector<std::uint64_t> even;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const double within = fraction_of(mixed((i + 1 + std::uint64_t{iteration} * count) * splitmix_step));
+        const double at = (static_cast<double>(i) + within) / static_cast<double>(count);
+        even.push_back(std::min(pages - 1, static_cast<std::uint64_t>(at * static_cast<double>(pages))));
+    }
+    return even;
 }
 
 } // namespace homing

@@ -7,6 +7,7 @@
 #include "base/pace.hpp"
 #include "base/raw_calls.hpp"
 #include "engine/guarded.hpp"
+#include "machine/fit_speed.hpp"
 #include "machine/simulation.hpp"
 #include "model/tuning.hpp"
 #include "record/record.hpp"
@@ -25,14 +26,6 @@ using namespace model::tuning;
 constexpr std::size_t most_fresh = enough_sampled;
 
 } // namespace
-
-bool kernel_balances() noexcept {
-    char text[8];
-    if (raw::read_file("/proc/sys/kernel/numa_balancing", text, sizeof text) < 0)
-        return raw::call(SYS_faccessat, AT_FDCWD, "/proc/sys/kernel", F_OK) != 0;
-    const char first = text[0];
-    return first != '0';
-}
 
 Engine::Engine(Kernel& kernel, Machine machine, HookServices services)
     : kernel_(kernel), machine_(std::move(machine)), nodes_(machine_.targets()), services_(services),

@@ -1,11 +1,12 @@
 // The engine: one per process. It hears of parallel regions, finds iterations in them, lets a source of
 // references observe, and asks a mechanism what to do at the end of each iteration.
 //
-// Everything here runs on the thread that drives a region (engine/regions), or on a helper thread within a
+// Everything here runs on the thread that drives a region (base/regions), or on a helper thread within a
 // long region, one at a time; except finish(), which comes at the end of the process and only reads where it
 // may. At rest there is no lock: the helper does nothing then.
 #pragma once
 
+#include "areas/initial_placement.hpp"
 #include "areas/policies.hpp"
 #include "areas/survey.hpp"
 #include "areas/watch.hpp"
@@ -13,11 +14,9 @@
 #include "base/options.hpp"
 #include "base/raw_calls.hpp"
 #include "base/raw_mutex.hpp"
+#include "base/regions.hpp"
 #include "base/running_time.hpp"
-#include "engine/initial_placement.hpp"
-#include "engine/region_log.hpp"
-#include "engine/regions.hpp"
-#include "engine/touch_record.hpp"
+#include "kernel/balancing.hpp"
 #include "kernel/kernel.hpp"
 #include "kernel/mover.hpp"
 #include "kernel/placement.hpp"
@@ -27,9 +26,12 @@
 #include "model/costs.hpp"
 #include "model/guard.hpp"
 #include "model/iteration.hpp"
-#include "model/region_table.hpp"
 #include "model/stability.hpp"
+#include "sources/region_log.hpp"
+#include "sources/region_rows.hpp"
+#include "sources/region_table.hpp"
 #include "sources/scan_rounds.hpp"
+#include "sources/touch_record.hpp"
 #include "sources/window_plan.hpp"
 #include "sources/windows.hpp"
 
@@ -88,9 +90,6 @@ class Mechanism {
     /// References are to be sampled for it.
     virtual bool samples() const noexcept { return true; }
 };
-/// Is kernel NUMA balancing on? Where it cannot be read, assume so.
-bool kernel_balances() noexcept;
-
 std::unique_ptr<Mechanism> make_iterative(bool moves, const TeamTable& team);
 std::unique_ptr<Mechanism> make_next_touch();
 /// Next touch of chosen memory only, beside another mechanism (C API). Kept until the regions of one
@@ -268,7 +267,6 @@ class Engine final : public phases::Listener {
     bool window_may_stay(double now);
     void window_region_begins();
     void window_region_ends(double seconds);
-    void measure_window_costs();
     void follow_changes();
     bool synchronise_areas();
     void place_initially();
@@ -286,12 +284,9 @@ class Engine final : public phases::Listener {
     void estimate_traffic();
     /// Rows of what is known of areas' remote shares; all: also where little is new.
     void record_estimates(bool all);
-    void record_estimate(WatchedArea& area);
     void record_iteration(double now, std::uint64_t references, std::uint64_t moved);
     void record_overhead(double now) noexcept;
-    void record_regions();
     void record_totals(double now) noexcept;
-    void record_unwatched();
     template <class Work> void guarded(Work&& work) noexcept;
     /// Something went wrong inside homing: the program goes on without it.
     void step_aside(const std::string& reason) noexcept;

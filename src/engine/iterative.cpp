@@ -3,7 +3,8 @@
 // placement is stable. Beyond the paper: few touches are seen, from which the owners of all pages are
 // believed (model/belief), and a guard keeps a run from paying more for moves than they can bring. Pages that
 // would go to and fro pay the guard each time, and so end by themselves: nothing is frozen.
-#include "engine/dispatch.hpp"
+#include "areas/dispatch.hpp"
+#include "areas/page_rows.hpp"
 #include "engine/engine.hpp"
 #include "engine/judgement.hpp"
 #include "engine/learner.hpp"
@@ -15,7 +16,6 @@
 #include "record/record.hpp"
 
 #include <algorithm>
-#include <linux/mempolicy.h>
 #include <unordered_map>
 #include <utility>
 
@@ -54,22 +54,12 @@ class Iterative final : public Mechanism {
     std::uint32_t idle_ = 0;
 };
 
-/// Memory that the program itself bound (mbind, or libnuma on top of it) is where it wants it.
-bool bound_by_program(Engine& engine, const WatchedArea& area) {
-    MemoryPolicy policy;
-    if (engine.policies().found(area.range.begin) || engine.kernel().policy_at(area.range.begin, policy) != 0)
-        return false;
-    MemoryPolicy task;
-    if (policy.plain_mode() != MPOL_BIND || (engine.kernel().task_policy(task) == 0 && task == policy))
-        return false;
-    record::message(record::Level::note, area.name + " was bound to nodes by the program itself: left alone");
-    return true;
-}
-
 void Iterative::move(Engine& engine, const Decision& decision, double deadline) {
     WatchedArea& area = *decision.area;
     area.waiting = false;
-    if (bound_by_program(engine, area)) {
+    if (engine.policies().bound_by_program(area.range.begin)) {
+        record::message(record::Level::note,
+                        area.name + " was bound to nodes by the program itself: left alone");
         area.left_alone = true;
         return;
     }
@@ -126,61 +116,18 @@ double remote_cost(Engine& engine, const Judgement& judgement) {
                                                    touches * judgement.busiest_then, costs, region_ns));
 }
 
-/// Kinds of owners as rows have them.
-record::u32 kind_of(const model::Belief& belief) {
-    enum : record::u32 { none, block, cyclic, shared, mixed };
-    switch (belief.likeliest()) {
-    case model::Family::block:
-    case model::Family::single:
-    case model::Family::drift:
-    case model::Family::ordered:
-        return block;
-    case model::Family::cyclic:
-        return cyclic;
-    case model::Family::shared:
-        return shared;
-    case model::Family::grids:
-    case model::Family::tiles:
-    case model::Family::runs:
-        return mixed;
-    case model::Family::none:
-    case model::Family::home:
-        break;
-    }
-    return none;
-}
-
 void Iterative::record_decision(Engine& engine, const Decision& decision, std::uint64_t calls,
                                 bool permitted) {
     const WatchedArea& area = *decision.area;
-    const model::Belief& belief = *area.learnt.belief;
-    const std::uint64_t pages_each = std::max<std::uint64_t>(1, area.granule / page_bytes());
-    record::ownership_row row;
-    row.area = area.id;
-    row.iteration = engine.iteration();
-    row.time = record::now();
-    row.kind = kind_of(belief);
-    row.confidence = belief.probability(belief.likeliest());
-    row.samples = area.references;
-    row.wanted = decision.wanted * pages_each;
-    record::append(row);
-    record::distribution_row words;
-    words.area = area.id;
-    words.iteration = engine.iteration();
-    words.time = row.time;
-    words.family = static_cast<record::u32>(belief.likeliest());
-    words.probability = row.confidence;
-    words.ignorance = area.learnt.ignorance;
-    words.words = record::text(belief.words());
-    words.known = area.learnt.users.known();
-    record::append(words);
+    const std::uint64_t pages = decision.wanted * std::max<std::uint64_t>(1, area.granule / page_bytes());
+    record_belief(area, engine.iteration(), pages);
     if (decision.wanted == 0) return;
     record::guard_row guard;
     guard.area = area.id;
     guard.iteration = engine.iteration();
-    guard.time = row.time;
+    guard.time = record::now();
     guard.remote_ns = engine.guard().accumulated_ns(area.id);
-    guard.move_ns = engine.guard().costs().move_ns(decision.wanted * pages_each, calls);
+    guard.move_ns = engine.guard().costs().move_ns(pages, calls);
     guard.permitted = permitted;
     record::append(guard);
 }
@@ -221,7 +168,7 @@ bool Iterative::learn(Engine& engine, const std::vector<WatchedArea*>& areas) {
     for (WatchedArea* area : areas) {
         if (area->learnt.fresh.empty()) continue;
         engine.find_homes(*area);
-        record_references(engine, *area);
+        record_references(*area, engine.nodes().count(), engine.iteration());
         changed |= learner_.take(*area, engine.iteration());
     }
     for (WatchedArea* area : areas) {

@@ -4,16 +4,16 @@
 #include "areas/allocation_plans.hpp"
 
 #include "areas/areas.hpp"
+#include "areas/page_rows.hpp"
+#include "areas/unwatched_rows.hpp"
 #include "base/floating_point.hpp"
 #include "base/inside.hpp"
 #include "base/uncancelled.hpp"
-#include "kernel/own_pages.hpp"
 #include "machine/simulation.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
 #include <ctime>
-#include <map>
 #include <numeric>
 
 namespace homing {
@@ -29,7 +29,6 @@ constexpr std::uint64_t least_placement_sample = 16;
 /// An iteration has a row where a round of observation ended with it (at rest none does): up to this number
 /// each of them, then those in which something was seen or moved.
 constexpr std::uint32_t recorded_iterations = 2000;
-constexpr std::size_t most_unwatched = 24;
 /// Naps of a millisecond that the end of the process waits for the helper.
 constexpr int most_naps = 2500;
 
@@ -139,149 +138,17 @@ void Engine::record_moves(std::uint32_t area, std::uint64_t wanted, const Moves&
 
 void Engine::record_estimates(bool all) {
     for (const auto& area : watch_.areas())
-        if (all ? !area->remote_share.empty() : area->remote_share.has_news()) record_estimate(*area);
-}
-
-void Engine::record_estimate(WatchedArea& area) {
-    std::vector<int> homes;
-    mover_.homes(area, area.remote_share.granules(), homes);
-    const RemoteSums sums = area.remote_share.sums(homes, area.there(), samples_accesses());
-    if (sums.granules == 0) return;
-    record::estimate_row row;
-    row.area = area.id;
-    row.iteration = iteration_;
-    row.granules = static_cast<record::u32>(sums.granules);
-    row.by_access = samples_accesses();
-    row.time = record::now();
-    row.touches = sums.touches;
-    row.traffic = traffic(area);
-    row.weight = sums.weight;
-    row.weight2 = sums.weight2;
-    row.before = sums.before.share;
-    row.before1 = sums.before.share1;
-    row.before2 = sums.before.share2;
-    row.after = sums.after.share;
-    row.after1 = sums.after.share1;
-    row.after2 = sums.after.share2;
-    record::append(row);
+        if (all ? !area->remote_share.empty() : area->remote_share.has_news())
+            record_estimate(*area, mover_, iteration_, samples_accesses(), traffic(*area));
 }
 
 void Engine::record_placement(WatchedArea& area, std::uint32_t when) {
     if (touch_record_.enabled() && when != 2) record_homes(area, when);
-    // Evenly spread over what exists.
-    const PageSet& there = area.there();
     const std::uint64_t most =
         when == 2 ? sample_on_the_way
                   : std::clamp(placement_samples / std::max<std::size_t>(1, watch_.areas().size()),
                                least_placement_sample, placement_sample);
-    const std::uint64_t count = area.seen ? std::min(there.size(), most) : 0;
-    std::vector<std::uint64_t> granules;
-    // Quotient and remainder apart, so that nothing overflows.
-    for (std::uint64_t i = 0; i < count; ++i)
-        granules.push_back(there.at(there.size() / count * i + there.size() % count * i / count));
-    std::vector<int> homes;
-    mover_.homes(area, granules, homes);
-    std::vector<std::uint64_t> held(static_cast<std::size_t>(nodes_.count()), 0);
-    std::uint64_t absent = 0;
-    for (const int home : homes) {
-        if (home >= 0)
-            ++held[static_cast<std::size_t>(home)];
-        else
-            ++absent;
-    }
-    const std::uint64_t looked_at = std::min(there.size() * area.granule, area.range.bytes()) / page_bytes();
-    const double scale =
-        static_cast<double>(looked_at) / static_cast<double>(std::max<std::uint64_t>(1, count));
-    const auto pages = [&](std::uint64_t sampled) {
-        return static_cast<std::uint64_t>(static_cast<double>(sampled) * scale + 0.5);
-    };
-    // What is not there was looked at, too.
-    const std::uint64_t elsewhere = area.base_pages() - (count > 0 ? looked_at : 0);
-    if (when == 1 && absent == count) return; // not populated yet: nothing was found
-    area.found_recorded = true;
-    for (std::size_t first = 0; first < held.size(); first += 8) {
-        record::placement_row row;
-        row.area = area.id;
-        row.time = record::now();
-        row.when = when;
-        row.first = static_cast<record::u32>(first);
-        row.sampled = count < there.size() || area.in_part;
-        row.iteration = iteration_;
-        for (std::size_t k = first; k < std::min(held.size(), first + 8); ++k)
-            row.pages[k - first] = pages(held[k]);
-        row.absent = pages(absent) + elsewhere;
-        record::append(row);
-    }
-}
-
-/// The largest pieces of memory that are not watched, by what they are, and why.
-void Engine::record_unwatched() {
-    std::vector<Range> known = own_ranges();
-    std::size_t watched = 0;
-    for (const WatchedRange& range : watch_.ranges()) {
-        known.push_back(range.range);
-        watched += range.range.bytes();
-    }
-    // What the user left out is one row for each name.
-    std::map<std::string, Unwatched> left_out;
-    for (const auto& [range, reason] : watch_.left_out()) {
-        Unwatched& one = left_out.try_emplace(reason, Range{range.begin, range.begin}, reason).first->second;
-        one.range.end += range.bytes();
-        known.push_back(pages_of(range));
-    }
-    std::vector<Unwatched> unwatched = unwatched_mappings(
-        known, std::clamp(watched / unwatched_share, std::min(unwatched_minimum, 16 * page_bytes()),
-                          unwatched_minimum));
-    for (const auto& [reason, one] : left_out)
-        unwatched.push_back(one);
-    std::sort(unwatched.begin(), unwatched.end(),
-              [](const Unwatched& a, const Unwatched& b) { return a.range.bytes() > b.range.bytes(); });
-    // The rest of a kind is told with the first of it.
-    for (; unwatched.size() > most_unwatched; unwatched.pop_back()) {
-        const auto first = std::ranges::find(unwatched, unwatched.back().what, &Unwatched::what);
-        if (first != unwatched.end() - 1) first->range.end += unwatched.back().range.bytes();
-    }
-    for (const Unwatched& one : unwatched) {
-        record::unwatched_row row;
-        row.what = record::text(one.what);
-        row.begin = one.range.begin;
-        row.bytes = one.range.bytes();
-        record::append(row);
-    }
-    if (const std::uint64_t blocks = area_registry().dropped())
-        record::message(record::Level::note,
-                        std::to_string(blocks) +
-                            " blocks are not watched: the table of large blocks has room for " +
-                            std::to_string(AreaRegistry::capacity));
-    if (const std::uint64_t bytes = block_cover().dropped())
-        record::message(record::Level::note,
-                        std::to_string(bytes >> 20) +
-                            " MiB of small blocks are not watched: no room in homing's tables");
-    for (const AreaFilter::Rule& rule : watch_.rules()) {
-        record::rule_row row;
-        row.text = record::text(rule.text());
-        row.areas = rule.areas;
-        record::append(row);
-        if (!rule.matched)
-            record::message(record::Level::warning, "--areas " + rule.text() + ": no area has such a name");
-    }
-}
-
-void Engine::record_regions() {
-    for (std::uint32_t i = 0; i < regions_.all().size(); ++i) {
-        const RegionInfo& info = regions_.all()[i];
-        record::region_row row;
-        row.id = i;
-        row.offset = info.function;
-        if (const ObjectPlace place = watch_.recorded_place(info.function); place.file) {
-            row.object = record::text(place.file->path);
-            row.offset = place.offset;
-            row.symbol = record::text(watch_.symbol(info.function));
-        }
-        row.count = info.count;
-        row.seconds = info.seconds;
-        record::append(row);
-    }
+    record_pages_by_node(area, mover_, nodes_.count(), {when, iteration_}, most);
 }
 
 /// Allocates nothing.
@@ -386,8 +253,8 @@ void Engine::finish() noexcept {
         if (Simulation* simulated = simulation()) simulated->report();
         if (services_.record_tasks) services_.record_tasks();
     });
-    attempt([&] { record_regions(); });
-    attempt([&] { record_unwatched(); });
+    attempt([&] { record_regions(regions_, watch_); });
+    attempt([&] { record_unwatched(watch_); });
     if (!complete) {
         record::message(record::Level::not_done, "out of memory at the end: the last rows are missing");
         record::fact("end", "rows missing");

@@ -4,7 +4,6 @@
 #include "engine/engine.hpp"
 #include "model/tuning.hpp"
 #include "model/verdict.hpp"
-#include "record/record.hpp"
 
 #include <algorithm>
 
@@ -28,17 +27,6 @@ policy::Node spread_node(const AreaBelief& learnt, std::uint64_t page, int nodes
 bool stays(const WatchedArea& area, std::uint64_t granule) { return area.refused.left(granule); }
 
 } // namespace
-
-std::vector<std::uint64_t> even_pages(std::uint64_t pages, std::uint64_t count, std::uint32_t iteration) {
-    count = std::min(pages, count);
-    std::vector<std::uint64_t> even;
-    for (std::uint64_t i = 0; i < count; ++i) {
-        const double within = fraction_of(mixed((i + 1 + std::uint64_t{iteration} * count) * splitmix_step));
-        const double at = (static_cast<double>(i) + within) / static_cast<double>(count);
-        even.push_back(std::min(pages - 1, static_cast<std::uint64_t>(at * static_cast<double>(pages))));
-    }
-    return even;
-}
 
 Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double threshold) {
     AreaBelief& learnt = area.learnt;
@@ -167,36 +155,6 @@ policy::Node owner_of(const WatchedArea& area, std::uint64_t granule) {
     learnt.belief->prospect(page, unknown_node, prospect);
     if (model::is_spread(prospect)) return spread_node(learnt, page, learnt.belief->nodes(), prospect);
     return static_cast<policy::Node>(std::ranges::max_element(prospect.best) - prospect.best.begin());
-}
-
-void record_references(Engine& engine, const WatchedArea& area) {
-    const auto nodes = static_cast<std::size_t>(engine.nodes().count());
-    // By node of the thread and home of the page.
-    std::vector<double> matrix(nodes * nodes, 0);
-    double references = 0;
-    for (const FreshTouch& touch : area.learnt.fresh) {
-        if (touch.home < 0) continue;
-        matrix[static_cast<std::size_t>(touch.node) * nodes + static_cast<std::size_t>(touch.home)] +=
-            touch.weight;
-        references += touch.weight;
-    }
-    if (references <= 0) return;
-    for (std::size_t from = 0; from < nodes; ++from)
-        for (std::size_t first = 0; first < nodes; first += 8) {
-            const double* row_of = matrix.data() + from * nodes;
-            if (std::all_of(row_of + first, row_of + std::min(nodes, first + 8),
-                            [](double x) { return x == 0; }))
-                continue;
-            record::references_row row;
-            row.area = area.id;
-            row.iteration = engine.iteration();
-            row.from = static_cast<record::u32>(from);
-            row.first = static_cast<record::u32>(first);
-            row.time = record::now();
-            for (std::size_t k = first; k < std::min(nodes, first + 8); ++k)
-                row.to[k - first] = row_of[k];
-            record::append(row);
-        }
 }
 
 } // namespace homing

@@ -46,18 +46,11 @@ struct Judgement {
     bool is_whole = false; ///< every granule was
 };
 
-/// A page in each of `count` even parts of so many, other ones in each iteration. (Not at even distances:
-/// cyclic owners would all look like one.)
-std::vector<std::uint64_t> even_pages(std::uint64_t pages, std::uint64_t count, std::uint32_t iteration);
-
 /// The area has a belief. Remembers in it how much a touch more would tell (AreaBelief::ignorance).
 /// looks: granules that are looked at. threshold: of the competitive criterion (model::better_home).
 Judgement judge(Engine& engine, WatchedArea& area, std::uint64_t looks, double threshold);
 
 /// The node that a granule most likely belongs on.
 policy::Node owner_of(const WatchedArea& area, std::uint64_t granule);
-
-/// Records where the fresh references went (references rows), whose homes are known.
-void record_references(Engine& engine, const WatchedArea& area);
 
 } // namespace homing

@@ -12,10 +12,6 @@
 
 namespace homing {
 
-/// Processor seconds that a fit of eight touches by a team of four takes here, the least of some: how fast
-/// floating point is, compared with the machines on which amounts of time were chosen.
-double seconds_of_fit();
-
 class Learner {
   public:
     explicit Learner(const TeamTable& team) : team_(team) {}

@@ -6,19 +6,16 @@
 #include "base/inside.hpp"
 #include "base/options.hpp"
 #include "base/raw_calls.hpp"
-#include "base/running_time.hpp"
 #include "base/uncancelled.hpp"
-#include "kernel/own_pages.hpp"
 #include "machine/simulation.hpp"
+#include "machine/start_up.hpp"
 #include "machine/threads.hpp"
 #include "record/record.hpp"
+#include "sources/window_costs.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <dlfcn.h>
-#include <linux/mempolicy.h>
 #include <mutex>
 #include <unistd.h>
 
@@ -27,64 +24,6 @@ namespace {
 
 constinit std::atomic<Engine*> the_engine{nullptr};
 HookServices lent;
-
-void record_machine(const Machine& machine, const NodeMap& nodes, Kernel& kernel) {
-    for (const Node& node : machine.nodes) {
-        record::node_row row;
-        row.index = node.index;
-        row.memory_bytes = node.memory_bytes;
-        row.free_bytes = kernel.free_bytes(node.index);
-        row.cpus = node.cpus;
-        row.target = node.target();
-        row.position = nodes.position(node.index);
-        record::append(row);
-    }
-    for (std::size_t from = 0; from < machine.distances.size(); ++from)
-        for (std::size_t first = 0; first < machine.distances[from].size(); first += 8) {
-            record::distance_row row;
-            row.from = machine.nodes[from].index;
-            row.first = static_cast<record::i32>(first);
-            row.count =
-                static_cast<record::i32>(std::min<std::size_t>(8, machine.distances[from].size() - first));
-            for (int k = 0; k < row.count; ++k)
-                row.to[k] = static_cast<float>(machine.distances[from][first + static_cast<std::size_t>(k)]);
-            record::append(row);
-        }
-    for (const std::string& remark : machine.remarks)
-        record::message(record::Level::note, remark);
-    record::fact("machine", machine.source);
-}
-
-/// A user who binds memory to some nodes (numactl --membind) means it: no page goes elsewhere.
-void respect_binding(Kernel& kernel, Machine& machine) {
-    MemoryPolicy policy;
-    if (kernel.task_policy(policy) != 0 || policy.plain_mode() != MPOL_BIND) return;
-    for (Node& node : machine.nodes)
-        if (node.target() && !policy.nodes.has(node.index)) {
-            node.allowed = false;
-            machine.remarks.push_back(
-                "node " + std::to_string(node.index) +
-                " is outside the nodes that memory was bound to (numactl): never a target");
-        }
-}
-
-/// What hooks of this thread use comes to its node. The program's part of it, its stack and thread-local
-/// variables, only where the thread was bound to that node (by its runtime, after both were made), pages may
-/// be moved at all, and the user has not said where memory is to lie.
-void bring_pages_of_hooks(Kernel& kernel) {
-    const int node = kernel.current_node();
-    bring_pages(kernel, own_ranges(), node);
-    MemoryPolicy policy;
-    if (option_is(Option::mechanism, "observe") || bound_node(kernel) != node ||
-        kernel.task_policy(policy) != 0 || policy.plain_mode() != MPOL_DEFAULT)
-        return;
-    if (const std::size_t came = bring_pages(kernel, thread_ranges(), node))
-        record::fact("brought",
-                     std::to_string(came) +
-                         " pages of the stack and the thread-local variables of the first thread came "
-                         "to its node " +
-                         std::to_string(node));
-}
 
 /// Asks the OpenMP runtime for a number. -1: there is no such function. The runtime may begin its work with
 /// the question; what it allocates is the program's, where it would be without us.
@@ -215,7 +154,8 @@ bool Engine::start(std::unique_ptr<ReferenceSource> source, bool asks) {
     }
     const int threads = ask_runtime("omp_get_max_threads");
     threads_ = threads > 0 ? threads : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-    if (windows_) measure_window_costs();
+    if (windows_ && simulation()) plan_.calibrate(0);
+    if (windows_ && !simulation()) measure_windows(kernel_, *windows_, services_.prepare_handler, plan_);
     mover_.pages_may_hide([this] { pause_source(); });
     watch_.leave_to_the_program([](Range range) {
         if (Windows* windows = active_windows.load(std::memory_order_acquire))
@@ -283,49 +223,6 @@ void Engine::ask_beside() {
     const std::string reason = prepare_windows();
     asks_ = reason.empty();
     record::fact("questions", asks_ ? "windows" : "none (windows: " + reason + ")");
-}
-
-/// What arming an isolated page takes, and a fault: tried on pages of our own. Whether or not the handler is
-/// ours (it is not in the unit tests), arming can be tried.
-void Engine::measure_window_costs() {
-    constexpr std::size_t pages = 16;
-    if (simulation()) return plan_.calibrate(0);
-    const std::size_t bytes = 2 * pages * page_bytes();
-    void* memory = raw::map_memory(bytes);
-    if (!memory) return;
-    std::memset(memory, 1, bytes); // what does not exist is cheap to protect
-    std::vector<Range> isolated;
-    for (std::size_t i = 0; i < pages; ++i) {
-        const Address begin = reinterpret_cast<Address>(memory) + 2 * i * page_bytes();
-        isolated.push_back({begin, begin + page_bytes()});
-    }
-    const auto of_each = [](auto&& work) {
-        const double before = thread_seconds();
-        work();
-        return (thread_seconds() - before) / static_cast<double>(pages);
-    };
-    const auto protect = [&](Access access) {
-        return of_each([&] {
-            for (const Range& page : isolated)
-                kernel_.protect(page, access);
-        });
-    };
-    const double arming = protect(Access::none);
-    const double giving_back = protect(Access::read_write);
-    double fault = 0;
-    const WatchedRange all{{isolated.front().begin, isolated.back().end}, page_bytes()};
-    if (services_.prepare_handler && windows_->start({&all, 1}) &&
-        windows_->open(isolated, [] { return true; }) == pages)
-        fault = of_each([&] {
-            for (const Range& page : isolated)
-                *reinterpret_cast<volatile char*>(page.begin) = 2;
-        });
-    windows_->close();
-    windows_->drain(references_);
-    windows_->forget_costs();
-    references_.clear();
-    raw::unmap(memory, bytes);
-    plan_.calibrate(arming, fault, fault > 0 ? giving_back : 0);
 }
 
 /// Windows as a source, or for the touches that a program asks for beside another source. What forbids them,

@@ -1,6 +1,6 @@
 #include "model/loop_filter.hpp"
 
-#include "model/lanes.hpp"
+#include "base/lanes.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 #include "model/period.hpp"
 
-#include "model/lanes.hpp"
+#include "base/lanes.hpp"
 #include "model/tuning.hpp"
 
 #include <algorithm>

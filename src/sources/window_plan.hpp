@@ -8,7 +8,7 @@
 #pragma once
 
 #include "areas/watch.hpp"
-#include "model/region_table.hpp"
+#include "sources/region_table.hpp"
 #include "sources/windows.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // What the engine must not do: harm a placement that is right, leave one that is partly wrong, or spend a run
 // on pages that cannot be moved.
-#include "engine/learner.hpp"
+#include "machine/fit_speed.hpp"
 #include "model/tuning.hpp"
 #include "simulated_program.hpp"
 

@@ -1,6 +1,6 @@
 // Hint faults for what the kernel scans, windows for what is asked.
-#include "engine/region_log.hpp"
 #include "scanned_program.hpp"
+#include "sources/region_log.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Sets of nodes, and the initial placements.
-#include "model/initial_nodes.hpp"
+#include "kernel/initial_nodes.hpp"
 
 #include <vector>
 

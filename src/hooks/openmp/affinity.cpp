@@ -3,7 +3,7 @@
 #include "hooks/openmp/affinity.hpp"
 #include "base/inside.hpp"
 #include "base/options.hpp"
-#include "engine/regions.hpp"
+#include "base/regions.hpp"
 #include "hooks/export.hpp"
 #include "hooks/openmp/kmpc.hpp"
 #include "record/record.hpp"

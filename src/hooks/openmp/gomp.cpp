@@ -4,7 +4,7 @@
 //
 // libgomp may arrive by dlopen with RTLD_LOCAL (every Python wheel brings its own): then no next definition
 // is visible, and the real function is looked up through the link map of the caller.
-#include "engine/regions.hpp"
+#include "base/regions.hpp"
 #include "hooks/export.hpp"
 
 #include <cstdint>

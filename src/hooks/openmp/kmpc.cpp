@@ -7,8 +7,8 @@
 // program's own tool (Score-P, TAU, Archer) has to find free.
 #include "hooks/openmp/kmpc.hpp"
 
+#include "base/regions.hpp"
 #include "base/uncancelled.hpp"
-#include "engine/regions.hpp"
 #include "hooks/export.hpp"
 #include "record/record.hpp"
 

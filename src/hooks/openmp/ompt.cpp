@@ -7,7 +7,7 @@
 // The few declarations of the OMPT interface (OpenMP API 5.0, chapter 4) that are used stand here, because no
 // package that every build machine has ships omp-tools.h.
 #include "base/options.hpp"
-#include "engine/regions.hpp"
+#include "base/regions.hpp"
 #include "hooks/export.hpp"
 #include "hooks/openmp/kmpc.hpp"
 

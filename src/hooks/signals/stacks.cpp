@@ -2,7 +2,7 @@
 
 #include "base/inside.hpp"
 #include "base/raw_calls.hpp"
-#include "engine/regions.hpp"
+#include "base/regions.hpp"
 #include "hooks/allocator/own_memory.hpp"
 #include "hooks/export.hpp"
 #include "hooks/signals/kernel_actions.hpp"

@@ -2,9 +2,9 @@
 
 #include "base/inside.hpp"
 #include "base/raw_calls.hpp"
+#include "base/regions.hpp"
 #include "base/uncancelled.hpp"
 #include "engine/engine.hpp"
-#include "engine/regions.hpp"
 #include "hooks/allocator/heap.hpp"
 #include "hooks/signals/signals.hpp"
 #include "record/record.hpp"

@@ -1,8 +1,8 @@
-#include "engine/initial_placement.hpp"
+#include "areas/initial_placement.hpp"
 
 #include "base/options.hpp"
+#include "kernel/initial_nodes.hpp"
 #include "machine/simulation.hpp"
-#include "model/initial_nodes.hpp"
 
 #include <algorithm>
 #include <limits>

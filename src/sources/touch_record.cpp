@@ -1,4 +1,4 @@
-#include "engine/touch_record.hpp"
+#include "sources/touch_record.hpp"
 
 #include "record/record.hpp"
 

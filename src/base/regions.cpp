@@ -1,4 +1,4 @@
-#include "engine/regions.hpp"
+#include "base/regions.hpp"
 
 #include "base/inside.hpp"
 

@@ -1,4 +1,4 @@
-#include "model/initial_nodes.hpp"
+#include "kernel/initial_nodes.hpp"
 
 #include "base/random.hpp"
 
