@@ -78,6 +78,12 @@ _TURNED = {
     BinaryOperator.GT: BinaryOperator.LT,
     BinaryOperator.GE: BinaryOperator.LE,
 }
+_POINTERS = (
+    TypeKind.POINTER,
+    TypeKind.CONSTANTARRAY,
+    TypeKind.VARIABLEARRAY,
+    TypeKind.INCOMPLETEARRAY,
+)
 _UNSIGNED = (
     TypeKind.UCHAR,
     TypeKind.USHORT,
@@ -668,8 +674,8 @@ class _Builder:
             ):
                 return  # is there memory? There is, for a distributed array; others do not matter here
             late = conditional or operator in (BinaryOperator.LAnd, BinaryOperator.LOr)
-            self.expression(left, found, Access.READ, conditional, into)
-            self.expression(right, found, Access.READ, late, into)
+            self.expression(left, found, _of_memory(left, access), conditional, into)
+            self.expression(right, found, _of_memory(right, access), late, into)
             return
         if kind is CursorKind.CONDITIONAL_OPERATOR:
             condition, *others = list(cursor.get_children())
@@ -749,8 +755,9 @@ class _Builder:
             chain.append(index)
             base = _strip(inner)
         chain.reverse()
-        if base.kind is not CursorKind.DECL_REF_EXPR:
-            self.expression(base, found, Access.READ, conditional, into)
+        if base.kind is not CursorKind.DECL_REF_EXPR:  # a member: what is done to it is done to the whole
+            changed = access in (Access.WRITE, Access.UPDATE, Access.OTHER)
+            self.expression(base, found, access if changed else Access.READ, conditional, into)
         else:
             begin, end = self.begin(cursor), self.end(cursor)
             subscripts = []
@@ -763,6 +770,12 @@ class _Builder:
             found.append(Reference(name, begin, begin + len(name), end, subscripts, access, conditional))
         for index in chain:
             self.expression(index, found, Access.READ, conditional, into)
+
+
+def _of_memory(cursor: Cursor, access: Access) -> Access:
+    """What `*(a + i) = x` does to the operands of the sum: the pointer's memory is changed."""
+    changed = access in (Access.WRITE, Access.UPDATE, Access.OTHER)
+    return access if changed and _strip(cursor).type.kind in _POINTERS else Access.READ
 
 
 def _declarator(text: str, begin: int, name_at: int) -> int:

@@ -95,7 +95,7 @@ C_HEAD = """#include <math.h>
 #include <stdlib.h>
 #define N 40
 double a[N], w[N];
-struct pair { double most; int at; } best, *where = &best;
+struct pair { double most; int at; double list[N]; } best, *where = &best;
 static int calls;
 #pragma homing distribute a[block]
 static double given(int i, double *out) { double t[3] = {1, 2, 3}; t[i % 3] += i; *out = t[i % 3]; return i; }
@@ -114,6 +114,10 @@ int main(void) {
 C_REFUSED = [
     ("best.at = i;", "'best' is shared"),
     ("where->at = i;", "'where' is shared"),
+    ("best.list[i] = i;", "'best' is shared"),
+    ("where->list[i] = i;", "'where' is shared"),
+    ("*(w + i) = i;", "'w' is shared"),
+    ("*q++ = i;", "'q' is shared"),
     ("*q = i;", "'q' is shared"),
     ("q[0] = i;", "'q' is shared"),
     ("given(i, &best.most);", "'best' is shared"),
