@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,8 +23,13 @@ CHECKS = {
     ".f": ("-fcheck=all",),
     ".c": ("-std=gnu17", "-Wall", "-Wextra", "-Werror", "-fsanitize=address"),
 }
+#: Open MPI makes one folder for all of a user's runs: test workers that begin at once fail over it.
+_SESSIONS = tempfile.TemporaryDirectory(prefix="ompi-")
 MPIRUN = [
     "mpirun",
+    "--mca",
+    "orte_tmpdir_base",
+    _SESSIONS.name,
     "--allow-run-as-root",
     "--oversubscribe",
     "--bind-to",
