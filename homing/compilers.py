@@ -43,6 +43,15 @@ NOT_COMPILING = {
 _MOST_RESPONSE_FILES = 20
 
 
+def values_of(option: str, flags: Sequence[str]) -> list[str]:
+    """The values of -I, or of another option of one letter, in one word with it or in the next."""
+    found = []
+    for index, word in enumerate(flags):
+        if word.startswith(option):
+            found.append(word[len(option) :] or "".join(flags[index + 1 : index + 2]))
+    return [value for value in found if value]
+
+
 def expand_response_files(arguments: Sequence[str], within: tuple[str, ...] = ()) -> list[str]:
     """@FILE stands for the words in it; of a file that is not there, the compilers take the word as it is.
     UserError where it is no file, or is named within itself. within: the files that are being read."""

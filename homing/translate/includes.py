@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
+from homing.compilers import values_of
 from homing.files import MOST_SOURCE, open_regular
 from homing.translate.positions import TranslationError
 from homing.translate.source import SourceFile
@@ -30,7 +31,7 @@ def check_includes(source: SourceFile, flags: Sequence[str]) -> None:
     file that is too large; also where that happens in a file that is included. flags: of the preprocessor.
     What no compiler would find is for the compiler to say."""
     here = os.path.dirname(os.path.abspath(source.path))
-    folders = [here, *(flag[2:] for flag in flags if flag.startswith("-I"))]
+    folders = [here, *values_of("-I", flags)]
     macros = dict(_macros_of_flags(flags))
     seen: set[str] = set()
     problems = []
@@ -92,7 +93,7 @@ def _included(
 
 
 def _macros_of_flags(flags: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for flag in flags:
-        name, _, value = flag[2:].partition("=")
-        if flag.startswith("-D") and value[:1] in ('"', "<"):
+    for definition in values_of("-D", flags):
+        name, _, value = definition.partition("=")
+        if value[:1] in ('"', "<"):
             yield name, value[1:-1]

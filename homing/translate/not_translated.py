@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from homing.compilers import CXX_SOURCES, WITH_VALUE
+from homing.compilers import CXX_SOURCES, WITH_VALUE, values_of
 from homing.errors import UserError
 from homing.files import MOST_SOURCE, read_text
 from homing.translate import scanner
@@ -106,7 +106,7 @@ def directives_in(others: Sequence[tuple[str, str]], standard_input: bytes) -> I
 def directives_included(source: SourceFile, flags: Sequence[str]) -> Iterator[Problem]:
     """The directives in files that a source includes, as far as they lie in its folder or the user's."""
     here = os.path.dirname(os.path.abspath(source.path))
-    folders = [here, *(flag[2:] for flag in flags if flag.startswith("-I"))]
+    folders = [here, *values_of("-I", flags)]
     waiting, seen = [(source.text, here)], set[str]()
     while waiting and len(seen) < _MOST_FILES:
         text, where = waiting.pop()

@@ -129,11 +129,6 @@ class Edits:
         are inserted before the first of them or behind the last stay where they are."""
         self._moves[move.begin] = move
 
-    def remove_lines(self, begin: int, end: int) -> None:
-        """Make the lines of this range comments of nothing: the lines stay, empty."""
-        newlines = self.source.text.count("\n", begin, end)
-        self.replace(begin, end, "\n" * newlines)
-
     def covered(self, begin: int, end: int) -> bool:
         """Is some character of the range replaced already?"""
         return any(b < end and begin < e for b, (e, _) in self._replaced.items())

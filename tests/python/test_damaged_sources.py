@@ -93,9 +93,10 @@ def test_what_a_c_source_includes_must_be_a_file(line: str, header: str, tmp_pat
     path.write_text(
         f"{line}\nint main(void) {{ return 0; }}\n#pragma homing distribute a[block]\ndouble a[9];\n"
     )
-    flags = (f"-I{tmp_path}", '-DNAME="pipe"')
-    with pytest.raises(UserError, match=r"source.c:[1-3]:1: .* is a (device|pipe), not a file"):
-        translate([str(path)], Options("spmd", processes=1, flags=flags))
+    joined = (f"-I{tmp_path}", '-DNAME="pipe"')
+    for flags in (joined, tuple(part for flag in joined for part in (flag[:2], flag[2:]))):
+        with pytest.raises(UserError, match=r"source.c:[1-3]:1: .* is a (device|pipe), not a file"):
+            translate([str(path)], Options("spmd", processes=1, flags=flags))
 
 
 def test_headers_in_a_circle_are_read(tmp_path: Path) -> None:

@@ -52,6 +52,8 @@ def test_response_files_are_read(tmp_path: Path) -> None:
         ("gcc", "-fopenmp", "-xc", "x.txt", "-o", "x"),
         ("gcc", "-fopenmp", "-include", "x.h", "plain.c", "-o", "x"),
         ("gcc", "-fopenmp", "includes.c", "-o", "x"),
+        ("gcc", "-fopenmp", "-Ifolder", "elsewhere.c", "-o", "x"),
+        ("gcc", "-fopenmp", "-I", "folder", "elsewhere.c", "-o", "x"),
     ],
 )
 def test_a_directive_in_vain_is_an_error(tmp_path: Path, words: tuple[str, ...]) -> None:
@@ -60,6 +62,9 @@ def test_a_directive_in_vain_is_an_error(tmp_path: Path, words: tuple[str, ...])
     (tmp_path / "x.h").write_text(f"/* kept */\n{DIRECTIVE}\n")
     program(tmp_path, "plain.c", "")
     program(tmp_path, "includes.c", "", '#include "x.h"')
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "y.h").write_text(f"/* kept */\n{DIRECTIVE}\n")
+    program(tmp_path, "elsewhere.c", "", '#include "y.h"')
     done = homing(tmp_path, "--to", "spmd", "--", *words)
     assert done.returncode in (1, 2)
     assert f": {DIRECTIVE}\n" in done.stderr

@@ -8,8 +8,8 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
-from itertools import pairwise
 
+from homing.compilers import values_of
 from homing.files import MOST_SOURCE, read_text
 from homing.translate.directives import Form
 from homing.translate.positions import TranslationError
@@ -40,9 +40,7 @@ def expanded(source: SourceFile, flags: Sequence[str] = (), compiler: str = "") 
     if asked and _CONDITION.search(text):
         text = _preprocessed(source, flags, compiler)
     # As gfortran looks for them: also what an included file includes.
-    folders = ["", os.path.dirname(source.path)]
-    folders += [word[2:] for word in flags if word.startswith("-I") and len(word) > 2]
-    folders += [value for flag, value in pairwise(flags) if flag == "-I"]
+    folders = ["", os.path.dirname(source.path), *values_of("-I", flags)]
     if re.search("include", text, re.IGNORECASE):
         text = _included(source, text, source.path, folders, 0)
     if text == source.text:

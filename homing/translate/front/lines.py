@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from homing.translate.directives import Form
 from homing.translate.source import SourceFile
 
-_STRING_OR_END = re.compile(r"""'[^'\n]*('|$)|"[^"\n]*("|$)|!|;""")
 _OPENMP_FREE = re.compile(r"\s*!\$omp(?=[\s&]|$)", re.IGNORECASE)
 _OPENMP_FIXED = re.compile(r"[!cC*]\$omp(.?)", re.IGNORECASE)
 
