@@ -8,7 +8,6 @@
 #include "record/record.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace homing {
 namespace {
@@ -49,13 +48,10 @@ void Engine::choose_samples(bool check, bool all) {
         subjects.push_back({area->there().size(), traffic(*area), check ? 1 : learnt.ignorance,
                             check ? 0 : static_cast<std::uint32_t>(learnt.touches.size())});
     }
-    const std::uint64_t seed = seed_ + iteration_;
-    if (areas.empty()) return;
-    const double granules = check ? granules_of_round / check_interval : granules_of_round;
-    const auto part = static_cast<std::uint32_t>(
-        std::ceil(granules * static_cast<double>(pages) / static_cast<double>(of_all)));
+    std::uint64_t granules = check ? granules_of_round / check_interval : granules_of_round;
+    if (!all && of_all > 0) granules = (granules * pages + of_all - 1) / of_all;
     const std::vector<std::uint32_t> shares =
-        model::share_out(subjects, all ? static_cast<std::uint32_t>(granules) : part, 0, seed);
+        model::share_out(subjects, static_cast<std::uint32_t>(granules), 0, seed_ + iteration_);
     for (std::size_t i = 0; i < areas.size(); ++i) {
         WatchedArea& area = *areas[i];
         AreaBelief& learnt = area.learnt;
