@@ -5,38 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from homing.translate import directives as d
+from homing.translate.plan.model import Dimension
 from homing.translate.tree import Declaration, Routine
-
-
-@dataclass(frozen=True)
-class Dimension:
-    """How one dimension is dealt out. template: what names the index space that is cut (two dimensions with
-    the same template and kind lie together); offset: index i lies where template index i + offset lies.
-    lower and upper: of the template, as text; None: the array's own."""
-
-    kind: d.Kind
-    argument: str = ""
-    sizes: str = ""  # of GEN_BLOCK: the array's name, or the sizes with commas
-    template: str = ""
-    lower: str | None = None
-    upper: str | None = None
-    offset: int = 0
-    parts: str = ""  # extent of the grid, or empty
-    base: str = ""  # the array that it is aligned with, whose template it shares
-    base_dimension: int = 0
-
-    @property
-    def distributed(self) -> bool:
-        return self.kind is not d.Kind.STAR
-
-    @property
-    def cyclic(self) -> bool:
-        return self.kind is d.Kind.CYCLIC
-
-    def together(self, other: Dimension) -> bool:
-        """Are both cut at the same places of the same index space?"""
-        mine = (self.kind, self.argument, self.sizes, self.template, self.parts)
-        return mine == (other.kind, other.argument, other.sizes, other.template, other.parts)
 
 
 @dataclass(eq=False)
@@ -66,17 +36,7 @@ class Array:
 
     def formats(self) -> str:
         """The distribution as a directive would say it."""
-        texts = []
-        for dimension in self.dimensions:
-            text = dimension.kind.value
-            if dimension.argument not in ("", "1"):
-                text += f"({dimension.argument})"
-            if dimension.sizes:
-                text += f"({dimension.sizes})"
-            if dimension.offset:
-                text += f" {dimension.offset:+d}"
-            texts.append(text)
-        return f"{self.name}({', '.join(texts)})"
+        return f"{self.name}({', '.join(one.format() for one in self.dimensions)})"
 
     def distributed_dimensions(self) -> list[int]:
         return [i for i, dimension in enumerate(self.dimensions) if dimension.distributed]

@@ -9,11 +9,12 @@ from functools import cached_property
 
 from homing.translate import directives as d
 from homing.translate.affine import affine, shifted
-from homing.translate.array import Array, Dimension
+from homing.translate.array import Array
 from homing.translate.effects import Effects
 from homing.translate.front.resolve import number
 from homing.translate.passed_elements import pass_elements
 from homing.translate.passed_pieces import pass_pieces
+from homing.translate.plan.model import Dimension
 from homing.translate.positions import Problem, Text
 from homing.translate.redistribution import Redistributions
 from homing.translate.tree import (

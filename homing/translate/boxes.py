@@ -3,58 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from homing.translate.affine import Affine, affine, is_primary, names_in
-from homing.translate.array import Array
+from homing.translate.plan.model import Box, Side
 from homing.translate.tree import Loop, Reference, Subscript
-
-
-@dataclass(frozen=True)
-class Follow:
-    """A dimension that goes with the iterations: iteration i runs where index i + offset of the home array
-    lies in this dimension."""
-
-    variable: str
-    home: Array
-    dimension: int
-    offset: int
-
-
-@dataclass
-class Side:
-    """One dimension of a box: first..last, or with `follow` a part's own iterations within first..last,
-    widened by low..high."""
-
-    first: str
-    last: str
-    follow: Follow | None = None
-    low: int = 0
-    high: int = 0
-
-    def key(self) -> tuple[object, ...]:
-        home = (self.follow.variable, self.follow.dimension, self.follow.offset) if self.follow else None
-        return (str(affine(self.first)), str(affine(self.last)), home, self.low, self.high)
-
-
-@dataclass
-class Box:
-    """exact: what is touched is exactly this, whenever the loop runs."""
-
-    array: Array
-    sides: list[Side]
-    exact: bool = True
-    references: list[Reference] = field(default_factory=list)
-
-    def key(self) -> tuple[object, ...]:
-        return (self.array.name, *(side.key() for side in self.sides))
-
-    def names(self) -> frozenset[str]:
-        """Variables that the box depends on."""
-        found: frozenset[str] = frozenset()
-        for side in self.sides:
-            found |= names_in(side.first) | names_in(side.last)
-        return found
 
 
 @dataclass
@@ -149,7 +102,7 @@ def merged(boxes: Sequence[Box], hull: bool) -> list[Box]:
 
 
 def _union(a: Box, b: Box, hull: bool) -> Box | None:
-    if a.array is not b.array:
+    if a.array != b.array:
         return None
     different = [i for i, (x, y) in enumerate(zip(a.sides, b.sides, strict=True)) if x.key() != y.key()]
     references = a.references + b.references
@@ -163,7 +116,7 @@ def _union(a: Box, b: Box, hull: bool) -> Box | None:
         return None
     sides = list(a.sides)
     sides[index] = side
-    return Box(a.array, sides, False, references)
+    return Box(a.array, tuple(sides), False, references)
 
 
 def _join(a: Side, b: Side) -> Side | None:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from homing.translate import clauses as table
 from homing.translate.affine import affine, shifted
 from homing.translate.array import Array
-from homing.translate.boxes import Box, Follow
 from homing.translate.openmp import Reduction, clause_text, reductions_of
+from homing.translate.plan.model import Box, Exchange, Follow, LocalIndex, SinglePlan
 from homing.translate.rank_reductions import combined
 from homing.translate.thread_loops import CThreadLoops
 from homing.translate.tree import (
@@ -23,7 +23,7 @@ from homing.translate.tree import (
     Routine,
     Statement,
 )
-from homing.translate.writer import PART, Around, Position, Region, cyclic_range
+from homing.translate.writer import PART, Around, Region, cyclic_range
 
 
 class CWriter(CThreadLoops):
@@ -36,13 +36,10 @@ class CWriter(CThreadLoops):
         layout = self.layout(array)
         return f"homing_lower({layout}, {dimension})", f"homing_upper({layout}, {dimension})"
 
-    def memory(self, array: Array) -> str:
-        return array.name
-
     # --- communication ----------------------------------------------------------------------------------
 
-    def _exchange(self, verb: str, array: Array, boxes: Sequence[Box]) -> list[str]:
-        home = next(side.follow.home for side in boxes[0].sides if side.follow is not None)
+    def _exchange(self, verb: str, array: str, boxes: Sequence[Box]) -> list[str]:
+        home, rank = boxes[0].home, len(boxes[0].sides)
         extents = []
         for box in boxes:
             for side in box.sides:
@@ -54,25 +51,23 @@ class CWriter(CThreadLoops):
                         f"{{{side.first}, {side.last}, {follow.dimension + 1}, {follow.offset}, "
                         f"{side.low}, {side.high}}}"
                     )
-        lines = [
-            f"homing_{verb}({self.layout(array)}, {self.layout(home)}, {PART}, {self.memory(array)}, "
-            f"{len(boxes)},"
-        ]
-        rows = [", ".join(extents[at : at + array.rank]) for at in range(0, len(extents), array.rank)]
+        lines = [f"homing_{verb}({self.layout(array)}, {self.layout(home)}, {PART}, {array}, {len(boxes)},"]
+        rows = [", ".join(extents[at : at + rank]) for at in range(0, len(extents), rank)]
         lines.append("    (const homing_extent[]){" + rows[0] + ("," if len(rows) > 1 else "});"))
         for number, row in enumerate(rows[1:], 2):
             lines.append("                             " + row + ("," if number < len(rows) else "});"))
         return lines
 
-    def fetch(self, array: Array, boxes: Sequence[Box]) -> list[str]:
+    def fetch(self, array: str, boxes: Sequence[Box]) -> list[str]:
         return self._exchange("fetch", array, boxes)
 
-    def push(self, array: Array, boxes: Sequence[Box]) -> list[str]:
+    def push(self, array: str, boxes: Sequence[Box]) -> list[str]:
         return self._exchange("push", array, boxes)
 
-    def broadcast(self, region: Region, box: Box, target: str) -> list[str]:
-        array = box.array
-        region.locals.pop(target, None)
+    def broadcast(self, region: Region, exchange: Exchange) -> list[str]:
+        box, target = exchange.box, exchange.copy
+        array = self.arrays[box.array]
+        del region
         self.copies += 1
         low = ", ".join(side.first for side in box.sides)
         high = ", ".join(side.last for side in box.sides)
@@ -82,8 +77,7 @@ class CWriter(CThreadLoops):
         element = array.declaration.type
         declared = f"(*restrict {target}){widths}" if widths else f"*restrict {target}"
         return [
-            f"const {element} {declared} = homing_broadcast_copy({self.layout(array)}, {PART}, "
-            f"{self.memory(array)},",
+            f"const {element} {declared} = homing_broadcast_copy({self.layout(array)}, {PART}, {array.name},",
             f"    (const long[]){{{low}}}, (const long[]){{{high}}}, {self.copies});",
         ]
 
@@ -94,19 +88,19 @@ class CWriter(CThreadLoops):
         region: Region,
         loop: Loop,
         follow: Follow,
-        positions: Sequence[Position],
+        positions: Sequence[LocalIndex],
         before: list[str] | None,
     ) -> None:
         assert loop.first is not None and loop.last is not None and loop.variable is not None
         home, index, offset = follow.home, follow.dimension, follow.offset
         variable = loop.variable
-        if home.dimensions[index].cyclic:
+        if follow.dealt.cyclic:
             self._cyclic_loop(region, loop, follow, positions, before)
             return
         names = []
         for which in ("low", "high"):
-            name = f"hm_{which}_{home.name}_{index + 1}"
-            region.bounds.setdefault(name, (home, index, which, variable))
+            name = f"hm_{which}_{home}_{index + 1}"
+            region.bounds.setdefault(name, (self.arrays[home], index, which, variable))
             names.append(shifted(name, -offset))
         low, high = names
         first, last, step = loop.first.text, loop.last.text, affine(loop.step)
@@ -151,7 +145,7 @@ class CWriter(CThreadLoops):
         region: Region,
         loop: Loop,
         follow: Follow,
-        positions: Sequence[Position],
+        positions: Sequence[LocalIndex],
         before: list[str] | None,
     ) -> None:
         assert loop.first is not None and loop.last is not None and loop.variable is not None
@@ -163,10 +157,8 @@ class CWriter(CThreadLoops):
         if step > 1:
             test = f"if (({loop.variable} - ({loop.first.text})) % {step}) continue; else "
             self.edits.replace(loop.body_begin, loop.body_begin, test)
-        array, index, offset = follow.home, follow.dimension, follow.offset
-        layout = self.layout(array)
-        for name, *_ in positions:
-            region.locals.pop(name, None)
+        index, offset = follow.dimension, follow.offset
+        layout = self.layout(follow.home)
         last = f"hm_last_{loop.variable}_{loop.begin}"
         at = f"hm_at_{loop.variable}_{loop.begin}"
 
@@ -176,29 +168,30 @@ class CWriter(CThreadLoops):
 
         def locals_(variable: str) -> list[str]:
             return [
-                f"long {name} = homing_local({self.layout(own)}, {PART}, {dimension}, "
-                f"{shifted(variable, shift)});"
-                for name, own, dimension, shift in positions
+                f"long {one.name} = homing_local({self.layout(one.array)}, {PART}, {one.dimension}, "
+                f"{shifted(variable, one.offset)});"
+                for one in positions
             ]
 
-        if array.dimensions[index].argument == "1":
+        if follow.dealt.argument == "1":
             stride = f"hm_stride_{loop.variable}_{loop.begin}"
             lines = [
                 f"const long {last} = {highest}, {at} = homing_smaller({next_own(lowest)}, {last} + 1);",
                 f"const long {stride} = homing_stride({layout}, {index});",
                 *locals_(at),
                 *(
-                    f"const long {_step(name)} = homing_local_stride({self.layout(own)}, {dimension});"
-                    for name, own, dimension, _ in positions
+                    f"const long {_step(one.name)} = homing_local_stride({self.layout(one.array)}, "
+                    f"{one.dimension});"
+                    for one in positions
                 ),
             ]
-            increments = "".join(f", {name} += {_step(name)}" for name, *_ in positions)
+            increments = "".join(f", {one.name} += {_step(one.name)}" for one in positions)
             self.edits.replace(loop.first.begin, loop.first.end, at)
             self.edits.replace(*loop.condition, f"{_counter(loop)} <= {last}")
             self.edits.replace(*loop.increment, f"{loop.variable} += {stride}{increments}")
             self._before_loop(loop, lines, before)
             return
-        increments = "".join(f", {name}++" for name, *_ in positions)
+        increments = "".join(f", {one.name}++" for one in positions)
         end = f"hm_end_{loop.variable}_{loop.begin}"
         block_end = shifted(f"homing_block_end({layout}, {PART}, {index}, {shifted(at, offset)})", -offset)
         lines = [
@@ -216,12 +209,12 @@ class CWriter(CThreadLoops):
         self.edits.insert_lines(at_end, [self.indented(indent, "}")], first=True)
         self._before_loop(loop, lines, before)
 
-    def owner_test(self, array: Array, subscripts: Sequence[tuple[int, str]]) -> str:
+    def owner_test(self, array: str, subscripts: Sequence[tuple[int, str]]) -> str:
         return " && ".join(
             f"homing_owns({self.layout(array)}, {PART}, {index}, {text})" for index, text in subscripts
         )
 
-    def local_index(self, array: Array, dimension: int, index: str) -> str:
+    def local_index(self, array: str, dimension: int, index: str) -> str:
         return f"homing_local({self.layout(array)}, {PART}, {dimension}, {index})"
 
     def assign(self, name: str, value: str) -> str:
@@ -255,9 +248,9 @@ class CWriter(CThreadLoops):
         )
         self.edits.replace(node.directive.begin, node.directive.end, "")
 
-    def single_whole(
-        self, region: Region, node: Construct, arrays: Sequence[Array], changed: Sequence[Array]
-    ) -> str | None:
+    def single_whole(self, region: Region, node: Construct, plan: SinglePlan) -> str | None:
+        arrays = [self.arrays[name] for name in plan.gathered]
+        changed = [self.arrays[name] for name in plan.changed]
         if self.inside:
             return (
                 "needs more than its owner's elements: not supported in a function that is called "

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
 import time
+from enum import Enum
 
 import typer
 
 from homing.errors import MISUSE, UserError, os_reason
 from homing.translate.not_translated import IN_VAIN, directives_in
+from homing.translate.plan import explain
+from homing.translate.plan.collect import collected
+from homing.translate.plan.model import Plan
+from homing.translate.plan.record import to_json
 from homing.translate.positions import TranslationError
 from homing.translate.scanner import form_of
-from homing.translate.translation import TARGETS, Options, Result, translate
+from homing.translate.translation import TARGETS, Options, Refused, Result, translate
 
 _RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime")
 _SECONDS_BEFORE_PROGRESS = 2.0
+#: --explain: what is wanted was said, and something in it is refused.
+REFUSED = 1
+
+
+class Explain(Enum):
+    """Whether the plan is printed, and how."""
+
+    NOTHING = 0
+    TEXT = 1
+    JSON = 2
 
 
 def say(text: str) -> None:
@@ -40,9 +56,10 @@ def command(
     output: str = typer.Option(
         "", "--output", "-o", metavar="FOLDER", help="where to write; default: named after TARGET"
     ),
-    explain: bool = typer.Option(
+    explained: bool = typer.Option(
         False, "--explain", help="say how arrays are distributed and what loops exchange"
     ),
+    json_output: bool = typer.Option(False, "--json", help="with --explain: print JSON, for programs"),
     phases: bool = typer.Option(
         False, "--phases", help="with --to upm: record, replay and undo around phases, too"
     ),
@@ -61,6 +78,9 @@ def command(
         raise UserError(f"--to {to}: one of {', '.join(TARGETS)}")
     if phases and to != "upm":
         raise UserError("--phases: only with --to upm")
+    if json_output and not explained:
+        raise UserError("--json: only with --explain")
+    told = Explain.JSON if json_output else Explain.TEXT if explained else Explain.NOTHING
     words = list(words or [])
     if not words:
         raise UserError(
@@ -73,21 +93,19 @@ def command(
 
         if output:
             raise UserError("--output: not with a compiler's command, which has its own -o")
-        return translate_and_compile(words, to, phases, explain, line_length, flags)
+        return translate_and_compile(words, to, phases, told, line_length, flags)
     unknown = [(word, "its language") for word in words if form_of(word) is None and os.path.isfile(word)]
     in_vain = list(directives_in(unknown, b""))
     if in_vain:
         report_problems(TranslationError(in_vain))
         say(f"{', '.join(word for word, _ in unknown)}: neither Fortran nor C, by name; nothing was written")
+        show(collected(to, words, (), (), in_vain, ()), told)
         return IN_VAIN
     try:
         result = translate(words, Options(to, phases, line_length, tuple(flags)), _Progress())
     except TranslationError as error:
-        report_problems(error)
-        count = len(error.problems)
-        say(f"{count} problem{'s' if count != 1 else ''}; nothing was written")
-        return MISUSE
-    tell(result, to, explain)
+        return refused(error, told, "nothing was written")
+    tell(result, to, told)
     folder = output or to
     write(result, folder, to)
     return 0
@@ -107,16 +125,34 @@ class _Progress:
             say(f"{done} of {count} files read, about {left:.0f} s left ({path})")
 
 
-def tell(result: Result, target: str, explain: bool) -> None:
-    """Notes, and with --explain (always for upm) what was found."""
+def refused(error: TranslationError, told: Explain, outcome: str) -> int:
+    """Says what is wrong, and the plan as far as there is one. Returns the exit status."""
+    report_problems(error)
+    count = len(error.problems)
+    say(f"{count} problem{'s' if count != 1 else ''}; {outcome}")
+    if told is Explain.NOTHING:
+        return MISUSE
+    if isinstance(error, Refused):
+        show(error.plan, told)
+    return REFUSED
+
+
+def show(plan: Plan, told: Explain) -> None:
+    """The plan on the standard output, as the user wants it."""
+    if told is Explain.JSON:
+        print(json.dumps(to_json(plan), indent=1))
+    elif told is Explain.TEXT:
+        explain.show(plan)
+
+
+def tell(result: Result, target: str, told: Explain) -> None:
+    """Notes, and with --explain what was found (in short for upm always)."""
     for note in result.notes:
         print(f"{note}", file=sys.stderr)
-    if explain or target == "upm":
+    if target == "upm" and told is Explain.NOTHING:
         for line in result.report:
-            print(line, file=sys.stdout if target != "upm" else sys.stderr)
-        if explain:
-            for one in result.explained:
-                print(f"{one.file}:{one.line}: {one.routine}: {one.text}")
+            print(line, file=sys.stderr)
+    show(result.plan, told)
 
 
 def write(result: Result, folder: str, target: str) -> None:

@@ -6,20 +6,26 @@ Chapman, Patil and Prabhakar 2001, section 5.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
-from homing.translate.affine import affine, names_in
+from homing.translate.affine import names_in
 from homing.translate.array import Array
-from homing.translate.boxes import Box, Follow, Side, Site, merged, side_of
+from homing.translate.boxes import Site, merged, side_of
+from homing.translate.plan.count import constants, copied, exchanged
+from homing.translate.plan.model import Box, Exchange, Follow, Side, Span
 from homing.translate.reference_text import reference_subscripts
 from homing.translate.routine import RoutineInParts
-from homing.translate.tree import (
-    Loop,
-)
-from homing.translate.writer import Local, Region
+from homing.translate.tree import Loop, Reference
 
 
 class Communication(RoutineInParts):
-    """Emits the exchange for boxes of elements; each box is sent once until it is written again."""
+    """Plans the exchange for boxes of elements; each box is sent once until it is written again."""
+
+    copies = 0  # of what is broadcast, so far
+
+    @cached_property
+    def constants(self) -> dict[str, int]:
+        return constants(self.routine)
 
     def _box(
         self,
@@ -27,53 +33,60 @@ class Communication(RoutineInParts):
         array: Array,
         followed: dict[int, tuple[Follow, int]],
         varying: frozenset[str],
-        nest: Sequence[Loop],
-    ) -> Box | None:
+    ) -> Box:
         sides = []
         exact = not site.conditional
         for index, subscript in enumerate(reference_subscripts(site.reference)):
             if index in followed:
                 follow, shift = followed[index]
-                loop = next(n for n in site.loops if n.variable == follow.variable)
-                assert loop.first is not None and loop.last is not None
-                first, last = loop.first.text, loop.last.text
-                if loop.step.replace(" ", "").startswith("-"):
-                    first, last = last, first
-                if (names_in(first) | names_in(last)) & varying:
-                    whole = self.writer.whole(array, index)
-                    first, last = whole
-                    exact = False
-                if loop.step.replace(" ", "") not in ("1", "-1"):
-                    exact = False
+                first, last, all_of_it = self._range(site, array, index, follow, varying)
                 sides.append(Side(first, last, follow, shift, shift))
-                continue
-            side, all_of_it = side_of(subscript, site.loops, varying, self.writer.whole(array, index))
+            else:
+                side, all_of_it = side_of(subscript, site.loops, varying, self.writer.whole(array, index))
+                sides.append(side)
             exact &= all_of_it
-            sides.append(side)
-        return Box(array, sides, exact, [site.reference])
+        return Box(array.name, tuple(sides), exact, (span(site.reference),))
 
-    def _fetch(self, boxes: Sequence[Box]) -> list[str]:
-        lines: list[str] = []
-        needed = [box for box in merged(boxes, hull=True) if not self.fresh.has(box)]
-        for array in _arrays_of(needed):
-            mine = [box for box in needed if box.array is array]
-            lines += self.writer.fetch(array, mine)
-            for box in mine:
-                self.fresh.add(box)
-                self.explain(box.references[0].begin, f"fetch the shadow of {array.name}: {_box_text(box)}")
-        return lines
+    def _range(
+        self, site: Site, array: Array, index: int, follow: Follow, varying: frozenset[str]
+    ) -> tuple[str, str, bool]:
+        """The values of a counter, lowest first, and whether all of them occur."""
+        loop: Loop = next(n for n in site.loops if n.variable == follow.variable)
+        assert loop.first is not None and loop.last is not None
+        first, last = loop.first.text, loop.last.text
+        step = loop.step.replace(" ", "")
+        if step.startswith("-"):
+            first, last = last, first
+        exact = step in ("1", "-1")
+        if (names_in(first) | names_in(last)) & varying:
+            first, last = self.writer.whole(array, index)
+            exact = False
+        return first, last, exact
 
-    def _push(self, boxes: Sequence[Box]) -> list[str]:
-        lines: list[str] = []
-        needed = merged(boxes, hull=False)
-        for array in _arrays_of(needed):
-            mine = [box for box in needed if box.array is array]
-            lines += self.writer.push(array, mine)
-            for box in mine:
-                self.explain(box.references[0].begin, f"push to the owners of {array.name}: {_box_text(box)}")
-        return lines
+    def _fetches(self, boxes: Sequence[Box]) -> tuple[tuple[Exchange, ...], tuple[Box, ...]]:
+        """What is fetched for these boxes, array by array, and what has been fetched before."""
+        wanted = merged(boxes, hull=True)
+        at_hand = tuple(box for box in wanted if self.fresh.has(box))
+        needed = [box for box in wanted if box not in at_hand]
+        for box in needed:
+            self.fresh.add(box)
+        return self._exchanges(needed), at_hand
 
-    def _broadcast(self, sites: Sequence[Site], varying: frozenset[str], region: Region) -> list[str]:
+    def _pushes(self, boxes: Sequence[Box]) -> tuple[Exchange, ...]:
+        return self._exchanges(merged(boxes, hull=False))
+
+    def _exchanges(self, boxes: Sequence[Box]) -> tuple[Exchange, ...]:
+        arrays = list(dict.fromkeys(box.array for box in boxes))
+        return tuple(
+            Exchange(box, self.place(box.references[0].begin), self._elements(box))
+            for box in sorted(boxes, key=lambda box: arrays.index(box.array))
+        )
+
+    def _elements(self, box: Box) -> int | None:
+        offsets = [dimension.offset for dimension in self.arrays[box.array].dimensions]
+        return exchanged(box, offsets, self.constants)
+
+    def _broadcasts(self, sites: Sequence[Site], varying: frozenset[str]) -> tuple[Exchange, ...]:
         """Elements that all parts read: one contiguous copy each, in place of the array's name."""
         boxes: list[Box] = []
         for site in sites:
@@ -85,40 +98,17 @@ class Communication(RoutineInParts):
                     self.wrong(
                         subscript.begin, subscript.end, "a section over several parts, read by every thread"
                     )
-                    return []
+                    return ()
                 sides.append(side)
-            boxes.append(Box(array, sides, True, [site.reference]))
-        lines: list[str] = []
+            boxes.append(Box(array.name, tuple(sides), True, (span(site.reference),)))
+        found = []
         for box in merged(boxes, hull=True):
-            name = f"hm_copy_{box.array.name}_{self._copy_number(box)}"
-            region.add(Local(name, array=box.array))
-            lines += self.writer.broadcast(region, box, name)
-            for reference in box.references:
-                self.writer.edits.replace(reference.begin, reference.name_end, name)
-            self.explain(box.references[0].begin, f"broadcast {box.array.name}: {_box_text(box)}")
-        return lines
-
-    def _copy_number(self, box: Box) -> int:
-        self.copies = getattr(self, "copies", 0) + 1
-        del box
-        return self.copies
+            self.copies += 1
+            place = self.place(box.references[0].begin)
+            copy = f"hm_copy_{box.array}_{self.copies}"
+            found.append(Exchange(box, place, copied(box, self.constants), copy))
+        return tuple(found)
 
 
-def _arrays_of(boxes: Sequence[Box]) -> list[Array]:
-    found: list[Array] = []
-    for box in boxes:
-        if box.array not in found:
-            found.append(box.array)
-    return found
-
-
-def _box_text(box: Box) -> str:
-    sides = []
-    for side in box.sides:
-        if side.follow is not None:
-            sides.append(f"own iterations {side.low:+d}..{side.high:+d}")
-        elif affine(side.first) == affine(side.last):
-            sides.append(side.first)
-        else:
-            sides.append(f"{side.first}:{side.last}")
-    return f"{box.array.name}({', '.join(sides)})"
+def span(reference: Reference) -> Span:
+    return Span(reference.begin, reference.name_end, reference.end)

@@ -11,16 +11,22 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from homing.compilers import NOT_LINKING, expand_response_files
-from homing.errors import MISUSE, UserError
+from homing.errors import UserError
 from homing.installation import find_headers
 from homing.integers import decimal
 from homing.paths import Cache
 from homing.translate import scanner
 from homing.translate.directives import Form
 from homing.translate.not_translated import IN_VAIN, directives_in, sources_of
+from homing.translate.plan.collect import collected
+from homing.translate.plan.model import Plan
 from homing.translate.positions import TranslationError
+
+if TYPE_CHECKING:
+    from homing.translate.command import Explain
 
 _RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime")
 #: The preprocessor's output is a source, whose turn comes later (CMake with Ninja does so for Fortran).
@@ -44,10 +50,10 @@ def _launcher(words: Sequence[str]) -> int:
 
 
 def translate_and_compile(
-    words: Sequence[str], target: str, phases: bool, explain: bool, line_length: int, flags: Sequence[str]
+    words: Sequence[str], target: str, phases: bool, told: Explain, line_length: int, flags: Sequence[str]
 ) -> int:
     """Run the compiler's command on translated sources. Returns its exit status."""
-    from homing.translate.command import report_problems, say, tell
+    from homing.translate.command import Explain, refused, report_problems, say, show, tell
     from homing.translate.translation import Options, translate
 
     before = _launcher(words)
@@ -58,6 +64,8 @@ def translate_and_compile(
     if shutil.which(compiler) is None:
         raise UserError(f"{compiler}: command not found")
     if not _PREPROCESSING.isdisjoint(arguments):
+        if told is not Explain.NOTHING:
+            raise UserError("--explain: not with -E, -M or -MM, whose output goes where the plan would")
         return subprocess.run(words, check=False).returncode
     found = sources_of(compiler, arguments)
     sources = found.translated
@@ -67,6 +75,7 @@ def translate_and_compile(
     if problems:
         report_problems(TranslationError(problems))
         say(f"{len(problems)} problem{'s' if len(problems) != 1 else ''}; nothing was compiled")
+        show(collected(target, [path for path, _ in found.others], (), (), problems, ()), told)
         return IN_VAIN
     if target == "upm":
         for path, what in found.others:
@@ -90,11 +99,8 @@ def translate_and_compile(
                     paths, Options(target, phases, line_length, tuple(preprocess), 1, compiler)
                 )
             except TranslationError as error:
-                report_problems(error)
-                count = len(error.problems)
-                say(f"{count} problem{'s' if count != 1 else ''}; nothing was compiled")
-                return MISUSE
-            tell(result, target, explain)
+                return refused(error, told, "nothing was compiled")
+            tell(result, target, told)
             folders: list[str] = []
             for number, (index, output) in enumerate(zip(sources, result.outputs, strict=True)):
                 if not output.changed:
@@ -108,6 +114,8 @@ def translate_and_compile(
                 arguments[index] = path
                 folders.append(os.path.dirname(os.path.abspath(output.path)))
             arguments += [f"-I{original}" for original in dict.fromkeys(folders)]
+        if not sources:
+            show(Plan(target, ()), told)
         links = NOT_LINKING.isdisjoint(arguments)
         if target == "upm":
             if changed and (headers := find_headers()):

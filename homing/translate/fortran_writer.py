@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from homing.translate import clauses as table
 from homing.translate.affine import affine, shifted
 from homing.translate.array import Array
-from homing.translate.boxes import Box, Follow
 from homing.translate.openmp import Reduction, clause_text, reductions_of
+from homing.translate.plan.model import Box, Exchange, Follow, LocalIndex, SinglePlan
 from homing.translate.rank_reductions import combined
 from homing.translate.thread_loops import FortranThreadLoops
 from homing.translate.tree import (
@@ -26,7 +26,7 @@ from homing.translate.tree import (
     Statement,
     walk,
 )
-from homing.translate.writer import PART, Around, Local, Position, Region, cyclic_range
+from homing.translate.writer import PART, Around, Local, Region, cyclic_range
 
 
 class FortranWriter(FortranThreadLoops):
@@ -48,31 +48,29 @@ class FortranWriter(FortranThreadLoops):
                     )
         return f"[integer(homing_long) :: {',  '.join(sides)}]"
 
-    def _home(self, box: Box) -> Array:
-        return next(side.follow.home for side in box.sides if side.follow is not None)
-
-    def _exchange(self, verb: str, array: Array, boxes: Sequence[Box]) -> list[str]:
-        home = self.layout(self._home(boxes[0]))
+    def _exchange(self, verb: str, array: str, boxes: Sequence[Box]) -> list[str]:
+        home = self.layout(boxes[0].home)
         boxes_text = self._extents(boxes)
         return [
-            f"call homing_{verb}({self.layout(array)}, {home}, {PART}, {array.name}, {len(boxes)}, "
-            f"{boxes_text})"
+            f"call homing_{verb}({self.layout(array)}, {home}, {PART}, {array}, {len(boxes)}, {boxes_text})"
         ]
 
-    def fetch(self, array: Array, boxes: Sequence[Box]) -> list[str]:
+    def fetch(self, array: str, boxes: Sequence[Box]) -> list[str]:
         return self._exchange("fetch", array, boxes)
 
-    def push(self, array: Array, boxes: Sequence[Box]) -> list[str]:
+    def push(self, array: str, boxes: Sequence[Box]) -> list[str]:
         return self._exchange("push", array, boxes)
 
-    def broadcast(self, region: Region, box: Box, target: str) -> list[str]:
+    def broadcast(self, region: Region, exchange: Exchange) -> list[str]:
+        box, target = exchange.box, exchange.copy
+        region.add(Local(target, array=self.arrays[box.array]))
         low = ", ".join(side.first for side in box.sides)
         high = ", ".join(side.last for side in box.sides)
         bounds = ", ".join(f"{side.first}:{side.last}" for side in box.sides)
         return [
             f"if (allocated({target})) deallocate({target})",
             f"allocate({target}({bounds}))",
-            f"call homing_broadcast({self.layout(box.array)}, {PART}, {box.array.name}, "
+            f"call homing_broadcast({self.layout(box.array)}, {PART}, {box.array}, "
             f"[integer(homing_long) :: {low}], "
             f"[integer(homing_long) :: {high}], {target})",
         ]
@@ -84,13 +82,11 @@ class FortranWriter(FortranThreadLoops):
         region: Region,
         loop: Loop,
         follow: Follow,
-        positions: Sequence[Position],
+        positions: Sequence[LocalIndex],
         before: list[str] | None,
     ) -> None:
         assert loop.first is not None and loop.last is not None and loop.variable is not None
-        home = follow.home
-        dimension = home.dimensions[follow.dimension]
-        if dimension.cyclic:
+        if follow.dealt.cyclic:
             self._cyclic_loop(region, loop, follow, positions, before)
             return
         low = self._bound(region, follow, "low", loop.variable)
@@ -116,7 +112,7 @@ class FortranWriter(FortranThreadLoops):
         self.edits.replace(loop.last.begin, loop.last.end, new_last)
 
     def _bound(self, region: Region, follow: Follow, which: str, variable: str) -> str:
-        name = f"hm_{which}_{follow.home.name}_{follow.dimension + 1}"
+        name = f"hm_{which}_{follow.home}_{follow.dimension + 1}"
         declared = self.routine.lookup(variable)
         kind = declared[1].type if declared else "integer"
         known = region.bounds.get(name)
@@ -124,7 +120,7 @@ class FortranWriter(FortranThreadLoops):
             other = self.routine.lookup(known[3])
             if (other[1].type if other else "integer") != kind:
                 name = f"{name}_{variable}"
-        region.bounds.setdefault(name, (follow.home, follow.dimension, which, variable))
+        region.bounds.setdefault(name, (self.arrays[follow.home], follow.dimension, which, variable))
         self.bounds[name] = kind
         return name
 
@@ -133,7 +129,7 @@ class FortranWriter(FortranThreadLoops):
         region: Region,
         loop: Loop,
         follow: Follow,
-        positions: Sequence[Position],
+        positions: Sequence[LocalIndex],
         before: list[str] | None,
     ) -> None:
         assert loop.first is not None and loop.last is not None and loop.variable is not None
@@ -142,10 +138,12 @@ class FortranWriter(FortranThreadLoops):
             self.problems.append((loop.begin, loop.head.end, bounds))
             return
         lowest, highest, distance = bounds
-        array, index, offset = follow.home, follow.dimension, follow.offset
-        layout = self.layout(array)
-        argument = array.dimensions[index].argument
+        index, offset = follow.dimension, follow.offset
+        layout = self.layout(follow.home)
+        argument = follow.dealt.argument
         at = f"hm_at_{loop.variable}"
+        for one in positions:
+            region.add(Local(one.name))
         region.add(Local(at, like=loop.variable))
 
         def next_own(text: str) -> str:
@@ -154,23 +152,24 @@ class FortranWriter(FortranThreadLoops):
             return shifted(f"int({found}, kind({at}))", -offset)
 
         # Blocks of one index: to the next one over the shadows between them.
-        steps = {name: f"{name}_by" if argument == "1" else "1" for name, *_ in positions}
+        steps = {one.name: f"{one.name}_by" if argument == "1" else "1" for one in positions}
 
         def local_before(variable: str) -> list[str]:
             lines = []
-            for name, own, dimension, shift in positions:
-                place = self.long(shifted(variable, shift))
+            for one in positions:
+                place = self.long(shifted(variable, one.offset))
+                own = self.layout(one.array)
                 if argument == "1":
-                    region.add(Local(steps[name]))
-                    lines.append(f"{steps[name]} = int(homing_local_stride({self.layout(own)}, {dimension}))")
+                    region.add(Local(steps[one.name]))
+                    lines.append(f"{steps[one.name]} = int(homing_local_stride({own}, {one.dimension}))")
                 lines.append(
-                    f"{name} = int(homing_local({self.layout(own)}, {PART}, {dimension}, {place})) - "
-                    f"{steps[name]}"
+                    f"{one.name} = int(homing_local({own}, {PART}, {one.dimension}, {place})) - "
+                    f"{steps[one.name]}"
                 )
             return lines
 
         lines = [f"{at} = {next_own(lowest)}"]
-        body = [f"{name} = {name} + {steps[name]}" for name, *_ in positions]
+        body = [f"{one.name} = {one.name} + {steps[one.name]}" for one in positions]
         indent = self.source.indent(loop.begin)
         inner = (
             self.source.indent(loop.body_begin) if loop.body_begin < len(self.source.text) else indent + "  "
@@ -207,13 +206,13 @@ class FortranWriter(FortranThreadLoops):
                 self.source.line_start(loop.begin), [self.indented(indent, x) for x in lines]
             )
 
-    def owner_test(self, array: Array, subscripts: Sequence[tuple[int, str]]) -> str:
+    def owner_test(self, array: str, subscripts: Sequence[tuple[int, str]]) -> str:
         return " .and. ".join(
             f"homing_owns({self.layout(array)}, {PART}, {index}, {self.long(text)})"
             for index, text in subscripts
         )
 
-    def local_index(self, array: Array, dimension: int, index: str) -> str:
+    def local_index(self, array: str, dimension: int, index: str) -> str:
         return f"int(homing_local({self.layout(array)}, {PART}, {dimension}, {self.long(index)}))"
 
     def assign(self, name: str, value: str) -> str:
@@ -243,9 +242,9 @@ class FortranWriter(FortranThreadLoops):
             tail.append("!$omp barrier")
         self._lines(self.source.next_line(node.closing.end), tail, begin)
 
-    def single_whole(
-        self, region: Region, node: Construct, arrays: Sequence[Array], changed: Sequence[Array]
-    ) -> str | None:
+    def single_whole(self, region: Region, node: Construct, plan: SinglePlan) -> str | None:
+        arrays = [self.arrays[name] for name in plan.gathered]
+        changed = [self.arrays[name] for name in plan.changed]
         if self.inside:
             return (
                 "needs more than its owner's elements: not supported in a procedure that is "
@@ -354,7 +353,7 @@ class FortranWriter(FortranThreadLoops):
                 continue
             kept.append(clause_text(clause))
         arrays = list(region.arrays)
-        for name in sorted({f.home.name for f in self._follows(region)}):
+        for name in sorted({array.name for array, *_ in region.bounds.values()}):
             if self.arrays[name] not in arrays:
                 arrays.append(self.arrays[name])
         private = [array.name for array in region.arrays]
@@ -405,9 +404,6 @@ class FortranWriter(FortranThreadLoops):
             scope = scope.parent
         # Under IMPLICIT NONE a name that is not declared here may be one of a BLOCK construct.
         return {name for name in found if name and (scope is None or self.routine.lookup(name) is not None)}
-
-    def _follows(self, region: Region) -> list[Follow]:
-        return [Follow("", array, dimension, 0) for array, dimension, _, _ in region.bounds.values()]
 
     def _bound_lines(self, region: Region) -> list[str]:
         lines = [

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from homing.translate import directives as d
 from homing.translate.affine import Affine, affine
-from homing.translate.boxes import Follow
+from homing.translate.plan.model import Follow
 from homing.translate.reference_text import reference_subscripts
 from homing.translate.routine import written_in
 from homing.translate.tree import (

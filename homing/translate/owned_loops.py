@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from homing.translate import directives as d
 from homing.translate.affine import affine, shifted
 from homing.translate.array import Array
-from homing.translate.boxes import Box, Follow, Site
+from homing.translate.boxes import Site
 from homing.translate.communication import Communication
 from homing.translate.order import Nest, any_order, disorders
+from homing.translate.plan.model import Box, Follow, Home, LocalIndex, LoopPlan, Schedule
+from homing.translate.plan.model import Subscript as Anew
+from homing.translate.planned_text import loop_lines
 from homing.translate.positions import Problem
 from homing.translate.reference_text import reference_subscripts
 from homing.translate.routine import written_in
@@ -24,11 +28,35 @@ from homing.translate.tree import (
     Construct,
     Loop,
     Node,
+    Reference,
     Statement,
     Subscript,
     walk,
 )
-from homing.translate.writer import Around, Local, Region
+from homing.translate.writer import Around, Region
+
+
+@dataclass
+class _Found:
+    """What a loop's references need, as far as they have been looked at. follows: by the loop's variable;
+    varying: names that change in the loop; locals: variables for local positions, by the loop's variable, the
+    array, its dimension and the distance."""
+
+    follows: dict[str, Follow]
+    varying: frozenset[str]
+    fetches: list[Box] = field(default_factory=list)
+    pushes: list[Box] = field(default_factory=list)
+    broadcasts: list[Site] = field(default_factory=list)
+    locals: dict[tuple[str, Array, int, int], str] = field(default_factory=dict)
+    subscripts: list[Anew] = field(default_factory=list)
+    together: list[tuple[str, int, str, int]] = field(default_factory=list)
+
+    def local_indices(self) -> tuple[LocalIndex, ...]:
+        by_name = {
+            name: LocalIndex(name, variable, array.name, dimension, offset)
+            for (variable, array, dimension, offset), name in self.locals.items()
+        }
+        return tuple(by_name.values())
 
 
 class OwnedLoops(Communication):
@@ -40,12 +68,22 @@ class OwnedLoops(Communication):
 
     def share_out(self, construct: Construct, loop: Loop, region: Region) -> Around:
         """Give the loop the part's own iterations. Returns the lines around it."""
+        problems = len(self.problems)
+        plan = self.plan_loop(construct, loop, region)
+        if plan is None:
+            self.steps.append(self.refused_loop(construct, loop, self.problems[problems:]))
+            return Around()
+        self.steps.append(plan)
+        return loop_lines(self.writer, region, loop, plan)
+
+    def plan_loop(self, construct: Construct, loop: Loop, region: Region) -> LoopPlan | None:
+        """What becomes of the loop; None where it is refused: the problems say why."""
         sites = list(sites_of([loop], [], False, self.arrays))
         problems = len(self.problems)
         if loop.variable is None:
             reason = f"not a loop that can be shared out: {loop.unrolled_reason or 'no counter'}"
             self.wrong(loop.begin, max(loop.head.end, loop.begin), reason)
-            return Around()
+            return None
         for site in sites:
             self._usable(site)
         for inner in walk([loop]):
@@ -54,41 +92,35 @@ class OwnedLoops(Communication):
                 reason = "a construct inside a loop that is shared out"
                 self.wrong(inner.directive.begin, inner.directive.end, reason)
         if len(self.problems) > problems:
-            return Around()
+            return None
         home = self._home(construct, loop, sites)
         if home is None:
-            return Around()
-        array, follows = home
-        nest = [n for n in walk([loop]) if isinstance(n, Loop)]
+            return None
+        why, follows = home
         wrote = written_in(loop)
-        varying = wrote - frozenset(self.arrays)
-        fetches: list[Box] = []
-        pushes: list[Box] = []
-        broadcasts: list[Site] = []
-        locals_: dict[tuple[str, Array, int, int], str] = {}
+        found = _Found(follows, wrote - frozenset(self.arrays))
         for site in sites:
-            self._classify(site, follows, varying, nest, fetches, pushes, broadcasts, locals_, region)
+            self._classify(site, found)
         self._in_order(construct, loop, follows, region)
         if len(self.problems) > problems:
-            return Around()
-        setup: list[str] = []
-        exchange = self._fetch(fetches)
-        exchange += self._broadcast(broadcasts, varying, region)
-        for inner in nest:
-            if inner.variable in follows:
-                positions = {
-                    name: (name, own, dimension, offset)
-                    for (variable, own, dimension, offset), name in locals_.items()
-                    if variable == inner.variable
-                }
-                wanted = list(positions.values())
-                self.writer.own_loop(
-                    region, inner, follows[inner.variable], wanted, setup if inner is loop else None
-                )
+            return None
+        fetches, at_hand = self._fetches(found.fetches)
+        broadcasts = self._broadcasts(found.broadcasts, found.varying)
         self.fresh.wrote(wrote)
-        behind = self._push(pushes)
-        self._explain_loop(loop, array, follows)
-        return Around(exchange, setup, behind)
+        if len(self.problems) > problems:
+            return None
+        return replace(
+            self.loop_plan(construct, loop, Schedule.OWN),
+            why=why,
+            follows=tuple(follows.values()),
+            fetches=fetches,
+            at_hand=at_hand,
+            pushes=self._pushes(found.pushes),
+            broadcasts=broadcasts,
+            locals=found.local_indices(),
+            subscripts=tuple(found.subscripts),
+            together=tuple(found.together),
+        )
 
     def _in_order(self, construct: Construct, loop: Loop, follows: dict[str, Follow], region: Region) -> None:
         """Is the loop the same when the parts run their own iterations of those inside it?"""
@@ -103,14 +135,6 @@ class OwnedLoops(Communication):
         )
         for disorder in disorders(nest):
             self.wrong(disorder.begin, disorder.end, disorder.reason)
-
-    def _explain_loop(self, loop: Loop, array: Array, follows: dict[str, Follow]) -> None:
-        homes = ", ".join(
-            f"{v} on the owner of {f.home.name} dimension {f.dimension + 1}"
-            + (f" at {v}{f.offset:+d}" if f.offset else "")
-            for v, f in follows.items()
-        )
-        self.explain(loop.begin, f"loop: {homes}")
 
     def _usable(self, site: Site) -> None:
         reference = site.reference
@@ -144,8 +168,9 @@ class OwnedLoops(Communication):
 
     def _home(
         self, construct: Construct, loop: Loop, sites: Sequence[Site]
-    ) -> tuple[Array, dict[str, Follow]] | None:
-        """The array whose owners run the iterations, and which loop goes with which of its dimensions."""
+    ) -> tuple[Home, dict[str, Follow]] | None:
+        """The array whose owners run the iterations (and why), and which loop goes with which of its
+        dimensions."""
         given: d.Reference | None = None
         where: d.Directive | None = None
         for directive in construct.homing:
@@ -194,11 +219,11 @@ class OwnedLoops(Communication):
                     )
                 )
                 return None
-            return array, follows
+            return Home.ON_HOME if isinstance(where, d.OnHome) else Home.AFFINITY, follows
         # Owner computes: the written reference that needs no other part's elements, else what is read.
         candidates = [s.reference for s in sites if s.reference.access in (Access.WRITE, Access.UPDATE)]
         candidates += [s.reference for s in sites if s.reference.access is Access.READ]
-        best: tuple[tuple[int, int, int], Array, dict[str, Follow]] | None = None
+        best: tuple[tuple[int, int, int], dict[str, Follow]] | None = None
         for number, reference in enumerate(candidates):
             array = self.arrays[reference.name]
             texts = ["" if s.section else s.text for s in reference_subscripts(reference)]
@@ -212,7 +237,7 @@ class OwnedLoops(Communication):
                 number,
             )
             if best is None or key < best[0]:
-                best = (key, array, follows)
+                best = (key, follows)
         if best is None:
             bad = self._unanalysed(sites, variables)
             if bad is not None:
@@ -228,7 +253,7 @@ class OwnedLoops(Communication):
                     f"no distributed dimension goes with '{loop.variable}': say ON HOME(...)",
                 )
             return None
-        return best[1], best[2]
+        return Home.READ if best[0][0] else Home.WRITTEN, best[1]
 
     def _unanalysed(self, sites: Sequence[Site], variables: Sequence[str]) -> Subscript | None:
         for site in sites:
@@ -254,116 +279,101 @@ class OwnedLoops(Communication):
             for variable in variables:
                 offset = value.follows(variable)
                 if offset is not None and variable not in follows:
-                    follows[variable] = Follow(variable, array, index, offset)
+                    follows[variable] = Follow(variable, array.name, index, offset, array.dimensions[index])
                     break
             else:
                 return None
         return follows
 
-    def _classify(
-        self,
-        site: Site,
-        follows: dict[str, Follow],
-        varying: frozenset[str],
-        nest: Sequence[Loop],
-        fetches: list[Box],
-        pushes: list[Box],
-        broadcasts: list[Site],
-        locals_: dict[tuple[str, Array, int, int], str],
-        region: Region,
-    ) -> None:
+    def _classify(self, site: Site, found: _Found) -> None:
+        """Does the reference reach own elements, those of another part, or the same for all iterations?"""
         reference = site.reference
         array = self.arrays[reference.name]
         followed: dict[int, tuple[Follow, int]] = {}
         fixed = 0
-        distributed = array.distributed_dimensions()
-        for index in distributed:
+        for index in array.distributed_dimensions():
             subscript = reference_subscripts(reference)[index]
-            value = affine(subscript.text)
-            if not subscript.section and not value.names & varying:
+            if not subscript.section and not affine(subscript.text).names & found.varying:
                 fixed += 1
                 continue
-            shift = None
-            follow = None
-            if not subscript.section:
-                for variable, candidate in follows.items():
-                    shift = value.follows(variable)
-                    if shift is not None:
-                        follow = candidate
-                        break
-            if follow is None or shift is None:
-                self.wrong(
-                    subscript.begin,
-                    subscript.end,
-                    f"the distributed subscript '{subscript.text}' is not the index of a shared-out "
-                    "loop plus a number",
-                )
+            one = self._followed(site, array, index, subscript, found)
+            if one is None:
                 return
-            home_dimension = follow.home.dimensions[follow.dimension]
-            mine = array.dimensions[index]
-            if not mine.together(home_dimension):
-                self.wrong(
-                    reference.begin,
-                    reference.end,
-                    f"'{array.name}' is not distributed like '{follow.home.name}': ALIGN them",
-                )
-                return
-            if not any(loop.variable == follow.variable for loop in site.loops):
-                self.wrong(
-                    reference.begin, reference.end, f"stands outside the loop over '{follow.variable}'"
-                )
-                return
-            followed[index] = (follow, shift)
-            if array is not follow.home and not mine.base and not home_dimension.base:
-                region.together.add(
-                    (f"hm_layout_{array.name}", index, f"hm_layout_{follow.home.name}", follow.dimension)
-                )
+            followed[index] = one
         if fixed and followed:
-            self.wrong(
-                reference.begin,
-                reference.end,
-                "one distributed subscript goes with the loop, another does not",
-            )
+            reason = "one distributed subscript goes with the loop, another does not"
+            self.wrong(reference.begin, reference.end, reason)
             return
         if fixed:
             if reference.access is not Access.READ:
                 self.wrong(reference.begin, reference.end, "every iteration writes the same owner's element")
                 return
-            broadcasts.append(site)
+            found.broadcasts.append(site)
             return
         distances = {
-            index: (shift + array.dimensions[index].offset)
-            - (follow.offset + follow.home.dimensions[follow.dimension].offset)
+            index: (shift + array.dimensions[index].offset) - (follow.offset + follow.dealt.offset)
             for index, (follow, shift) in followed.items()
         }
         for index, (follow, shift) in followed.items():
-            if not array.dimensions[index].cyclic:
-                continue
-            # A neighbour lies as far from the own element as its index does, in the shadow around its block.
-            subscript = reference_subscripts(reference)[index]
-            own = shift - distances[index]
-            key = (follow.variable, array, index, own)
-            same = next(
-                (
-                    (name, other, dimension)
-                    for (variable, other, dimension, offset), name in locals_.items()
-                    if variable == follow.variable
-                    and offset == own
-                    and other.dimensions[dimension] == array.dimensions[index]
-                    and _same_bounds(other, dimension, array, index)
-                ),
-                None,
+            if array.dimensions[index].cyclic:
+                # A neighbour lies as far from the own element as its index does, in the shadow around its
+                # block.
+                subscript = reference_subscripts(reference)[index]
+                name = self._position(array, index, follow, shift - distances[index], found)
+                found.subscripts.append(Anew(subscript.begin, subscript.end, name, distances[index]))
+        if any(distances.values()):
+            self._reach(reference, array, distances)
+            self._exchange(site, self._box(site, array, followed, found.varying), found)
+
+    def _followed(
+        self, site: Site, array: Array, index: int, subscript: Subscript, found: _Found
+    ) -> tuple[Follow, int] | None:
+        """Which loop's iterations a distributed subscript goes with, and at which distance."""
+        reference = site.reference
+        value = affine(subscript.text)
+        shifts = {
+            variable: shift
+            for variable in found.follows
+            if not subscript.section and (shift := value.follows(variable)) is not None
+        }
+        if not shifts:
+            self.wrong(
+                subscript.begin,
+                subscript.end,
+                f"the distributed subscript '{subscript.text}' is not the index of a shared-out "
+                "loop plus a number",
             )
-            if same is None:
-                name = self._local_name(array, index, shifted(follow.variable, own))
-            else:
-                name, other, dimension = same
+            return None
+        variable, shift = next(iter(shifts.items()))
+        follow = found.follows[variable]
+        mine = array.dimensions[index]
+        if not mine.together(follow.dealt):
+            reason = f"'{array.name}' is not distributed like '{follow.home}': ALIGN them"
+            self.wrong(reference.begin, reference.end, reason)
+            return None
+        if not any(loop.variable == variable for loop in site.loops):
+            self.wrong(reference.begin, reference.end, f"stands outside the loop over '{variable}'")
+            return None
+        if array.name != follow.home and not mine.base and not follow.dealt.base:
+            alike = (array.name, index, follow.home, follow.dimension)
+            if alike not in found.together:
+                found.together.append(alike)
+        return follow, shift
+
+    def _position(self, array: Array, index: int, follow: Follow, own: int, found: _Found) -> str:
+        """The variable that holds the local position of the own element."""
+        name = self._local_name(array, index, shifted(follow.variable, own))
+        for (variable, other, dimension, offset), known in found.locals.items():
+            same = variable == follow.variable and offset == own
+            alike = same and other.dimensions[dimension] == array.dimensions[index]
+            if alike and _same_bounds(other, dimension, array, index):
                 array.tie(index, other, dimension)
-            locals_.setdefault(key, name)
-            region.add(Local(name))
-            self.writer.edits.replace(subscript.begin, subscript.end, shifted(name, distances[index]))
-        if not any(distances.values()):
-            return
+                name = known
+                break
+        return found.locals.setdefault((follow.variable, array, index, own), name)
+
+    def _reach(self, reference: Reference, array: Array, distances: dict[int, int]) -> None:
+        """The array's shadow holds what lies so far from the own elements."""
         for index, distance in distances.items():
             low, high = max(0, -distance), max(0, distance)
             if array.given_shadow is not None:
@@ -376,11 +386,11 @@ class OwnedLoops(Communication):
                         f"{given[0]}:{given[1]}",
                     )
             array.widen(index, low, high)
-        box = self._box(site, array, followed, varying, nest)
-        if box is None:
-            return
+
+    def _exchange(self, site: Site, box: Box, found: _Found) -> None:
+        reference = site.reference
         if reference.access is Access.READ:
-            fetches.append(box)
+            found.fetches.append(box)
         elif reference.access is Access.UPDATE:
             self.wrong(
                 reference.begin,
@@ -388,10 +398,10 @@ class OwnedLoops(Communication):
                 "changes an element of another part: two parts may do so at once",
             )
         else:
-            pushes.append(box)
+            found.pushes.append(box)
             if site.conditional or not box.exact:
                 # Elements of the shadow that are not written now are sent back as they came.
-                fetches.append(box)
+                found.fetches.append(box)
 
 
 def _same_bounds(a: Array, i: int, b: Array, j: int) -> bool:

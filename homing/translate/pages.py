@@ -7,21 +7,22 @@ other clauses mean what they meant.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from homing.translate import clauses as table
 from homing.translate import directives as d
 from homing.translate.allocation import unsteady
 from homing.translate.array import Array
 from homing.translate.arrays import Distributions
-from homing.translate.boxes import Follow
 from homing.translate.c_writer import CWriter
 from homing.translate.fortran_writer import FortranWriter
 from homing.translate.openmp import clause_text, reductions_of
 from homing.translate.order import Disorder, Nest, any_order, disorders
 from homing.translate.owned_loops import sites_of
 from homing.translate.parts import Parts
+from homing.translate.plan.model import Follow, LoopPlan, Schedule, Step
+from homing.translate.planned_text import followers
 from homing.translate.positions import Problem
-from homing.translate.routine import Explained
 from homing.translate.single_owner import loop_variables
 from homing.translate.source import Edits
 from homing.translate.tree import (
@@ -41,10 +42,10 @@ from homing.translate.writer import PART, Local, Region
 
 def translate_pages(
     units: Sequence[Unit], distributions: Distributions, edits: dict[int, Edits]
-) -> tuple[list[Problem], list[Explained]]:
-    """Edit all units. Returns what is wrong, and what there is to explain."""
+) -> tuple[list[Problem], list[Step]]:
+    """Edit all units. Returns what is wrong, and what is done."""
     problems: list[Problem] = []
-    explained: list[Explained] = []
+    steps: list[Step] = []
     writers: list[PagesFortran | PagesC] = []
     for unit in units:
         for routine in unit.routines:
@@ -53,22 +54,22 @@ def translate_pages(
                 writer = PagesC(routine, distributions, edits[id(unit)], False)
             else:
                 writer = PagesFortran(routine, distributions, edits[id(unit)], False)
-            pages = Pages(routine, distributions, writer, False, explained, "pages")
-            pages.place(writer)
+            pages = Pages(routine, distributions, writer, False, steps, "pages")
+            pages.place_pages(writer)
+            pages.kept_loops("no ON HOME and no AFFINITY: the iterations stay where they are")
             problems += pages.problems
             writers.append(writer)
     for writer in writers:
         if distributions.any or writer.edits.any:
             writer.frame()
             problems += [writer.source.problem(*wrong) for wrong in writer.problems]
-    explained.sort(key=lambda one: (one.file, one.line))
-    return problems, explained
+    return problems, steps
 
 
 class Pages(Parts):
     """One routine: which loops get a home, and what is handed on."""
 
-    def place(self, writer: PagesFortran | PagesC) -> None:
+    def place_pages(self, writer: PagesFortran | PagesC) -> None:
         for node in walk(self.routine.body):
             if isinstance(node, Construct) and node.worksharing and node.homing:
                 self._as_here(node)
@@ -133,7 +134,7 @@ class Pages(Parts):
         home = self._home(node, loop, sites)
         if home is None:
             return
-        array, follows = home
+        why, follows = home
         nested = any_order(node, loop)
         wanted = {v: f for v, f in follows.items() if v == loop.variable or v in nested}
         more = loop.variable in wanted and len(wanted) < len(follows)
@@ -145,9 +146,10 @@ class Pages(Parts):
         if loop.variable not in wanted:
             self.wrong(loop.head.begin, loop.head.end, f"ON HOME says nothing about '{loop.variable}'")
             return
+        array = self.arrays[wanted[loop.variable].home]
         if len(wanted) < len(follows):
             first = ", ".join(sorted(set(follows) - set(wanted)))
-            self.explain(loop.begin, f"iterations of {first} are not dealt out: add NEST")
+            self.note(loop.begin, f"iterations of {first} are not dealt out: add NEST")
             grid = [i for i in array.distributed_dimensions() if i != wanted[loop.variable].dimension]
             if grid:
                 self.wrong(
@@ -163,8 +165,10 @@ class Pages(Parts):
                 node.directive.begin, node.directive.end, "a loop for each distributed dimension is needed"
             )
             return
-        writer.on_owner(node, loop, wanted)
-        self._explain_loop(loop, array, wanted)
+        plan = self.loop_plan(node, loop, Schedule.OWN)
+        plan = replace(plan, why=why, follows=tuple(wanted.values()))
+        self.steps.append(plan)
+        writer.on_owner(node, loop, plan)
 
     def _disorders(self, node: Construct, loop: Loop, follows: dict[str, Follow]) -> list[Disorder]:
         """Why the parts may not run their own iterations of the loops inside, too."""
@@ -285,12 +289,11 @@ class PagesFortran(FortranWriter):
         self.edits.insert_lines(at, [self.indented(indent, "end do")])
         self.locals.setdefault(PART, Local(PART))
 
-    def on_owner(self, node: Construct, loop: Loop, follows: dict[str, Follow]) -> None:
+    def on_owner(self, node: Construct, loop: Loop, plan: LoopPlan) -> None:
         region = Region(self.routine, node)
         lines: list[str] = []
-        for inner in walk([loop]):
-            if isinstance(inner, Loop) and inner.variable in follows:
-                self.own_loop(region, inner, follows[inner.variable], [], lines if inner is loop else None)
+        for inner, follow in followers(loop, plan):
+            self.own_loop(region, inner, follow, [], lines if inner is loop else None)
         bounds = self._bound_lines(region)
         self._declare_locals(region)
         self._wrap(node, loop, [*bounds, *lines], [*region.bounds, *region.locals])
@@ -400,12 +403,11 @@ class PagesC(CWriter):
         self._put(self.source.next_line(directive.end), [head, *lines], loop.begin)
         self._put(self.source.next_line(loop.end - 1), ["}"], loop.begin)
 
-    def on_owner(self, node: Construct, loop: Loop, follows: dict[str, Follow]) -> None:
+    def on_owner(self, node: Construct, loop: Loop, plan: LoopPlan) -> None:
         region = Region(self.routine, node)
         lines: list[str] = []
-        for inner in walk([loop]):
-            if isinstance(inner, Loop) and inner.variable in follows:
-                self.own_loop(region, inner, follows[inner.variable], [], lines if inner is loop else None)
+        for inner, follow in followers(loop, plan):
+            self.own_loop(region, inner, follow, [], lines if inner is loop else None)
         bounds = [
             f"const long {name} = homing_run_{which}({self.layout(array)}, {PART}, {dimension}, LONG_MAX);"
             for name, (array, dimension, which, _) in region.bounds.items()

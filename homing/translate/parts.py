@@ -16,6 +16,8 @@ from homing.translate.boxes import Site
 from homing.translate.clauses import Place
 from homing.translate.effects import What, others
 from homing.translate.openmp import Reduction, reductions_of
+from homing.translate.plan.model import ReadPlan
+from homing.translate.planned_text import broadcast_lines
 from homing.translate.positions import Problem
 from homing.translate.routine import Fresh, written_in_all
 from homing.translate.serial_code import SerialCode
@@ -43,6 +45,10 @@ class Parts(SerialCode):
 
     def translate(self) -> None:
         """Plan and edit the routine's executable part."""
+        self._translate()
+        self.kept_loops()
+
+    def _translate(self) -> None:
         if not self.arrays:
             self.without_arrays(self.routine.body)
             return
@@ -152,7 +158,7 @@ class Parts(SerialCode):
                 reason = f"the distributed '{names[0]}' in {kind.upper()}: list it in SHARED"
                 self.wrong(clause.begin, clause.end, reason)
         for clause in directive.clause("if"):
-            self.explain(clause.begin, "IF is dropped: every thread is needed for its part")
+            self.note(clause.begin, "IF is dropped: every thread is needed for its part")
         region.private = directive.listed("private", "firstprivate", "reduction")
         region.private |= loop_variables(construct.body, self.routine)
         region.private |= {
@@ -349,7 +355,7 @@ class Parts(SerialCode):
     def _region_reads(self, statement: Statement, region: Region) -> None:
         """Elements that every thread reads: broadcast before the statement."""
         sites = [Site(r, [], False) for r in statement.references if r.name in self.arrays]
-        lines = self._broadcast([s for s in sites if s.reference.subscripts is not None], frozenset(), region)
+        found = self._broadcasts([s for s in sites if s.reference.subscripts is not None], frozenset())
         for site in sites:
             if site.reference.subscripts is None:
                 self.wrong(
@@ -357,7 +363,8 @@ class Parts(SerialCode):
                     site.reference.end,
                     "a whole distributed array, read by every thread",
                 )
-        self.before(statement.begin, lines)
+        self.steps.append(ReadPlan(self.place(statement.begin), self.routine.name, found))
+        self.before(statement.begin, broadcast_lines(self.writer, region, found))
 
 
 def _reductions(construct: Construct) -> list[Reduction]:

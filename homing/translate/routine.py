@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from homing.translate import clauses as table
 from homing.translate import directives as d
 from homing.translate.arrays import Distributions
-from homing.translate.boxes import Box
 from homing.translate.clauses import Place
 from homing.translate.effects import What
-from homing.translate.positions import Problem
+from homing.translate.openmp import reductions_of
+from homing.translate.plan.model import Box, Home, LoopPlan, NotePlan, Schedule, Step
+from homing.translate.positions import Position, Problem
 from homing.translate.tree import (
     Access,
     Construct,
@@ -37,10 +38,10 @@ class Fresh:
     names: dict[tuple[object, ...], frozenset[str]] = field(default_factory=dict)
 
     def has(self, box: Box) -> bool:
-        return box.key() in self.boxes.get(box.array.name, set())
+        return box.key() in self.boxes.get(box.array, set())
 
     def add(self, box: Box) -> None:
-        self.boxes.setdefault(box.array.name, set()).add(box.key())
+        self.boxes.setdefault(box.array, set()).add(box.key())
         self.names[box.key()] = box.names()
 
     def wrote(self, names: Iterable[str]) -> None:
@@ -55,16 +56,6 @@ class Fresh:
         return Fresh({name: set(keys) for name, keys in self.boxes.items()}, dict(self.names))
 
 
-@dataclass
-class Explained:
-    """A line of --explain: where, and what happens there."""
-
-    file: str
-    line: int
-    routine: str
-    text: str
-
-
 class RoutineInParts:
     """One routine, its distributed arrays and the edits so far. Problems are collected; what was edited is of
     no use when there are any."""
@@ -75,7 +66,7 @@ class RoutineInParts:
         distributions: Distributions,
         writer: Writer,
         mpi: bool,
-        notes: list[Explained],
+        steps: list[Step],
         target: str = "",
     ) -> None:
         self.routine = routine
@@ -85,8 +76,9 @@ class RoutineInParts:
         self.writer = writer
         self.mpi = mpi
         self.target = target or ("mpi" if mpi else "spmd")
-        self.notes = notes
+        self.steps = steps
         self.problems: list[Problem] = []
+        self.planned: set[int] = set()  # loops, by id
         self.fresh = Fresh()
 
     def wrong(self, begin: int, end: int, reason: str) -> None:
@@ -94,8 +86,49 @@ class RoutineInParts:
         if problem not in self.problems:
             self.problems.append(problem)
 
-    def explain(self, offset: int, text: str) -> None:
-        self.notes.append(Explained(self.source.path, self.source.line_of(offset), self.routine.name, text))
+    def place(self, offset: int) -> Position:
+        """Where the user finds what stands there."""
+        return self.source.place(offset)
+
+    def note(self, offset: int, reason: str) -> None:
+        """What is done otherwise than the program says."""
+        self.steps.append(NotePlan(self.place(offset), self.routine.name, reason))
+
+    def loop_plan(self, construct: Construct, loop: Loop, schedule: Schedule, reason: str = "") -> LoopPlan:
+        """A loop that OpenMP shares out, with what its head and its clauses say."""
+        listed = construct.directive.listed("private", "firstprivate", "lastprivate", "linear")
+        counters = {inner.variable for inner in walk([loop]) if isinstance(inner, Loop)}
+        self.planned.add(id(loop))
+        return LoopPlan(
+            self.place(loop.begin),
+            (self.place(construct.begin).line, self.place(max(loop.end - 1, loop.begin)).line),
+            self.routine.name,
+            schedule,
+            loop.variable,
+            loop.first.text if loop.first else "",
+            loop.last.text if loop.last else "",
+            loop.step.replace(" ", ""),
+            private=tuple(sorted(listed - counters)),
+            reductions=tuple(
+                (one.operator, one.name) for one in reductions_of(construct.directive.clause("reduction"))
+            ),
+            reason=reason,
+        )
+
+    def kept_loops(self, touching: str = "") -> None:
+        """The loops that OpenMP shares out as it did. touching: why those do with distributed arrays; empty:
+        they are refused."""
+        for node in walk(self.routine.body):
+            loop = node.body[0] if isinstance(node, Construct) and node.worksharing and node.body else None
+            if not isinstance(node, Construct) or not isinstance(loop, Loop) or id(loop) in self.planned:
+                continue
+            touched = bool(self.touched([loop]))
+            schedule = Schedule.REFUSED if touched and not touching else Schedule.KEPT
+            reason = touching if touched else "touches no distributed array"
+            self.steps.append(self.loop_plan(node, loop, schedule, reason))
+
+    def refused_loop(self, construct: Construct, loop: Loop, problems: Sequence[Problem]) -> LoopPlan:
+        return self.loop_plan(construct, loop, Schedule.REFUSED, problems[0].reason if problems else "")
 
     def without_arrays(self, nodes: Sequence[Node]) -> None:
         """Directives of loops that touch no distributed array."""
@@ -124,8 +157,11 @@ class RoutineInParts:
                 reason = "the loop's iterations go to threads already"
                 self.problems.append(Problem(other.source.position, other.source.text, reason))
         self.clauses(node, Place.THREADS)
-        self.writer.on_thread(node, loop, threads[0])
-        self.explain(node.begin, f"loop: iterations on thread {threads[0].thread}")
+        thread = threads[0].thread.text
+        plan = self.loop_plan(node, loop, Schedule.THREAD)
+        plan = replace(plan, why=Home.THREAD, thread=thread.lower() if self.source.form.fortran else thread)
+        self.steps.append(plan)
+        self.writer.on_thread(node, loop, plan)
         return True
 
     def clauses(self, node: Construct, place: Place) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from homing.translate import directives as d
 from homing.translate.allocation import unsteady
 from homing.translate.array import Array
+from homing.translate.plan.model import AnewPlan, SerialPlan
 from homing.translate.routine import Fresh
 from homing.translate.single_owner import SingleOwner
 from homing.translate.tree import (
@@ -140,7 +141,8 @@ class SerialCode(SingleOwner):
         self.writer.redistribute(node, old, new)
         self.arrays[new.name] = new
         self.fresh = Fresh()
-        self.explain(node.begin, f"{new.name} is dealt out anew as {new.formats()}")
+        place = self.place(node.begin)
+        self.steps.append(AnewPlan(place, self.routine.name, new.name, tuple(new.dimensions)))
 
     def _no_touch(self, statement: Statement, what: str) -> None:
         for reference in statement.references:
@@ -186,7 +188,6 @@ class SerialCode(SingleOwner):
         self.before(first.begin, self.writer.gather(arrays, anew))
         self.after(last.end, self.writer.release(arrays, changed, anew), first.begin)
         self.fresh.wrote(array.name for array in changed)
-        names = ", ".join(array.name for array in arrays)
-        self.explain(
-            first.begin, f"serial code: {names} gathered" + (", scattered behind it" if changed else "")
-        )
+        gathered, dealt_out, made = (tuple(one.name for one in each) for each in (arrays, changed, anew))
+        place = self.place(first.begin)
+        self.steps.append(SerialPlan(place, self.routine.name, gathered, dealt_out, made))

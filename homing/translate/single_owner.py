@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from homing.translate import clauses as table
 from homing.translate import directives as d
 from homing.translate.affine import affine, names_in
 from homing.translate.array import Array
-from homing.translate.boxes import Box, Follow, Side, side_of
+from homing.translate.boxes import Site, side_of
+from homing.translate.communication import span
 from homing.translate.effects import What
 from homing.translate.owned_loops import OwnedLoops, sites_of
+from homing.translate.plan.model import Box, Follow, LocalIndex, Side, SinglePlan, Subscript
+from homing.translate.planned_text import single_lines
 from homing.translate.reference_text import reference_subscripts
 from homing.translate.routine import written_in
 from homing.translate.tree import (
@@ -22,10 +26,24 @@ from homing.translate.tree import (
     Routine,
     walk,
 )
-from homing.translate.writer import Local, Region
+from homing.translate.writer import Region
 
 #: How far apart elements that one thread works on in a SINGLE construct may lie and still be a shadow.
 _NEAR = 4
+
+
+@dataclass
+class _Near:
+    """What a SINGLE construct's references need, as far as they have been looked at. tests: dimension and
+    subscript of the element whose owner runs it; changing: names whose values change in it."""
+
+    array: Array
+    tests: list[tuple[int, str]]
+    changing: frozenset[str]
+    fetches: list[Box] = field(default_factory=list)
+    pushes: list[Box] = field(default_factory=list)
+    locals: dict[str, tuple[LocalIndex, str]] = field(default_factory=dict)
+    subscripts: list[Subscript] = field(default_factory=list)
 
 
 class SingleOwner(OwnedLoops):
@@ -35,30 +53,48 @@ class SingleOwner(OwnedLoops):
         """SINGLE or MASTER: by the owner where all elements are one owner's; otherwise on the gathered
         array."""
         found = self.touched(node.body)
+        problems = len(self.problems)
         self.clauses(node, table.Place.SINGLE)
         owner = None if self._own_data(node) else self._one_owner(node, found)
         if owner is None:
-            arrays: list[Array] = []
-            for reference in found:
-                if self.arrays[reference.name] not in arrays:
-                    arrays.append(self.arrays[reference.name])
-                if self._passes_reference(reference):
-                    self.wrong(
-                        reference.begin, reference.end, "parts passed to a procedure by one thread only"
-                    )
-            changed = [
-                array
-                for array in arrays
-                if any(r.name == array.name and r.access is not Access.READ for r in found)
-            ]
-            reason = self.writer.single_whole(region, node, arrays, changed)
-            if reason is not None:
-                self.wrong(node.directive.begin, node.directive.end, reason)
-            self.forget(node)
-            names = ", ".join(array.name for array in arrays)
-            self.explain(node.begin, f"{node.directive.name}: {names} gathered for one thread")
-            return
-        array, tests = owner
+            self._on_whole(node, found, region)
+        else:
+            plan = self._by_owner(node, region, *owner)
+            self.steps.append(plan)
+            single_lines(self.writer, region, node, plan, self.shares(node, region))
+        if len(self.problems) > problems:
+            last = self.steps[-1]
+            assert isinstance(last, SinglePlan)
+            self.steps[-1] = replace(last, reason=self.problems[problems].reason)
+
+    def _on_whole(self, node: Construct, found: Sequence[Reference], region: Region) -> None:
+        arrays: list[Array] = []
+        for reference in found:
+            if self.arrays[reference.name] not in arrays:
+                arrays.append(self.arrays[reference.name])
+            if self._passes_reference(reference):
+                self.wrong(reference.begin, reference.end, "parts passed to a procedure by one thread only")
+        changed = [
+            array
+            for array in arrays
+            if any(r.name == array.name and r.access is not Access.READ for r in found)
+        ]
+        plan = SinglePlan(
+            self.place(node.begin),
+            self.routine.name,
+            node.directive.name,
+            gathered=tuple(array.name for array in arrays),
+            changed=tuple(array.name for array in changed),
+        )
+        self.steps.append(plan)
+        reason = self.writer.single_whole(region, node, plan)
+        if reason is not None:
+            self.wrong(node.directive.begin, node.directive.end, reason)
+        self.forget(node)
+
+    def _by_owner(
+        self, node: Construct, region: Region, array: Array, tests: list[tuple[int, str]]
+    ) -> SinglePlan:
         shared = [name for name in written_in(node) if name not in self.arrays and name not in region.private]
         if shared and self.mpi:
             self.wrong(
@@ -66,69 +102,69 @@ class SingleOwner(OwnedLoops):
                 node.directive.end,
                 f"'{sorted(shared)[0]}' would be known to the owner's rank only",
             )
-        local: dict[str, str] = {}
-        fetches: list[Box] = []
-        pushes: list[Box] = []
-        changing = written_in(node) - frozenset(self.arrays)
-        follows = [Follow("", array, index, 0) for index, _ in tests]
+        found = _Near(array, tests, written_in(node) - frozenset(self.arrays))
         for site in sites_of(node.body, [], False, self.arrays):
-            reference = site.reference
-            own = self.arrays[reference.name]
-            followed: dict[int, tuple[Follow, int]] = {}
-            distances = []
-            for (index, home), follow in zip(tests, follows, strict=True):
-                at = own.distributed_dimensions()[len(followed)]
-                subscript = reference_subscripts(reference)[at]
-                step = affine(subscript.text).minus(affine(home)) or 0
-                distance = step + own.dimensions[at].offset - array.dimensions[index].offset
-                distances.append(distance)
-                followed[at] = (follow, step)
-                if own.dimensions[at].cyclic:
-                    if distance:
-                        self.wrong(
-                            subscript.begin,
-                            subscript.end,
-                            "lies on another part than the element that is written",
-                        )
-                    name = self._local_name(own, at, subscript.text)
-                    local[region.add(Local(name))] = self.writer.local_index(own, at, subscript.text)
-                    self.writer.edits.replace(subscript.begin, subscript.end, name)
-                else:
-                    own.widen(at, max(0, -distance), max(0, distance))
-            if not any(distances):
-                continue
-            sides = []
-            exact = not site.conditional
-            homes = dict(tests)
-            for at, subscript in enumerate(reference_subscripts(reference)):
-                if at in followed:
-                    follow, step = followed[at]
-                    text = homes[follow.dimension]
-                    sides.append(Side(text, text, follow, step, step))
-                else:
-                    side, whole = side_of(subscript, site.loops, changing, self.writer.whole(own, at))
-                    exact &= whole
-                    sides.append(side)
-            box = Box(own, sides, exact, [reference])
-            if reference.access is Access.READ:
-                fetches.append(box)
-            else:
-                pushes.append(box)
-                if not exact:
-                    fetches.append(box)
-        before = self._fetch(fetches)
+            self._near(site, found)
+        fetches, _ = self._fetches(found.fetches)
         self.forget(node)
-        behind = self._push(pushes)
-        lines = [self.writer.assign(name, value) for name, value in local.items()]
-        test = self.writer.owner_test(array, tests)
-        self.writer.owner_executes(node, test, before, lines, behind, barrier=self.shares(node, region))
-        subscripts = ", ".join(text for _, text in tests)
-        dimensions = ", ".join(str(index + 1) for index, _ in tests)
-        self.explain(
-            node.begin,
-            f"{node.directive.name}: run by the owner of {array.name}, index {subscripts} of "
-            f"dimension {dimensions}",
+        return SinglePlan(
+            self.place(node.begin),
+            self.routine.name,
+            node.directive.name,
+            owner=array.name,
+            index=tuple(tests),
+            fetches=fetches,
+            pushes=self._pushes(found.pushes),
+            locals=tuple(found.locals.values()),
+            subscripts=tuple(found.subscripts),
         )
+
+    def _near(self, site: Site, found: _Near) -> None:
+        """An element that lies near the owner's: in its part, or in the shadow around it."""
+        reference = site.reference
+        own = self.arrays[reference.name]
+        followed: dict[int, tuple[Follow, int]] = {}
+        distances = []
+        for (index, home), at in zip(found.tests, own.distributed_dimensions(), strict=True):
+            subscript = reference_subscripts(reference)[at]
+            step = affine(subscript.text).minus(affine(home)) or 0
+            dealt = found.array.dimensions[index]
+            distance = step + own.dimensions[at].offset - dealt.offset
+            distances.append(distance)
+            followed[at] = (Follow("", found.array.name, index, 0, dealt), step)
+            if own.dimensions[at].cyclic:
+                if distance:
+                    self.wrong(
+                        subscript.begin,
+                        subscript.end,
+                        "lies on another part than the element that is written",
+                    )
+                name = self._local_name(own, at, subscript.text)
+                found.locals[name] = (LocalIndex(name, "", own.name, at, 0), subscript.text)
+                found.subscripts.append(Subscript(subscript.begin, subscript.end, name, 0))
+            else:
+                own.widen(at, max(0, -distance), max(0, distance))
+        if not any(distances):
+            return
+        sides = []
+        exact = not site.conditional
+        homes = dict(found.tests)
+        for at, subscript in enumerate(reference_subscripts(reference)):
+            if at in followed:
+                follow, step = followed[at]
+                text = homes[follow.dimension]
+                sides.append(Side(text, text, follow, step, step))
+            else:
+                side, whole = side_of(subscript, site.loops, found.changing, self.writer.whole(own, at))
+                exact &= whole
+                sides.append(side)
+        box = Box(own.name, tuple(sides), exact, (span(reference),))
+        if reference.access is Access.READ:
+            found.fetches.append(box)
+        else:
+            found.pushes.append(box)
+            if not exact:
+                found.fetches.append(box)
 
     def _own_data(self, node: Construct) -> bool:
         """Does it what a condition in its place would not keep?"""

@@ -45,6 +45,12 @@ class SourceFile:
         """The number that the line of an offset has for the user."""
         return self.origin(self.line_of(offset))[1]
 
+    def place(self, offset: int) -> Position:
+        """Where the user finds what stands at an offset."""
+        place = self.position(offset)
+        name, line = self.origin(place.line)
+        return Position(name, line, place.column)
+
     def shown(self, problem: Problem) -> Problem:
         """The problem where the user finds it."""
         place = problem.position

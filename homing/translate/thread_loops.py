@@ -7,10 +7,10 @@ mean what they meant. Every thread goes through the user's loop and leaves out w
 from __future__ import annotations
 
 from homing.translate import clauses as table
-from homing.translate import directives as d
 from homing.translate.c_declarations import CDeclarations
 from homing.translate.fortran_declarations import FortranDeclarations
 from homing.translate.openmp import clause_text
+from homing.translate.plan.model import LoopPlan
 from homing.translate.tree import Construct, Loop, OpenMP
 from homing.translate.writer import Local
 
@@ -20,7 +20,7 @@ _THREAD = "hm_thread"
 class FortranThreadLoops(FortranDeclarations):
     """The text in Fortran."""
 
-    def on_thread(self, node: Construct, loop: Loop, affinity: d.ThreadAffinity) -> None:
+    def on_thread(self, node: Construct, loop: Loop, plan: LoopPlan) -> None:
         """The loop's iterations go to the threads that the directive names, modulo their number."""
         private = [_THREAD, *_not_private(node.directive, loop)]
         clauses = [
@@ -31,7 +31,7 @@ class FortranThreadLoops(FortranDeclarations):
         self._directive(
             node.directive.begin, node.directive.end, f"!$omp {_name(node.directive)} " + " ".join(clauses)
         )
-        test = f"if (modulo(int({affinity.thread.text.lower()}), homing_team()) /= {_THREAD}) cycle"
+        test = f"if (modulo(int({plan.thread}), homing_team()) /= {_THREAD}) cycle"
         indent = self.source.indent(loop.begin)
         inner = self.source.indent(loop.body_begin)
         self.edits.insert_lines(loop.body_begin, [self.indented(inner, test)])
@@ -54,7 +54,7 @@ class CThreadLoops(CDeclarations):
             and not any(node.begin <= place < node.end for place in self.routine.places.get(name, []))
         ]
 
-    def on_thread(self, node: Construct, loop: Loop, affinity: d.ThreadAffinity) -> None:
+    def on_thread(self, node: Construct, loop: Loop, plan: LoopPlan) -> None:
         """The loop's iterations go to the threads that the directive names, modulo their number."""
         declared = any(
             loop.begin <= place < loop.end for place in self.routine.places.get(loop.variable or "", [])
@@ -69,7 +69,7 @@ class CThreadLoops(CDeclarations):
         self.edits.replace(
             node.directive.begin, node.directive.end, f"#pragma omp {name} " + " ".join(clauses)
         )
-        test = f"homing_modulo({affinity.thread.text}, homing_team()) != {_THREAD}"
+        test = f"homing_modulo({plan.thread}, homing_team()) != {_THREAD}"
         # Before the body, whatever it is.
         self.edits.replace(loop.body_begin, loop.body_begin, f"if ({test}) continue; else ")
         head = f"for (int {_THREAD} = 0; {_THREAD} < homing_team(); {_THREAD}++)"

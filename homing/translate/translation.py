@@ -19,9 +19,10 @@ from homing.translate.inquiries import settle
 from homing.translate.not_translated import directives_included
 from homing.translate.pages import translate_pages
 from homing.translate.parts import Parts
+from homing.translate.plan.collect import array_plans, collected
+from homing.translate.plan.model import ArrayPlan, Plan, Step
 from homing.translate.positions import Position, Problem, TranslationError
 from homing.translate.rank_files import left_out, own_files
-from homing.translate.routine import Explained
 from homing.translate.source import Edits, SourceFile
 from homing.translate.tree import Kind, Routine, Unit, statements
 from homing.translate.upm import translate_upm
@@ -62,7 +63,7 @@ class Result:
 
     outputs: list[Output] = field(default_factory=list)
     notes: list[Problem] = field(default_factory=list)
-    explained: list[Explained] = field(default_factory=list)
+    plan: Plan = field(default_factory=lambda: Plan("", ()))
     report: list[str] = field(default_factory=list)
     lines: int = 0
 
@@ -70,6 +71,14 @@ class Result:
     def runtime(self) -> bool:
         """Does the program need the runtime?"""
         return any(output.changed for output in self.outputs)
+
+
+class Refused(TranslationError):
+    """A translation that is not written; plan: what there would have been, and what is refused."""
+
+    def __init__(self, problems: Iterable[Problem], plan: Plan) -> None:
+        super().__init__(problems)
+        self.plan = plan
 
 
 @dataclass
@@ -97,8 +106,11 @@ def translate(
             if not output.changed:
                 output.text = before.text
         return result
+    except Refused as error:
+        raise Refused(_where(error.problems, sources), error.plan) from error
     except TranslationError as error:
-        raise TranslationError(_where(error.problems, sources)) from error
+        problems = _where(error.problems, sources)
+        raise Refused(problems, collected(options.target, paths, (), (), problems, ())) from error
     except UserError:
         raise
     except Exception as error:  # said with the file, which the user can try parts of
@@ -126,13 +138,7 @@ def _where(problems: Iterable[Problem], sources: Sequence[SourceFile]) -> list[P
 
 
 def _shown(result: Result, sources: Sequence[SourceFile]) -> Result:
-    files = {source.path: source for source in sources}
     result.notes = _where(result.notes, sources)
-    result.explained = [
-        replace(one, file=name, line=line)
-        for one in result.explained
-        for name, line in [files[one.file].origin(one.line)]
-    ]
     return result
 
 
@@ -150,6 +156,7 @@ def _translate(
     if options.target != "upm" and not concerned:
         # A build's other files may hold what no parser of ours knows.
         result.outputs = [Output(source.path, source.text, False) for source in sources]
+        result.plan = Plan(options.target, tuple(source.path for source in sources))
         return result
     read = _read_all(sources, scanned, options, progress)
     problems = [problem for one in read for problem in one.problems]
@@ -158,6 +165,8 @@ def _translate(
         raise TranslationError(problems)
     units = [one.unit for one in read if one.unit is not None]
     edits = {id(unit): Edits(unit.source) for unit in units}
+    arrays: tuple[ArrayPlan, ...] = ()
+    steps: list[Step] = []
     if options.target == "upm":
         report = translate_upm(units, edits, options.phases)
         result.report = report.lines
@@ -179,13 +188,16 @@ def _translate(
             problems = read_twice(units, distributions)
         if not problems:
             if options.target == "pages":
-                problems, explained = translate_pages(units, distributions, edits)
+                problems, steps = translate_pages(units, distributions, edits)
             else:
-                problems, explained = translate_parts(units, distributions, edits, options.target == "mpi")
-            result.explained = explained
-        result.report = describe(distributions)
+                problems, steps = translate_parts(units, distributions, edits, options.target == "mpi")
+        arrays = array_plans(distributions)
+    paths = [source.path for source in sources]
+    refused, notes = _where(problems, sources), _where(result.notes, sources)
+    result.plan = collected(options.target, paths, arrays, steps, refused, notes)
+    result.plan = replace(result.plan, report=tuple(result.report))
     if problems:
-        raise TranslationError(problems)
+        raise Refused(problems, result.plan)
     for source, one in zip(sources, read, strict=True):
         changes = edits.get(id(one.unit)) if one.unit is not None else None
         if changes is None or not changes.any:
@@ -208,13 +220,13 @@ def read_twice(units: Sequence[Unit], distributions: Distributions) -> list[Prob
 
 def translate_parts(
     units: Sequence[Unit], distributions: Distributions, edits: dict[int, Edits], mpi: bool
-) -> tuple[list[Problem], list[Explained]]:
+) -> tuple[list[Problem], list[Step]]:
     """--to spmd and --to mpi."""
     from homing.translate.c_writer import CWriter
     from homing.translate.fortran_writer import FortranWriter
 
     problems: list[Problem] = []
-    explained: list[Explained] = []
+    steps: list[Step] = []
     writers: list[FortranWriter | CWriter] = []
     for unit in units:
         for routine in unit.routines:
@@ -225,7 +237,7 @@ def translate_parts(
                 writer = FortranWriter(routine, distributions, edits[id(unit)], mpi)
                 inside = distributions.inside(routine)
                 settle(routine, distributions.of(routine), writer.whole, edits[id(unit)], inside)
-            parts = Parts(routine, distributions, writer, mpi, explained)
+            parts = Parts(routine, distributions, writer, mpi, steps)
             parts.translate()
             problems += parts.problems
             if mpi:
@@ -241,8 +253,7 @@ def translate_parts(
             writer.frame()
     for writer in writers:
         problems += [writer.source.problem(*wrong) for wrong in writer.problems]
-    explained.sort(key=lambda one: (one.file, one.line))
-    return problems, explained
+    return problems, steps
 
 
 def _standard_input(routine: Routine) -> list[Problem]:
@@ -257,20 +268,6 @@ def _standard_input(routine: Routine) -> list[Problem]:
             reason = "reads standard input, which only rank 0 has: read a file, or take arguments"
             found.append(routine.source.problem(statement.begin, statement.end, reason))
     return found
-
-
-def describe(distributions: Distributions) -> list[str]:
-    """A line for each array: distribution, shadow, where from."""
-    lines = []
-    for unit in distributions.units:
-        for routine in unit.routines:
-            for array in distributions.of(routine).values():
-                if array.routine is not routine:
-                    continue
-                shadow = ", ".join(f"{low}:{high}" for low, high in array.shadow)
-                passed = f", passed from {array.passed_from.routine.name}" if array.passed_from else ""
-                lines.append(f"{routine.name}: {array.formats()}, shadow ({shadow}){passed}")
-    return lines
 
 
 def _load(path: str, options: Options) -> SourceFile:

@@ -12,9 +12,8 @@ from typing import Protocol
 from homing.translate.affine import affine
 from homing.translate.array import Array
 from homing.translate.arrays import Distributions
-from homing.translate.boxes import Box, Follow
-from homing.translate.directives import ThreadAffinity
 from homing.translate.openmp import Reduction
+from homing.translate.plan.model import Box, Exchange, Follow, LocalIndex, LoopPlan, SinglePlan
 from homing.translate.source import Edits
 from homing.translate.tree import Construct, Executable, Loop, Reference, Routine, Statement
 
@@ -50,10 +49,6 @@ class Region:
     def add(self, local: Local) -> str:
         self.locals.setdefault(local.name, local)
         return local.name
-
-
-#: What must hold the local position of index i + offset: (variable, array, dimension, offset).
-Position = tuple[str, Array, int, int]
 
 
 def cyclic_range(loop: Loop, shared_out: bool) -> tuple[str, str, int] | str:
@@ -97,8 +92,8 @@ class RoutineText:
         self.anew: list[tuple[Executable, Array, Array]] = []
         self.calls_runtime = False
 
-    def layout(self, array: Array) -> str:
-        return f"hm_layout_{array.name}"
+    def layout(self, array: Array | str) -> str:
+        return f"hm_layout_{array if isinstance(array, str) else array.name}"
 
     def layout_before(self, array: Array) -> str:
         """The layout of an array that is being dealt out anew."""
@@ -112,32 +107,35 @@ class RoutineText:
 class Writer(Protocol):
     edits: Edits
 
+    def layout(self, array: Array | str) -> str:
+        """The variable that holds an array's layout."""
+
     def indented(self, indent: str, line: str) -> str:
         """The line at its place in the source form; OpenMP directives included."""
 
     def whole(self, array: Array, dimension: int) -> tuple[str, str]:
         """Bounds of a dimension, as text that is valid in a region."""
 
-    def fetch(self, array: Array, boxes: Sequence[Box]) -> list[str]: ...
+    def fetch(self, array: str, boxes: Sequence[Box]) -> list[str]: ...
 
-    def push(self, array: Array, boxes: Sequence[Box]) -> list[str]: ...
+    def push(self, array: str, boxes: Sequence[Box]) -> list[str]: ...
 
-    def broadcast(self, region: Region, box: Box, target: str) -> list[str]: ...
+    def broadcast(self, region: Region, exchange: Exchange) -> list[str]: ...
 
     def own_loop(
         self,
         region: Region,
         loop: Loop,
         follow: Follow,
-        positions: Sequence[Position],
+        positions: Sequence[LocalIndex],
         before: list[str] | None,
     ) -> None:
         """Edit the loop's head so that it runs over the part's own iterations. Lines that belong before it go
         to the end of `before`, or (None) right before the loop."""
 
-    def owner_test(self, array: Array, subscripts: Sequence[tuple[int, str]]) -> str: ...
+    def owner_test(self, array: str, subscripts: Sequence[tuple[int, str]]) -> str: ...
 
-    def local_index(self, array: Array, dimension: int, index: str) -> str: ...
+    def local_index(self, array: str, dimension: int, index: str) -> str: ...
 
     def assign(self, name: str, value: str) -> str: ...
 
@@ -152,9 +150,7 @@ class Writer(Protocol):
     ) -> None:
         """A SINGLE or MASTER construct becomes a condition. lines: inside, at its beginning."""
 
-    def single_whole(
-        self, region: Region, node: Construct, arrays: Sequence[Array], changed: Sequence[Array]
-    ) -> str | None:
+    def single_whole(self, region: Region, node: Construct, plan: SinglePlan) -> str | None:
         """A SINGLE or MASTER construct on gathered arrays. Returns why not, if so."""
 
     def worksharing(
@@ -168,7 +164,7 @@ class Writer(Protocol):
     ) -> None:
         """A worksharing loop inside a region, whose loop runs over own iterations already."""
 
-    def on_thread(self, node: Construct, loop: Loop, affinity: ThreadAffinity) -> None:
+    def on_thread(self, node: Construct, loop: Loop, plan: LoopPlan) -> None:
         """A worksharing loop whose iterations go to threads by number."""
 
     def begin_region(

@@ -229,7 +229,7 @@ def test_explained(tmp_path: Path) -> None:
     done = homing(tmp_path, "p.f90", "--to", "spmd", "--explain")
     assert done.returncode == 0, done.stderr
     assert "a(*, block), shadow (0:0, 1:0)" in done.stdout
-    assert "fetch the shadow of a" in done.stdout
+    assert "fetch the shadow of a(" in done.stdout
     assert (tmp_path / "spmd" / "homing_parts.c").exists()
 
 
