@@ -159,7 +159,7 @@ class CDeclarations(RoutineText):
             lower, upper = bound.lower, bound.upper or ""
             first, last = dimension.lower or lower, dimension.upper or upper
             if dimension.base:
-                base = f"hm_layout_{dimension.base}, {dimension.base_dimension}"
+                base = f"{self.layout(dimension.base)}, {dimension.base_dimension}"
                 first, last = f"homing_template_lower({base})", f"homing_template_upper({base})"
             argument = dimension.argument or "0"
             if dimension.kind is d.Kind.GEN_BLOCK:

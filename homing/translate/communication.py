@@ -11,6 +11,7 @@ from functools import cached_property
 from homing.translate.affine import names_in
 from homing.translate.array import Array
 from homing.translate.boxes import Site, merged, side_of
+from homing.translate.names import added
 from homing.translate.plan.count import constants, copied, exchanged
 from homing.translate.plan.model import Box, Exchange, Follow, Side, Span
 from homing.translate.reference_text import reference_subscripts
@@ -105,7 +106,7 @@ class Communication(RoutineInParts):
         for box in merged(boxes, hull=True):
             self.copies += 1
             place = self.place(box.references[0].begin)
-            copy = f"hm_copy_{box.array}_{self.copies}"
+            copy = added(f"hm_copy_{box.array}_{self.copies}")
             found.append(Exchange(box, place, copied(box, self.constants), copy))
         return tuple(found)
 

@@ -113,7 +113,7 @@ class FortranArrays(FortranText):
             lower, upper = bounds[index]
             template_lower, template_upper = dimension.lower or lower, dimension.upper or upper
             if dimension.base:
-                base = f"hm_layout_{dimension.base}, {dimension.base_dimension}"
+                base = f"{self.layout(dimension.base)}, {dimension.base_dimension}"
                 template_lower, template_upper = (
                     f"homing_template_lower({base})",
                     f"homing_template_upper({base})",

@@ -9,6 +9,7 @@ from homing.translate import directives as d
 from homing.translate.array import Array
 from homing.translate.arrays import Distributions
 from homing.translate.fortran_procedures import LoopProcedures
+from homing.translate.names import added
 from homing.translate.source import Edits
 from homing.translate.tree import (
     Routine,
@@ -35,10 +36,10 @@ class FortranText(RoutineText):
         return indent + line
 
     def container_before(self, array: Array) -> str:
-        return f"hm_parts_before_{array.name}"
+        return added(f"hm_parts_before_{array.name}")
 
     def container(self, array: Array) -> str:
-        return f"hm_parts_{array.name}"
+        return added(f"hm_parts_{array.name}")
 
     def type_name(self, array: Array) -> str:
         root = array

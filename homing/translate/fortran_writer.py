@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from homing.translate import clauses as table
 from homing.translate.affine import affine, shifted
 from homing.translate.array import Array
+from homing.translate.names import added
 from homing.translate.openmp import Reduction, clause_text, reductions_of
 from homing.translate.plan.model import Box, Exchange, Follow, LocalIndex, SinglePlan
 from homing.translate.rank_reductions import combined
@@ -112,14 +113,14 @@ class FortranWriter(FortranThreadLoops):
         self.edits.replace(loop.last.begin, loop.last.end, new_last)
 
     def _bound(self, region: Region, follow: Follow, which: str, variable: str) -> str:
-        name = f"hm_{which}_{follow.home}_{follow.dimension + 1}"
+        name = added(f"hm_{which}_{follow.home}_{follow.dimension + 1}")
         declared = self.routine.lookup(variable)
         kind = declared[1].type if declared else "integer"
         known = region.bounds.get(name)
         if known is not None:
             other = self.routine.lookup(known[3])
             if (other[1].type if other else "integer") != kind:
-                name = f"{name}_{variable}"
+                name = added(f"{name}_{variable}")
         region.bounds.setdefault(name, (self.arrays[follow.home], follow.dimension, which, variable))
         self.bounds[name] = kind
         return name
@@ -141,7 +142,7 @@ class FortranWriter(FortranThreadLoops):
         index, offset = follow.dimension, follow.offset
         layout = self.layout(follow.home)
         argument = follow.dealt.argument
-        at = f"hm_at_{loop.variable}"
+        at = added(f"hm_at_{loop.variable}")
         for one in positions:
             region.add(Local(one.name))
         region.add(Local(at, like=loop.variable))
@@ -180,7 +181,7 @@ class FortranWriter(FortranThreadLoops):
             stride = f"int(homing_stride({layout}, {index}))"
             self.edits.replace(loop.last.begin, loop.head.end, f"{highest}, {stride}")
         else:
-            end = f"hm_end_{loop.variable}"
+            end = added(f"hm_end_{loop.variable}")
             region.add(Local(end, like=loop.variable))
             block_end = f"homing_block_end({layout}, {PART}, {index}, {self.long(shifted(at, offset))})"
             block_end = shifted(f"int({block_end}, kind({at}))", -offset)
@@ -242,6 +243,10 @@ class FortranWriter(FortranThreadLoops):
             tail.append("!$omp barrier")
         self._lines(self.source.next_line(node.closing.end), tail, begin)
 
+    def whole_array(self, array: Array) -> str:
+        """The gathered array that one thread works on."""
+        return added(f"hm_whole_{array.name}")
+
     def single_whole(self, region: Region, node: Construct, plan: SinglePlan) -> str | None:
         arrays = [self.arrays[name] for name in plan.gathered]
         changed = [self.arrays[name] for name in plan.changed]
@@ -253,9 +258,9 @@ class FortranWriter(FortranThreadLoops):
         assert node.closing is not None
         before, inside, back, behind = ["!$omp single"], [], [], []
         for array in arrays:
-            whole = f"hm_whole_{array.name}"
+            whole = self.whole_array(array)
             self.locals[whole] = Local(whole, array=array)
-            mine = f"hm_mine_{array.name}"
+            mine = added(f"hm_mine_{array.name}")
             region.add(Local(mine, array=array))
             before.append(f"allocate({whole}({self._whole_bounds(array)}))")
             inside += [f"call move_alloc({array.name}, {mine})", f"call move_alloc({whole}, {array.name})"]
@@ -263,22 +268,22 @@ class FortranWriter(FortranThreadLoops):
         before.append("!$omp end single")
         for array in arrays:
             before.append(
-                f"call homing_collect({self.layout(array)}, {PART}, {array.name}, hm_whole_{array.name})"
+                f"call homing_collect({self.layout(array)}, {PART}, {array.name}, {self.whole_array(array)})"
             )
         before.append("!$omp barrier")
         if self.mpi:
             before += [
                 "!$omp master",
-                *(f"call homing_share({self.layout(a)}, hm_whole_{a.name})" for a in arrays),
+                *(f"call homing_share({self.layout(a)}, {self.whole_array(a)})" for a in arrays),
             ]
             before += ["!$omp end master", "!$omp barrier"]
         behind.append("!$omp barrier")
         for array in changed:
             behind.append(
-                f"call homing_scatter({self.layout(array)}, {PART}, {array.name}, hm_whole_{array.name})"
+                f"call homing_scatter({self.layout(array)}, {PART}, {array.name}, {self.whole_array(array)})"
             )
         behind += ["!$omp barrier", "!$omp single"]
-        behind += [f"deallocate(hm_whole_{array.name})" for array in arrays]
+        behind += [f"deallocate({self.whole_array(array)})" for array in arrays]
         behind.append("!$omp end single")
         begin = node.directive.begin
         self._lines(self.source.line_start(begin), before, begin)
@@ -445,12 +450,12 @@ class FortranWriter(FortranThreadLoops):
         begin, word = reference.begin, reference.argument_keyword
         if word is not None:
             begin = self.source.text.lower().rindex(word, 0, begin)
-            container, layout = f"hm_parts_{word}={container}", f"hm_layout_{word}={layout}"
+            container, layout = f"{added(f'hm_parts_{word}')}={container}", f"{self.layout(word)}={layout}"
         self.edits.replace(begin, reference.end, f"{container}, {layout}")
 
     def pass_part(self, reference: Reference, array: Array) -> None:
         word = reference.argument_keyword
-        name = f"hm_layout_{word}=" if word is not None else ""
+        name = f"{self.layout(word)}=" if word is not None else ""
         self.edits.replace(reference.end, reference.end, f", {name}{self.layout(array)}")
 
     def may_write(self, reference: Reference, callee: Routine | None) -> bool:

@@ -15,6 +15,7 @@ from homing.translate.affine import affine, shifted
 from homing.translate.array import Array
 from homing.translate.boxes import Site
 from homing.translate.communication import Communication
+from homing.translate.names import added
 from homing.translate.order import Nest, any_order, disorders
 from homing.translate.plan.model import Box, Follow, Home, LocalIndex, LoopPlan, Schedule
 from homing.translate.plan.model import Subscript as Anew
@@ -64,7 +65,7 @@ class OwnedLoops(Communication):
 
     def _local_name(self, array: Array, dimension: int, text: str) -> str:
         word = re.sub(r"\W+", "_", text).strip("_")[:24]
-        return f"hm_at_{array.name}_{dimension + 1}_{word}"[:60]
+        return added(f"hm_at_{array.name}_{dimension + 1}_{word}")
 
     def share_out(self, construct: Construct, loop: Loop, region: Region) -> Around:
         """Give the loop the part's own iterations. Returns the lines around it."""

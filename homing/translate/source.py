@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from homing.translate.directives import Form
@@ -134,6 +134,15 @@ class Edits:
         """Take whole lines to before the line that begins at `to`, with what changes inside them; lines that
         are inserted before the first of them or behind the last stay where they are."""
         self._moves[move.begin] = move
+
+    def texts(self, begin: int, end: int) -> Iterator[str]:
+        """What is put into a range of the text."""
+        for at, (_, text) in self._replaced.items():
+            if begin <= at < end:
+                yield text
+        for at, lines in self._before.items():
+            if begin <= at <= end:
+                yield from lines
 
     def covered(self, begin: int, end: int) -> bool:
         """Is some character of the range replaced already?"""

@@ -15,6 +15,7 @@ from homing.translate import scanner
 from homing.translate.arrays import Distributions
 from homing.translate.directives import Form
 from homing.translate.front import expand
+from homing.translate.hidden_intrinsics import hidden
 from homing.translate.inquiries import settle
 from homing.translate.not_translated import directives_included
 from homing.translate.pages import translate_pages
@@ -191,6 +192,7 @@ def _translate(
                 problems, steps = translate_pages(units, distributions, edits)
             else:
                 problems, steps = translate_parts(units, distributions, edits, options.target == "mpi")
+            problems += hidden(units, edits)
         arrays = array_plans(distributions)
     paths = [source.path for source in sources]
     refused, notes = _where(problems, sources), _where(result.notes, sources)

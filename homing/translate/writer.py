@@ -12,6 +12,7 @@ from typing import Protocol
 from homing.translate.affine import affine
 from homing.translate.array import Array
 from homing.translate.arrays import Distributions
+from homing.translate.names import added
 from homing.translate.openmp import Reduction
 from homing.translate.plan.model import Box, Exchange, Follow, LocalIndex, LoopPlan, SinglePlan
 from homing.translate.source import Edits
@@ -93,11 +94,11 @@ class RoutineText:
         self.calls_runtime = False
 
     def layout(self, array: Array | str) -> str:
-        return f"hm_layout_{array if isinstance(array, str) else array.name}"
+        return added(f"hm_layout_{array if isinstance(array, str) else array.name}")
 
     def layout_before(self, array: Array) -> str:
         """The layout of an array that is being dealt out anew."""
-        return f"hm_layout_before_{array.name}"
+        return added(f"hm_layout_before_{array.name}")
 
     def redistribute(self, node: Executable, old: Array, new: Array) -> None:
         # Shadows are known when all loops of all routines have been looked at.
