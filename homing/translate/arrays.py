@@ -320,25 +320,25 @@ class Distributions:
         if rank != len(dimensions):
             self._wrong(origin, f"'{origin.name}' has {rank} dimensions, not {len(dimensions)}")
             return
-        if name in scope.equivalence:
+        if name in scope.equivalence and not self.in_place:
             self._wrong(origin, f"'{origin.name}' shares storage (EQUIVALENCE)")
             return
         if "namelist" in declaration.attributes:
             self._wrong(origin, f"'{origin.name}' is in a NAMELIST, which reads and writes it unseen")
             return
-        if declaration.storage == "common" and not (self.in_place and routine.main):
-            where = ": name it in the main program" if self.in_place else ", where sequence matters"
-            self._wrong(origin, f"'{origin.name}' is in a COMMON block{where}")
+        if declaration.storage == "common" and not self.in_place:
+            self._wrong(origin, f"'{origin.name}' is in a COMMON block, where sequence matters")
             return
         if name in scope.private:
             self._wrong(origin, f"'{origin.name}' is THREADPRIVATE")
             return
-        if declaration.storage == "pointer" and routine.source.form is not d.Form.C:
+        fortran = routine.source.form is not d.Form.C
+        if declaration.storage == "pointer" and fortran and not self.in_place:
             self._wrong(
                 origin, f"'{origin.name}' is a POINTER, which may have other names: make it ALLOCATABLE"
             )
             return
-        if "target" in declaration.attributes:
+        if "target" in declaration.attributes and not self.in_place:
             self._wrong(origin, f"'{origin.name}' is a TARGET, which pointers may have other names for")
             return
         if extents and len(extents) == rank:

@@ -13,7 +13,7 @@ from homing.translate import clauses as table
 from homing.translate.affine import affine, shifted
 from homing.translate.array import Array
 from homing.translate.openmp import Reduction, clause_text, reductions_of
-from homing.translate.plan.model import Box, Exchange, Follow, LocalIndex, SinglePlan
+from homing.translate.plan.model import Box, Exchange, Follow, LastValues, LocalIndex, SinglePlan
 from homing.translate.rank_reductions import combined
 from homing.translate.thread_loops import CThreadLoops
 from homing.translate.tree import (
@@ -220,6 +220,52 @@ class CWriter(CThreadLoops):
     def assign(self, name: str, value: str) -> str:
         return f"const long {name} = {value};"
 
+    # --- LASTPRIVATE ------------------------------------------------------------------------------------
+
+    def find_last(self, region: Region, last: LastValues) -> list[str]:
+        """Before a part's iterations: does it run the last of all?"""
+        del region
+        follow, value = last.follow, f"hm_final_{last.variable}"
+        index = shifted(value, follow.offset)
+        runs = f"homing_runs({self.layout(follow.home)}, {PART}, {follow.dimension}, {index}, LONG_MAX)"
+        return [
+            # A compiler may want to see a value, though no part keeps it unless it has given it one.
+            *(f"{name} = (__typeof__({name})){{0}};" for name in last.copies),
+            f"const long {value} = (long)({last.final});",
+            f"const int {last.ends} = {last.counted} && {runs};",
+        ]
+
+    def keep_last(self, last: LastValues) -> list[str]:
+        """Behind a part's iterations."""
+        lines = []
+        for name in last.names:
+            counter = name == last.variable
+            value = f"hm_final_{name} + ({last.step})" if counter else name
+            lines.append(f"{last.holder(name)} = {value};")
+        return [f"if ({last.ends}) {{", *lines, "hm_ends_here = 1;", "}"]
+
+    def around_last(self, last: LastValues, node: Construct) -> tuple[list[str], list[str]]:
+        """Before the loop's construct, and behind it."""
+        held = {name: last.holder(name) for name in last.names}
+        declared = [f"static __typeof__({name}) {holder};" for name, holder in held.items()]
+        declared.append("static int hm_ends_here;")
+        before = ["hm_ends_here = 0;"]
+        if last.variable in last.names:
+            before.append(f"{last.variable} = {last.first};")
+        behind = [f"{name} = {holder};" for name, holder in held.items()]
+        behind = ["if (hm_ends_here) {", *behind, "}"]
+        if self.mpi:
+            shared = [f"homing_share_last(&{one}, sizeof {one}, hm_ends_here);" for one in held.values()]
+            behind = [
+                *shared,
+                "homing_share_last(&hm_ends_here, sizeof hm_ends_here, hm_ends_here);",
+                *behind,
+            ]
+        if not node.parallel:
+            before = ["#pragma omp single", "{", *before, "}"]
+            behind = ["#pragma omp barrier", "#pragma omp master", "{", *behind, "}", "#pragma omp barrier"]
+        return ["{", *declared, *before], [*behind, "}"]
+
     # --- constructs -------------------------------------------------------------------------------------
 
     def _around(self, node: Construct, before: Sequence[str], behind: Sequence[str]) -> None:
@@ -282,30 +328,37 @@ class CWriter(CThreadLoops):
         mpi: bool,
     ) -> None:
         directive = node.directive
-        data = table.kept(directive, table.Place.LOOP, "mpi" if mpi else "spmd")
+        data = table.kept_texts(directive, table.Place.LOOP, "mpi" if mpi else "spmd")
+        last = around.last
+        if last and last.copies:
+            data.append(f"private({', '.join(last.copies)})")
+        ahead, later = self.around_last(last, node) if last else ([], [])
         reductions = directive.clause("reduction")
         # Each thread's own, wherever they are declared: there is no worksharing loop any more that says so.
         counters = [f"{self._type_of(name)} {name};" for name in self.outer_counters(node)]
-        head, tail = ["{", *around.exchange], []
+        head, tail = ["{", *ahead, *around.exchange], []
         if data:
             # A loop over the parts, one a thread, so that OpenMP itself does what the clauses say.
-            clauses = " ".join(clause_text(clause) for clause in data)
+            clauses = " ".join(data)
             wait = "" if barrier or reductions else " nowait"
             opening = f"#pragma omp for schedule(static, 1) {clauses}{wait}"
             if mpi and reductions:
                 start, stop = self.reductions(reductions_of(reductions))
-                head = ["{", "#pragma omp barrier", "#pragma omp single", "{", *start, "}", *around.exchange]
+                head = ["{", "#pragma omp barrier", "#pragma omp single", "{", *start, "}"]
+                head += [*ahead, *around.exchange]
                 tail = ["#pragma omp master", "{", *stop, "}", "#pragma omp barrier"]
             self.edits.replace(directive.begin, directive.end, opening)
             each = "for (int hm_each = homing_first_part(); hm_each <= homing_last_part(); hm_each++)"
             inner = [each + " {", *counters, *around.setup]
             self._put(self.source.next_line(directive.end), inner, loop.begin)
-            tail = ["}", *tail]
+            tail = [*around.left, "}", *tail, *later]
         else:
-            head += [*counters, *around.setup]
+            head += ["{", *counters, *around.setup]
             self.edits.replace(directive.begin, directive.end, "")
+            tail = [*around.left, "}"]
             if barrier:
-                tail = ["#pragma omp barrier"]
+                tail.append("#pragma omp barrier")
+            tail += later
         self._around(node, head, [*tail, *around.behind, "}"])
 
     def _type_of(self, name: str) -> str:
@@ -330,7 +383,12 @@ class CWriter(CThreadLoops):
             homes.update({array.name: array for array in region.arrays})
             kept.append(f"shared({', '.join(self.layout(a) for a in homes.values())})")
         if construct.worksharing:
-            kept += [f"private({name})" for name in self.outer_counters(construct)]
+            private = [*self.outer_counters(construct), *sorted(directive.listed("lastprivate"))]
+            private = [name for name in private if name not in directive.listed("firstprivate")]
+            kept += [f"private({name})" for name in dict.fromkeys(private)]
+            if not table.shares_all(directive) and directive.listed("lastprivate"):
+                held = [f"hm_last_{name}" for name in sorted(directive.listed("lastprivate"))]
+                kept.append(f"shared({', '.join([*held, 'hm_ends_here'])})")
         text = "#pragma omp parallel " + " ".join([*kept, "num_threads(homing_threads())"])
         self.edits.replace(directive.begin, directive.end, text)
         like = construct.body[0].begin if construct.body else construct.begin

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from homing.translate.openmp import clause_text
 from homing.translate.tree import Clause, Construct, Loop, OpenMP, references, walk
 
 
@@ -75,12 +76,12 @@ TABLE: dict[Place, dict[str, _Row]] = {
         "allocate": _row(DONE, KEPT),
         "collapse": _row(DONE),
         "firstprivate": _row(KEPT),
-        "lastprivate": _row(_LAST),
-        "linear": _row(_LINEAR),
+        "lastprivate": _row(DONE),  # see last_values.py
+        "linear": _row(_LINEAR, KEPT),
         "nontemporal": _row(DONE),
         "nowait": _row(DONE),
         "order": _row(DONE),
-        "ordered": _row(_ORDER),
+        "ordered": _row(_ORDER, KEPT),  # --to pages leaves the loop as it is
         "private": _row(KEPT),
         "reduction": _row(KEPT),
         "safelen": _row(DONE),
@@ -177,6 +178,16 @@ def _asks_for_threads(node: Construct) -> bool:
 def kept(directive: OpenMP, place: Place, target: str) -> list[Clause]:
     """The clauses that are written on the translated directive."""
     return [one for one in directive.clauses if fate(one, directive, place, target).kept]
+
+
+def kept_texts(directive: OpenMP, place: Place, target: str) -> list[str]:
+    """The same, as they are written."""
+    return [clause_text(one) for one in kept(directive, place, target)]
+
+
+def without_simd(directive: OpenMP) -> str:
+    """The directive's name: a loop over parts calls functions."""
+    return directive.name.removesuffix(" simd")
 
 
 def counters(node: Construct) -> list[str]:

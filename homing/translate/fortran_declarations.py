@@ -32,27 +32,33 @@ class FortranDeclarations(FortranArrays):
             declaration = array.declaration
             if array.dummy:
                 continue
-            if declaration.storage == "allocatable":
+            if declaration.storage in ("allocatable", "pointer"):
                 start += self.unallocated(array)
+                continue
+            if self.made_late(array):
                 continue
             bounds = [(b.lower, b.upper or "0") for b in declaration.bounds]
             start += self.create(array, bounds)
         for array in own:
             procedure = not routine.main and not routine.module and not array.dummy
-            if procedure and "save" in array.declaration.attributes:
+            if procedure and not self.made_late(array) and "save" in array.declaration.attributes:
                 begin, end = array.declaration.begin, array.declaration.end
                 self.problems.append((begin, end, "a distributed array with SAVE in a procedure"))
         if routine.module:
             for array in own:
-                if array.declaration.storage != "allocatable":
+                if array.declaration.storage != "allocatable" and not self.made_late(array):
                     begin, end = array.declaration.begin, array.declaration.end
                     self.problems.append((begin, end, "a distributed array of a module must be ALLOCATABLE"))
+        start += self.beginning()
         declarations = self._new_declarations(own)
         at = routine.declarations_end
         indent = self._indent()
-        self.edits.insert_lines(at, [self.indented(indent, x) for x in [*declarations, *start]], first=True)
         # USE comes before everything else, at the same place or an earlier one.
         needed = own or declarations or start or self.locals or self.calls_runtime
+        if needed and routine.module:
+            # Who uses the module has it by another way; gfortran takes the two for different types at times.
+            declarations.insert(0, "private :: homing_handle")
+        self.edits.insert_lines(at, [self.indented(indent, x) for x in [*declarations, *start]], first=True)
         if needed or any(isinstance(n, Construct) for n in walk(routine.body)):
             self.edits.insert_lines(routine.head_end, [self.indented(indent, "use homing_parts")], first=True)
         self._import()
@@ -61,6 +67,15 @@ class FortranDeclarations(FortranArrays):
     def unallocated(self, array: Array) -> list[str]:
         """What is set at the beginning of the routine for an array that is not there yet."""
         del array
+        return []
+
+    def made_late(self, array: Array) -> bool:
+        """Is what belongs to the array made where it is needed first?"""
+        del array
+        return False
+
+    def beginning(self) -> list[str]:
+        """What else comes before the routine's first statement."""
         return []
 
     def _import(self) -> None:
@@ -134,6 +149,9 @@ class FortranDeclarations(FortranArrays):
             found[PART] = f"integer :: {PART}"
         for name, kind in self.bounds.items():
             found[name] = f"{kind} :: {name}"
+        for name, model in self.holders.items():  # threads share them, wherever the routine is called
+            declared = self.routine.lookup(model)
+            found[name] = f"{declared[1].type if declared else 'integer'}, save :: {name}"
         return found
 
     def _own_declarations(self, own: Sequence[Array]) -> None:

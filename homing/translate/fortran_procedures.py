@@ -191,7 +191,7 @@ class LoopProcedures:
                 arguments[name] = own[name].replace(" ::", ", value ::", 1) if constant else own[name]
             elif name.startswith("hm_layout_"):
                 arguments[name] = f"type(homing_handle), value :: {name}"
-            elif name in region.private or self._automatic(name):
+            elif name in region.private | region.passed or self._automatic(name):
                 declaration = self._declaration(name, name in written)
                 if declaration is None:
                     return None

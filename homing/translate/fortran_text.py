@@ -25,6 +25,7 @@ class FortranText(RoutineText):
         super().__init__(routine, distributions, edits, mpi)
         self.locals: dict[str, Local] = {}
         self.bounds: dict[str, str] = {}  # own bounds: name -> type
+        self.holders: dict[str, str] = {}  # of last values: name -> a variable of its type
         self.fixed = self.source.form is d.Form.FIXED
         self.waiting: list[tuple[Statement, list[Array]]] = []
         self.extra: list[str] = []  # declarations that take the place of others

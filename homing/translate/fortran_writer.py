@@ -16,7 +16,7 @@ from homing.translate.affine import affine, shifted
 from homing.translate.array import Array
 from homing.translate.names import added
 from homing.translate.openmp import Reduction, clause_text, reductions_of
-from homing.translate.plan.model import Box, Exchange, Follow, LocalIndex, SinglePlan
+from homing.translate.plan.model import Box, Exchange, Follow, LastValues, LocalIndex, SinglePlan
 from homing.translate.rank_reductions import combined
 from homing.translate.thread_loops import FortranThreadLoops
 from homing.translate.tree import (
@@ -219,6 +219,49 @@ class FortranWriter(FortranThreadLoops):
     def assign(self, name: str, value: str) -> str:
         return f"{name} = {value}"
 
+    # --- LASTPRIVATE ------------------------------------------------------------------------------------
+
+    def find_last(self, region: Region, last: LastValues) -> list[str]:
+        """Before a part's iterations: does it run the last of all?"""
+        follow, variable = last.follow, last.variable
+        region.add(Local(last.ends))
+        value = added(f"hm_final_{variable}")
+        region.add(Local(value, like=variable))
+        index = self.long(shifted(value, follow.offset))
+        most = f"int(huge({value}), homing_long)"
+        runs = f"homing_runs({self.layout(follow.home)}, {PART}, {follow.dimension}, {index}, {most})"
+        return [
+            f"{last.ends} = 0",
+            f"{value} = {last.final}",
+            f"if ({last.counted}) {last.ends} = merge(1, 0, {runs})",
+        ]
+
+    def keep_last(self, last: LastValues) -> list[str]:
+        """Behind a part's iterations."""
+        lines = []
+        for name in last.names:
+            counter = name == last.variable
+            value = f"{added(f'hm_final_{name}')} + ({last.step})" if counter else name
+            lines.append(f"{last.holder(name)} = {value}")
+            self.holders[last.holder(name)] = name
+        self.holders["hm_ends_here"] = ""
+        return [f"if ({last.ends} == 1) then", *lines, "hm_ends_here = 1", "end if"]
+
+    def around_last(self, last: LastValues, node: Construct) -> tuple[list[str], list[str]]:
+        """Before the loop's construct, and behind it."""
+        before = ["hm_ends_here = 0"]
+        behind = [f"{name} = {last.holder(name)}" for name in last.names]
+        behind = ["if (hm_ends_here == 1) then", *behind, "end if"]
+        if self.mpi:
+            shared = [
+                f"call homing_share_last({one}, storage_size({one}), hm_ends_here)" for one in last.shared
+            ]
+            behind = [*shared, *behind]
+        if not node.parallel:
+            before = ["!$omp single", *before, "!$omp end single"]
+            behind = ["!$omp barrier", "!$omp master", *behind, "!$omp end master", "!$omp barrier"]
+        return before, behind
+
     # --- constructs -------------------------------------------------------------------------------------
 
     def owner_executes(
@@ -305,25 +348,29 @@ class FortranWriter(FortranThreadLoops):
         mpi: bool,
     ) -> None:
         directive = node.directive
-        data = table.kept(directive, table.Place.LOOP, "mpi" if mpi else "spmd")
+        data = table.kept_texts(directive, table.Place.LOOP, "mpi" if mpi else "spmd")
+        last = around.last
+        if last and last.copies:
+            data.append(f"private({', '.join(last.copies)})")
+        ahead, later = self.around_last(last, node) if last else ([], [])
         reductions = directive.clause("reduction")
-        exchange = list(around.exchange)
+        exchange = [*ahead, *around.exchange]
         tail: list[str] = []
         if data:
             # A loop over the parts, one a thread, so that OpenMP itself does what the clauses say.
-            clauses = " ".join(clause_text(clause) for clause in data)
+            clauses = " ".join(data)
             part = region.add(Local("hm_each"))
             opening = f"!$omp do schedule(static, 1) {clauses}"
             inner = [f"do {part} = homing_first_part(), homing_last_part()"]
-            tail = ["end do", "!$omp end do" + ("" if barrier or reductions else " nowait")]
+            tail = [*around.left, "end do", "!$omp end do" + ("" if barrier or reductions else " nowait")]
             if mpi and reductions:
                 start, stop = self.reductions(reductions_of(reductions))
                 exchange = ["!$omp barrier", "!$omp single", *start, "!$omp end single", *exchange]
                 tail += ["!$omp master", *stop, "!$omp end master", "!$omp barrier"]
         else:
-            opening, inner = "", []
+            opening, inner, tail = "", [], list(around.left)
             if barrier:
-                tail = ["!$omp barrier"]
+                tail.append("!$omp barrier")
         # Communication first: it has barriers, which may not stand inside the worksharing loop.
         begin = directive.begin
         if opening:
@@ -339,7 +386,7 @@ class FortranWriter(FortranThreadLoops):
             at = self.source.next_line(node.closing.end)
         else:
             at = self.source.next_line(loop.end - 1)
-        self._lines(at, tail + around.behind, begin)
+        self._lines(at, [*tail, *later, *around.behind], begin)
         if not self.inside:
             self.procedures.add(region, node, loop)
 
@@ -348,6 +395,7 @@ class FortranWriter(FortranThreadLoops):
     ) -> None:
         directive = construct.directive
         kept = []
+        last = directive.listed("lastprivate")
         counters = self._counters(construct)
         for clause in table.kept(directive, table.Place.REGION, "mpi" if self.mpi else "spmd"):
             if clause.name == "shared":
@@ -363,13 +411,14 @@ class FortranWriter(FortranThreadLoops):
                 arrays.append(self.arrays[name])
         private = [array.name for array in region.arrays]
         private += [PART, *region.locals, *region.bounds]
-        private += sorted(counters - directive.listed("private", "firstprivate", "reduction"))
+        private += sorted((counters | last) - directive.listed("private", "firstprivate", "reduction"))
         if construct.worksharing and isinstance(construct.body[0], Loop):
             self.procedures.add(region, construct, construct.body[0])
         kept.append(f"private({', '.join(private)})")
         kept.append("num_threads(homing_threads())")
         if not table.shares_all(directive):
             shared = [self.container(a) for a in region.arrays] + [self.layout(a) for a in arrays]
+            shared += self.holders
             kept.append(f"shared({', '.join(shared)})")
         begin = directive.begin
         self._directive(begin, directive.end, "!$omp parallel " + " ".join(kept))

@@ -15,9 +15,10 @@ from homing.translate.affine import affine, shifted
 from homing.translate.array import Array
 from homing.translate.boxes import Site
 from homing.translate.communication import Communication
+from homing.translate.last_values import last_values
 from homing.translate.names import added
 from homing.translate.order import Nest, any_order, disorders
-from homing.translate.plan.model import Box, Follow, Home, LocalIndex, LoopPlan, Schedule
+from homing.translate.plan.model import Box, Follow, Home, LastValues, LocalIndex, LoopPlan, Schedule
 from homing.translate.plan.model import Subscript as Anew
 from homing.translate.planned_text import loop_lines
 from homing.translate.positions import Problem
@@ -110,6 +111,10 @@ class OwnedLoops(Communication):
         self.fresh.wrote(wrote)
         if len(self.problems) > problems:
             return None
+        last = self._last(construct, loop, follows)
+        if isinstance(last, str):
+            self.wrong(construct.directive.begin, construct.directive.end, last)
+            return None
         return replace(
             self.loop_plan(construct, loop, Schedule.OWN),
             why=why,
@@ -121,7 +126,15 @@ class OwnedLoops(Communication):
             locals=found.local_indices(),
             subscripts=tuple(found.subscripts),
             together=tuple(found.together),
+            last_values=last,
         )
+
+    def _last(self, construct: Construct, loop: Loop, follows: dict[str, Follow]) -> LastValues | str | None:
+        last = last_values(self.routine, construct, loop, follows)
+        counter = not isinstance(last, str | None) and loop.variable in last.names
+        if counter and not construct.parallel and self.source.form is not d.Form.C:
+            return f"LASTPRIVATE({loop.variable}) of a loop's own counter: say it at a PARALLEL DO"
+        return last
 
     def _in_order(self, construct: Construct, loop: Loop, follows: dict[str, Follow], region: Region) -> None:
         """Is the loop the same when the parts run their own iterations of those inside it?"""

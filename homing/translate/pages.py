@@ -12,32 +12,28 @@ from dataclasses import replace
 from homing.translate import clauses as table
 from homing.translate import directives as d
 from homing.translate.allocation import unsteady
-from homing.translate.array import Array
 from homing.translate.arrays import Distributions
-from homing.translate.c_writer import CWriter
-from homing.translate.fortran_writer import FortranWriter
-from homing.translate.openmp import clause_text, reductions_of
+from homing.translate.last_values import last_values
+from homing.translate.openmp import reductions_of
 from homing.translate.order import Disorder, Nest, any_order, disorders
 from homing.translate.owned_loops import sites_of
+from homing.translate.pages_c import PagesC
+from homing.translate.pages_fortran import PagesFortran
 from homing.translate.parts import Parts
-from homing.translate.plan.model import Follow, LoopPlan, Schedule, Step
-from homing.translate.planned_text import followers
+from homing.translate.plan.model import Follow, Schedule, Step
 from homing.translate.positions import Problem
 from homing.translate.single_owner import loop_variables
 from homing.translate.source import Edits
 from homing.translate.tree import (
-    Access,
     Construct,
     Executable,
-    Kind,
     Loop,
-    OpenMP,
     Statement,
     Unit,
     references,
     walk,
 )
-from homing.translate.writer import PART, Local, Region
+from homing.translate.writer import Region
 
 
 def translate_pages(
@@ -89,7 +85,10 @@ class Pages(Parts):
                     writer.lifetime(
                         node, [self.arrays[r.name] for r in node.references if r.name in self.arrays]
                     )
-                for reference in self._passes(node):
+                passed = self._passes(node)
+                if passed and isinstance(writer, PagesFortran):
+                    writer.ready(node, [self.arrays[reference.name] for reference in passed])
+                for reference in passed:
                     writer.pass_part(reference, self.arrays[reference.name])
                 self._anew(node, writer)
 
@@ -122,7 +121,7 @@ class Pages(Parts):
             reason = loop.unrolled_reason if isinstance(loop, Loop) else "no loop follows"
             self.wrong(node.directive.begin, node.directive.end, reason or "no loop follows")
             return
-        if self.on_threads(node):
+        if self.on_threads(node) or self._in_its_order(node, loop):
             return
         if not {"parallel", "do", "simd"}.issuperset(node.directive.name.split()):
             reason = f"{node.directive.name.upper()} with a home is not supported"
@@ -166,9 +165,23 @@ class Pages(Parts):
             )
             return
         plan = self.loop_plan(node, loop, Schedule.OWN)
-        plan = replace(plan, why=why, follows=tuple(wanted.values()))
+        last = last_values(self.routine, node, loop, wanted)
+        if isinstance(last, str):
+            self.wrong(node.directive.begin, node.directive.end, last)
+            return
+        plan = replace(plan, why=why, follows=tuple(wanted.values()), last_values=last)
         self.steps.append(plan)
         writer.on_owner(node, loop, plan)
+
+    def _in_its_order(self, node: Construct, loop: Loop) -> bool:
+        """Loops whose iterations need the program's order stay as they are, on the threads that OpenMP
+        chooses."""
+        clauses = node.directive.clause("ordered", "linear")
+        if clauses:
+            text = f"{clauses[0].name.upper()}: the loop's iterations stay where OpenMP puts them"
+            self.distributions.notes.append(self.source.problem(clauses[0].begin, clauses[0].end, text))
+            self.steps.append(self.loop_plan(node, loop, Schedule.KEPT, text))
+        return bool(clauses)
 
     def _disorders(self, node: Construct, loop: Loop, follows: dict[str, Follow]) -> list[Disorder]:
         """Why the parts may not run their own iterations of the loops inside, too."""
@@ -185,231 +198,3 @@ class Pages(Parts):
             lambda name: self.routine.places.get(name, []),
         )
         return list(disorders(nest))
-
-
-def _kept(directive: OpenMP) -> list[str]:
-    return [clause_text(one) for one in table.kept(directive, table.Place.LOOP, "pages")]
-
-
-def _name(directive: OpenMP) -> str:
-    """Without SIMD: the loop over the parts calls functions."""
-    return directive.name.removesuffix(" simd")
-
-
-class PagesFortran(FortranWriter):
-    """Arrays keep their declarations; layouts are made beside them."""
-
-    def lifetime(self, statement: Statement, arrays: Sequence[Array]) -> None:
-        named = {array.name for array in arrays}
-        lines: list[str] = []
-        for reference in statement.references:
-            if reference.name not in named or reference.access is not Access.WRITE:
-                continue
-            array = self.arrays[reference.name]
-            if array.dummy:
-                reason = f"'{array.name}' is the caller's: ALLOCATE a distributed array where it is declared"
-                self.problems.append((statement.begin, statement.end, reason))
-                continue
-            if statement.kind is Kind.DEALLOCATE:
-                self._lines(
-                    self.source.line_start(statement.begin),
-                    [f"call homing_layout_free({self.layout(array)})"],
-                    statement.begin,
-                )
-                continue
-            bounds = [
-                (f"lbound({array.name}, {i + 1})", f"ubound({array.name}, {i + 1})")
-                for i in range(array.rank)
-            ]
-            lines += self.create(array, bounds)
-        self._lines(self.source.next_line(statement.end - 1), lines, statement.begin, first=True)
-
-    def allocated_anew(self, statement: Statement, arrays: Sequence[Array]) -> None:
-        """Layouts behind a statement that may have allocated the arrays or freed them."""
-        lines: list[str] = []
-        for array in arrays:
-            bounds = [
-                (f"lbound({array.name}, {i + 1})", f"ubound({array.name}, {i + 1})")
-                for i in range(array.rank)
-            ]
-            lines += [
-                f"call homing_layout_free({self.layout(array)})",
-                f"if (allocated({array.name})) then",
-                *self.create(array, bounds),
-                "end if",
-            ]
-        self._lines(self.source.next_line(statement.end - 1), lines, statement.begin, first=True)
-
-    def unallocated(self, array: Array) -> list[str]:
-        return [] if self.routine.module else [f"{self.layout(array)} = homing_nothing"]
-
-    def create(self, array: Array, bounds: Sequence[tuple[str, str]]) -> list[str]:
-        numbers, sizes = self._dimensions(array, bounds)
-        layout = self.layout(array)
-        return [
-            f"{layout} = homing_layout_create('{array.name}', storage_size({array.name}), {array.rank}, "
-            f"[integer(homing_long) :: {numbers}], [integer(homing_long) :: {sizes}])",
-            f"call homing_place({layout}, {array.name})",
-        ]
-
-    def share_layouts(self, region: Construct) -> None:
-        """A region that does not share what it does not list, with loops that have a home."""
-        directive = region.directive
-        layouts = sorted({self.layout(a) for a in self.arrays.values()})
-        kept = [clause_text(one) for one in directive.clauses]
-        text = " ".join([f"!$omp {directive.name}", *kept, f"shared({', '.join(layouts)})"])
-        self._directive(directive.begin, directive.end, text)
-
-    def redistribute(self, node: Executable, old: Array, new: Array) -> None:
-        bounds = [(f"lbound({old.name}, {i + 1})", f"ubound({old.name}, {i + 1})") for i in range(old.rank)]
-        lines = [f"call homing_layout_free({self.layout(old)})", *self.create(new, bounds)]
-        self._lines(self.source.next_line(node.end - 1), lines, node.begin)
-
-    def _directive_text(self, node: Construct, more: Sequence[str]) -> str:
-        directive = node.directive
-        kept = _kept(directive)
-        count = (
-            ["num_threads(homing_threads())"] if node.parallel and not directive.clause("num_threads") else []
-        )
-        return f"!$omp {_name(directive)} " + " ".join([*kept, *more, "schedule(static, 1)", *count])
-
-    def _wrap(self, node: Construct, loop: Loop, lines: Sequence[str], private: Sequence[str]) -> None:
-        listed = node.directive.listed("private", "firstprivate", "lastprivate", "reduction")
-        names = [*private, *([loop.variable] if loop.variable and loop.variable not in listed else [])]
-        if not table.shares_all(node.directive):
-            layouts = sorted({self.layout(a) for a in self.arrays.values()})
-            more = [f"private({', '.join(names)})", f"shared({', '.join(layouts)})"]
-        else:
-            more = [f"private({', '.join(names)})"]
-        self._directive(node.directive.begin, node.directive.end, self._directive_text(node, more))
-        head = [f"do {PART} = homing_first_part(), homing_last_part()", *lines]
-        self._lines(self.source.next_line(node.directive.end), head, loop.begin)
-        indent = self.source.indent(loop.begin)
-        at = self.source.next_line(loop.end - 1)
-        self.edits.insert_lines(at, [self.indented(indent, "end do")])
-        self.locals.setdefault(PART, Local(PART))
-
-    def on_owner(self, node: Construct, loop: Loop, plan: LoopPlan) -> None:
-        region = Region(self.routine, node)
-        lines: list[str] = []
-        for inner, follow in followers(loop, plan):
-            self.own_loop(region, inner, follow, [], lines if inner is loop else None)
-        bounds = self._bound_lines(region)
-        self._declare_locals(region)
-        self._wrap(node, loop, [*bounds, *lines], [*region.bounds, *region.locals])
-
-    def _new_declarations(self, own: Sequence[Array]) -> list[str]:
-        nothing = " = homing_nothing" if self.routine.module else ""
-        lines = [f"type(homing_handle) :: {self.layout(a)}{nothing}" for a in own if not a.dummy]
-        if self.routine.module:
-            lines += [f"public :: {self.layout(a)}" for a in own]
-        for local in self.locals.values():
-            like = self.routine.lookup(local.like) if local.like else None
-            lines.append(f"{like[1].type if like else 'integer'} :: {local.name}")
-        lines += [f"{kind} :: {name}" for name, kind in self.bounds.items()]
-        return lines
-
-    def _companions(self, array: Array) -> list[str]:
-        return [self.layout(array)]
-
-    def _take_out(self, begin: int, arrays: Sequence[Array]) -> None:
-        """Declarations stay."""
-
-    def _local_bounds(self, array: Array) -> None:
-        """Bounds stay."""
-
-    def frame(self) -> None:
-        self.inside = True  # layouts are handed on beside the arrays, wherever a procedure is called
-        needed = bool(self.arrays) or bool(self.locals) or bool(self.bounds)
-        if needed:
-            super().frame()
-        elif self.routine.main:
-            # homing_threads() starts the runtime by itself.
-            return
-
-
-class PagesC(CWriter):
-    """The same for C."""
-
-    def lifetime(self, statement: Statement, arrays: Sequence[Array]) -> None:
-        for reference in statement.references:
-            array = self.arrays.get(reference.name)
-            if array is None or reference.access is not Access.WRITE or array not in arrays:
-                continue
-            layout = self.layout(array)
-            if statement.calls == ("free",):
-                lines = [f"{layout} = homing_layout_free({layout});"]
-                self._put(self.source.line_start(statement.begin), lines, statement.begin)
-            else:
-                begin = self._end(array.origin) if array.origin else 0
-                if statement.begin > begin:
-                    self._put(
-                        self.source.next_line(statement.end),
-                        [f"homing_place({layout}, {array.name});"],
-                        statement.begin,
-                    )
-
-    def _lifetime(self, statement: Statement) -> None:
-        """Nothing is taken out."""
-
-    def _create(self, array: Array, declare: bool) -> list[str]:
-        lines = super()._create(array, declare)[:-2]
-        static = array.declaration.storage != "pointer"
-        if static or array.declaration.initial is not None:
-            lines.append(f"homing_place({self.layout(array)}, {array.name});")
-        return lines
-
-    def _declaration(self, array: Array) -> None:
-        """Declarations stay."""
-
-    def _widths(self, array: Array) -> None:
-        """So do the widths of arguments."""
-
-    def frame(self) -> None:
-        self.inside = False
-        super().frame()
-        unused = [
-            f"(void){self.layout(a)};" for a in self.arrays.values() if a.dummy and a.routine is self.routine
-        ]
-        self._put(self.routine.head_end, unused, self._like(), first=True)
-
-    def redistribute(self, node: Executable, old: Array, new: Array) -> None:
-        layout = self.layout(old)
-        lines = [f"homing_layout_free({layout});", *super()._create(new, False)[:-2]]
-        lines.append(f"homing_place({layout}, {old.name});")
-        self._put(self.source.next_line(node.end - 1), lines, node.begin)
-
-    def share_layouts(self, region: Construct) -> None:
-        """A region that does not share what it does not list, with loops that have a home."""
-        directive = region.directive
-        layouts = sorted({self.layout(a) for a in self.arrays.values()})
-        kept = [clause_text(one) for one in directive.clauses]
-        name = directive.name.replace("do", "for")
-        text = " ".join([f"#pragma omp {name}", *kept, f"shared({', '.join(layouts)})"])
-        self.edits.replace(directive.begin, directive.end, text)
-
-    def _wrap(self, node: Construct, loop: Loop, lines: Sequence[str]) -> None:
-        directive = node.directive
-        kept = [*_kept(directive), *(f"private({name})" for name in self.outer_counters(node))]
-        if node.parallel and not directive.clause("num_threads"):
-            kept.append("num_threads(homing_threads())")
-        if not table.shares_all(directive):
-            kept.append(f"shared({', '.join(sorted({self.layout(a) for a in self.arrays.values()}))})")
-        name = _name(directive).replace("do", "for")
-        self.edits.replace(
-            directive.begin, directive.end, f"#pragma omp {name} " + " ".join([*kept, "schedule(static, 1)"])
-        )
-        head = f"for (int {PART} = homing_first_part(); {PART} <= homing_last_part(); {PART}++) {{"
-        self._put(self.source.next_line(directive.end), [head, *lines], loop.begin)
-        self._put(self.source.next_line(loop.end - 1), ["}"], loop.begin)
-
-    def on_owner(self, node: Construct, loop: Loop, plan: LoopPlan) -> None:
-        region = Region(self.routine, node)
-        lines: list[str] = []
-        for inner, follow in followers(loop, plan):
-            self.own_loop(region, inner, follow, [], lines if inner is loop else None)
-        bounds = [
-            f"const long {name} = homing_run_{which}({self.layout(array)}, {PART}, {dimension}, LONG_MAX);"
-            for name, (array, dimension, which, _) in region.bounds.items()
-        ]
-        self._wrap(node, loop, [*bounds, *lines])

@@ -159,7 +159,7 @@ class Parts(SerialCode):
                 self.wrong(clause.begin, clause.end, reason)
         for clause in directive.clause("if"):
             self.note(clause.begin, "IF is dropped: every thread is needed for its part")
-        region.private = directive.listed("private", "firstprivate", "reduction")
+        region.private = directive.listed("private", "firstprivate", "lastprivate", "reduction")
         region.private |= loop_variables(construct.body, self.routine)
         region.private |= {
             name
@@ -175,7 +175,12 @@ class Parts(SerialCode):
             region.private |= set(table.counters(construct))
             around = self.share_out(construct, loop, region)
             self._seen_by_one_rank(loop, region)
-            self.writer.begin_region(region, construct, around.exchange + around.setup, around.behind)
+            inside = around.exchange + around.setup, around.left + around.behind
+            self.writer.begin_region(region, construct, *inside)
+            if around.last:
+                before, behind = self.writer.around_last(around.last, construct)
+                self.before(construct.begin, before)
+                self.after(construct.end, behind, construct.begin)
         else:
             self.in_region(construct.body, region)
             self.writer.begin_region(region, construct, [], [])
@@ -259,10 +264,14 @@ class Parts(SerialCode):
             self.clauses(node, Place.LOOP)
             region.private |= set(table.counters(node))
             region.private |= directive.listed("private", "firstprivate", "reduction")
+            last = directive.listed("lastprivate") - region.private
+            region.passed |= last
+            region.private |= last
             region.reductions = [*region.reductions, *_reductions(node)]
             around = self.share_out(node, loop, region)
             waits = not directive.clause("nowait") and not (node.closing and node.closing.clause("nowait"))
             self._seen_by_one_rank(loop, region)
+            region.private -= last
             barrier = waits and self.shares(node, region)
             self.writer.worksharing(region, node, loop, around, barrier=barrier, mpi=self.mpi)
             return

@@ -24,7 +24,11 @@ def loop_lines(writer: Writer, region: Region, loop: Loop, plan: LoopPlan) -> Ar
     for inner, follow in followers(loop, plan):
         positions = [one for one in plan.locals if one.variable == inner.variable]
         writer.own_loop(region, inner, follow, positions, setup if inner is loop else None)
-    return Around(exchange, setup, exchange_lines(writer.push, plan.pushes))
+    left: list[str] = []
+    if plan.last_values:
+        setup[:0] = writer.find_last(region, plan.last_values)
+        left = writer.keep_last(plan.last_values)
+    return Around(exchange, setup, exchange_lines(writer.push, plan.pushes), plan.last_values, left)
 
 
 def followers(loop: Loop, plan: LoopPlan) -> Iterator[tuple[Loop, Follow]]:

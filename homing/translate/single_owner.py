@@ -30,6 +30,8 @@ from homing.translate.writer import Region
 
 #: How far apart elements that one thread works on in a SINGLE construct may lie and still be a shadow.
 _NEAR = 4
+#: Constructs that the thread of a SINGLE construct is through with when it comes to their end.
+_OF_ONE = frozenset({"atomic", "critical", "flush", "simd"})
 
 
 @dataclass
@@ -55,6 +57,12 @@ class SingleOwner(OwnedLoops):
         found = self.touched(node.body)
         problems = len(self.problems)
         self.clauses(node, table.Place.SINGLE)
+        for inner in walk(node.body):
+            if isinstance(inner, Construct) and inner.directive.name not in _OF_ONE:
+                name = inner.directive.name.upper()
+                text = f"{name} in {node.directive.name.upper()} with distributed arrays is not supported"
+                self.wrong(inner.directive.begin, inner.directive.end, text)
+                return
         owner = None if self._own_data(node) else self._one_owner(node, found)
         if owner is None:
             self._on_whole(node, found, region)

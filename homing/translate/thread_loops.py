@@ -9,7 +9,6 @@ from __future__ import annotations
 from homing.translate import clauses as table
 from homing.translate.c_declarations import CDeclarations
 from homing.translate.fortran_declarations import FortranDeclarations
-from homing.translate.openmp import clause_text
 from homing.translate.plan.model import LoopPlan
 from homing.translate.tree import Construct, Loop, OpenMP
 from homing.translate.writer import Local
@@ -24,12 +23,14 @@ class FortranThreadLoops(FortranDeclarations):
         """The loop's iterations go to the threads that the directive names, modulo their number."""
         private = [_THREAD, *_not_private(node.directive, loop)]
         clauses = [
-            *_kept(node.directive),
+            *table.kept_texts(node.directive, table.Place.THREADS, "pages"),
             f"private({', '.join(private)})",
             "schedule(static, 1)",
         ]
         self._directive(
-            node.directive.begin, node.directive.end, f"!$omp {_name(node.directive)} " + " ".join(clauses)
+            node.directive.begin,
+            node.directive.end,
+            f"!$omp {table.without_simd(node.directive)} " + " ".join(clauses),
         )
         test = f"if (modulo(int({plan.thread}), homing_team()) /= {_THREAD}) cycle"
         indent = self.source.indent(loop.begin)
@@ -46,7 +47,7 @@ class CThreadLoops(CDeclarations):
 
     def outer_counters(self, node: Construct) -> list[str]:
         """Counters of the worksharing loops that are declared outside of them and not listed as private."""
-        listed = node.directive.listed("private", "firstprivate", "lastprivate", "reduction")
+        listed = node.directive.listed("private", "firstprivate", "reduction")
         return [
             name
             for name in table.counters(node)
@@ -61,11 +62,11 @@ class CThreadLoops(CDeclarations):
         )
         private = [] if declared else _not_private(node.directive, loop)
         clauses = [
-            *_kept(node.directive),
+            *table.kept_texts(node.directive, table.Place.THREADS, "pages"),
             *(f"private({name})" for name in private),
             "schedule(static, 1)",
         ]
-        name = _name(node.directive).replace("do", "for")
+        name = table.without_simd(node.directive).replace("do", "for")
         self.edits.replace(
             node.directive.begin, node.directive.end, f"#pragma omp {name} " + " ".join(clauses)
         )
@@ -74,15 +75,6 @@ class CThreadLoops(CDeclarations):
         self.edits.replace(loop.body_begin, loop.body_begin, f"if ({test}) continue; else ")
         head = f"for (int {_THREAD} = 0; {_THREAD} < homing_team(); {_THREAD}++)"
         self._put(self.source.next_line(node.directive.end), [head], loop.begin)
-
-
-def _kept(directive: OpenMP) -> list[str]:
-    return [clause_text(one) for one in table.kept(directive, table.Place.THREADS, "pages")]
-
-
-def _name(directive: OpenMP) -> str:
-    """Without SIMD: the loop over the team calls functions."""
-    return directive.name.removesuffix(" simd")
 
 
 def _not_private(directive: OpenMP, loop: Loop) -> list[str]:

@@ -184,7 +184,6 @@ def _translate(
     else:
         distributions = Distributions(units, in_place=options.target == "pages")
         problems = list(distributions.problems)
-        result.notes += distributions.notes
         if not problems:
             problems = read_twice(units, distributions)
         if not problems:
@@ -193,6 +192,7 @@ def _translate(
             else:
                 problems, steps = translate_parts(units, distributions, edits, options.target == "mpi")
             problems += hidden(units, edits)
+        result.notes += distributions.notes
         arrays = array_plans(distributions)
     paths = [source.path for source in sources]
     refused, notes = _where(problems, sources), _where(result.notes, sources)

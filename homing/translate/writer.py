@@ -14,7 +14,7 @@ from homing.translate.array import Array
 from homing.translate.arrays import Distributions
 from homing.translate.names import added
 from homing.translate.openmp import Reduction
-from homing.translate.plan.model import Box, Exchange, Follow, LocalIndex, LoopPlan, SinglePlan
+from homing.translate.plan.model import Box, Exchange, Follow, LastValues, LocalIndex, LoopPlan, SinglePlan
 from homing.translate.source import Edits
 from homing.translate.tree import Construct, Executable, Loop, Reference, Routine, Statement
 
@@ -43,6 +43,7 @@ class Region:
     #: Own bounds that loops use: name -> (array, dimension, "low" or "high", a loop variable of its type).
     bounds: dict[str, tuple[Array, int, str, str]] = field(default_factory=dict)
     private: set[str] = field(default_factory=set)
+    passed: set[str] = field(default_factory=set)  # what a loop has copies of, though the region shares it
     written: frozenset[str] = frozenset()  # whatever is written in it
     reductions: list[Reduction] = field(default_factory=list)
     together: set[tuple[str, int, str, int]] = field(default_factory=set)  # layouts assumed to be cut alike
@@ -76,6 +77,8 @@ class Around:
     exchange: list[str] = field(default_factory=list)
     setup: list[str] = field(default_factory=list)
     behind: list[str] = field(default_factory=list)
+    last: LastValues | None = None
+    left: list[str] = field(default_factory=list)
 
 
 class RoutineText:
@@ -133,6 +136,15 @@ class Writer(Protocol):
     ) -> None:
         """Edit the loop's head so that it runs over the part's own iterations. Lines that belong before it go
         to the end of `before`, or (None) right before the loop."""
+
+    def find_last(self, region: Region, last: LastValues) -> list[str]:
+        """Before a part's iterations: does it run the last of all?"""
+
+    def keep_last(self, last: LastValues) -> list[str]:
+        """Behind a part's iterations."""
+
+    def around_last(self, last: LastValues, node: Construct) -> tuple[list[str], list[str]]:
+        """Before the loop's construct, and behind it."""
 
     def owner_test(self, array: str, subscripts: Sequence[tuple[int, str]]) -> str: ...
 

@@ -96,7 +96,7 @@ def test_a_command_in_front_of_the_compiler(tmp_path: Path) -> None:
     word."""
     (tmp_path / "x.f90").write_text(FORTRAN)
     launcher = tmp_path / "ccache"
-    launcher.write_text("#!/bin/sh\ntouch launched\nexec \"$@\"\n")
+    launcher.write_text('#!/bin/sh\ntouch launched\nexec "$@"\n')
     launcher.chmod(0o755)
     done = homing(tmp_path, "--to", "pages", "--", str(launcher), "gfortran", "-fopenmp", "-o", "x", "x.f90")
     assert done.returncode == 0, done.stderr

@@ -12,6 +12,7 @@ from enum import Enum
 
 from homing.translate.affine import affine, names_in
 from homing.translate.directives import Kind
+from homing.translate.names import added
 from homing.translate.positions import Position
 
 
@@ -173,6 +174,35 @@ class Schedule(Enum):
 
 
 @dataclass(frozen=True)
+class LastValues:
+    """LASTPRIVATE. names: of its variables; copies: of these, each thread's own that nothing else makes so.
+    final: the loop's last index; counted: that there is one, as a condition."""
+
+    names: tuple[str, ...]
+    copies: tuple[str, ...]
+    variable: str
+    first: str
+    step: str
+    follow: Follow
+    final: str
+    counted: str
+
+    def holder(self, name: str) -> str:
+        """The variable that holds the last value until the loop is done."""
+        return added(f"hm_last_{name}")
+
+    @property
+    def ends(self) -> str:
+        """The variable that says whether the part runs the last iteration."""
+        return added(f"hm_ends_{self.variable}")
+
+    @property
+    def shared(self) -> list[str]:
+        """The translation's variables that threads share."""
+        return [*(self.holder(name) for name in self.names), "hm_ends_here"]
+
+
+@dataclass(frozen=True)
 class LoopPlan:
     """A loop that OpenMP shares out."""
 
@@ -196,6 +226,7 @@ class LoopPlan:
     private: tuple[str, ...] = ()
     reductions: tuple[tuple[str, str], ...] = ()  # operator, variable
     together: tuple[tuple[str, int, str, int], ...] = ()  # dimensions of arrays assumed to be cut alike
+    last_values: LastValues | None = None
     reason: str = ""  # Schedule.KEPT and REFUSED: why
 
     @property

@@ -31,7 +31,7 @@ struct homing_layout {
     struct homing_layout *previous, *next; /* all that there are, to be freed at the end */
 };
 
-/* Made and freed in serial code only. */
+/* Made and freed in serial code, or in homing_layout_fit. */
 static homing_layout* all_layouts = NULL;
 
 /* Half-open ranges would need an exception for nothing; these are inclusive, empty when low > high. */
@@ -310,6 +310,33 @@ homing_layout* homing_layout_free(homing_layout* layout) {
     return NULL;
 }
 
+/* Is the layout what these dimensions say? The grid and GEN_BLOCK's sizes, which come from the same
+ * directive, are not looked at. */
+static int fits(const homing_layout* layout, const homing_dimension* dimensions) {
+    for (int i = 0; layout && i < layout->rank; i++) {
+        const homing_dimension *mine = &layout->dimension[i], *its = &dimensions[i];
+        if (mine->lower != its->lower || mine->upper != its->upper || mine->kind != its->kind ||
+            mine->argument != its->argument || mine->template_lower != its->template_lower ||
+            mine->template_upper != its->template_upper || mine->offset != its->offset)
+            return 0;
+    }
+    return layout != NULL;
+}
+
+int homing_layout_fit(homing_layout** layout, const char* name, int language, int rank, size_t element,
+                      const homing_dimension* dimensions, const long* sizes) {
+    int anew = 0;
+#ifdef _OPENMP
+#pragma omp critical(homing_layout_fit)
+#endif
+    if (!fits(*layout, dimensions)) {
+        /* Other threads may still run a loop by the one before: it is freed at the end of the program. */
+        *layout = homing_layout_create(name, language, rank, element, dimensions, sizes);
+        anew = 1;
+    }
+    return anew;
+}
+
 static long coordinate(const homing_layout* layout, int part, int i) {
     return part / layout->grid_stride[i] % layout->dimension[i].parts;
 }
@@ -534,7 +561,8 @@ static int first_of_empty(const homing_layout* layout, int part, int i) {
 long homing_run_low(const homing_layout* layout, int part, int i, long most) {
     const range own = own_range(layout, part, i);
     const homing_dimension* d = &layout->dimension[i];
-    const long cut = d->template_lower - d->offset, lower = d->lower > cut ? d->lower : cut, least = -most / 2;
+    const long cut = d->template_lower - d->offset, lower = d->lower > cut ? d->lower : cut,
+               least = -most / 2;
     const int first = first_of_empty(layout, part, i) || (own.low <= own.high && own.low == lower);
     return !first ? own.low : lower < least ? lower : least;
 }
@@ -554,6 +582,12 @@ long homing_run_next(const homing_layout* layout, int part, int i, long index, l
     const long begin = floor_divide(at, round) * round + coordinate(layout, part, i) * k;
     if (at < begin) return index + (begin - at);
     return at < begin + k ? index : index + (begin + round - at);
+}
+
+int homing_runs(const homing_layout* layout, int part, int i, long index, long most) {
+    if (layout->dimension[i].kind == HOMING_CYCLIC)
+        return homing_run_next(layout, part, i, index, most) == index;
+    return homing_run_low(layout, part, i, most) <= index && index <= homing_run_high(layout, part, i, most);
 }
 
 size_t homing_part_bytes(const homing_layout* layout, int part) {
@@ -1514,7 +1548,7 @@ static MPI_Datatype type_of(int bits, int kind) {
 
 void homing_combine(void* values, long count, int bits, int kind, int operation) {
 #ifdef HOMING_MPI
-    const MPI_Op operations[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_LAND,
+    const MPI_Op operations[] = {MPI_SUM, MPI_PROD, MPI_MIN,  MPI_MAX, MPI_LAND,
                                  MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR};
     if (kind == HOMING_COMPLEXES) { /* sums only */
         kind = HOMING_REALS;
@@ -1535,6 +1569,18 @@ void homing_combine(void* values, long count, int bits, int kind, int operation)
 
 void homing_combine_one(void* value, long count, int bits, int kind, int operation) {
     homing_combine(value, count, bits, kind, operation);
+}
+
+void homing_share_last(void* value, size_t bytes, int mine) {
+#ifdef HOMING_MPI
+    int owner = mine ? process.rank : -1;
+    MPI_Allreduce(MPI_IN_PLACE, &owner, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (owner >= 0) MPI_Bcast(value, (int)bytes, MPI_BYTE, owner, MPI_COMM_WORLD);
+#else
+    (void)value;
+    (void)bytes;
+    (void)mine;
+#endif
 }
 
 /* --- files of each rank --------------------------------------------------------------------------------- */
@@ -1618,7 +1664,8 @@ static const char* copy_of(own_file* file) {
 const char* homing_own_file(const char* name, int use) {
     homing_start();
     if (process.ranks == 1) return name;
-    /* What the program did before is done on all ranks, and rank 0 goes on when the others have their copies. */
+    /* What the program did before is done on all ranks, and rank 0 goes on when the others have their copies.
+     */
     MPI_Barrier(MPI_COMM_WORLD);
     const char* own = name;
     struct stat status;
@@ -1706,6 +1753,36 @@ static int owner_at(const homing_layout* layout, long element) {
     return homing_owner(layout, indices);
 }
 
+/* The node of each part's thread. In a parallel region, where no other thread can be asked, those of the last
+ * time; 0: there are none. */
+static int nodes_of_parts(int* nodes) {
+    static int* known = NULL;
+    int found = 1;
+#ifdef _OPENMP
+    if (omp_in_parallel()) {
+#pragma omp critical(homing_nodes)
+        if (known)
+            memcpy(nodes, known, (size_t)process.parts * sizeof *nodes);
+        else
+            found = 0;
+        return found;
+    }
+#pragma omp parallel num_threads(process.threads)
+#endif
+    {
+        unsigned cpu = 0, node = 0;
+        if (getcpu(&cpu, &node) == 0) nodes[homing_part()] = (int)node;
+    }
+#ifdef _OPENMP
+#pragma omp critical(homing_nodes)
+#endif
+    {
+        if (!known) known = need(malloc((size_t)process.parts * sizeof *known));
+        memcpy(known, nodes, (size_t)process.parts * sizeof *known);
+    }
+    return found;
+}
+
 void homing_place(const homing_layout* layout, const void* memory) {
     const long page = sysconf(_SC_PAGESIZE);
     const uintptr_t begin = (uintptr_t)memory;
@@ -1716,12 +1793,9 @@ void homing_place(const homing_layout* layout, const void* memory) {
     }
     if (elements == 0) return;
     int* nodes = need(calloc((size_t)process.parts, sizeof *nodes));
-#ifdef _OPENMP
-#pragma omp parallel num_threads(process.threads)
-#endif
-    {
-        unsigned cpu = 0, node = 0;
-        if (getcpu(&cpu, &node) == 0) nodes[homing_part()] = (int)node;
+    if (!nodes_of_parts(nodes)) {
+        free(nodes);
+        return;
     }
     const uintptr_t end = begin + (uintptr_t)elements * layout->element;
     const uintptr_t first = (begin + (uintptr_t)page - 1) / (uintptr_t)page * (uintptr_t)page;

@@ -6,6 +6,7 @@ module homing_parts
   private
   public :: homing_handle, homing_long, homing_nothing
   public :: homing_start, homing_rank, homing_threads, homing_part_count, homing_first_part, homing_last_part, homing_part
+  public :: homing_layout_fitted, homing_runs, homing_share_last
   public :: homing_layout_create, homing_layout_free, homing_lower, homing_upper, homing_template_lower
   public :: homing_template_upper, homing_together, homing_same_bounds, homing_low, homing_high, homing_own_low
   public :: homing_run_low, homing_run_high, homing_run_next
@@ -47,6 +48,15 @@ module homing_parts
     type(homing_handle) function c_layout_create(name, language, rank, element, dimensions, sizes) &
         & bind(c, name='homing_layout_create')
       import :: homing_handle, c_int, c_size_t, homing_long, c_char
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int), value :: language, rank
+      integer(c_size_t), value :: element
+      integer(homing_long), intent(in) :: dimensions(*), sizes(*)
+    end function
+    integer(c_int) function c_layout_fit(layout, name, language, rank, element, dimensions, sizes) &
+        & bind(c, name='homing_layout_fit')
+      import :: homing_handle, c_int, c_size_t, homing_long, c_char
+      type(homing_handle), intent(inout) :: layout
       character(kind=c_char), intent(in) :: name(*)
       integer(c_int), value :: language, rank
       integer(c_size_t), value :: element
@@ -115,6 +125,12 @@ module homing_parts
       integer(homing_long), intent(in), value :: most
     end function
     pure integer(homing_long) function homing_run_next(layout, part, dimension, index, most) bind(c)
+      import :: homing_handle, c_int, homing_long
+      type(homing_handle), intent(in), value :: layout
+      integer(c_int), intent(in), value :: part, dimension
+      integer(homing_long), intent(in), value :: index, most
+    end function
+    pure integer(c_int) function c_runs(layout, part, dimension, index, most) bind(c, name='homing_runs')
       import :: homing_handle, c_int, homing_long
       type(homing_handle), intent(in), value :: layout
       integer(c_int), intent(in), value :: part, dimension
@@ -239,6 +255,12 @@ module homing_parts
       import :: c_ptr, c_size_t
       type(c_ptr), intent(in), value :: text
     end function
+    subroutine c_share_last(value, bytes, mine) bind(c, name='homing_share_last')
+      import :: c_size_t, c_int
+      type(*), intent(inout) :: value
+      integer(c_size_t), value :: bytes
+      integer(c_int), value :: mine
+    end subroutine
     subroutine c_share_bytes(value, bytes) bind(c, name='homing_share_bytes')
       import :: c_size_t
       type(*), intent(inout) :: value(*)
@@ -255,6 +277,16 @@ contains
     integer(homing_long), intent(in) :: dimensions(:), sizes(:)
     type(homing_handle) :: layout
     layout = c_layout_create(name//c_null_char, 0_c_int, int(rank, c_int), int(element_bits/8, c_size_t), dimensions, sizes)
+  end function
+
+  !> The same, unless the layout is what it should be: was it made anew?
+  logical function homing_layout_fitted(layout, name, element_bits, rank, dimensions, sizes) result(anew)
+    type(homing_handle), intent(inout) :: layout
+    character(*), intent(in) :: name
+    integer, intent(in) :: element_bits, rank
+    integer(homing_long), intent(in) :: dimensions(:), sizes(:)
+    anew = c_layout_fit(layout, name//c_null_char, 0_c_int, int(rank, c_int), int(element_bits/8, c_size_t), dimensions, &
+        & sizes) /= 0
   end function
 
   subroutine homing_layout_free(layout)
@@ -305,6 +337,20 @@ contains
       own(i:i) = text(i)
     end do
   end function
+
+  pure logical function homing_runs(layout, part, dimension, index, most)
+    type(homing_handle), intent(in) :: layout
+    integer, intent(in) :: part, dimension
+    integer(homing_long), intent(in) :: index, most
+    homing_runs = c_runs(layout, part, dimension, index, most) /= 0
+  end function
+
+  !> The value of the rank that says that it has it (mine = 1), for all ranks.
+  subroutine homing_share_last(value, bits, mine)
+    type(*), intent(inout) :: value
+    integer, intent(in) :: bits, mine
+    call c_share_last(value, int(bits/8, c_size_t), int(mine, c_int))
+  end subroutine
 
   !> Rank 0's value for all ranks. bytes: of the whole.
   subroutine homing_share_value(value, bytes)

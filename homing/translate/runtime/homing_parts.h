@@ -40,18 +40,18 @@ enum {
 };
 enum { HOMING_INTEGERS, HOMING_UNSIGNED, HOMING_REALS, HOMING_COMPLEXES, HOMING_LOGICALS };
 /* C: which of them an expression is. */
-#define HOMING_CLASS(x)                                                                                       \
-    _Generic((x),                                                                                             \
-        _Bool: HOMING_LOGICALS,                                                                               \
-        float: HOMING_REALS,                                                                                  \
-        double: HOMING_REALS,                                                                                 \
-        float _Complex: HOMING_COMPLEXES,                                                                     \
-        double _Complex: HOMING_COMPLEXES,                                                                    \
-        unsigned char: HOMING_UNSIGNED,                                                                       \
-        unsigned short: HOMING_UNSIGNED,                                                                      \
-        unsigned int: HOMING_UNSIGNED,                                                                        \
-        unsigned long: HOMING_UNSIGNED,                                                                       \
-        unsigned long long: HOMING_UNSIGNED,                                                                  \
+#define HOMING_CLASS(x)                                                                                      \
+    _Generic((x),                                                                                            \
+        _Bool: HOMING_LOGICALS,                                                                              \
+        float: HOMING_REALS,                                                                                 \
+        double: HOMING_REALS,                                                                                \
+        float _Complex: HOMING_COMPLEXES,                                                                    \
+        double _Complex: HOMING_COMPLEXES,                                                                   \
+        unsigned char: HOMING_UNSIGNED,                                                                      \
+        unsigned short: HOMING_UNSIGNED,                                                                     \
+        unsigned int: HOMING_UNSIGNED,                                                                       \
+        unsigned long: HOMING_UNSIGNED,                                                                      \
+        unsigned long long: HOMING_UNSIGNED,                                                                 \
         default: HOMING_INTEGERS)
 
 /* One dimension of a layout. The index i of the array lies where index i + offset of the template lies; the
@@ -90,6 +90,10 @@ int homing_team(void);
  * messages. */
 homing_layout* homing_layout_create(const char* name, int language, int rank, size_t element,
                                     const homing_dimension* dimensions, const long* sizes);
+/* Makes a layout unless *layout is one with these dimensions already. Any number of threads may ask at once.
+ * Is it a new one? */
+int homing_layout_fit(homing_layout** layout, const char* name, int language, int rank, size_t element,
+                      const homing_dimension* dimensions, const long* sizes);
 /* Frees the parts that homing_allocate made, too. Returns NULL. */
 homing_layout* homing_layout_free(homing_layout* layout);
 
@@ -116,6 +120,8 @@ long homing_own_high(const homing_layout* layout, int part, int dimension);
 long homing_run_low(const homing_layout* layout, int part, int dimension, long most);
 long homing_run_high(const homing_layout* layout, int part, int dimension, long most);
 long homing_run_next(const homing_layout* layout, int part, int dimension, long index, long most);
+/* Does the part run this one of them? */
+int homing_runs(const homing_layout* layout, int part, int dimension, long index, long most);
 /* CYCLIC: the part's first index that is not below `index`; the distance of its next index is the stride. */
 long homing_next(const homing_layout* layout, int part, int dimension, long index);
 long homing_stride(const homing_layout* layout, int dimension);
@@ -192,19 +198,23 @@ void homing_share(const homing_layout* layout, void* whole);
 
 /* The part that owns an element. */
 int homing_owner(const homing_layout* layout, const long* indices);
-/* Serial code: each page of a shared array goes to the node of the thread that owns the element in the middle
- * of the page. Says on stderr when many elements lie in pages of other owners. */
+/* Each page of a shared array goes to the node of the thread that owns the element in the middle
+ * of the page. Says on stderr when many elements lie in pages of other owners. In a parallel region: as far
+ * as the threads' nodes are known. */
 void homing_place(const homing_layout* layout, const void* memory);
 
 /* Serial code, all ranks: combine values of so many bits over the ranks; and rank 0's bytes for all. */
 void homing_combine(void* values, long count, int bits, int kind, int operation);
 void homing_combine_one(void* value, long count, int bits, int kind, int operation);
 void homing_share_bytes(void* value, size_t bytes);
+/* The bytes of the rank that says that they are its; unchanged where none says it. */
+void homing_share_last(void* value, size_t bytes, int mine);
 
-/* Serial code, all ranks: where a file is opened. Rank 0 gets the name that it gives. Every other rank gets the
- * name of a copy of its own, made now if the file exists, so that all ranks can do what the program does, and
- * none sees another's writes; it is removed at the end of the program. only_read: the file itself, as it is now,
- * even if rank 0 removes it at once. The text belongs to the runtime until the next call for the same name. */
+/* Serial code, all ranks: where a file is opened. Rank 0 gets the name that it gives. Every other rank gets
+ * the name of a copy of its own, made now if the file exists, so that all ranks can do what the program does,
+ * and none sees another's writes; it is removed at the end of the program. only_read: the file itself, as it
+ * is now, even if rank 0 removes it at once. The text belongs to the runtime until the next call for the same
+ * name. */
 enum { HOMING_CHANGED, HOMING_ONLY_READ, HOMING_ASKED_FOR };
 const char* homing_own_file(const char* name, int use);
 void* homing_fopen(const char* name, const char* mode);
