@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from homing.translate.directives import (
     DataAffinity,
     Directive,
+    Executed,
     Form,
     Nest,
     Numa,
     OnHome,
-    Redistribute,
     ThreadAffinity,
 )
 from homing.translate.positions import TranslationError
@@ -61,7 +61,7 @@ def attach(
             if event.name != "threadprivate":
                 _insert(routine.body, Construct(event, [], event.end))
             continue
-        executable = isinstance(event, OnHome | DataAffinity | ThreadAffinity | Nest | Numa | Redistribute)
+        executable = isinstance(event, OnHome | DataAffinity | ThreadAffinity | Nest | Numa | Executed)
         if executable:
             _insert(routine.body, Executable(event, begin, end))
         else:
@@ -115,7 +115,7 @@ def _nest(source: SourceFile, nodes: list[Node]) -> list[Node]:
     while at < len(nodes):
         node = nodes[at]
         at += 1
-        if isinstance(node, Executable) and not isinstance(node.directive, Redistribute):
+        if isinstance(node, Executable) and not isinstance(node.directive, Executed):
             waiting.append(node.directive)
             continue
         if isinstance(node, Construct) and not node.body:

@@ -294,6 +294,8 @@ class _Builder:
         for cursor in top.get_children():
             where = cursor.location
             if where.file is None or where.file.name != self.source.path:
+                if cursor.kind is CursorKind.VAR_DECL and where.file is not None:
+                    scope.included.add(cursor.spelling)
                 continue
             self.lines.add(self.source.line_start(self.begin(cursor)))
             if cursor.kind is CursorKind.FUNCTION_DECL:

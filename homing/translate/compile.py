@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from homing.compilers import NOT_LINKING, expand_response_files
@@ -27,10 +28,13 @@ from homing.translate.positions import TranslationError
 
 if TYPE_CHECKING:
     from homing.translate.command import Explain
+    from homing.translate.translation import Options, Result
 
 _RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime")
 #: The preprocessor's output is a source, whose turn comes later (CMake with Ninja does so for Fortran).
 _PREPROCESSING = frozenset({"-E", "-M", "-MM"})
+#: Fortran that has no arrays of any type.
+_OLD_FORTRAN = frozenset({"-std=f95", "-std=f2003", "-std=f2008"})
 #: Commands in front of a compiler. homing's own has two words.
 _LAUNCHERS = frozenset({"ccache", "sccache", "distcc", "icecc"})
 
@@ -94,10 +98,9 @@ def translate_and_compile(
         changed = False
         if sources:
             paths = [arguments[index] for index in sources]
+            options = Options(target, phases, line_length, tuple(preprocess), 1, compiler)
             try:
-                result = translate(
-                    paths, Options(target, phases, line_length, tuple(preprocess), 1, compiler)
-                )
+                result = _with_the_rest(paths, options) if target == "upm" else translate(paths, options)
             except TranslationError as error:
                 return refused(error, told, "nothing was compiled")
             tell(result, target, told)
@@ -120,8 +123,13 @@ def translate_and_compile(
         if target == "upm":
             if changed and (headers := find_headers()):
                 arguments.append(f"-I{headers}")
+            if changed and not _OLD_FORTRAN.isdisjoint(arguments):
+                arguments.append("-std=gnu")  # the calls' interfaces are of a later Fortran
             if links and changed:
                 arguments += _homing_library()
+            elif links and any(word.endswith((".o", ".a")) for word in arguments):
+                # Objects of an earlier command may have calls; without any, the program does without homing.
+                arguments += ["-Wl,--push-state,--as-needed", *_homing_library(), "-Wl,--pop-state"]
         elif changed or links:
             c_only = all(scanner.form_of(arguments[i]) is Form.C for i in sources) if sources else False
             where = _runtime(compiler, target, fortran=not c_only)
@@ -129,6 +137,34 @@ def translate_and_compile(
             if links and (sources or any(word.endswith((".o", ".a")) for word in arguments)):
                 arguments += [os.path.join(where, "libhoming_parts.a"), *_link_flags(target)]
         return subprocess.run([*launcher, compiler, *arguments], check=False, input=standard_input).returncode
+
+
+def _with_the_rest(paths: Sequence[str], options: Options) -> Result:
+    """--to upm: translated in view of the program's other files, as far as they can be read. What is found is
+    told by the command that compiles a file with calls, or the main program."""
+    from homing.translate.translation import translate
+    from homing.translate.upm.files import others_of
+
+    others = others_of(paths)
+    beside = list(others.paths)
+    while True:
+        try:
+            result = translate(paths, replace(options, beside=tuple(beside)))
+            break
+        except TranslationError as error:
+            wrong = {os.path.normpath(problem.position.file) for problem in error.problems} & set(beside)
+            if not wrong:
+                raise
+            others.lines += [f"upm: {path} cannot be read, and is not followed" for path in sorted(wrong)]
+            beside = [path for path in beside if path not in wrong]
+    given = {os.path.normpath(path) for path in paths}
+    result.notes = [note for note in result.notes if os.path.normpath(note.position.file) in given]
+    hot = any(line.startswith("upm: hot: ") for line in result.report)
+    if any(output.changed for output in result.outputs) or (others.told and (hot or others.main)):
+        result.report = [*others.lines, *result.report]
+    else:
+        result.report = []
+    return result
 
 
 def _preprocessor_flags(arguments: Sequence[str]) -> list[str]:
@@ -232,13 +268,14 @@ def _runtime(compiler: str, target: str, fortran: bool) -> str:
 def _one_word(default: str, variable: str) -> int:
     from homing.cli import main
 
-    target = os.environ.get("HOMING_TRANSLATE", "spmd")
+    target = shlex.split(os.environ.get("HOMING_TRANSLATE") or "spmd")
     compiler = shlex.split(os.environ.get(variable) or default)
-    return main(["translate", "--to", target, "--", *compiler, *sys.argv[1:]])
+    return main(["translate", "--to", *target, "--", *compiler, *sys.argv[1:]])
 
 
 def fortran_main() -> int:
-    """homing-translate-fc: HOMING_FC (gfortran) behind a translation to HOMING_TRANSLATE (spmd)."""
+    """homing-translate-fc: HOMING_FC (gfortran) behind a translation to HOMING_TRANSLATE (spmd), which may
+    have options behind the target: "upm --phases"."""
     return _one_word("gfortran", "HOMING_FC")
 
 

@@ -132,6 +132,16 @@ class Redistribute:
 
 
 @dataclass(frozen=True)
+class NextTouch:
+    """NEXT_TOUCH(names): an executable directive: pages go to where they are touched next (Löf 2004, section
+    6). extents: of a C pointer."""
+
+    source: Source
+    names: tuple[Name, ...]
+    extents: tuple[Text, ...]
+
+
+@dataclass(frozen=True)
 class Align:
     """ALIGN name(subscripts) WITH target(...): every element lies where that element of target lies.
 
@@ -244,4 +254,5 @@ class Numa:
 
 Declaration = Distribute | Align | Template | Arrangement | Shadow | NoSequence | Dynamic
 LoopDirective = OnHome | DataAffinity | ThreadAffinity | Nest | Numa
-Directive = Declaration | LoopDirective | Redistribute
+Executed = Redistribute | NextTouch
+Directive = Declaration | LoopDirective | Executed

@@ -22,6 +22,7 @@ from homing.translate.directives import (
     Format,
     Kind,
     Nest,
+    NextTouch,
     NoSequence,
     Numa,
     OnHome,
@@ -100,6 +101,9 @@ class _Parser:
             "distribute": self._distribute,
             "distribute_reshape": self._distribute,
             "redistribute": self._redistribute,
+            "next_touch": self._next_touch,
+            "migrate_next_touch": self._next_touch,
+            "migrate_next_touch_nopreserve": self._next_touch,
             "align": self._align,
             "template": self._template,
             "processors": self._arrangement,
@@ -162,6 +166,15 @@ class _Parser:
             if one.extents:
                 raise _Wrong(self._tokens[0], "EXTENT belongs to the array's DISTRIBUTE, not here")
         return [Redistribute(self._source, one.name, one.formats, one.onto) for one in parts]
+
+    def _next_touch(self) -> list[Directive]:
+        self._take()
+        names = self._parenthesised(lambda: self._name("an array"))
+        token = self._peek()
+        extents = self._parenthesised(self._expression) if self._keyword("extent") else ()
+        if extents and len(names) > 1:
+            raise _Wrong(token, "EXTENT goes with one array")
+        return [NextTouch(self._source, names, extents)]
 
     def _distributees(self) -> list[_Distributee]:
         if self._peek().text in "([" and self._peek().kind == "mark":

@@ -24,11 +24,10 @@ _SGI_KEYWORDS = "distribute_reshape|distribute|redistribute|dynamic"
 #: Directives of the two makers that are not about distributions, or have no meaning here.
 _SGI_OTHER = "doacross|page_place|fill_symbol|align_symbol|section_gp|section_non_gp|pfor|parallel"
 _COMPAQ_KEYWORDS = (
-    "distribute|redistribute|align|template|memories|processors|shadow|on|numa|nosequence|omp\\s+numa"
+    "distribute|redistribute|align|template|memories|processors|shadow|on|numa|nosequence|omp\\s+numa|"
+    "migrate_next_touch|migrate_next_touch_nopreserve"
 )
-_COMPAQ_OTHER = (
-    "place_next_touch|migrate_next_touch|migrate_next_touch_nopreserve|sequence|independent|inherit"
-)
+_COMPAQ_OTHER = "place_next_touch|sequence|independent|inherit"
 
 
 @dataclass(frozen=True)

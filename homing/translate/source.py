@@ -130,6 +130,10 @@ class Edits:
         else:
             at.extend(lines)
 
+    def lines_before(self, offset: int) -> list[str]:
+        """What is inserted before the line that begins at `offset`."""
+        return list(self._before.get(offset, ()))
+
     def move_lines(self, move: Move) -> None:
         """Take whole lines to before the line that begins at `to`, with what changes inside them; lines that
         are inserted before the first of them or behind the last stay where they are."""

@@ -13,10 +13,11 @@ from homing.files import MOST_SOURCE, read_text
 from homing.limits import TimeUp, time_limit
 from homing.translate import scanner
 from homing.translate.arrays import Distributions
-from homing.translate.directives import Form
+from homing.translate.directives import Form, NextTouch
 from homing.translate.front import expand
 from homing.translate.hidden_intrinsics import hidden
 from homing.translate.inquiries import settle
+from homing.translate.next_touch import translate_next_touch
 from homing.translate.not_translated import directives_included
 from homing.translate.pages import translate_pages
 from homing.translate.parts import Parts
@@ -26,7 +27,7 @@ from homing.translate.positions import Position, Problem, TranslationError
 from homing.translate.rank_files import left_out, own_files
 from homing.translate.source import Edits, SourceFile
 from homing.translate.tree import Kind, Routine, Unit, statements
-from homing.translate.upm import translate_upm
+from homing.translate.upm.translate import translate_upm
 
 TARGETS = ("pages", "spmd", "mpi", "upm")
 #: Below this size a file is read sooner than a process is started.
@@ -47,6 +48,7 @@ class Options:
     flags: tuple[str, ...] = ()
     processes: int = 0  # 0: one a processor
     compiler: str = ""  # whose preprocessor Fortran is for
+    beside: tuple[str, ...] = ()  # the program's other files, which are read and not written (upm)
 
 
 @dataclass
@@ -98,7 +100,7 @@ def translate(
     TranslationError: everything that is wrong, in the order of the sources; UserError: a file that cannot be
     read.
     """
-    sources = [_load(path, options) for path in paths]
+    sources = [_load(path, options) for path in [*paths, *options.beside]]
     try:
         read = sources
         sources = _expand(read, options)
@@ -106,6 +108,7 @@ def translate(
         for before, output in zip(read, result.outputs, strict=True):
             if not output.changed:
                 output.text = before.text
+        del result.outputs[len(paths) :]
         return result
     except Refused as error:
         raise Refused(_where(error.problems, sources), error.plan) from error
@@ -168,6 +171,10 @@ def _translate(
     edits = {id(unit): Edits(unit.source) for unit in units}
     arrays: tuple[ArrayPlan, ...] = ()
     steps: list[Step] = []
+    touched = translate_next_touch(units, edits, options.target)
+    result.notes += touched.notes
+    if touched.problems:
+        raise TranslationError(touched.problems)
     if options.target == "upm":
         report = translate_upm(units, edits, options.phases)
         result.report = report.lines
@@ -179,8 +186,9 @@ def _translate(
             )
             for one in scanned
             for directive in one.directives
+            if not isinstance(directive, NextTouch)
         ]
-        problems = report.problems
+        problems = []
     else:
         distributions = Distributions(units, in_place=options.target == "pages")
         problems = list(distributions.problems)
@@ -194,7 +202,7 @@ def _translate(
             problems += hidden(units, edits)
         result.notes += distributions.notes
         arrays = array_plans(distributions)
-    paths = [source.path for source in sources]
+    paths = [source.path for source in sources[: len(sources) - len(options.beside)]]
     refused, notes = _where(problems, sources), _where(result.notes, sources)
     result.plan = collected(options.target, paths, arrays, steps, refused, notes)
     result.plan = replace(result.plan, report=tuple(result.report))

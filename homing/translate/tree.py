@@ -224,6 +224,7 @@ class Declaration:
     initial: str | None = None
     storage: str = "static"  # static, automatic, allocatable, dummy, pointer, common
     separate_shape: tuple[int, int] | None = None  # Fortran's DIMENSION attribute is shared by the entities
+    block: str = ""  # COMMON: whose it is; the blank one has no name
 
 
 @dataclass
@@ -252,6 +253,7 @@ class Routine:
     private: frozenset[str] = frozenset()  # THREADPRIVATE
     places: dict[str, list[int]] = field(default_factory=dict)  # C: where the name is declared, in any block
     prototypes: list[tuple[str, int, int]] = field(default_factory=list)  # C file: name, begin, end
+    included: set[str] = field(default_factory=set)  # C file: variables that its headers declare
     implicit_none: bool = False
     functions: dict[str, Statement] = field(default_factory=dict)  # Fortran's statement functions
 

@@ -24,6 +24,7 @@ WORDS = [
     "distribute",
     "distribute_reshape",
     "redistribute",
+    "next_touch",
     "align",
     "template",
     "processors",

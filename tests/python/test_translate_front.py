@@ -497,7 +497,7 @@ def test_programs_of_the_nas_form_are_read(program: Callable[..., Path]) -> None
     )
     result = translate([str(source)], Options("upm"))
     assert f"upm: {source}:6: time loop over step in bt, 1 parallel construct in it" in result.report
-    assert any("hot: rhs (common)" in line and "x_solve:23" in line for line in result.report)
+    assert any("hot: rhs (/fields/)" in line and "x_solve:23" in line for line in result.report)
 
 
 MODULE = """module grid

@@ -305,7 +305,7 @@ def test_behind_column_72() -> None:
     [
         ("c$doacross local(i), affinity(i) = data(a(i))", Form.FIXED),
         ("c$page_place (a, 8, 0)", Form.FIXED),
-        ("!DEC$ MIGRATE_NEXT_TOUCH(a)", Form.FREE),
+        ("!DEC$ PLACE_NEXT_TOUCH(a)", Form.FREE),
         ("!DEC$ DISTRIBUT a(block)", Form.FREE),
         ("!HPF$ DISTRIBUTE a(BLOCK)", Form.FREE),
         ("! $homing distribute a(block)", Form.FREE),

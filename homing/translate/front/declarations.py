@@ -157,6 +157,7 @@ def _entity(
         initial,
         before.storage if before and before.storage != "static" else storage,
         separate,
+        before.block if before else "",
     )
 
 
@@ -197,26 +198,31 @@ def _attribute(routine: Routine, code: Expressions, line: Line, what: Form) -> N
 
 def _common(routine: Routine, code: Expressions, line: Line, at: int) -> None:
     """COMMON /block/ a(10), b: the names between slashes are blocks'."""
-    for first, last in _common_entities(code, at):
+    for block, first, last in _common_entities(code, at):
         made = _entity(routine, code, line, (first, last), "", set(), None)
         before = routine.declarations.get(made.name)
         if before is not None:
             before.bounds = made.bounds or before.bounds
             made = before
         made.storage = "common"
+        made.block = block
         routine.declarations[made.name] = made
 
 
-def _common_entities(code: Expressions, at: int) -> Iterator[tuple[int, int]]:
+def _common_entities(code: Expressions, at: int) -> Iterator[tuple[str, int, int]]:
+    """(block, first word, behind the last) of each; the blank block has no name."""
     words = code.words
+    block = ""
     while at < len(words):
-        if words[at].text == "/":
-            at += 3 if at + 1 < len(words) and words[at + 1].text != "/" else 2
+        if words[at].text in ("/", "//"):
+            named = words[at].text == "/" and at + 1 < len(words) and words[at + 1].text != "/"
+            block = words[at + 1].text if named else ""
+            at += 3 if named else 3 - len(words[at].text)
         elif words[at].kind == "name":
             first, at = at, at + 1
             if at < len(words) and words[at].text == "(":
                 at = closing(words, at) + 1
-            yield first, min(at, len(words))
+            yield block, first, min(at, len(words))
         else:
             at += 1
 

@@ -7,8 +7,8 @@ abs achar acos acosh adjustl adjustr aimag aint all allocated alog alog10 amax1 
 asinh associated atan atan2 atanh bessel_j0 bessel_j1 bessel_jn bessel_y0 bessel_y1 bessel_yn bge bgt
 bit_size ble blt btest c_funloc c_loc c_sizeof cabs ccos ceiling cexp char clog cmplx
 command_argument_count conjg cos cosh count cshift csin csqrt dabs dacos dasin datan datan2 dble dcmplx
-dconjg dcos dcosh dexp digits dim dimag dint dlog dmax1 dmin1 dmod dnint dot_product dprod dreal dshiftl
-dshiftr dsign dsin dsinh dsqrt dtan dtanh eoshift epsilon erf erfc erfc_scaled exp exponent
+dconjg dcos dcosh dexp dfloat digits dim dimag dint dlog dmax1 dmin1 dmod dnint dot_product dprod dreal
+dshiftl dshiftr dsign dsin dsinh dsqrt dtan dtanh eoshift epsilon erf erfc erfc_scaled exp exponent
 extends_type_of findloc float floor fraction gamma huge hypot iabs iachar iall iand iany ibclr ibits
 ibset ichar idim idint idnint ieee_is_nan ieor ifix image_index index int int_ptr_kind ior iparity
 is_contiguous is_iostat_end is_iostat_eor ishft ishftc isign isnan kind lbound lcobound leadz len

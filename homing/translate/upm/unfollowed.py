@@ -1,4 +1,4 @@
-"""--to upm: shared memory in parallel constructs that no registered array stands for, and why."""
+"""Shared memory in parallel constructs that no registered array stands for, and why."""
 
 from __future__ import annotations
 
@@ -7,20 +7,28 @@ from collections.abc import Iterable
 
 from homing.translate.directives import Form
 from homing.translate.tree import Declaration, Reference, Routine
+from homing.translate.upm.program import Program
+
+_MEMBER = {True: re.compile(r"\s*(->|\.\s*[A-Za-z_])"), False: re.compile(r"\s*(\([^()]*\)\s*)?%")}
+#: What stands in the place of an array that is a member of a structure.
+OF_STRUCTURES = "members of structures"
 
 
-def not_followed(routine: Routine, reference: Reference, meant: Iterable[Declaration]) -> str | None:
+def not_followed(
+    program: Program, routine: Routine, reference: Reference, meant: Iterable[Declaration]
+) -> str | None:
     """Why what a reference reaches is registered with no array; None: it is, or there is nothing of the
     kind."""
+    in_c = routine.source.form is Form.C
     behind = routine.source.text[reference.name_end : reference.name_end + 80]
-    if re.match(r"\s*(->|\.\s*[A-Za-z_]|%)", behind):
-        return "members of structures"
+    if _MEMBER[in_c].match(behind):
+        return OF_STRUCTURES
     declarations = list(meant)
-    if routine.source.form is Form.C:
+    if in_c:
         if any(_holds_pointers(routine, one) for one in declarations):
             return "only the pointers in it, not what they point to"
         return None
-    known = declarations or routine.lookup(reference.name) is not None
+    known = declarations or program.declares(routine, reference.name) or reference.name in program.routines
     used = _has_uses(routine)
     if not known and used and reference.subscripts is not None and not reference.intrinsic:
         return "of a module whose file is not given"
