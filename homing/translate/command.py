@@ -131,7 +131,7 @@ def refused(error: TranslationError, told: Explain, outcome: str) -> int:
     count = len(error.problems)
     say(f"{count} problem{'s' if count != 1 else ''}; {outcome}")
     if told is Explain.NOTHING:
-        return MISUSE
+        return error.status if isinstance(error, Refused) else MISUSE
     if isinstance(error, Refused):
         show(error.plan, told)
     return REFUSED

@@ -21,7 +21,7 @@ from homing.integers import decimal
 from homing.paths import Cache
 from homing.translate import scanner
 from homing.translate.directives import Form
-from homing.translate.not_translated import IN_VAIN, directives_in, sources_of
+from homing.translate.not_translated import IN_VAIN, directives_in, parallel_in_cxx, sources_of
 from homing.translate.plan.collect import collected
 from homing.translate.plan.model import Plan
 from homing.translate.positions import TranslationError
@@ -76,6 +76,8 @@ def translate_and_compile(
     read = any(path == "-" for path, _ in found.others)
     standard_input = sys.stdin.buffer.read() if read else None
     problems = list(directives_in(found.others, standard_input or b""))
+    if target == "upm":
+        problems += parallel_in_cxx(found.others)
     if problems:
         report_problems(TranslationError(problems))
         say(f"{len(problems)} problem{'s' if len(problems) != 1 else ''}; nothing was compiled")

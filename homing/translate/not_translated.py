@@ -33,6 +33,7 @@ _INCLUDE = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _MOST_FILES = 1_000
+_CXX_PARALLEL = re.compile(r"^[ \t]*(#[ \t]*pragma[ \t]+omp\b[^\n]*\bparallel\b[^\n]*?)\s*$", re.MULTILINE)
 #: The exit status where a directive stands in what is not translated.
 IN_VAIN = 1
 
@@ -101,6 +102,23 @@ def directives_in(others: Sequence[tuple[str, str]], standard_input: bytes) -> I
             except UserError:
                 continue  # the compiler says what it is
         yield from said_of(name, text, f"{what} is not translated")
+
+
+def parallel_in_cxx(others: Sequence[tuple[str, str]]) -> Iterator[Problem]:
+    """--to upm: the first parallel construct of each C++ source, in which no calls can be inserted."""
+    for path, what in others:
+        if what != "C++" or path == "-":
+            continue
+        try:
+            text = read_text(path, MOST_SOURCE, errors="surrogateescape")
+        except UserError:
+            continue  # the compiler says what it is
+        found = _CXX_PARALLEL.search(text)
+        if found is not None:
+            source = SourceFile(path, text, Form.C)
+            yield source.problem(
+                found.start(1), found.end(1), f"{what} is not translated: no calls are inserted"
+            )
 
 
 def directives_included(source: SourceFile, flags: Sequence[str]) -> Iterator[Problem]:

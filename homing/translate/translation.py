@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from homing.errors import UserError, unexpected
+from homing.errors import MISUSE, UserError, unexpected
 from homing.files import MOST_SOURCE, read_text
 from homing.limits import TimeUp, time_limit
 from homing.translate import scanner
@@ -18,7 +18,7 @@ from homing.translate.front import expand
 from homing.translate.hidden_intrinsics import hidden
 from homing.translate.inquiries import settle
 from homing.translate.next_touch import translate_next_touch
-from homing.translate.not_translated import directives_included
+from homing.translate.not_translated import IN_VAIN, directives_included
 from homing.translate.pages import translate_pages
 from homing.translate.parts import Parts
 from homing.translate.plan.collect import array_plans, collected
@@ -79,9 +79,11 @@ class Result:
 class Refused(TranslationError):
     """A translation that is not written; plan: what there would have been, and what is refused."""
 
-    def __init__(self, problems: Iterable[Problem], plan: Plan) -> None:
+    def __init__(self, problems: Iterable[Problem], plan: Plan, status: int = MISUSE) -> None:
+        """status: that of the command."""
         super().__init__(problems)
         self.plan = plan
+        self.status = status
 
 
 @dataclass
@@ -111,7 +113,7 @@ def translate(
         del result.outputs[len(paths) :]
         return result
     except Refused as error:
-        raise Refused(_where(error.problems, sources), error.plan) from error
+        raise Refused(_where(error.problems, sources), error.plan, error.status) from error
     except TranslationError as error:
         problems = _where(error.problems, sources)
         raise Refused(problems, collected(options.target, paths, (), (), problems, ())) from error
@@ -188,7 +190,8 @@ def _translate(
             for directive in one.directives
             if not isinstance(directive, NextTouch)
         ]
-        problems = []
+        given = {source.path for source in sources[: len(sources) - len(options.beside)]}
+        problems = [problem for problem in report.problems if problem.position.file in given]
     else:
         distributions = Distributions(units, in_place=options.target == "pages")
         problems = list(distributions.problems)
@@ -207,7 +210,7 @@ def _translate(
     result.plan = collected(options.target, paths, arrays, steps, refused, notes)
     result.plan = replace(result.plan, report=tuple(result.report))
     if problems:
-        raise Refused(problems, result.plan)
+        raise Refused(problems, result.plan, IN_VAIN if options.target == "upm" else MISUSE)
     for source, one in zip(sources, read, strict=True):
         changes = edits.get(id(one.unit)) if one.unit is not None else None
         if changes is None or not changes.any:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from homing.translate.directives import Form
+from homing.translate.positions import Problem
 from homing.translate.tree import (
     Access,
     Construct,
@@ -32,11 +33,11 @@ class Use:
 
 @dataclass
 class Found:
-    """hot: the arrays to be registered. unfollowed: why memory in parallel constructs is none of them, by
-    routine and name. lines: all of it, for the user."""
+    """hot: the arrays to be registered. unfollowed: why memory in parallel constructs is none of them, with
+    its place. lines: all of it, for the user."""
 
     hot: dict[Identity, Use] = field(default_factory=dict)
-    unfollowed: dict[tuple[str, str], str] = field(default_factory=dict)
+    unfollowed: list[Problem] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
 
 
@@ -47,9 +48,10 @@ def hot_arrays(program: Program) -> Found:
         for node in walk(routine.body):
             if isinstance(node, Construct) and node.parallel:
                 collector.collect(routine, [node], frozenset(hidden_in(node, routine)), frozenset())
-    found = Found(unfollowed=collector.unfollowed)
-    for (where, name), reason in sorted(collector.unfollowed.items()):
+    found = Found()
+    for (where, name), (reason, problem) in sorted(collector.unfollowed.items()):
         found.lines.append(f"upm: not followed: {name} ({where}): {reason}")
+        found.unfollowed.append(problem)
     for identity, use in sorted(collector.uses.items()):
         reads, writes = sorted(set(use.reads)), sorted(set(use.writes))
         name = f"{identity[1]} ({identity[0]})"
@@ -66,7 +68,7 @@ class _Collector:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.uses: dict[Identity, Use] = {}
-        self.unfollowed: dict[tuple[str, str], str] = {}
+        self.unfollowed: dict[tuple[str, str], tuple[str, Problem]] = {}
 
     def collect(
         self, routine: Routine, nodes: Sequence[Node], hidden: frozenset[str], seen: frozenset[str]
@@ -92,7 +94,12 @@ class _Collector:
         place = f"{routine.name}:{routine.source.user_line(statement.begin)}"
         meant = self.program.resolve(routine, reference.name)
         if reason := not_followed(self.program, routine, reference, meant.values()):
-            self.unfollowed.setdefault((routine.name, reference.name), f"{reason}, in {place}")
+            problem = routine.source.problem(
+                reference.begin,
+                reference.end,
+                f"nothing is hot but what is not followed: {reason}: no calls are inserted",
+            )
+            self.unfollowed.setdefault((routine.name, reference.name), (f"{reason}, in {place}", problem))
         for identity, declaration in meant.items():
             if identity[0] in seen and _is_each_calls_own(self.program.routines[identity[0]], declaration):
                 continue

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from homing.translate.positions import Problem
 from homing.translate.source import Edits
 from homing.translate.tree import Unit
 from homing.translate.upm.calls import Calls
@@ -23,9 +24,10 @@ from homing.translate.upm.timeloop import refused, time_loop
 
 @dataclass
 class Report:
-    """What was found and why, for the user."""
+    """What was found and why, for the user; problems: why nothing can be done although something should."""
 
     lines: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
 
 
 def translate_upm(units: Sequence[Unit], edits: dict[int, Edits], phases: bool) -> Report:
@@ -36,6 +38,7 @@ def translate_upm(units: Sequence[Unit], edits: dict[int, Edits], phases: bool) 
     report = Report(found.lines)
     loop = time_loop(program)
     if not found.hot:
+        report.problems = found.unfollowed
         report.lines.append(
             "upm: no shared array is both read and written in parallel constructs: nothing inserted"
         )
