@@ -499,7 +499,7 @@ class Distributions:
                 scope = routine.parent
                 while scope is not None:
                     for name, array in self.of(scope).items():
-                        if name not in routine.declarations:
+                        if name not in routine.declarations and not _later(array, routine):
                             self.of(routine).setdefault(name, array)
                     scope = scope.parent
                 chain: Routine | None = routine
@@ -642,6 +642,11 @@ class Distributions:
     def inside(self, routine: Routine) -> bool:
         """Is the routine called from inside parallel regions?"""
         return self.parallel_context.get(id(routine), False)
+
+
+def _later(array: Array, routine: Routine) -> bool:
+    """C: the file declares the array behind the function, which does not know it."""
+    return array.routine.source.form is d.Form.C and array.declaration.begin > routine.begin
 
 
 def _is_pointer(callee: Routine, declaration: Declaration) -> bool:

@@ -12,7 +12,7 @@ from homing.translate.affine import names_in
 from homing.translate.array import Array
 from homing.translate.boxes import Site, merged, side_of
 from homing.translate.names import added
-from homing.translate.plan.count import constants, copied, exchanged
+from homing.translate.plan.count import constants, copied, exchanged, value
 from homing.translate.plan.model import Box, Exchange, Follow, Side, Span
 from homing.translate.reference_text import reference_subscripts
 from homing.translate.routine import RoutineInParts
@@ -79,13 +79,13 @@ class Communication(RoutineInParts):
     def _exchanges(self, boxes: Sequence[Box]) -> tuple[Exchange, ...]:
         arrays = list(dict.fromkeys(box.array for box in boxes))
         return tuple(
-            Exchange(box, self.place(box.references[0].begin), self._elements(box))
+            self._exchange_of(box, exchanged(box, [one.offset for one in self.arrays[box.array].dimensions]))
             for box in sorted(boxes, key=lambda box: arrays.index(box.array))
         )
 
-    def _elements(self, box: Box) -> int | None:
-        offsets = [dimension.offset for dimension in self.arrays[box.array].dimensions]
-        return exchanged(box, offsets, self.constants)
+    def _exchange_of(self, box: Box, count: str, copy: str = "") -> Exchange:
+        place = self.place(box.references[0].begin)
+        return Exchange(box, place, count, value(count, self.constants), copy)
 
     def _broadcasts(self, sites: Sequence[Site], varying: frozenset[str]) -> tuple[Exchange, ...]:
         """Elements that all parts read: one contiguous copy each, in place of the array's name."""
@@ -105,9 +105,8 @@ class Communication(RoutineInParts):
         found = []
         for box in merged(boxes, hull=True):
             self.copies += 1
-            place = self.place(box.references[0].begin)
             copy = added(f"hm_copy_{box.array}_{self.copies}")
-            found.append(Exchange(box, place, copied(box, self.constants), copy))
+            found.append(self._exchange_of(box, copied(box), copy))
         return tuple(found)
 
 

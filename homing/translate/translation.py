@@ -202,9 +202,10 @@ def _translate(
                 problems, steps = translate_pages(units, distributions, edits)
             else:
                 problems, steps = translate_parts(units, distributions, edits, options.target == "mpi")
-            problems += hidden(units, edits)
         result.notes += distributions.notes
         arrays = array_plans(distributions)
+    if not problems:
+        problems = list(hidden(units, edits))
     paths = [source.path for source in sources[: len(sources) - len(options.beside)]]
     refused, notes = _where(problems, sources), _where(result.notes, sources)
     result.plan = collected(options.target, paths, arrays, steps, refused, notes)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from homing.translate.affine import affine
-from homing.translate.plan.model import Box, Side
+from homing.translate.affine import Affine, affine
+from homing.translate.boxes import written
+from homing.translate.plan.model import Box, Dimension, Side
 from homing.translate.source import SourceFile
 from homing.translate.tree import Routine
 
@@ -55,42 +56,61 @@ def number(text: str, known: Mapping[str, int]) -> int | None:
     return value.constant + sum(known[term] * factor for term, factor in value.terms)
 
 
-def _extent(side: Side, known: Mapping[str, int]) -> int | None:
-    first, last = affine(side.first), affine(side.last)
-    apart = last.minus(first)
-    if apart is None:
-        low, high = number(side.first, known), number(side.last, known)
-        if low is None or high is None:
-            return None
-        apart = high - low
-    return max(apart + 1, 0)
-
-
-def exchanged(box: Box, offsets: Sequence[int], known: Mapping[str, int]) -> int | None:
-    """How many elements one block of a part gets or sends: those beside its own. offsets: of the array's
-    dimensions, in the index space that is dealt out."""
-    count, following = 1, 0
+def exchanged(box: Box, offsets: Sequence[int]) -> str:
+    """How many elements one block of a part gets or sends, as an expression: those beside its own. Empty
+    where that is not known. offsets: of the array's dimensions, in the index space that is dealt out."""
+    count = 1
+    factors = []
+    following = 0
     for side, offset in zip(box.sides, offsets, strict=True):
         follow = side.follow
-        if follow is not None:
-            # Elements at low..high from each own one, of which some are own ones, too.
-            following += 1
-            home = follow.offset + follow.dealt.offset - offset
-            count *= max(0, home - side.low) + max(0, side.high - home)
+        if follow is None:
+            factors.append(_extent(side))
             continue
-        extent = _extent(side, known)
-        if extent is None:
-            return None
-        count *= extent
-    return count if following == 1 else None  # beside a grid's part: as many as the part is long
+        # Elements at low..high from each own one, of which some are own ones, too.
+        following += 1
+        home = follow.offset + follow.dealt.offset - offset
+        count *= _beside(side.low - home, side.high - home, follow.dealt)
+    # Beside a grid's part are as many as the part is long.
+    return _product(count, factors) if following == 1 else ""
 
 
-def copied(box: Box, known: Mapping[str, int]) -> int | None:
-    """How many elements of a box every part gets."""
-    count = 1
-    for side in box.sides:
-        extent = _extent(side, known)
-        if extent is None:
+def _beside(low: int, high: int, dealt: Dimension) -> int:
+    """How many indices lie at low..high from those of a block, and not in it."""
+    block = number(dealt.argument, {}) if dealt.cyclic else None
+    if block is None:  # as long as it takes
+        return max(0, -low) + max(0, high)
+    return sum(1 for at in range(low, high + block) if not 0 <= at < block)
+
+
+def copied(box: Box) -> str:
+    """How many elements of a box every part gets, as an expression."""
+    return _product(1, [_extent(side) for side in box.sides])
+
+
+def value(count: str, known: Mapping[str, int]) -> int | None:
+    """The number of elements, where the program's text says it."""
+    if not count:
+        return None
+    found = 1
+    for factor in count.split(" * "):
+        each = number(factor, known)
+        if each is None:
             return None
-        count *= extent
-    return count
+        found *= max(each, 0)
+    return found
+
+
+def _extent(side: Side) -> Affine:
+    return affine(f"({side.last}) - ({side.first}) + 1")
+
+
+def _product(count: int, factors: Sequence[Affine]) -> str:
+    words = []
+    for one in factors:
+        if not one.terms:
+            count *= max(one.constant, 0)
+        else:
+            text = written(one)
+            words.append(text if len(one.terms) == 1 and not one.constant else f"({text})")
+    return " * ".join([*([str(count)] if count != 1 or not words else []), *words])

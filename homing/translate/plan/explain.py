@@ -157,12 +157,11 @@ def _names(names: Sequence[str]) -> str:
 
 def _exchange(one: Exchange) -> str:
     each = "each part" if one.copy else "each block"
-    count = (
-        "a number of elements that is known when it runs"
-        if one.elements is None
-        else (f"{one.elements:,} element{'' if one.elements == 1 else 's'}")
-    )
-    return f"{_box(one.box)}, {count} for {each}"
+    if not one.count:
+        return f"{_box(one.box)}, as many elements for {each} as the parts are long"
+    plural = "" if one.elements == 1 else "s"
+    count = one.count if one.elements is None else f"{one.elements:,}"
+    return f"{_box(one.box)}, {count} element{plural} for {each}"
 
 
 def _box(box: Box) -> str:

@@ -122,12 +122,14 @@ class Box:
 class Exchange:
     """A box that is fetched or pushed, or that all parts get a copy of (broadcast), as `copy`.
 
-    elements: how many one block of a part gets or sends (BLOCK and GEN_BLOCK: the part; at the array's ends
-    fewer), of a broadcast how many each part gets; None: not known before the program runs.
+    count: how many elements one block of a part gets or sends (BLOCK and GEN_BLOCK: the part; at the array's
+    ends fewer), of a broadcast how many each part gets, as an expression; empty: not known. elements: its
+    value; None: not known before the program runs.
     """
 
     box: Box
     place: Position
+    count: str
     elements: int | None
     copy: str = ""
 

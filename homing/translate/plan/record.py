@@ -95,7 +95,7 @@ def _box(box: Box) -> dict[str, Any]:
 
 
 def _exchange(one: Exchange) -> dict[str, Any]:
-    return {**_box(one.box), **_place(one.place), "elements": one.elements}
+    return {**_box(one.box), **_place(one.place), "count": one.count or None, "elements": one.elements}
 
 
 def _follow(one: Follow) -> dict[str, Any]:
