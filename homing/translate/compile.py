@@ -174,7 +174,7 @@ def _preprocessor_flags(arguments: Sequence[str]) -> list[str]:
     for index, word in enumerate(arguments):
         if word in ("-I", "-D", "-include", "-isystem", "-iquote") and index + 1 < len(arguments):
             found += [word, arguments[index + 1]]
-        elif word.startswith(("-I", "-D", "-U", "-std=")) and len(word) > 2:
+        elif word in ("-cpp", "-nocpp") or (word.startswith(("-I", "-D", "-U", "-std=")) and len(word) > 2):
             found.append(word)
     return found
 

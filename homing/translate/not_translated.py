@@ -153,8 +153,10 @@ def said_of(path: str, text: str, reason: str, form: Form | None = None) -> Iter
     lines: set[int] = set()
     form = form or scanner.form_of(path)
     for one in [form] if form is not None else [Form.C, Form.FREE]:
-        for directive in scanner.scan(text, path, one).directives:
-            source = directive.source
-            if source.position.line not in lines:
-                lines.add(source.position.line)
-                yield Problem(source.position, source.text, reason)
+        scanned = scanner.scan(text, path, one)
+        found = [(each.source.position, each.source.text, reason) for each in scanned.directives]
+        found += [(bad.position, bad.text, f"{reason}; {bad.reason}") for bad in scanned.problems]
+        for position, code, why in sorted(found, key=lambda one: (one[0].line, one[0].column)):
+            if position.line not in lines:
+                lines.add(position.line)
+                yield Problem(position, code, why)

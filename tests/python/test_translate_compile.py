@@ -117,3 +117,25 @@ def test_a_command_in_front_of_the_compiler(tmp_path: Path) -> None:
 )
 def test_where_the_compilers_name_is(words: list[str], count: int) -> None:
     assert _launcher(words) == count
+
+
+def test_cpp_of_the_command_reaches_the_reading(tmp_path: Path) -> None:
+    """A .f90 with -cpp was read with both branches of its #if."""
+    (tmp_path / "x.f90").write_text(
+        "program p\n  real(8) :: a(9)\n  integer :: i\n  !$homing distribute a(block)\n#ifdef TWICE\n"
+        "  !$omp parallel do\n  do i = 1, 9\n    a(i) = 2*i\n  end do\n#else\n  goto (1, 2)\n#endif\n"
+        "  print *, sum(a)\nend program\n"
+    )
+    words = ("--to", "spmd", "--", "gfortran", "-fopenmp", "-cpp", "-DTWICE", "-o", "x", "x.f90")
+    done = homing(tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+    run = subprocess.run([tmp_path / "x"], capture_output=True, text=True, check=True)
+    assert float(run.stdout) == 90
+
+
+def test_a_malformed_directive_of_an_included_file_is_said(tmp_path: Path) -> None:
+    (tmp_path / "bad.h").write_text("#pragma homing distribute a[blok]\n")
+    (tmp_path / "m.c").write_text('#include "bad.h"\ndouble a[9];\nint main(void) { return 0; }\n')
+    done = homing(tmp_path, "--to", "spmd", "--", "gcc", "-fopenmp", "m.c", "-o", "m")
+    assert done.returncode and "bad.h:1:29: stands in a file that m.c includes" in done.stderr
+    assert "blok" in done.stderr and not (tmp_path / "m").exists()

@@ -36,7 +36,8 @@ def expanded(source: SourceFile, flags: Sequence[str] = (), compiler: str = "") 
     if source.form is Form.C:
         return source
     text = source.text
-    asked = os.path.splitext(source.path)[1] in _PREPROCESSED or "-cpp" in flags
+    said = [flag for flag in flags if flag in ("-cpp", "-nocpp")]  # the last one counts
+    asked = said[-1] == "-cpp" if said else os.path.splitext(source.path)[1] in _PREPROCESSED
     if asked and _CONDITION.search(text):
         text = _preprocessed(source, flags, compiler)
     # As gfortran looks for them: also what an included file includes.
