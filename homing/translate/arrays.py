@@ -10,12 +10,14 @@ from functools import cached_property
 from homing.translate import directives as d
 from homing.translate.affine import affine, shifted
 from homing.translate.array import Array
+from homing.translate.brought import bring
 from homing.translate.effects import Effects
 from homing.translate.front.resolve import number
 from homing.translate.passed_elements import pass_elements
 from homing.translate.passed_pieces import pass_pieces
 from homing.translate.plan.model import Dimension
 from homing.translate.positions import Problem, Text
+from homing.translate.reached import called, reaching
 from homing.translate.redistribution import Redistributions
 from homing.translate.tree import (
     Access,
@@ -23,7 +25,6 @@ from homing.translate.tree import (
     Construct,
     Declaration,
     Kind,
-    Node,
     Reference,
     Routine,
     Unit,
@@ -59,6 +60,8 @@ class Distributions:
             for routine in unit.routines:
                 self._declare(routine)
         self._visible()
+        if not in_place:
+            bring(units, self.routines, self.in_regions, self.of)
         for unit in units:
             for routine in unit.routines:
                 pass_pieces(routine, self.of(routine), self.routines, self.works_in_parallel)
@@ -533,6 +536,7 @@ class Distributions:
                 # One that only says how its argument is distributed gets it in parts, too.
                 if not (inside or self.works_in_parallel(callee) or dummy in self.of(callee)):
                     continue
+                inside |= id(routine) in self.in_regions
                 changed |= self._pass(routine, reference, array, callee, dummy, inside)
             if changed and rounds < 10_000:
                 waiting.extend(r for unit in self.units for r in unit.routines if r not in waiting)
@@ -545,20 +549,19 @@ class Distributions:
             for routine in unit.routines:
                 for node in walk(routine.body):
                     if isinstance(node, Construct) and node.parallel:
-                        waiting += self._called(node.body)
+                        waiting += called(node.body, self.routines)
         found: set[int] = set()
         while waiting:
             routine = waiting.pop()
             if id(routine) not in found:
                 found.add(id(routine))
-                waiting += self._called(routine.body)
+                waiting += called(routine.body, self.routines)
         return frozenset(found)
 
-    def _called(self, nodes: list[Node]) -> list[Routine]:
-        names: set[str] = set()
-        for statement in statements(nodes):
-            names.update(statement.calls, (reference.name for reference in statement.references))
-        return [self.routines[name] for name in names if name in self.routines]
+    @cached_property
+    def reaching(self) -> frozenset[int]:
+        """The routines (by id) that work on distributed arrays of other scopes."""
+        return reaching(self.units, self.routines, self.of)
 
     def _whole_calls(self, routine: Routine) -> None:
         """Every argument that a procedure gets in parts is passed in parts, wherever it is called."""
@@ -677,7 +680,10 @@ def _with_templates(
     for index, dimension in enumerate(dimensions):
         if dimension.distributed and not dimension.template:
             bound = declaration.bounds[index] if index < len(declaration.bounds) else None
-            if bound is None or bound.upper is None:
+            if bound is not None and bound.deferred and declaration.storage == "allocatable":
+                # Their bounds are compared when the program runs (homing_together).
+                key = f"{routine.name}/allocated/{_position(dimensions, index)}"
+            elif bound is None or bound.upper is None:
                 key = f"{routine.name}/{name}/{index}"
             else:
                 low, high = affine(_fold(bound.lower, routine)), affine(_fold(bound.upper or "", routine))

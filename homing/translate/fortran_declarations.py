@@ -20,6 +20,9 @@ class FortranDeclarations(FortranArrays):
     def frame(self) -> None:
         routine = self.routine
         own = [a for a in self.arrays.values() if a.routine is routine]
+        for place, (before, handed) in self.handed.items():
+            behind = ")" if before == "(" else ""
+            self.edits.replace(place, place, f"{before}{', '.join(handed)}{behind}")
         for statement, arrays in self.waiting:
             self._lifetime(statement, arrays)
         for node, old, new in self.anew:
@@ -164,10 +167,11 @@ class FortranDeclarations(FortranArrays):
             begin = min(decl.statement_begin for decl in routine.declarations.values())
             at = self.source.line_start(begin)
             lines = [f"type(homing_handle), intent(in) :: {', '.join(self.layout(a) for a in dummies)}"]
+            lines += [self._brought(array) for array in dummies if array.name in routine.brought]
             self.edits.insert_lines(at, [self.indented(self._indent(), x) for x in lines])
             self._argument_list(dummies)
         for begin, arrays in by_statement.items():
-            changed = [a for a in arrays if self._must_change(a)]
+            changed = [a for a in arrays if self._must_change(a) and a.name not in routine.brought]
             if not changed:
                 continue
             if self.inside:
@@ -176,12 +180,29 @@ class FortranDeclarations(FortranArrays):
                 continue
             self._take_out(begin, changed)
 
+    def _brought(self, array: Array) -> str:
+        """The declaration of an argument that the text does not have."""
+        sides = [f"homing_low({self.layout(array)}, homing_part(), {i}):" for i in range(array.rank)]
+        return f"{array.declaration.type}, intent(inout) :: {array.name}({', '.join(sides)})"
+
     def _must_change(self, array: Array) -> bool:
         return array.declaration.storage != "allocatable" or array.dummy
 
     def _argument_list(self, dummies: Sequence[Array]) -> None:
         """`f` becomes `f, hm_layout_f` (or the container of all parts) in the procedure's head."""
         text = self.source.text
+        brought = [a for a in dummies if a.name in self.routine.brought]
+        if brought:
+            names = ", ".join(f"{a.name}, {self.layout(a)}" for a in brought)
+            end = self.routine.arguments_end
+            if text[end : end + 1] != ")":
+                names = f"({names})"
+            elif len(self.routine.arguments) > len(self.routine.brought):
+                names = f", {names}"
+            self.edits.replace(end, end, names)
+        dummies = [a for a in dummies if a not in brought]
+        if not dummies:
+            return
         head = text[self.routine.begin : self.routine.arguments_end]
         opening = self.routine.begin + head.index("(")
         for array in dummies:

@@ -26,6 +26,7 @@ class FortranText(RoutineText):
         self.locals: dict[str, Local] = {}
         self.bounds: dict[str, str] = {}  # own bounds: name -> type
         self.holders: dict[str, str] = {}  # of last values: name -> a variable of its type
+        self.handed: dict[int, tuple[str, list[str]]] = {}  # arguments that the text does not have, by place
         self.fixed = self.source.form is d.Form.FIXED
         self.waiting: list[tuple[Statement, list[Array]]] = []
         self.extra: list[str] = []  # declarations that take the place of others

@@ -503,6 +503,10 @@ class FortranWriter(FortranThreadLoops):
         self.edits.replace(begin, reference.end, f"{container}, {layout}")
 
     def pass_part(self, reference: Reference, array: Array) -> None:
+        if reference.brought is not None:
+            handed = self.handed.setdefault(reference.begin, (reference.brought, []))[1]
+            handed += [f"{array.name}={array.name}", f"{self.layout(array)}={self.layout(array)}"]
+            return
         word = reference.argument_keyword
         name = f"{self.layout(word)}=" if word is not None else ""
         self.edits.replace(reference.end, reference.end, f", {name}{self.layout(array)}")

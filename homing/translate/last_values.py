@@ -28,6 +28,9 @@ def last_values(
         return "LASTPRIVATE(CONDITIONAL: ...) with distributed arrays is not supported"
     if set(follows) != {loop.variable}:
         return "LASTPRIVATE where iterations of several loops go to owners: several parts run the last one"
+    if loop.variable in names and not node.parallel and routine.source.form is not Form.C:
+        # Fortran makes counters of loops in a region private.
+        return f"LASTPRIVATE({loop.variable}) of a loop's own counter: say it at a PARALLEL DO"
     follow = follows[loop.variable]
     step = affine(loop.step)
     if step.terms or step.constant == 0:

@@ -18,7 +18,7 @@ from homing.translate.communication import Communication
 from homing.translate.last_values import last_values
 from homing.translate.names import added
 from homing.translate.order import Nest, any_order, disorders
-from homing.translate.plan.model import Box, Follow, Home, LastValues, LocalIndex, LoopPlan, Schedule
+from homing.translate.plan.model import Box, Follow, Home, LocalIndex, LoopPlan, Schedule
 from homing.translate.plan.model import Subscript as Anew
 from homing.translate.planned_text import loop_lines
 from homing.translate.positions import Problem
@@ -111,7 +111,7 @@ class OwnedLoops(Communication):
         self.fresh.wrote(wrote)
         if len(self.problems) > problems:
             return None
-        last = self._last(construct, loop, follows)
+        last = last_values(self.routine, construct, loop, follows)
         if isinstance(last, str):
             self.wrong(construct.directive.begin, construct.directive.end, last)
             return None
@@ -128,13 +128,6 @@ class OwnedLoops(Communication):
             together=tuple(found.together),
             last_values=last,
         )
-
-    def _last(self, construct: Construct, loop: Loop, follows: dict[str, Follow]) -> LastValues | str | None:
-        last = last_values(self.routine, construct, loop, follows)
-        counter = not isinstance(last, str | None) and loop.variable in last.names
-        if counter and not construct.parallel and self.source.form is not d.Form.C:
-            return f"LASTPRIVATE({loop.variable}) of a loop's own counter: say it at a PARALLEL DO"
-        return last
 
     def _in_order(self, construct: Construct, loop: Loop, follows: dict[str, Follow], region: Region) -> None:
         """Is the loop the same when the parts run their own iterations of those inside it?"""

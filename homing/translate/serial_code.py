@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from homing.translate import directives as d
 from homing.translate.allocation import unsteady
 from homing.translate.array import Array
+from homing.translate.lines_apart import crowded
 from homing.translate.plan.model import AnewPlan, SerialPlan
+from homing.translate.reached import called
 from homing.translate.routine import Fresh
 from homing.translate.single_owner import SingleOwner
 from homing.translate.tree import (
@@ -44,7 +46,14 @@ class SerialCode(SingleOwner):
                 return True
             if isinstance(inner, Statement) and (self._lifetime(inner) or self._passes(inner)):
                 return True
-        return False
+        return bool(self._reaches(node))
+
+    def _reaches(self, node: Node) -> list[str]:
+        """Procedures that the node calls, and that work on distributed arrays of other scopes."""
+        found = called([node], self.distributions.routines)
+        if self.routine.result == self.routine.name:  # which is a variable here
+            found = [one for one in found if one is not self.routine]
+        return [one.name for one in found if id(one) in self.distributions.reaching]
 
     def in_serial(self, nodes: Sequence[Node]) -> None:
         """Statements outside parallel regions: runs of those that touch distributed arrays are wrapped."""
@@ -116,7 +125,11 @@ class SerialCode(SingleOwner):
         else:
             passed = self._passes(node)
             others = [r for r in node.references if r.name in self.arrays and r not in passed]
-            if others:
+            reached = self._reaches(node)
+            if others and reached and not passed:
+                reason = f"'{reached[0]}' finds the arrays in parts, and elements stand in the same statement"
+                self.wrong(node.begin, node.end, reason)
+            elif others:
                 self.wrong(node.begin, node.end, "parts of the array and elements of it in one statement")
             for reference in passed:
                 self.writer.pass_parts(reference, self.arrays[reference.name])
@@ -180,6 +193,12 @@ class SerialCode(SingleOwner):
                     "leaves code that works on a gathered array: move the jump behind it",
                 )
         first, last = nodes[0], nodes[-1]
+        if crowded(self.routine, first, last, self._parallel_inside):
+            where = "in braces of its own" if self.source.form is d.Form.C else "on lines of its own"
+            reason = (
+                f"works on whole arrays beside code that works on parts: put it {where}, one statement a line"
+            )
+            self.wrong(first.begin, last.end, reason)
         anew = unsteady(self.routine, nodes, self.arrays, self.distributions.routines)
         for array in anew:
             if array.dummy:

@@ -50,6 +50,7 @@ class Reference:
     argument_index: int = 0
     argument_keyword: str | None = None  # Fortran: the dummy's name, where it is given
     intrinsic: bool = False  # Fortran: a function of the language, not the program's
+    brought: str | None = None  # not in the text: see brought.py; what comes before it in the list
 
 
 class Kind(Enum):
@@ -238,6 +239,7 @@ class Routine:
     body: list[Node] = field(default_factory=list)
     declarations: dict[str, Declaration] = field(default_factory=dict)
     arguments: list[str] = field(default_factory=list)
+    brought: list[str] = field(default_factory=list)  # of these, those that the text does not have
     main: bool = False
     module: bool = False
     result: str | None = None

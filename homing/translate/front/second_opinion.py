@@ -102,7 +102,7 @@ def _difference(statement: Statement) -> str | None:
         name = "Select_Type_Stmt"
     if name is None:
         return None
-    ours = Counter(_reading(reference) for reference in statement.references)
+    ours = Counter(_reading(one) for one in statement.references if one.brought is None)
     begin = words[what.start].begin
     tree = _parse(name, statement.code[begin:])
     if tree is not None:
@@ -124,7 +124,8 @@ def _renamed(statement: Statement, begin: int) -> tuple[str, dict[str, str]]:
     names: dict[str, str] = {}
     new: dict[str, str] = {}
     code = statement.code
-    for reference in sorted(statement.references, key=lambda one: -one.begin):
+    written = [reference for reference in statement.references if reference.brought is None]
+    for reference in sorted(written, key=lambda one: -one.begin):
         first = at[reference.begin]
         made = new.setdefault(reference.name, f"name_{len(new)}_")
         names[made] = reference.name

@@ -1,0 +1,80 @@
+"""Procedures that work on distributed arrays of a module, of the program around them, or of a C file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from homing.translate.positions import TranslationError
+from homing.translate.translation import Options, translate
+from tests.python.translate_programs import MPIRUN, PROGRAMS, Workshop, run_command
+
+
+@pytest.fixture(scope="session")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    return Workshop(tmp_path_factory.mktemp("scopes"))
+
+
+@pytest.mark.parametrize("name", ["orphaned.f90", "globals.f90", "globals.c"])
+@pytest.mark.parametrize("target", ["spmd", "pages", "mpi"])
+def test_arrays_of_other_scopes(workshop: Workshop, target: str, name: str) -> None:
+    """Orphaned loops get the parts that their callers have; serial code around such calls is cut there."""
+    source = PROGRAMS / name
+    expected = run_command([workshop.plain(source)], workshop.folder, OMP_NUM_THREADS="1")
+    made, _ = workshop.translated(source, target, checked=target != "mpi")
+    start = [*MPIRUN, "-n", "2"] if target == "mpi" else []
+    assert run_command([*start, made], workshop.folder, OMP_NUM_THREADS="3") == expected
+
+
+C = """double a[9];
+#pragma homing distribute a[block]
+void sweep(void) {{
+#pragma omp parallel for
+    for (int i = 0; i < 9; i++) a[i] = i;
+}}
+int main(void) {{
+    for (int t = 0; t < 3; t++) {body}
+    return 0;
+}}
+"""
+FORTRAN = """program p
+  real(8) :: a(9), s
+  !$homing distribute a(block)
+  {line}
+contains
+  subroutine sweep
+    integer :: i
+    !$omp parallel do
+    do i = 1, 9
+      a(i) = i
+    end do
+  end subroutine
+  real(8) function total()
+    total = sum(a)
+  end function
+end program
+"""
+REFUSED = [
+    ("p.c", C.format(body="{ sweep(); a[1] = t; }"), r"p\.c:8:44: works on whole arrays beside"),
+    ("p.c", C.format(body="{\n        if (t) sweep(); else a[1] = t;\n    }"), r"p\.c:9:30: works on whole"),
+    ("p.f90", FORTRAN.format(line="call sweep; s = a(3)"), r"p\.f90:4:15: works on whole arrays beside"),
+    ("p.f90", FORTRAN.format(line="a(2) = total()"), r"p\.f90:4:3: 'total' finds the arrays in parts"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "reason"), REFUSED)
+def test_refused(tmp_path: Path, name: str, text: str, reason: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(TranslationError, match=reason):
+        translate([str(tmp_path / name)], Options("spmd"))
+
+
+def test_arrays_allocated_elsewhere_are_compared_when_the_program_runs(workshop: Workshop) -> None:
+    """Of arrays whose bounds the file does not give it is assumed that they lie together."""
+    source = workshop.place() / "p.f90"
+    text = (PROGRAMS / "orphaned.f90").read_text()
+    source.write_text(text.replace("allocate (a(n), b(n))", "allocate (a(n), b(0:n))"))
+    made, _ = workshop.translated(source, "spmd")
+    with pytest.raises(AssertionError, match="homing: "):
+        run_command([made], workshop.folder, OMP_NUM_THREADS="2")
