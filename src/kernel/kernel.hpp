@@ -114,8 +114,9 @@ class Kernel {
 
     /// [signal] Do query() and move() fail to know pages that are armed for a hint fault? (Linux up to 6.5.)
     virtual bool hides_pages() noexcept { return false; }
-    /// [signal] Make such pages known: they are touched on the caller's behalf, which a policy with balancing
-    /// may answer by moving them here. What does not exist stays so.
+    /// [signal] Make such pages known: they are touched on the caller's behalf. Where they have no policy of
+    /// their own they stay where they are; a policy with balancing may answer by moving them here. What does
+    /// not exist stays so.
     virtual int reveal(std::span<void* const> /*pages*/) noexcept { return 0; }
 
     /// Move each page to its target node; `status` becomes the node where it is now, or -errno. One system

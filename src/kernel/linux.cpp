@@ -164,6 +164,8 @@ class LinuxKernel final : public Kernel {
     }
 
   private:
+    class FaultsMoveNothing;
+
     int read_policy(Address address, unsigned long flags, MemoryPolicy& policy) noexcept {
         NodeMask mask;
         int mode = 0;
@@ -187,7 +189,37 @@ class LinuxKernel final : public Kernel {
     std::atomic<int> hides_{-1}; ///< not asked yet
 };
 
+/// While it lives, the hint faults of this thread move no page of memory that has no policy of its own.
+///
+/// Under the default policy the balancer moves a page at the first fault as long as a program is young
+/// (mm/memory.c and kernel/sched/fair.c, should_numa_migrate_memory): what homing touches only to see where
+/// it is would come to homing's node (measured: 99 % of an array that was initialised in parallel).
+class LinuxKernel::FaultsMoveNothing {
+  public:
+    explicit FaultsMoveNothing(LinuxKernel& kernel) noexcept {
+        MemoryPolicy policy;
+        error_ = kernel.task_policy(policy);
+        // A policy that the user chose is not touched. None but a BIND that asks for it is balanced.
+        if (error_ || policy.mode != MPOL_DEFAULT) return;
+        error_ = retried(nullptr, SYS_set_mempolicy, MPOL_LOCAL, nullptr, 0);
+        changed_ = error_ == 0;
+    }
+    FaultsMoveNothing(const FaultsMoveNothing&) = delete;
+    FaultsMoveNothing& operator=(const FaultsMoveNothing&) = delete;
+    ~FaultsMoveNothing() {
+        if (changed_) retried(nullptr, SYS_set_mempolicy, MPOL_DEFAULT, nullptr, 0);
+    }
+    /// 0, or why they may move pages.
+    int error() const noexcept { return error_; }
+
+  private:
+    int error_ = 0;
+    bool changed_ = false;
+};
+
 int LinuxKernel::reveal(std::span<void* const> pages) noexcept {
+    const FaultsMoveNothing guard(*this);
+    if (guard.error()) return guard.error();
     const int pagemap = raw::open("/proc/self/pagemap", O_RDONLY);
     if (pagemap < 0) return -pagemap;
     // process_vm_readv(2) takes hint faults, and answers EFAULT where a read of our own would be a signal.

@@ -122,7 +122,11 @@ TEST(LinuxKernel, RevealingTouchesOnlyWhatExistsAndIsNoSignal) {
     for (std::size_t i = 0; i < memory.pages; i += 2)
         memory.page(i)[0] = 1;
     ::mprotect(memory.page(4), page_bytes(), PROT_NONE);
+    MemoryPolicy before, after;
+    ASSERT_EQ(linux_kernel().task_policy(before), 0);
     ASSERT_EQ(linux_kernel().reveal(memory.list()), 0);
+    ASSERT_EQ(linux_kernel().task_policy(after), 0);
+    EXPECT_EQ(after, before);
     std::vector<unsigned char> resident(memory.pages);
     ASSERT_EQ(::mincore(memory.address, memory.bytes(), resident.data()), 0);
     for (std::size_t i = 0; i < memory.pages; ++i)
