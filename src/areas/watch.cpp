@@ -106,7 +106,7 @@ void WatchList::adopt(BlockGroup&& group, double now) {
     auto area = std::make_unique<WatchedArea>();
     area->group = std::move(group);
     const AreaEntry& entry = area->group.entry;
-    area->range = whole_pages(entry.range);
+    area->range = pages_by_middle(entry.range);
     area->name = rows_.name_of(entry);
     area->id = next_id_++;
     area->number_granules(page_bytes(), nodes_.count(), seed_);
@@ -146,8 +146,10 @@ void WatchList::refresh_armable() {
             ++at;
         for (std::size_t i = at; i < parts.size() && parts[i].begin < area->range.end; ++i)
             area->armable.push_back(parts[i]);
-        if (!area->group.blocks.empty()) area->armable = within_blocks(area->armable, area->group.blocks);
         const AreaEntry& entry = area->group.entry;
+        const std::vector<Range>& blocks = area->group.blocks;
+        area->armable =
+            within_blocks(area->armable, blocks.empty() ? std::vector<Range>{entry.range} : blocks);
         if (entry.kind == AreaKind::arena) area->armable = within_small_blocks(area->armable);
         const bool mapped = entry.kind == AreaKind::mapping;
         // Of what an allocator has mapped it is not known where its own data lie, and what is given to the
@@ -302,7 +304,7 @@ void WatchList::forget_parked(double now) {
 }
 
 void WatchList::come_back(std::unique_ptr<WatchedArea> area, BlockGroup group, double now) {
-    const Range pages = whole_pages(group.entry.range);
+    const Range pages = pages_by_middle(group.entry.range);
     const bool told = area->end_recorded || area->range.begin != pages.begin;
     area->move_to(std::move(group), pages);
     area->end_recorded = false;
@@ -347,7 +349,7 @@ bool WatchList::adopt_or_return(std::vector<BlockGroup> fresh, Areas gone, doubl
         away.emplace(place_and_size(parked_[i]->group.entry), i);
     std::ranges::stable_sort(fresh, {}, [](const BlockGroup& group) { return group.entry.generation; });
     for (BlockGroup& group : fresh) {
-        const Range pages = whole_pages(group.entry.range);
+        const Range pages = pages_by_middle(group.entry.range);
         auto best = away.end();
         if (may_come_back(group)) {
             const auto [first, end] = away.equal_range(place_and_size(group.entry));
@@ -425,10 +427,11 @@ bool WatchList::synchronise(double now) {
         }
         // Inside an area that is watched already (a named part of a block): one owner each page. What the
         // user leaves out leaves its pages to others.
-        if (whole_pages(range).empty() || whole_pages(range).begin < covered ||
+        const Range pages = pages_by_middle(range);
+        if (whole_pages(range).empty() || pages.begin < covered ||
             !filter_.adopts(rows_.name_of(group.entry), rows_.places_of(group.entry)))
             continue;
-        covered = whole_pages(range).end;
+        covered = pages.end;
         fresh.push_back(std::move(group));
     }
     ends_before(~Address{0});

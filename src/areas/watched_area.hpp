@@ -21,7 +21,7 @@ namespace homing {
 struct WatchedArea final : MovableMemory {
     std::uint32_t id = 0;
     BlockGroup group;        ///< what it consists of
-    Range range;             ///< whole base pages inside the area
+    Range range;             ///< base pages of which the area has most; those at its ends are never armed
     std::size_t granule = 0; ///< bytes: a base page, or a huge one where the area lies on such, once seen
     Address origin = 0;      ///< address where granule 0 begins (may lie before range on huge pages)
     std::uint64_t granules = 0;

@@ -50,6 +50,14 @@ inline Range whole_pages(Range range) noexcept {
     return inner.empty() ? Range{inner.begin, inner.begin} : inner;
 }
 
+/// The pages whose middle lies in the range: of ranges that do not overlap, each page is at most one's.
+inline Range pages_by_middle(Range range) noexcept {
+    const Address middle = page_bytes() / 2;
+    const Range inner{align_down(range.begin + middle, page_bytes()),
+                      align_up(range.end < middle ? 0 : range.end - middle, page_bytes())};
+    return inner.empty() ? Range{inner.begin, inner.begin} : inner;
+}
+
 /// The pages that a range lies in, those at its ends with what neighbours have of them.
 inline Range pages_of(Range range) noexcept {
     return {align_down(range.begin, page_bytes()), align_up(range.end, page_bytes())};

@@ -13,6 +13,7 @@ namespace homing {
 namespace {
 
 constexpr std::size_t batch = 1024;
+constexpr std::size_t most_few_pages = 64;
 
 /// Of a thread's stack: what lies above the caller's frame (callers of hooks and what they hand to their
 /// team), and how deep hooks go below it.
@@ -79,6 +80,34 @@ std::vector<Range> thread_ranges() {
     const auto block = reinterpret_cast<Address>(__builtin_thread_pointer());
     ranges.push_back(pages_of({block, block + 1}));
     return ranges;
+}
+
+Range block_of_new_thread() noexcept {
+    static constinit thread_local char variable = 0;
+    // Thread-local variables lie below the thread pointer on some architectures, above it on others.
+    const auto frame = reinterpret_cast<Address>(__builtin_frame_address(0));
+    const auto end = std::max(reinterpret_cast<Address>(__builtin_thread_pointer()),
+                              reinterpret_cast<Address>(&variable)) +
+                     1;
+    return frame < end && end - frame <= most_few_pages * page_bytes() ? pages_of({frame, end}) : Range{};
+}
+
+std::size_t bring_few_pages(Kernel& kernel, Range range, int node) noexcept {
+    void* pages[most_few_pages];
+    int nodes[most_few_pages];
+    const std::size_t count = std::min(range.bytes() / page_bytes(), most_few_pages);
+    for (std::size_t i = 0; i < count; ++i)
+        pages[i] = reinterpret_cast<void*>(range.begin + i * page_bytes());
+    if (kernel.query({pages, count}, {nodes, count}) != 0) return 0;
+    std::size_t elsewhere = 0;
+    for (std::size_t i = 0; i < count; ++i)
+        if (nodes[i] >= 0 && nodes[i] != node) pages[elsewhere++] = pages[i];
+    // One that stays may hold back those behind it: so be it.
+    std::fill_n(nodes, elsewhere, node);
+    int status[most_few_pages];
+    if (elsewhere == 0 || kernel.move({pages, elsewhere}, {nodes, elsewhere}, {status, elsewhere}) != 0)
+        return 0;
+    return static_cast<std::size_t>(std::count(status, status + elsewhere, node));
 }
 
 std::size_t bring_pages(Kernel& kernel, std::span<const Range> ranges, int node) {

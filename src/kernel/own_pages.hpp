@@ -21,8 +21,15 @@ std::vector<Range> own_ranges();
 /// thread's own stack.
 std::vector<Range> thread_ranges();
 
+/// Of a thread that has just begun: what whoever created it wrote, its control block and its thread-local
+/// variables, which lie between the caller's frame and the thread pointer. Empty where they lie elsewhere.
+Range block_of_new_thread() noexcept;
+
 /// Move the pages of the ranges to the node, an index of the operating system's; how many came. What is
 /// shared with other processes or cannot be moved stays where it is: that costs some time, nothing else.
 std::size_t bring_pages(Kernel& kernel, std::span<const Range> ranges, int node);
+
+/// The same for a few pages, without memory of the heap: only the first 64 are looked at.
+std::size_t bring_few_pages(Kernel& kernel, Range range, int node) noexcept;
 
 } // namespace homing

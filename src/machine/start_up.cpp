@@ -65,4 +65,13 @@ void bring_pages_of_hooks(Kernel& kernel) {
                          std::to_string(node));
 }
 
+void bring_pages_of_new_thread(Kernel& kernel) noexcept {
+    MemoryPolicy policy;
+    const int node = bound_node_of_new_thread(kernel);
+    if (node < 0 || option_is(Option::mechanism, "observe") || kernel.task_policy(policy) != 0 ||
+        policy.plain_mode() != MPOL_DEFAULT)
+        return;
+    bring_few_pages(kernel, block_of_new_thread(), node);
+}
+
 } // namespace homing

@@ -18,4 +18,10 @@ void respect_binding(Kernel& kernel, Machine& machine);
 /// be moved at all, and the user has not said where memory is to lie.
 void bring_pages_of_hooks(Kernel& kernel);
 
+/// To be called by a new thread: what its creator wrote of its stack comes to its node, where it was created
+/// bound to that node, pages may be moved at all, and the user has not said where memory is to lie. (The
+/// creator is the master thread of a team: in the lab's patterns that page of each thread was 0.1 to 0.2 % of
+/// all misses.) Takes no memory of the heap.
+void bring_pages_of_new_thread(Kernel& kernel) noexcept;
+
 } // namespace homing

@@ -1,7 +1,9 @@
 #include "machine/threads.hpp"
 
+#include "base/raw_calls.hpp"
 #include "record/record.hpp"
 
+#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -64,6 +66,17 @@ record::thread_row row_of(pid_t thread, const CpuSet& cpus, Kernel& kernel) {
 int bound_node(Kernel& kernel, AffinityOf affinity_of) {
     CpuSet cpus;
     return cpus.read(0, affinity_of) == 0 ? row_of(0, cpus, kernel).node : -1;
+}
+
+int bound_node_of_new_thread(Kernel& kernel) noexcept {
+    constexpr std::size_t most_cpus = 8192, word_bits = 64;
+    std::uint64_t words[most_cpus / word_bits];
+    const long bytes = raw::call(SYS_sched_getaffinity, 0, sizeof words, words);
+    NodeSet nodes;
+    for (std::size_t word = 0; bytes > 0 && word < static_cast<std::size_t>(bytes) / sizeof *words; ++word)
+        for (std::uint64_t left = words[word]; left != 0; left &= left - 1)
+            nodes.add(kernel.node_of_cpu(static_cast<int>(word * word_bits) + std::countr_zero(left)));
+    return nodes.count() == 1 ? nodes.first() : -1;
 }
 
 ThreadBinding record_threads(Kernel& kernel, const char* tasks, AffinityOf affinity_of, pid_t own) {

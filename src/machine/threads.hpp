@@ -29,6 +29,10 @@ ThreadBinding record_threads(Kernel& kernel, const char* tasks = "/proc/self/tas
 /// several, or it is not known.
 int bound_node(Kernel& kernel, AffinityOf affinity_of = ::sched_getaffinity);
 
+/// The same without memory of the heap; -1 also where the kernel has more CPUs than any distribution's,
+/// 8,192.
+int bound_node_of_new_thread(Kernel& kernel) noexcept;
+
 /// The facts `threads` and `binding`, and what the user should know of them.
 void say_binding(const ThreadBinding& binding);
 

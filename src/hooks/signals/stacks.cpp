@@ -3,10 +3,12 @@
 #include "base/inside.hpp"
 #include "base/raw_calls.hpp"
 #include "base/regions.hpp"
+#include "engine/engine.hpp"
 #include "hooks/allocator/own_memory.hpp"
 #include "hooks/export.hpp"
 #include "hooks/signals/kernel_actions.hpp"
 #include "hooks/signals/masks.hpp"
+#include "machine/start_up.hpp"
 #include "sources/windows.hpp"
 
 #include <algorithm>
@@ -93,6 +95,7 @@ void* begin_thread(void* memory) {
     own_free(memory);
     let_faults_through_here();
     give_stack();
+    if (Engine* running = engine()) bring_pages_of_new_thread(running->kernel());
     return beginning.function(beginning.argument);
 }
 
