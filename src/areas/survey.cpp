@@ -50,6 +50,11 @@ bool has_unseen(const WatchList& watch) {
     return std::ranges::any_of(watch.areas(), [](const auto& area) { return !area->seen; });
 }
 
+/// Are there areas of which more may come into being?
+bool has_incomplete(const WatchList& watch) {
+    return std::ranges::any_of(watch.areas(), [](const auto& area) { return !area->seen || area->in_part; });
+}
+
 } // namespace
 
 std::uint64_t Survey::random() noexcept { // xorshift64*: spread, not secrecy
@@ -93,7 +98,7 @@ bool Survey::is_time(const WatchList& watch) {
         faults_ = kernel_.page_faults();
         return true;
     }
-    if (now < glance_ || !has_unseen(watch)) return false;
+    if (now < glance_ || !has_incomplete(watch)) return false;
     const double begin = thread_seconds();
     const std::uint64_t faults = kernel_.page_faults();
     glance_ = now + std::max(least_wait, (thread_seconds() - begin) / share_in_vain);
@@ -108,8 +113,8 @@ bool Survey::look(WatchList& watch) {
     const double begin = thread_seconds();
     learning_ = 0;
     bool more = look_at_unseen(watch, most_unseen);
+    more |= look_at_parts(watch);
     if (more) faults_to_look_ = 1;
-    more |= look_at_part(watch);
     const double spent = thread_seconds() - begin;
     const double in_vain = std::max(0.0, spent - learning_);
     in_vain_ += in_vain;
@@ -200,18 +205,26 @@ double Survey::share_of_existing(const WatchedArea& area) {
     return std::max(least_share, found / static_cast<double>(probes));
 }
 
-/// Of those areas that exist in part one, by turns.
-bool Survey::look_at_part(WatchList& watch) {
+/// Of those areas that exist in part, by turns: one, and others as long as that takes little time.
+bool Survey::look_at_parts(WatchList& watch) {
     const auto& areas = watch.areas();
-    for (std::size_t passed = 0; passed < areas.size(); ++passed) {
+    const double begin = thread_seconds();
+    double looked = begin;
+    bool more = false;
+    for (std::size_t passed = 0; passed < areas.size() && looked - begin < least_wait; ++passed) {
         WatchedArea& area = *areas[part_turn_++ % areas.size()];
         if (!area.seen || !area.in_part) continue;
         if (area.references == 0) watch.decide_granule(area);
         const std::uint64_t before = area.there().size();
         take(area, map(area));
-        return area.seen && area.there().size() > before + before / news;
+        const double now = thread_seconds();
+        if (area.seen && area.there().size() > before + before / news) {
+            learning_ += now - looked;
+            more = true;
+        }
+        looked = now;
     }
-    return false;
+    return more;
 }
 
 /// What exists of an area: whole cells in which something does.

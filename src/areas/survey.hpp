@@ -23,7 +23,7 @@ class Survey {
   public:
     Survey(Kernel& kernel, std::uint64_t seed) noexcept : kernel_(kernel), random_(seed | 1) {}
 
-    /// Where it is time again: looks at areas of which nothing was seen yet, and at one that exists in part,
+    /// Where it is time again: looks at areas of which nothing was seen yet, and at some that exist in part,
     /// by turns. Returns whether there is more to sample than before.
     bool look(WatchList& watch);
     /// Looks at all areas of which nothing was seen yet, whether it is time or not.
@@ -39,7 +39,7 @@ class Survey {
   private:
     bool is_time(const WatchList& watch);
     bool look_at_unseen(WatchList& watch, std::size_t most);
-    bool look_at_part(WatchList& watch);
+    bool look_at_parts(WatchList& watch);
     void take(WatchedArea& area, PageSet there);
     double share_of_existing(const WatchedArea& area);
     PageSet map(const WatchedArea& area);

@@ -1,14 +1,19 @@
 // What the survey finds out about real memory: which parts of it exist, and whether it lies on huge pages.
 #include "areas/survey.hpp"
 
+#include "base/running_time.hpp"
+
 #include "failing.hpp"
 #include "machines.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <memory>
 #include <sys/mman.h>
 #include <thread>
+#include <vector>
 
 namespace homing::survey_tests {
 namespace {
@@ -118,6 +123,44 @@ TEST_F(SurveyTest, MemoryThatCameToLieOnHugePagesHasTheirGranule) {
     EXPECT_TRUE(area.is_armable(0));
     EXPECT_TRUE(area.learnt.fresh.empty()) << "what was counted by small pages means nothing now";
     EXPECT_EQ(area.there().size(), 8u);
+}
+
+/// A program initialises its arrays one after the other: each exists in part when it is looked at first.
+TEST_F(SurveyTest, PageFaultsAskForAnotherLookAtAreasThatExistInPart) {
+    std::vector<std::unique_ptr<Block>> blocks;
+    for (int i = 0; i < 6; ++i) {
+        blocks.push_back(std::make_unique<Block>(std::size_t{8} << 20));
+        ::madvise(blocks.back()->memory(), blocks.back()->bytes(), MADV_NOHUGEPAGE);
+        blocks.back()->use(0, 2 * page_bytes());
+        area_of(*blocks.back());
+    }
+    FailingKernel kernel(linux_kernel());
+    bool is_slow = false;
+    kernel.before([&](KernelCall call) {
+        const double begin = thread_seconds();
+        while (is_slow && call == KernelCall::query && thread_seconds() < begin + 0.2) {
+        }
+    });
+    Survey late(kernel, 7);
+    late.look_at_all(watch);
+    for (const auto& area : watch.areas())
+        area->seen = true; // static arrays of this program
+    is_slow = true;
+    late.look(watch); // in vain, and it took long: by time alone the next one is after a minute
+    is_slow = false;
+    for (const auto& block : blocks)
+        block->use(0, block->bytes());
+    const auto whole = [&] {
+        return std::ranges::all_of(blocks, [&](const auto& block) { return !area_of(*block).in_part; });
+    };
+    const auto begin = std::chrono::steady_clock::now();
+    while (!whole() && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20)) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        late.look(watch);
+    }
+    EXPECT_TRUE(whole());
+    for (const auto& block : blocks)
+        EXPECT_EQ(area_of(*block).there().size(), area_of(*block).granules);
 }
 
 TEST_F(SurveyTest, AThreadThatWasPutAsideWhileItLookedLooksAgainSoon) {
