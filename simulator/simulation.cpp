@@ -112,11 +112,15 @@ class Counting final : public phases::Listener {
         open_ = false;
         next_epoch();
     }
-    void barrier(Address site) noexcept override {
-        if (!engine_) return;
-        engine_->barrier(site);
+    bool barrier(Address site) noexcept override {
+        if (!engine_) return false;
+        const bool tells = engine_->barrier(site);
         if (take_protections()) forget_filters();
         follow_iteration();
+        return tells;
+    }
+    void barrier_passed() noexcept override {
+        if (engine_) engine_->barrier_passed();
     }
 
     void report() {

@@ -70,10 +70,16 @@ bool begin_without_end(Address function) noexcept {
 
 bool ends_are_known() noexcept { return !ends_unknown.load(std::memory_order_relaxed); }
 
-void barrier(Address site) noexcept {
-    if (depth != 1 || !drives_region() || standing.load(std::memory_order_acquire) != active) return;
+bool barrier(Address site) noexcept {
+    if (depth != 1 || !drives_region() || standing.load(std::memory_order_acquire) != active) return false;
     const Inside inside;
-    listener.load(std::memory_order_acquire)->barrier(site);
+    return listener.load(std::memory_order_acquire)->barrier(site);
+}
+
+void barrier_passed() noexcept {
+    if (!drives_region() || standing.load(std::memory_order_acquire) != active) return;
+    const Inside inside;
+    listener.load(std::memory_order_acquire)->barrier_passed();
 }
 
 bool aside() noexcept { return standing.load(std::memory_order_relaxed) == is_aside; }

@@ -15,8 +15,11 @@ class Listener {
     virtual void region_begin(Address function) noexcept = 0;
     /// After the team has ended.
     virtual void region_end() noexcept = 0;
-    /// The driving thread arrives at a barrier within its region; `site` identifies the barrier.
-    virtual void barrier(Address site) noexcept = 0;
+    /// The driving thread arrives at a barrier within its region; `site` identifies the barrier. Returns
+    /// whether to tell when it has passed it.
+    virtual bool barrier(Address site) noexcept = 0;
+    /// It has passed the barrier, at which the whole team has arrived.
+    virtual void barrier_passed() noexcept {}
 };
 
 /// How to start when the first region shows that this process uses OpenMP: returns the listener, or null to
@@ -27,7 +30,9 @@ void set_starter(Starter starter) noexcept;
 /// A parallel region begins on this thread. True: end() must be called when it has ended.
 bool begin(Address function) noexcept;
 void end() noexcept;
-void barrier(Address site) noexcept;
+/// Before a barrier. True: barrier_passed() must be called behind it.
+bool barrier(Address site) noexcept;
+void barrier_passed() noexcept;
 
 /// Nobody tells when a region ends (a foreign OMPT tool is in charge, which must see the program's own
 /// calls): the listener is told of an end right before the next begin.

@@ -231,13 +231,16 @@ void Engine::take_touches() {
     count_references(Origin::asked);
 }
 
-/// The same outside of regions.
-void Engine::take_touches_between() {
-    const Site ran = std::exchange(open_, Site{~std::uint32_t{0}, PlaceTable::nowhere});
+/// The same of what ran before.
+void Engine::take_touches_of(Site site) {
+    const Site runs = std::exchange(open_, site);
     take_touches();
     plan_.observed_between(watch_, references_);
-    open_ = ran;
+    open_ = runs;
 }
+
+/// The same outside of regions.
+void Engine::take_touches_between() { take_touches_of({~std::uint32_t{0}, PlaceTable::nowhere}); }
 
 /// A window that stayed ends here: nothing is armed any more.
 void Engine::close_window() {

@@ -126,7 +126,8 @@ class Engine final : public phases::Listener {
 
     void region_begin(Address function) noexcept override;
     void region_end() noexcept override;
-    void barrier(Address site) noexcept override;
+    bool barrier(Address site) noexcept override;
+    void barrier_passed() noexcept override;
     /// [helper thread] Time passes: where a region shows no event for long, it tells when to look and to
     /// decide. Returns the seconds until it should be called again; negative: it is not needed any more.
     double time_passes() noexcept;
@@ -260,6 +261,7 @@ class Engine final : public phases::Listener {
     void serial_code_ends();
     void check_window(double now);
     void take_touches();
+    void take_touches_of(Site site);
     void take_touches_between();
     bool has_handler();
     bool surroundings_allow();
@@ -353,6 +355,7 @@ class Engine final : public phases::Listener {
     std::uint64_t source_areas_ = 0; ///< area_changes_ when the source was told of them
     double next_adoption_ = 0; ///< when a source that samples by itself is told of new ones at the earliest
     Site open_;                ///< the region that runs, or ran last
+    Site before_barrier_;      ///< what ran when the driving thread arrived at the newest barrier
     bool region_open_ = false; ///< it runs (true only where it was not begun at rest)
     HelperThread helper_;
     std::uint64_t helper_saw_ = 0; ///< events_ when time_passes() looked last

@@ -2,6 +2,8 @@
 // around loops, regions without any event (simulated_program.hpp).
 #include "simulated_program.hpp"
 
+#include <map>
+
 namespace homing::engine_iterations_tests {
 namespace {
 
@@ -18,6 +20,39 @@ TEST_F(EngineTest, OneGiantRegionIsFollowedByItsBarriers) {
         }
     program.engine->region_end();
     EXPECT_GE(program.right(program.block()), program.pages() * 97 / 100);
+    EXPECT_EQ(program.stuck, 0u);
+}
+
+/// The driving thread arrives at the barrier first; what the others touch on their way there is of the loop
+/// that they are in.
+TEST_F(EngineTest, TouchesOfThreadsThatAreLateAtABarrierAreOfThePartBeforeIt) {
+    Program program(2048);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    const std::size_t half = program.pages() / 2, late = program.pages() / 8;
+    program.engine->region_begin(0x1000);
+    std::map<std::uint32_t, std::size_t> of_first, of_second; // touches by the part that they count for
+    for (int i = 0; i < 40; ++i)
+        for (const bool first : {true, false}) {
+            const std::size_t begin = first ? 0 : half, end = begin + half;
+            for (std::size_t page = begin; page + late < end; ++page)
+                program.touch(page, program.block()(page));
+            const bool tells = program.engine->barrier(first ? 0x10 : 0x20);
+            for (std::size_t page = end - late; page < end; ++page)
+                program.touch(page, program.block()(page));
+            if (tells) program.engine->barrier_passed();
+            WatchedArea* const area = program.engine->watch().find(program.range.begin);
+            ASSERT_TRUE(area);
+            if (i == 0) area->learnt.fresh.clear(); // its first part begins with the region
+            for (const FreshTouch& touch : area->learnt.fresh)
+                if (touch.place != ~std::uint32_t{0}) // it is not known where an engine at rest has been
+                    ++(touch.granule < half ? of_first : of_second)[touch.place];
+        }
+    program.engine->region_end();
+    EXPECT_EQ(of_first.size(), 1u);
+    EXPECT_EQ(of_second.size(), 1u);
+    EXPECT_GT(of_first.begin()->second, 20u);
+    EXPECT_NE(of_first.begin()->first, of_second.begin()->first);
     EXPECT_EQ(program.stuck, 0u);
 }
 

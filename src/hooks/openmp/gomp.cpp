@@ -199,14 +199,16 @@ HOMING_EXPORT void GOMP_parallel_end() {
 // Barriers within a region: all that a program which is one giant region shows.
 HOMING_EXPORT void GOMP_barrier() {
     static constinit Entry<decltype(GOMP_barrier)> entry{"GOMP_barrier"};
-    phases::barrier(reinterpret_cast<Address>(CALLER));
+    const bool tells = phases::barrier(reinterpret_cast<Address>(CALLER));
     entry.get(CALLER)();
+    if (tells) phases::barrier_passed();
 }
 
 HOMING_EXPORT void GOMP_loop_end() {
     static constinit Entry<decltype(GOMP_loop_end)> entry{"GOMP_loop_end"};
-    phases::barrier(reinterpret_cast<Address>(CALLER));
+    const bool tells = phases::barrier(reinterpret_cast<Address>(CALLER));
     entry.get(CALLER)();
+    if (tells) phases::barrier_passed();
 }
 
 } // extern "C"

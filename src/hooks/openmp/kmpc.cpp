@@ -75,9 +75,12 @@ bool begin(Any* fork, Address microtask) noexcept {
 
 extern "C" {
 
+/// What a stub does when the runtime's function has returned.
+enum Leave : std::uintptr_t { nothing, region_end, barrier_end };
+
 struct HomingWay {
     Any* function;
-    std::uintptr_t with_end; ///< not 0: call homing_kmpc_leave when it has returned
+    std::uintptr_t leave; ///< not 0: what to call homing_kmpc_leave with
 };
 
 __attribute__((visibility("hidden"))) HomingWay homing_kmpc_enter(int call, void* microtask,
@@ -86,19 +89,26 @@ __attribute__((visibility("hidden"))) HomingWay homing_kmpc_enter(int call, void
     switch (call) {
     case serialized_parallel:
         phases::begin(reinterpret_cast<Address>(caller));
-        return {function, 0};
+        return {function, nothing};
     case end_serialized_parallel:
         phases::end();
-        return {function, 0};
+        return {function, nothing};
     case barrier:
-        phases::barrier(reinterpret_cast<Address>(caller));
-        return {function, 0};
+        // Another tool is to see the program's call.
+        if (phases::barrier(reinterpret_cast<Address>(caller)) && phases::ends_are_known())
+            return {function, barrier_end};
+        return {function, nothing};
     default:
-        return {function, begin(function, reinterpret_cast<Address>(microtask))};
+        return {function, begin(function, reinterpret_cast<Address>(microtask)) ? region_end : nothing};
     }
 }
 
-__attribute__((visibility("hidden"))) void homing_kmpc_leave() noexcept { phases::end(); }
+__attribute__((visibility("hidden"))) void homing_kmpc_leave(std::uintptr_t leave) noexcept {
+    if (leave == barrier_end)
+        phases::barrier_passed();
+    else
+        phases::end();
+}
 
 } // extern "C"
 

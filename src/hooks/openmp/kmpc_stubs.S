@@ -1,6 +1,6 @@
 // Stubs on the entry points of LLVM's OpenMP runtime. Each asks homing_kmpc_enter(call, microtask, caller) where to go
 // and whether homing must hear of the end. If not, every register is as it was and the stub jumps: the runtime, and an
-// OMPT tool that listens to it, sees the program's own call. If so, it calls, and tells homing_kmpc_leave() afterwards.
+// OMPT tool that listens to it, sees the program's own call. If so, it calls, and tells homing_kmpc_leave(what) afterwards.
 //
 // The fork calls are variadic, so this cannot be C++: a pointer for each of the `argc` values that the outlined function
 // (microtask) gets, the first of them in registers, the others on the stack, where they are copied for a call. They
@@ -44,6 +44,7 @@
     movq 8(%rbp), %rdx
     call homing_kmpc_enter
     movq %rax, %r11
+    movq %rdx, -64(%rbp)
     testq %rdx, %rdx
     jne 1f
     RESTORE
@@ -71,6 +72,7 @@
 .endif
     RESTORE
     call *%r11
+    movq -64(%rbp), %rdi
     call homing_kmpc_leave
     leave
     .cfi_def_cfa %rsp, 8
@@ -95,12 +97,12 @@
 \name:
     .cfi_startproc
     hint #34                // bti c
-    stp x29, x30, [sp, #-80]!
-    .cfi_def_cfa_offset 80
-    .cfi_offset x29, -80
-    .cfi_offset x30, -72
+    stp x29, x30, [sp, #-96]!
+    .cfi_def_cfa_offset 96
+    .cfi_offset x29, -96
+    .cfi_offset x30, -88
     mov x29, sp
-    .cfi_def_cfa x29, 80
+    .cfi_def_cfa x29, 96
     stp x0, x1, [x29, #16]
     stp x2, x3, [x29, #32]
     stp x4, x5, [x29, #48]
@@ -110,9 +112,10 @@
     mov x2, x30
     bl homing_kmpc_enter
     mov x16, x0
+    str x1, [x29, #80]
     cbnz x1, 1f
     RESTORE
-    ldp x29, x30, [sp], #80
+    ldp x29, x30, [sp], #96
     .cfi_remember_state
     .cfi_def_cfa sp, 0
     .cfi_restore x29
@@ -127,7 +130,7 @@
     add x10, x9, #1         // the stack stays aligned to 16
     and x10, x10, #-2
     sub sp, sp, x10, lsl #3
-    add x10, x29, #80
+    add x10, x29, #96
     mov x11, sp
 2:
     ldr x12, [x10], #8
@@ -138,9 +141,10 @@
 .endif
     RESTORE
     blr x16
+    ldr x0, [x29, #80]
     bl homing_kmpc_leave
     mov sp, x29
-    ldp x29, x30, [sp], #80
+    ldp x29, x30, [sp], #96
     .cfi_def_cfa sp, 0
     .cfi_restore x29
     .cfi_restore x30
