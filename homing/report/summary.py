@@ -307,7 +307,8 @@ def _by_region(areas: list[AreaResult], record: Record) -> Iterable[Text]:
             continue
         yield _head(
             "by region",
-            f"{area.name.title}: no one placement serves all; pages follow {_way(followed[0], regions)}, "
+            f"{area.name.title}: no one placement serves all; pages follow "
+            f"{some([_way(way, regions) for way in followed])}, "
             f"not {some([_way(way, regions) for way in others])}",
         )
 

@@ -48,12 +48,13 @@ struct AreaBelief {
     std::shared_ptr<const model::Formulas> formulas;
     std::unique_ptr<model::Belief> belief; ///< of the granules that exist, in their order; null: no touch yet
     std::unique_ptr<model::Belief>
-        writers;                        ///< the same from writes alone, where all nodes use the area alike
-    SparsePrior shown;                  ///< to areas of its kind
-    std::uint64_t fits = 0;             ///< beliefs so far
-    std::uint32_t team = 0;             ///< TeamTable::version()
-    std::size_t unfitted = 0;           ///< touches that came since
-    std::optional<std::uint32_t> place; ///< whose touches alone it rests on (Touches::leading_place)
+        writers;                       ///< the same from writes alone, where all nodes use the area alike
+    SparsePrior shown;                 ///< to areas of its kind
+    std::uint64_t fits = 0;            ///< beliefs so far
+    std::uint32_t team = 0;            ///< TeamTable::version()
+    std::size_t unfitted = 0;          ///< touches that came since
+    std::vector<std::uint32_t> places; ///< ascending: it rests on their touches alone, where there are any
+                                       ///< (Touches::leading_places)
     double ignorance = 1;            ///< share of the area's touches that knowing all owners would make local
     bool surprised = false;          ///< by its newest touches, which do not show that owners changed
     std::uint64_t asked = 0;         ///< granules that were asked for so far
@@ -62,6 +63,11 @@ struct AreaBelief {
     /// Is there a belief, and of so many granules, those that exist now? What the area's pages are numbered
     /// by changes with them, and an older belief says nothing of them.
     bool is_of(std::uint64_t existing) const noexcept { return belief && belief->pages() == existing; }
+
+    /// Do pages go by what is touched at the place?
+    bool follows(std::uint32_t place) const noexcept {
+        return places.empty() || std::ranges::binary_search(places, place);
+    }
 
     void sent_away(std::uint64_t first, std::uint64_t end, model::Node from) {
         left.set(first, end, from);

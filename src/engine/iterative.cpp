@@ -265,12 +265,12 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
 void Iterative::process_ends(Engine& engine) {
     const double begin = thread_seconds();
     for (const auto& area : engine.watch().areas()) {
-        if (!area->learnt.place || !engine.may_infer(thread_seconds() - begin)) continue;
+        if (area->learnt.places.empty() || !engine.may_infer(thread_seconds() - begin)) continue;
         for (const Learner::PlaceBelief& one : learner_.by_place(*area, engine.iteration())) {
             record::place_distribution_row row;
             row.area = area->id;
             row.region = one.place;
-            row.followed = one.place == *area->learnt.place;
+            row.followed = area->learnt.follows(one.place);
             row.touches = static_cast<record::u32>(one.touches);
             row.family = static_cast<record::u32>(one.belief.likeliest());
             row.probability = one.belief.probability(one.belief.likeliest());

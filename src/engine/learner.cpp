@@ -134,7 +134,7 @@ bool Learner::is_stale(const WatchedArea& area) const {
 std::vector<Learner::PlaceBelief> Learner::by_place(WatchedArea& area, std::uint32_t iteration) const {
     AreaBelief& learnt = area.learnt;
     std::vector<PlaceBelief> found;
-    if (!learnt.place || area.there().empty()) return found;
+    if (learnt.places.empty() || area.there().empty()) return found;
     const std::map<std::uint32_t, std::size_t> counts = learnt.touches.telling_places();
     std::vector<std::pair<std::uint32_t, std::size_t>> places(counts.begin(), counts.end());
     std::ranges::stable_sort(places, std::greater<>(), [](const auto& one) { return one.second; });
@@ -158,13 +158,13 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     learnt.formulas = team_.formulas();
     const model::Extent extent = extent_of(area, team_.team().threads());
     const model::Prior prior = prior_of(area);
-    learnt.place =
-        learnt.touches.leading_place(*learnt.formulas, team_.team(), extent, prior, touches, learnt.place);
-    if (learnt.place) {
+    learnt.places =
+        learnt.touches.leading_places(*learnt.formulas, team_.team(), extent, prior, touches, learnt.places);
+    if (!learnt.places.empty()) {
         homes.clear();
         touches = shown(
             learnt, there, iteration,
-            [&](const model::SeenTouch& touch) { return touch.place == *learnt.place; }, &homes);
+            [&](const model::SeenTouch& touch) { return learnt.follows(touch.place); }, &homes);
     }
     const auto believe = [&](const model::Extent& of) {
         return std::make_unique<model::Belief>(*learnt.formulas, team_.team(), of, touches, prior, homes);
@@ -182,7 +182,7 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     learnt.unfitted = 0;
     learnt.shown = sparse(learnt.belief->as_prior(), *learnt.formulas);
     // Who used a page last tells nothing where each place has other users of it.
-    if (!learnt.place) learnt.belief->know_users(users_of(learnt, there), learnt.repeats);
+    if (learnt.places.empty()) learnt.belief->know_users(users_of(learnt, there), learnt.repeats);
     learnt.writers.reset();
     if (learnt.belief->probability(model::Family::shared) > tuning::certain) {
         const std::vector<model::Touch> writes =

@@ -3,8 +3,10 @@
 #include "base/invariant.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
+#include <utility>
 
 namespace homing::model {
 namespace {
@@ -82,20 +84,60 @@ std::map<std::uint32_t, std::size_t> Touches::telling_places() const {
     return counts;
 }
 
-std::optional<std::uint32_t> Touches::leading_place(const Formulas& formulas, const Team& team,
-                                                    const Extent& extent, const Prior& prior,
-                                                    std::span<const Touch> shown,
-                                                    std::optional<std::uint32_t> before) const {
-    invariant(shown.size() == touches_.size(), "all touches are shown");
+/// The places that enough touches come from, those in one way that one distribution explains better than one
+/// each. The larger ones first, each with those that it goes best with. Evidence is asked for at most as
+/// often as there are pairs of places, of which there are most_touches / telling_touches.
+std::vector<Touches::Way> Touches::ways(std::span<const Touch> all, const Evidence& evidence) const {
     const std::map<std::uint32_t, std::size_t> counts = telling_places();
-    if (counts.size() < 2) return {};
+    std::vector<std::pair<std::uint32_t, std::size_t>> places(counts.begin(), counts.end());
+    std::ranges::stable_sort(places, std::greater<>(), [](const auto& one) { return one.second; });
+    std::vector<Way> found;
+    for (const auto& [place, count] : places) {
+        Way own{.places = {place}};
+        for (std::size_t i = 0; i < all.size(); ++i)
+            if (touches_[i].place == place) own.touches.push_back(all[i]);
+        own.evidence = evidence(own.touches);
+        Way* best = nullptr;
+        Way joined;
+        double gain = 0;
+        for (Way& way : found) {
+            std::vector<Touch> both = way.touches;
+            both.insert(both.end(), own.touches.begin(), own.touches.end());
+            const double together = evidence(both);
+            if (together - way.evidence - own.evidence <= gain) continue;
+            gain = together - way.evidence - own.evidence;
+            best = &way;
+            joined = {.places = way.places, .touches = std::move(both), .evidence = together};
+        }
+        if (!best) {
+            found.push_back(std::move(own));
+            continue;
+        }
+        joined.places.push_back(place);
+        *best = std::move(joined);
+    }
+    return found;
+}
+
+std::vector<std::uint32_t> Touches::leading_places(const Formulas& formulas, const Team& team,
+                                                   const Extent& extent, const Prior& prior,
+                                                   std::span<const Touch> shown,
+                                                   std::span<const std::uint32_t> before) const {
+    invariant(shown.size() == touches_.size(), "all touches are shown");
+    if (telling_places().size() < 2) return {};
     const Evidence evidence = evidence_by(formulas, team, extent, prior);
     const std::optional<double> apart = evidence_by_place(shown, evidence);
     if (!apart || *apart + tuning::change_log_prior <= evidence(shown)) return {};
-    const auto most = std::ranges::max_element(counts, {}, [](const auto& one) { return one.second; });
-    const auto kept = before ? counts.find(*before) : counts.end();
-    const bool stays = kept != counts.end() && most->second < tuning::clearly_more * kept->second;
-    return stays ? kept->first : most->first;
+    std::vector<Way> all = ways(shown, evidence);
+    const auto size = [](const Way& way) { return way.touches.size(); };
+    const auto most = std::ranges::max_element(all, {}, size);
+    const auto kept = std::ranges::find_if(all, [&](const Way& way) {
+        return std::ranges::find_first_of(way.places, before) != way.places.end();
+    });
+    const bool stays = kept != all.end() && size(*most) < tuning::clearly_more * size(*kept);
+    std::vector<std::uint32_t> places = std::move((stays ? kept : most)->places);
+    std::ranges::sort(places);
+    return places;
 }
 
 bool Touches::follow_change(const Formulas& formulas, const Team& team, const Extent& extent,

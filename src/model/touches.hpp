@@ -42,13 +42,14 @@ class Touches {
                        std::span<const Touch> shown);
     /// The places that enough touches come from to tell how each uses the area, and how many.
     std::map<std::uint32_t, std::size_t> telling_places() const;
-    /// Where the places use the area in ways of their own, which no one distribution explains: the place that
-    /// most touches come from, whose way is the best single one as far as touches tell; `before` if it has
-    /// nearly as many. Nothing where one distribution explains all.
-    std::optional<std::uint32_t> leading_place(const Formulas& formulas, const Team& team,
-                                               const Extent& extent, const Prior& prior,
-                                               std::span<const Touch> shown,
-                                               std::optional<std::uint32_t> before) const;
+    /// Where places use the area in ways of their own, which no one distribution explains: those places that
+    /// use it in one way and together have most of the touches, for theirs is the best single way as far as
+    /// touches tell; ascending. Those with one of `before`, if they have nearly as many. Empty where one
+    /// distribution explains all.
+    std::vector<std::uint32_t> leading_places(const Formulas& formulas, const Team& team,
+                                              const Extent& extent, const Prior& prior,
+                                              std::span<const Touch> shown,
+                                              std::span<const std::uint32_t> before) const;
     /// The program has gone on to other places: all touches so far, and so many that are still to be added,
     /// are of an earlier phase.
     void begin_phase(std::size_t coming) noexcept { earlier_ = touches_.size() + coming; }
@@ -67,6 +68,12 @@ class Touches {
     void drop(std::size_t count);
     using Evidence = std::function<double(std::span<const Touch>)>; ///< the log of it
     std::optional<double> evidence_by_place(std::span<const Touch> all, const Evidence& evidence) const;
+    struct Way { ///< in which some places use the area
+        std::vector<std::uint32_t> places;
+        std::vector<Touch> touches;
+        double evidence = 0;
+    };
+    std::vector<Way> ways(std::span<const Touch> all, const Evidence& evidence) const;
 
     std::size_t most_;
     std::size_t earlier_ = 0; ///< the first so many are of earlier phases of the program

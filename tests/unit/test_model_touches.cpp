@@ -131,23 +131,42 @@ TEST(TouchesTest, PlacesThatUseAnAreaInWaysOfTheirOwnAreNoChange) {
 /// No tiles are made of them.
 TEST(TouchesTest, OfPlacesThatUseAnAreaInWaysOfTheirOwnOneLeads) {
     const Setting setting;
-    const auto leading = [&](Touches& touches, std::optional<std::uint32_t> before = {}) {
-        return touches.leading_place(setting.formulas, setting.team, pages, setting.prior,
-                                     seen_at(touches, 1), before);
+    using Places = std::vector<std::uint32_t>;
+    const auto leading = [&](Touches& touches, const Places& before = {}) {
+        return touches.leading_places(setting.formulas, setting.team, pages, setting.prior,
+                                      seen_at(touches, 1), before);
     };
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
         std::mt19937_64 random(seed);
         Touches differ, alike;
         touch(differ, block(8), 30, 1, random, 1);
         touch(differ, block(8, 3), 20, 1, random, 2);
-        EXPECT_EQ(leading(differ), 1u);
-        EXPECT_EQ(leading(differ, 2u), 2u) << "it has nearly as many";
+        EXPECT_EQ(leading(differ), Places{1});
+        EXPECT_EQ(leading(differ, {2}), Places{2}) << "it has nearly as many";
         touch(differ, block(8), 30, 1, random, 1);
-        EXPECT_EQ(leading(differ, 2u), 1u);
+        EXPECT_EQ(leading(differ, {2}), Places{1});
         touch(alike, block(8), 30, 1, random, 1);
         touch(alike, halo(8), 20, 1, random, 2);
-        EXPECT_EQ(leading(alike), std::nullopt) << seed;
+        EXPECT_EQ(leading(alike), Places{}) << seed;
     }
+}
+
+/// As in a Fourier transform: the passes along two dimensions and the update share out the same planes, the
+/// pass along the third one, which alone has more touches than each of them, does it otherwise.
+TEST(TouchesTest, PlacesThatUseAnAreaInOneWayLeadTogether) {
+    const Setting setting;
+    int together = 0;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        std::mt19937_64 random(seed);
+        Touches touches;
+        touch(touches, block(8), 24, 1, random, 1);
+        touch(touches, block(8), 20, 1, random, 2);
+        touch(touches, block(8), 20, 1, random, 4);
+        touch(touches, block(8, 3), 40, 1, random, 3);
+        together += touches.leading_places(setting.formulas, setting.team, pages, setting.prior,
+                                           seen_at(touches, 1), {}) == std::vector<std::uint32_t>{1, 2, 4};
+    }
+    EXPECT_GE(together, 9);
 }
 
 TEST(TouchesTest, OwnersThatChangeAtEachPlaceAreNoticed) {
