@@ -31,6 +31,7 @@ from homing.translate.tree import (
 from homing.translate.writer import PART, Region
 
 _NAME = re.compile(r"[a-z]\w*")
+_MARKER = re.compile(r'^# \d+ ".*"$', re.MULTILINE)
 #: Constructs that give names to things, which an internal procedure does not know.
 _SCOPES = frozenset({"associate", "block"})
 #: Types that a dummy argument has by the same words; lengths of characters may have changed meanwhile.
@@ -174,7 +175,8 @@ class LoopProcedures:
         """The dummy arguments with their declarations; None where one cannot be declared."""
         # A name may be broken across lines: the statements' texts are whole.
         text = "\n".join([changed, *(s.text for s in statements([loop]))]).lower()
-        names = {*_NAME.findall(text), *_tree_names(loop)}
+        used = set(_tree_names(loop))
+        names = {*_NAME.findall(_MARKER.sub("", text)), *used}
         if self._routine.result in names:
             return None
         written = written_in(loop)
@@ -191,7 +193,7 @@ class LoopProcedures:
                 arguments[name] = own[name].replace(" ::", ", value ::", 1) if constant else own[name]
             elif name.startswith("hm_layout_"):
                 arguments[name] = f"type(homing_handle), value :: {name}"
-            elif name in region.private | region.passed or self._automatic(name):
+            elif name in region.private | region.passed or (name in used and self._automatic(name)):
                 declaration = self._declaration(name, name in written)
                 if declaration is None:
                     return None
