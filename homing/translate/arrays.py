@@ -206,56 +206,17 @@ class Distributions:
         templates: dict[str, d.Template],
         arrangements: dict[str, d.Arrangement],
     ) -> list[Dimension] | None:
-        name = distribute.name.key
-        grid: list[str] = []
-        memories = False
-        count = sum(f.kind is not d.Kind.STAR for f in distribute.formats)
-        if distribute.onto is not None:
-            onto = distribute.onto
-            if onto.arrangement is not None:
-                arrangement = arrangements.get(onto.arrangement.key)
-                if arrangement is None:
-                    self._wrong(
-                        distribute, f"no PROCESSORS or MEMORIES '{onto.arrangement}' is declared here"
-                    )
-                    return None
-                memories = arrangement.memories
-                for extent in arrangement.bounds:
-                    last = _fold(extent.upper.text, routine)
-                    if last == "*":
-                        grid.append("")
-                    elif extent.lower is not None:
-                        grid.append(f"({last}) - ({_fold(extent.lower.text, routine)}) + 1")
-                    else:
-                        grid.append(last)
-                if arrangement.bounds and len(grid) != count:
-                    reason = f"'{onto.arrangement}' has {len(grid)} dimensions, {count} are distributed"
-                    self._wrong(distribute, reason)
-                    return None
-            else:
-                if len(onto.weights) != count:
-                    self._wrong(
-                        distribute,
-                        f"ONTO has {len(onto.weights)} weights, {count} dimensions are distributed",
-                    )
-                    return None
-                self.notes.append(
-                    Problem(
-                        distribute.source.position,
-                        distribute.source.text,
-                        "ONTO's weights are ignored: the grid is chosen from the number of threads",
-                    )
-                )
-        if memories:
-            self.notes.append(
-                Problem(
-                    distribute.source.position,
-                    distribute.source.text,
-                    "data are mapped to threads, not to memories: every thread of a memory gets a "
-                    "part of its own",
-                )
+        grid = self._grid(routine, distribute, arrangements)
+        if grid is None:
+            return None
+        template = templates.get(distribute.name.key)
+        if template is not None and len(template.bounds) != len(distribute.formats):
+            self._wrong(
+                distribute,
+                f"template '{distribute.name}' has {len(template.bounds)} dimensions, not "
+                f"{len(distribute.formats)}",
             )
-            grid = []
+            return None
         dimensions = []
         taken = 0
         for index, format_ in enumerate(distribute.formats):
@@ -270,29 +231,58 @@ class Distributions:
                 argument = texts[0] if texts else "1"
             elif format_.kind is d.Kind.GEN_BLOCK:
                 sizes = ", ".join(texts)
-            lower: str | None = None
-            upper: str | None = None
-            template = ""
-            if name in templates:
-                bounds = templates[name].bounds
-                if len(bounds) != len(distribute.formats):
-                    reason = (
-                        f"template '{distribute.name}' has {len(bounds)} dimensions, not "
-                        f"{len(distribute.formats)}"
-                    )
-                    self._wrong(distribute, reason)
-                    return None
-                bound = bounds[index]
-                fortran = distribute.source.form.fortran
-                upper = _fold(bound.upper.text, routine)
-                lower = (
-                    _fold(bound.lower.text, routine) if bound.lower is not None else ("1" if fortran else "0")
-                )
-                if not fortran and bound.lower is None:
-                    upper = f"({upper}) - 1"
-                template = f"{routine.name}/{name}/{index}"
-            dimensions.append(Dimension(format_.kind, argument, sizes, template, lower, upper, 0, parts))
+            made = Dimension(format_.kind, argument, sizes, parts=parts)
+            if template is not None:
+                lower, upper = _ends(template.bounds[index], distribute.source.form.fortran, routine)
+                word = f"{routine.name}/{distribute.name.key}/{index}"
+                made = replace(made, template=word, lower=lower, upper=upper)
+            dimensions.append(made)
         return dimensions
+
+    def _grid(
+        self, routine: Routine, distribute: d.Distribute, arrangements: dict[str, d.Arrangement]
+    ) -> list[str] | None:
+        """The extents of the grid of parts that ONTO names, as far as it gives them; None: it is wrong."""
+        onto = distribute.onto
+        count = sum(f.kind is not d.Kind.STAR for f in distribute.formats)
+        if onto is None:
+            return []
+        if onto.arrangement is None:
+            if len(onto.weights) != count:
+                reason = f"ONTO has {len(onto.weights)} weights, {count} dimensions are distributed"
+                self._wrong(distribute, reason)
+                return None
+            self._note(
+                distribute, "ONTO's weights are ignored: the grid is chosen from the number of threads"
+            )
+            return []
+        arrangement = arrangements.get(onto.arrangement.key)
+        if arrangement is None:
+            self._wrong(distribute, f"no PROCESSORS or MEMORIES '{onto.arrangement}' is declared here")
+            return None
+        grid: list[str] = []
+        for extent in arrangement.bounds:
+            last = _fold(extent.upper.text, routine)
+            if last == "*":
+                grid.append("")
+            elif extent.lower is not None:
+                grid.append(f"({last}) - ({_fold(extent.lower.text, routine)}) + 1")
+            else:
+                grid.append(last)
+        if arrangement.bounds and len(grid) != count:
+            reason = f"'{onto.arrangement}' has {len(grid)} dimensions, {count} are distributed"
+            self._wrong(distribute, reason)
+            return None
+        if not arrangement.memories:
+            return grid
+        self._note(
+            distribute,
+            "data are mapped to threads, not to memories: every thread of a memory gets a part of its own",
+        )
+        return []
+
+    def _note(self, directive: d.Directive, reason: str) -> None:
+        self.notes.append(Problem(directive.source.position, directive.source.text, reason))
 
     def _add(
         self,
@@ -645,6 +635,14 @@ class Distributions:
     def inside(self, routine: Routine) -> bool:
         """Is the routine called from inside parallel regions?"""
         return self.parallel_context.get(id(routine), False)
+
+
+def _ends(bound: d.Bounds, fortran: bool, routine: Routine) -> tuple[str, str]:
+    """The lowest and the highest index of a template's dimension."""
+    upper = _fold(bound.upper.text, routine)
+    if bound.lower is not None:
+        return _fold(bound.lower.text, routine), upper
+    return ("1", upper) if fortran else ("0", f"({upper}) - 1")
 
 
 def _later(array: Array, routine: Routine) -> bool:

@@ -118,77 +118,82 @@ def _nest(source: SourceFile, nodes: list[Node]) -> list[Node]:
         if isinstance(node, Executable) and not isinstance(node.directive, Executed):
             waiting.append(node.directive)
             continue
-        if isinstance(node, Construct) and not node.body:
+        if isinstance(node, Construct) and not node.body and not _stands_alone(source, node):
             name = node.directive.name
-            words = name.split()
-            if words[:1] == ["end"]:
-                raise TranslationError(
-                    [
-                        source.problem(
-                            node.begin, node.end, "ends a construct that does not begin in the same block"
-                        )
-                    ]
-                )
-            if name in _STANDALONE or words[:1] == ["declare"]:
-                result.append(node)
-                continue
-            if source.form is Form.C or _LOOPS & set(words) or name in _OPTIONAL_END:
-                between = []
-                while at < len(nodes) and isinstance(nodes[at], Executable):
-                    between.append(nodes[at])
-                    at += 1
-                waiting.extend(n.directive for n in between if isinstance(n, Executable))
-                if at >= len(nodes):
-                    raise TranslationError(
-                        [source.problem(node.begin, node.end, "nothing follows this directive")]
-                    )
-                node.body = [nodes[at]]
-                if isinstance(nodes[at], Construct):  # a construct on a construct (C)
-                    inner = _nest(source, nodes[at:])
-                    node.body = inner[:1]
-                    nodes[at:] = inner
-                node.end = node.body[-1].end
-                at += 1
-                closing = nodes[at] if at < len(nodes) else None
-                if isinstance(closing, Construct) and _closes(closing.directive.name, name):
-                    node.closing = closing.directive
-                    node.end = closing.directive.end
-                    at += 1
-                node.homing, waiting = waiting, []
-                result.append(node)
-                continue
-            depth = 1
-            stop = at
-            while stop < len(nodes):
-                other = nodes[stop]
-                if isinstance(other, Construct) and not other.body:
-                    if _closes(other.directive.name, name):
-                        depth -= 1
-                        if depth == 0:
-                            break
-                    elif other.directive.name == name:
-                        depth += 1
-                stop += 1
-            if stop >= len(nodes):
-                raise TranslationError(
-                    [source.problem(node.begin, node.end, f"no END {name.upper()} in the same block")]
-                )
-            closing = nodes[stop]
-            assert isinstance(closing, Construct)
-            node.body = _nest(source, nodes[at:stop])
-            node.closing = closing.directive
-            node.end = closing.directive.end
+            if source.form is Form.C or _LOOPS & set(name.split()) or name in _OPTIONAL_END:
+                between, at = _take_next(source, node, nodes, at)
+                waiting.extend(between)
+            else:
+                at = _take_block(source, node, nodes, at)
             node.homing, waiting = waiting, []
-            at = stop + 1
-            result.append(node)
-            continue
-        if waiting and isinstance(node, Loop):
+        elif waiting and isinstance(node, Loop):
             # A loop that no OpenMP directive shares out: the directives are looked at where it is planned.
             result.extend(Executable(directive, node.begin, node.begin) for directive in waiting)
             waiting = []
         result.append(node)
     result.extend(Executable(directive, result[-1].end if result else 0, 0) for directive in waiting)
     return result
+
+
+def _stands_alone(source: SourceFile, node: Construct) -> bool:
+    """A directive without a body. TranslationError: it ends what does not begin here."""
+    words = node.directive.name.split()
+    if words[:1] == ["end"]:
+        reason = "ends a construct that does not begin in the same block"
+        raise TranslationError([source.problem(node.begin, node.end, reason)])
+    return node.directive.name in _STANDALONE or words[:1] == ["declare"]
+
+
+def _take_next(
+    source: SourceFile, node: Construct, nodes: list[Node], at: int
+) -> tuple[list[Directive], int]:
+    """The construct's body is the next statement, behind directives of ours; its END may follow. Returns the
+    directives, and where the nodes behind it begin."""
+    between = []
+    while at < len(nodes) and isinstance(other := nodes[at], Executable):
+        between.append(other.directive)
+        at += 1
+    if at >= len(nodes):
+        raise TranslationError([source.problem(node.begin, node.end, "nothing follows this directive")])
+    node.body = [nodes[at]]
+    if isinstance(nodes[at], Construct):  # a construct on a construct (C)
+        inner = _nest(source, nodes[at:])
+        node.body = inner[:1]
+        nodes[at:] = inner
+    node.end = node.body[-1].end
+    at += 1
+    closing = nodes[at] if at < len(nodes) else None
+    if isinstance(closing, Construct) and _closes(closing.directive.name, node.directive.name):
+        node.closing = closing.directive
+        node.end = closing.directive.end
+        at += 1
+    return between, at
+
+
+def _take_block(source: SourceFile, node: Construct, nodes: list[Node], at: int) -> int:
+    """The construct's body is what stands up to its END. Returns where the nodes behind it begin."""
+    name = node.directive.name
+    depth = 1
+    stop = at
+    while stop < len(nodes):
+        other = nodes[stop]
+        if isinstance(other, Construct) and not other.body:
+            if _closes(other.directive.name, name):
+                depth -= 1
+                if depth == 0:
+                    break
+            elif other.directive.name == name:
+                depth += 1
+        stop += 1
+    if stop >= len(nodes):
+        reason = f"no END {name.upper()} in the same block"
+        raise TranslationError([source.problem(node.begin, node.end, reason)])
+    closing = nodes[stop]
+    assert isinstance(closing, Construct)
+    node.body = _nest(source, nodes[at:stop])
+    node.closing = closing.directive
+    node.end = closing.directive.end
+    return stop + 1
 
 
 def _closes(closing: str, name: str) -> bool:

@@ -634,114 +634,112 @@ class _Builder:
             return
         if kind is CursorKind.DECL_REF_EXPR:
             referenced = cursor.referenced
-            if referenced is not None and referenced.kind is CursorKind.FUNCTION_DECL:
-                return
-            begin = self.begin(cursor)
-            found.append(
-                Reference(
-                    cursor.spelling,
-                    begin,
-                    begin + len(cursor.spelling),
-                    self.end(cursor),
-                    None,
-                    access,
-                    conditional,
-                )
-            )
-            return
-        if kind is CursorKind.MEMBER_REF_EXPR:
+            if referenced is None or referenced.kind is not CursorKind.FUNCTION_DECL:
+                begin, name = self.begin(cursor), cursor.spelling
+                end = self.end(cursor)
+                found.append(Reference(name, begin, begin + len(name), end, None, access, conditional))
+        elif kind is CursorKind.MEMBER_REF_EXPR:
             for child in cursor.get_children():
                 self.expression(child, found, access, conditional, into)
-            return
-        if kind is CursorKind.ARRAY_SUBSCRIPT_EXPR:
+        elif kind is CursorKind.ARRAY_SUBSCRIPT_EXPR:
             self.element(cursor, found, access, conditional, into)
-            return
-        if kind is CursorKind.COMPOUND_ASSIGNMENT_OPERATOR:
+        elif kind is CursorKind.COMPOUND_ASSIGNMENT_OPERATOR:
             left, right = list(cursor.get_children())
             into.kind = Kind.ASSIGNMENT
             self.expression(left, found, Access.UPDATE, conditional, into)
             self.expression(right, found, Access.READ, conditional, into)
-            return
-        if kind is CursorKind.BINARY_OPERATOR:
-            left, right = list(cursor.get_children())
-            operator = cursor.binary_operator
-            if operator in _ASSIGNMENTS:
-                into.kind = Kind.ASSIGNMENT
-                self.expression(left, found, Access.WRITE, conditional, into)
-                self.expression(right, found, Access.READ, conditional, into)
-                return
-            if operator in (BinaryOperator.EQ, BinaryOperator.NE) and (
-                (_is_null(left) and _strip(right).kind is CursorKind.DECL_REF_EXPR)
-                or (_is_null(right) and _strip(left).kind is CursorKind.DECL_REF_EXPR)
-            ):
-                return  # is there memory? There is, for a distributed array; others do not matter here
-            late = conditional or operator in (BinaryOperator.LAnd, BinaryOperator.LOr)
-            self.expression(left, found, _of_memory(left, access), conditional, into)
-            self.expression(right, found, _of_memory(right, access), late, into)
-            return
-        if kind is CursorKind.CONDITIONAL_OPERATOR:
+        elif kind is CursorKind.BINARY_OPERATOR:
+            self.binary(cursor, found, access, conditional, into)
+        elif kind is CursorKind.CONDITIONAL_OPERATOR:
             condition, *others = list(cursor.get_children())
             self.expression(condition, found, Access.READ, conditional, into)
             for other in others:
                 self.expression(other, found, Access.READ, True, into)
-            return
-        if kind is CursorKind.UNARY_OPERATOR:
-            operand = next(iter(cursor.get_children()))
-            text = self.source.text[self.begin(cursor) : self.end(cursor)]
-            if text.startswith(("++", "--")) or text.endswith(("++", "--")):
-                access = Access.UPDATE
-                into.kind = Kind.ASSIGNMENT
-            elif text.startswith("&"):
-                access = Access.OTHER
-            elif text.startswith("*"):
-                access = Access.OTHER if access is Access.READ else access
-            elif text.startswith("!") and _strip(operand).kind is CursorKind.DECL_REF_EXPR:
-                if operand.type.kind is TypeKind.POINTER:
-                    return
-                access = Access.READ
-            else:
-                access = Access.READ
-            self.expression(operand, found, access, conditional, into)
-            return
-        if kind is CursorKind.CALL_EXPR:
-            name = cursor.spelling
-            into.calls += (name,)
-            for index, argument in enumerate(cursor.get_arguments()):
-                inner = _strip(argument)
-                if inner.kind is CursorKind.CSTYLE_CAST_EXPR and inner.type.kind is TypeKind.POINTER:
-                    inner = _strip(list(inner.get_children())[-1])
-                count = len(found)
-                array = inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind in (
-                    TypeKind.POINTER,
-                    TypeKind.CONSTANTARRAY,
-                    TypeKind.VARIABLEARRAY,
-                    TypeKind.INCOMPLETEARRAY,
-                )
-                piece = inner.kind is CursorKind.ARRAY_SUBSCRIPT_EXPR and inner.type.kind in (
-                    TypeKind.POINTER,
-                    TypeKind.CONSTANTARRAY,
-                    TypeKind.VARIABLEARRAY,
-                )
-                self.expression(
-                    inner, found, Access.ARGUMENT if array or piece else Access.READ, conditional, into
-                )
-                if (array or piece) and len(found) > count:
-                    found[count].argument_of = name
-                    found[count].argument_index = index
-            return
-        if kind is CursorKind.CXX_UNARY_EXPR:  # sizeof: nothing is evaluated
-            count = len(found)
+        elif kind is CursorKind.UNARY_OPERATOR:
+            self.unary(cursor, found, access, conditional, into)
+        elif kind is CursorKind.CALL_EXPR:
+            self.call(cursor, found, conditional, into)
+        elif kind is CursorKind.CXX_UNARY_EXPR:
+            self.size_of(cursor, found, conditional, into)
+        else:
             for child in cursor.get_children():
-                self.expression(child, found, Access.READ, conditional, into)
-            for reference in found[count:]:
-                reference.access = Access.OTHER if reference.subscripts is None else Access.READ
-            unused = [r for r in found[count:] if not self.is_array(r.name)]
-            for reference in unused:
-                found.remove(reference)
+                if child.kind.is_expression() or child.kind.is_statement():
+                    self.expression(child, found, Access.READ, conditional, into)
+
+    def binary(
+        self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
+    ) -> None:
+        left, right = list(cursor.get_children())
+        operator = cursor.binary_operator
+        if operator in _ASSIGNMENTS:
+            into.kind = Kind.ASSIGNMENT
+            self.expression(left, found, Access.WRITE, conditional, into)
+            self.expression(right, found, Access.READ, conditional, into)
             return
+        if operator in (BinaryOperator.EQ, BinaryOperator.NE) and (
+            (_is_null(left) and _strip(right).kind is CursorKind.DECL_REF_EXPR)
+            or (_is_null(right) and _strip(left).kind is CursorKind.DECL_REF_EXPR)
+        ):
+            return  # is there memory? There is, for a distributed array; others do not matter here
+        late = conditional or operator in (BinaryOperator.LAnd, BinaryOperator.LOr)
+        self.expression(left, found, _of_memory(left, access), conditional, into)
+        self.expression(right, found, _of_memory(right, access), late, into)
+
+    def unary(
+        self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
+    ) -> None:
+        operand = next(iter(cursor.get_children()))
+        text = self.source.text[self.begin(cursor) : self.end(cursor)]
+        if text.startswith(("++", "--")) or text.endswith(("++", "--")):
+            access = Access.UPDATE
+            into.kind = Kind.ASSIGNMENT
+        elif text.startswith("&"):
+            access = Access.OTHER
+        elif text.startswith("*"):
+            access = Access.OTHER if access is Access.READ else access
+        elif text.startswith("!") and _strip(operand).kind is CursorKind.DECL_REF_EXPR:
+            if operand.type.kind is TypeKind.POINTER:
+                return
+            access = Access.READ
+        else:
+            access = Access.READ
+        self.expression(operand, found, access, conditional, into)
+
+    def call(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> None:
+        name = cursor.spelling
+        into.calls += (name,)
+        for index, argument in enumerate(cursor.get_arguments()):
+            inner = _strip(argument)
+            if inner.kind is CursorKind.CSTYLE_CAST_EXPR and inner.type.kind is TypeKind.POINTER:
+                inner = _strip(list(inner.get_children())[-1])
+            count = len(found)
+            array = inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind in (
+                TypeKind.POINTER,
+                TypeKind.CONSTANTARRAY,
+                TypeKind.VARIABLEARRAY,
+                TypeKind.INCOMPLETEARRAY,
+            )
+            piece = inner.kind is CursorKind.ARRAY_SUBSCRIPT_EXPR and inner.type.kind in (
+                TypeKind.POINTER,
+                TypeKind.CONSTANTARRAY,
+                TypeKind.VARIABLEARRAY,
+            )
+            access = Access.ARGUMENT if array or piece else Access.READ
+            self.expression(inner, found, access, conditional, into)
+            if (array or piece) and len(found) > count:
+                found[count].argument_of = name
+                found[count].argument_index = index
+
+    def size_of(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> None:
+        """sizeof: nothing is evaluated."""
+        count = len(found)
         for child in cursor.get_children():
-            if child.kind.is_expression() or child.kind.is_statement():
-                self.expression(child, found, Access.READ, conditional, into)
+            self.expression(child, found, Access.READ, conditional, into)
+        for reference in found[count:]:
+            reference.access = Access.OTHER if reference.subscripts is None else Access.READ
+        unused = [r for r in found[count:] if not self.is_array(r.name)]
+        for reference in unused:
+            found.remove(reference)
 
     def is_array(self, name: str) -> bool:
         known = self.routine.lookup(name)

@@ -106,39 +106,56 @@ def translate_and_compile(
             except TranslationError as error:
                 return refused(error, told, "nothing was compiled")
             tell(result, target, told)
-            folders: list[str] = []
-            for number, (index, output) in enumerate(zip(sources, result.outputs, strict=True)):
-                if not output.changed:
-                    continue
-                changed = True
-                inner = os.path.join(folder, str(number))
-                os.makedirs(inner)
-                path = os.path.join(inner, os.path.basename(output.path))
-                with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-                    file.write(output.text)
-                arguments[index] = path
-                folders.append(os.path.dirname(os.path.abspath(output.path)))
-            arguments += [f"-I{original}" for original in dict.fromkeys(folders)]
+            changed = _written(result, sources, arguments, folder)
         if not sources:
             show(Plan(target, ()), told)
-        links = NOT_LINKING.isdisjoint(arguments)
-        if target == "upm":
-            if changed and (headers := find_headers()):
-                arguments.append(f"-I{headers}")
-            if changed and not _OLD_FORTRAN.isdisjoint(arguments):
-                arguments.append("-std=gnu")  # the calls' interfaces are of a later Fortran
-            if links and changed:
-                arguments += _homing_library()
-            elif links and any(word.endswith((".o", ".a")) for word in arguments):
-                # Objects of an earlier command may have calls; without any, the program does without homing.
-                arguments += ["-Wl,--push-state,--as-needed", *_homing_library(), "-Wl,--pop-state"]
-        elif changed or links:
-            c_only = all(scanner.form_of(arguments[i]) is Form.C for i in sources) if sources else False
-            where = _runtime(compiler, target, fortran=not c_only)
-            arguments.append(f"-I{where}")
-            if links and (sources or any(word.endswith((".o", ".a")) for word in arguments)):
-                arguments += [os.path.join(where, "libhoming_parts.a"), *_link_flags(target)]
+        arguments += _more_arguments(compiler, arguments, sources, target, changed)
         return subprocess.run([*launcher, compiler, *arguments], check=False, input=standard_input).returncode
+
+
+def _written(result: Result, sources: Sequence[int], arguments: list[str], folder: str) -> bool:
+    """The translated sources into the folder, and into the compiler's arguments in place of the user's. Is
+    there any?"""
+    folders: list[str] = []
+    for number, (index, output) in enumerate(zip(sources, result.outputs, strict=True)):
+        if not output.changed:
+            continue
+        inner = os.path.join(folder, str(number))
+        os.makedirs(inner)
+        path = os.path.join(inner, os.path.basename(output.path))
+        with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            file.write(output.text)
+        arguments[index] = path
+        folders.append(os.path.dirname(os.path.abspath(output.path)))
+    arguments += [f"-I{original}" for original in dict.fromkeys(folders)]
+    return bool(folders)
+
+
+def _more_arguments(
+    compiler: str, arguments: Sequence[str], sources: Sequence[int], target: str, changed: bool
+) -> list[str]:
+    """The compiler's arguments for the runtime, or for homing's library. changed: some source was
+    translated."""
+    more: list[str] = []
+    links = NOT_LINKING.isdisjoint(arguments)
+    objects = any(word.endswith((".o", ".a")) for word in arguments)
+    if target == "upm":
+        if changed and (headers := find_headers()):
+            more.append(f"-I{headers}")
+        if changed and not _OLD_FORTRAN.isdisjoint(arguments):
+            more.append("-std=gnu")  # the calls' interfaces are of a later Fortran
+        if links and changed:
+            more += _homing_library()
+        elif links and objects:
+            # Objects of an earlier command may have calls; without any, the program does without homing.
+            more += ["-Wl,--push-state,--as-needed", *_homing_library(), "-Wl,--pop-state"]
+    elif changed or links:
+        c_only = all(scanner.form_of(arguments[i]) is Form.C for i in sources) if sources else False
+        where = _runtime(compiler, target, fortran=not c_only)
+        more.append(f"-I{where}")
+        if links and (sources or objects):
+            more += [os.path.join(where, "libhoming_parts.a"), *_link_flags(target)]
+    return more
 
 
 def _with_the_rest(paths: Sequence[str], options: Options) -> Result:

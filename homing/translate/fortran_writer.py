@@ -172,9 +172,6 @@ class FortranWriter(FortranThreadLoops):
         lines = [f"{at} = {next_own(lowest)}"]
         body = [f"{one.name} = {one.name} + {steps[one.name]}" for one in positions]
         indent = self.source.indent(loop.begin)
-        inner = (
-            self.source.indent(loop.body_begin) if loop.body_begin < len(self.source.text) else indent + "  "
-        )
         if argument == "1":
             lines += local_before(at)
             self.edits.replace(loop.first.begin, loop.first.end, at)
@@ -199,13 +196,14 @@ class FortranWriter(FortranThreadLoops):
         if distance > 1:
             body.append(f"if (modulo({loop.variable} - ({loop.first.text}), {distance}) /= 0) cycle")
         if body:
+            there = loop.body_begin < len(self.source.text)
+            inner = self.source.indent(loop.body_begin) if there else indent + "  "
             self.edits.insert_lines(loop.body_begin, [self.indented(inner, x) for x in body])
         if before is not None:
             before.extend(lines)
         else:
-            self.edits.insert_lines(
-                self.source.line_start(loop.begin), [self.indented(indent, x) for x in lines]
-            )
+            at_line = self.source.line_start(loop.begin)
+            self.edits.insert_lines(at_line, [self.indented(indent, x) for x in lines])
 
     def owner_test(self, array: str, subscripts: Sequence[tuple[int, str]]) -> str:
         return " .and. ".join(

@@ -178,56 +178,54 @@ class OwnedLoops(Communication):
     ) -> tuple[Home, dict[str, Follow]] | None:
         """The array whose owners run the iterations (and why), and which loop goes with which of its
         dimensions."""
-        given: d.Reference | None = None
-        where: d.Directive | None = None
+        where: d.OnHome | d.DataAffinity | None = None
         for directive in construct.homing:
             if isinstance(directive, d.OnHome | d.DataAffinity):
-                if given is not None:
-                    self.problems.append(
-                        Problem(
-                            directive.source.position, directive.source.text, "the loop has a home already"
-                        )
-                    )
-                given, where = directive.home, directive
+                if where is not None:
+                    self._wrong_directive(directive, "the loop has a home already")
+                where = directive
             elif isinstance(directive, d.ThreadAffinity):
-                self.problems.append(
-                    Problem(
-                        directive.source.position,
-                        directive.source.text,
-                        "the loop touches distributed arrays: iterations go to the owners (ON HOME), "
-                        "not to threads",
-                    )
+                self._wrong_directive(
+                    directive,
+                    "the loop touches distributed arrays: iterations go to the owners (ON HOME), "
+                    "not to threads",
                 )
-        nest = [n for n in walk([loop]) if isinstance(n, Loop)]
-        variables = [n.variable for n in nest if n.variable]
-        if given is not None and where is not None:
-            array = self.arrays.get(given.name.key)
-            source = where.source
-            if array is None:
-                self.problems.append(
-                    Problem(source.position, source.text, f"'{given.name}' is not distributed")
-                )
-                return None
-            if len(given.subscripts) != array.rank:
-                self.problems.append(
-                    Problem(source.position, source.text, f"'{given.name}' has {array.rank} dimensions")
-                )
-                return None
-            texts = [subscript.text.strip() for subscript in given.subscripts]
-            if source.form.fortran:
-                texts = [text.lower() for text in texts]
-            follows = self._follows(array, texts, variables)
-            if follows is None:
-                self.problems.append(
-                    Problem(
-                        source.position,
-                        source.text,
-                        "a distributed dimension's subscript is not a loop's index plus a number",
-                    )
-                )
-                return None
-            return Home.ON_HOME if isinstance(where, d.OnHome) else Home.AFFINITY, follows
-        # Owner computes: the written reference that needs no other part's elements, else what is read.
+        variables = [n.variable for n in walk([loop]) if isinstance(n, Loop) and n.variable]
+        if where is None:
+            return self._owner_computes(loop, sites, variables)
+        follows = self._given_home(where, variables)
+        if follows is None:
+            return None
+        return Home.ON_HOME if isinstance(where, d.OnHome) else Home.AFFINITY, follows
+
+    def _wrong_directive(self, directive: d.Directive, reason: str) -> None:
+        self.problems.append(Problem(directive.source.position, directive.source.text, reason))
+
+    def _given_home(
+        self, where: d.OnHome | d.DataAffinity, variables: Sequence[str]
+    ) -> dict[str, Follow] | None:
+        """What a directive says."""
+        given = where.home
+        array = self.arrays.get(given.name.key)
+        if array is None:
+            self._wrong_directive(where, f"'{given.name}' is not distributed")
+            return None
+        if len(given.subscripts) != array.rank:
+            self._wrong_directive(where, f"'{given.name}' has {array.rank} dimensions")
+            return None
+        texts = [subscript.text.strip() for subscript in given.subscripts]
+        if where.source.form.fortran:
+            texts = [text.lower() for text in texts]
+        follows = self._follows(array, texts, variables)
+        if follows is None:
+            reason = "a distributed dimension's subscript is not a loop's index plus a number"
+            self._wrong_directive(where, reason)
+        return follows
+
+    def _owner_computes(
+        self, loop: Loop, sites: Sequence[Site], variables: Sequence[str]
+    ) -> tuple[Home, dict[str, Follow]] | None:
+        """The written reference that needs no other part's elements, else what is read."""
         candidates = [s.reference for s in sites if s.reference.access in (Access.WRITE, Access.UPDATE)]
         candidates += [s.reference for s in sites if s.reference.access is Access.READ]
         best: tuple[tuple[int, int, int], dict[str, Follow]] | None = None
@@ -245,22 +243,16 @@ class OwnedLoops(Communication):
             )
             if best is None or key < best[0]:
                 best = (key, follows)
-        if best is None:
-            bad = self._unanalysed(sites, variables)
-            if bad is not None:
-                self.wrong(
-                    bad.begin,
-                    bad.end,
-                    f"the distributed subscript '{bad.text}' is not a loop's index plus a number",
-                )
-            else:
-                self.wrong(
-                    loop.head.begin,
-                    loop.head.end,
-                    f"no distributed dimension goes with '{loop.variable}': say ON HOME(...)",
-                )
-            return None
-        return Home.READ if best[0][0] else Home.WRITTEN, best[1]
+        if best is not None:
+            return Home.READ if best[0][0] else Home.WRITTEN, best[1]
+        bad = self._unanalysed(sites, variables)
+        if bad is not None:
+            reason = f"the distributed subscript '{bad.text}' is not a loop's index plus a number"
+            self.wrong(bad.begin, bad.end, reason)
+        else:
+            reason = f"no distributed dimension goes with '{loop.variable}': say ON HOME(...)"
+            self.wrong(loop.head.begin, loop.head.end, reason)
+        return None
 
     def _unanalysed(self, sites: Sequence[Site], variables: Sequence[str]) -> Subscript | None:
         for site in sites:
