@@ -22,7 +22,7 @@ from homing.translate.not_translated import IN_VAIN, directives_included
 from homing.translate.pages import translate_pages
 from homing.translate.parts import Parts
 from homing.translate.plan.collect import array_plans, collected
-from homing.translate.plan.model import ArrayPlan, Plan, Step
+from homing.translate.plan.model import ArrayPlan, Plan, Step, UpmPlan
 from homing.translate.positions import Position, Problem, TranslationError
 from homing.translate.rank_files import left_out, own_files
 from homing.translate.source import Edits, SourceFile
@@ -171,6 +171,7 @@ def _translate(
         raise TranslationError(problems)
     units = [one.unit for one in read if one.unit is not None]
     edits = {id(unit): Edits(unit.source) for unit in units}
+    upm: UpmPlan | None = None
     arrays: tuple[ArrayPlan, ...] = ()
     steps: list[Step] = []
     touched = translate_next_touch(units, edits, options.target)
@@ -179,7 +180,7 @@ def _translate(
         raise TranslationError(touched.problems)
     if options.target == "upm":
         report = translate_upm(units, edits, options.phases)
-        result.report = report.lines
+        result.report, upm = report.lines, report.plan
         result.notes += [
             Problem(
                 directive.source.position,
@@ -209,7 +210,7 @@ def _translate(
     paths = [source.path for source in sources[: len(sources) - len(options.beside)]]
     refused, notes = _where(problems, sources), _where(result.notes, sources)
     result.plan = collected(options.target, paths, arrays, steps, refused, notes)
-    result.plan = replace(result.plan, report=tuple(result.report))
+    result.plan = replace(result.plan, report=tuple(result.report), upm=upm)
     if problems:
         raise Refused(problems, result.plan, IN_VAIN if options.target == "upm" else MISUSE)
     for source, one in zip(sources, read, strict=True):

@@ -480,8 +480,19 @@ def test_the_manual_names_every_field(tmp_path: Path) -> None:
         plan_of(written(tmp_path, STEPS.replace("s = a(1)", "s = a(1) + sum(b)")))
     keys(to_json(caught.value.plan))
     found.update(one.value for kind in (Home, Schedule) for one in kind)
+    keys(to_json(plan_of(CHAPMAN / "jacobi.f90", "upm")))
     found.update(["loop", "single", "serial", "read", "redistribute", "note", "gathered", "scattered"])
     assert {name for name in found if f"`{name}`" not in manual} == set()
+
+
+def test_the_plan_for_upm_has_hot_arrays_and_the_time_loop() -> None:
+    plan = plan_of(CHAPMAN / "jacobi.f90", "upm").upm
+    assert plan is not None
+    assert {one.name for one in plan.hot if one.registered} == {"a", "b", "column_sum", "column_error"}
+    assert all(one.reads and one.writes for one in plan.hot)
+    assert (plan.variable, plan.constructs, plan.region) == ("m", 2, None)
+    assert plan.time_loop is not None and plan.time_loop.line == 67
+    assert plan_of(CHAPMAN / "jacobi.f90").upm is None
 
 
 def test_plans_are_frozen() -> None:

@@ -127,6 +127,8 @@ def _loop(one: LoopPlan) -> list[str]:
     found += [f"push to the owners of {_exchange(each)}" for each in one.pushes]
     if one.reductions:
         found.append("reduced: " + ", ".join(f"{name} by {operator}" for operator, name in one.reductions))
+    if one.last_values:
+        found.append("left by the part that runs the last iteration: " + ", ".join(one.last_values.names))
     if one.private:
         found.append("private: " + ", ".join(one.private))
     return found

@@ -316,6 +316,39 @@ class ArrayPlan:
 
 
 @dataclass(frozen=True)
+class HotPlan:
+    """--to upm: a shared array that parallel constructs both read and write. owner: whose it is; reads and
+    writes: where, as ROUTINE:LINE; registered: a call gives it to the engine."""
+
+    name: str
+    owner: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    registered: bool
+
+
+@dataclass(frozen=True)
+class PhasePlan:
+    """--to upm --phases: code between calls that record, replay and undo."""
+
+    place: Position
+    routine: str
+
+
+@dataclass(frozen=True)
+class UpmPlan:
+    """--to upm: the time loop, None where there is none. region: of the parallel region around it."""
+
+    hot: tuple[HotPlan, ...] = ()
+    time_loop: Position | None = None
+    routine: str = ""
+    variable: str | None = None
+    constructs: int = 0
+    region: Position | None = None
+    phases: tuple[PhasePlan, ...] = ()
+
+
+@dataclass(frozen=True)
 class Refusal:
     """What cannot be translated."""
 
@@ -334,7 +367,8 @@ class Plan:
     steps: tuple[Step, ...] = ()
     refused: tuple[Refusal, ...] = ()
     notes: tuple[str, ...] = ()
-    report: tuple[str, ...] = ()  # --to upm: the calls that are put in
+    report: tuple[str, ...] = ()  # --to upm: what is said
+    upm: UpmPlan | None = None
 
     def loops(self) -> tuple[LoopPlan, ...]:
         return tuple(one for one in self.steps if isinstance(one, LoopPlan))

@@ -21,6 +21,7 @@ from homing.translate.plan.model import (
     SerialPlan,
     SinglePlan,
     Step,
+    UpmPlan,
 )
 from homing.translate.positions import Position
 
@@ -41,6 +42,32 @@ def to_json(plan: Plan) -> dict[str, Any]:
         ],
         "notes": list(plan.notes),
         "report": list(plan.report),
+        "upm": _upm(plan.upm) if plan.upm is not None else None,
+    }
+
+
+def _upm(one: UpmPlan) -> dict[str, Any]:
+    return {
+        "hot": [
+            {
+                "name": each.name,
+                "owner": each.owner,
+                "reads": list(each.reads),
+                "writes": list(each.writes),
+                "registered": each.registered,
+            }
+            for each in one.hot
+        ],
+        "time_loop": {
+            **_place(one.time_loop),
+            "routine": one.routine,
+            "variable": one.variable,
+            "constructs": one.constructs,
+            "region": _place(one.region) if one.region is not None else None,
+        }
+        if one.time_loop is not None
+        else None,
+        "phases": [{**_place(each.place), "routine": each.routine} for each in one.phases],
     }
 
 
@@ -178,6 +205,7 @@ def _loop(one: LoopPlan) -> dict[str, Any]:
             for each in one.locals
         ],
         "private": list(one.private),
+        "last_values": list(one.last_values.names) if one.last_values else [],
         "reductions": [{"operator": operator, "variable": name} for operator, name in one.reductions],
         "reason": one.reason or None,
     }

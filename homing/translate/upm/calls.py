@@ -28,6 +28,8 @@ class Calls:
     edits: dict[int, Edits]
     lines: list[str]
     called: dict[int, tuple[Routine, set[str]]] = field(default_factory=dict)  # by the routine's id
+    registered: set[Identity] = field(default_factory=set)
+    phases: list[Phase] = field(default_factory=list)
 
     def insert(self, with_phases: bool) -> None:
         before, start = self.found.start
@@ -38,7 +40,7 @@ class Calls:
         chosen: list[Phase] = []
         if with_phases:
             result = phases(self.program, self.found, list(self.hot))
-            chosen = result.found
+            chosen = self.phases = result.found
             self.lines += result.lines
         writer = self._writer(before)
         opening = [writer.call("upmlib_init()"), *map(writer.call, registered)]
@@ -119,6 +121,7 @@ class Calls:
                 reason = f"the size of {name} is not known {where}"
             else:
                 made.append(f"upmlib_memrefcnt({name}, {size})")
+                self.registered.add(identity)
                 behind = (
                     f" before the parallel region of {place(routine, start)}" if self.found.around else ""
                 )

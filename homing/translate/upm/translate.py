@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from homing.translate.plan.model import HotPlan, PhasePlan, UpmPlan
 from homing.translate.positions import Problem
 from homing.translate.source import Edits
 from homing.translate.tree import Unit
 from homing.translate.upm.calls import Calls
-from homing.translate.upm.hot import hot_arrays
+from homing.translate.upm.hot import Found, hot_arrays
 from homing.translate.upm.program import Program
-from homing.translate.upm.timeloop import refused, time_loop
+from homing.translate.upm.timeloop import TimeLoop, refused, time_loop
 
 
 @dataclass
@@ -28,6 +29,7 @@ class Report:
 
     lines: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    plan: UpmPlan = field(default_factory=UpmPlan)
 
 
 def translate_upm(units: Sequence[Unit], edits: dict[int, Edits], phases: bool) -> Report:
@@ -37,6 +39,7 @@ def translate_upm(units: Sequence[Unit], edits: dict[int, Edits], phases: bool) 
     found = hot_arrays(program)
     report = Report(found.lines)
     loop = time_loop(program)
+    report.plan = _plan(found, loop, None)
     if not found.hot:
         report.problems = found.unfollowed
         report.lines.append(
@@ -52,5 +55,36 @@ def translate_upm(units: Sequence[Unit], edits: dict[int, Edits], phases: bool) 
         return report
     report.lines.append(loop.line)
     by_source = {id(unit.source): edits[id(unit)] for unit in units}
-    Calls(program, loop, found.hot, by_source, report.lines).insert(phases)
+    calls = Calls(program, loop, found.hot, by_source, report.lines)
+    calls.insert(phases)
+    report.plan = _plan(found, loop, calls)
     return report
+
+
+def _plan(found: Found, loop: TimeLoop | None, calls: Calls | None) -> UpmPlan:
+    registered = calls.registered if calls is not None else set()
+    hot = tuple(
+        HotPlan(
+            identity[1],
+            identity[0],
+            tuple(sorted(set(use.reads))),
+            tuple(sorted(set(use.writes))),
+            identity in registered,
+        )
+        for identity, use in sorted(found.hot.items())
+    )
+    if loop is None:
+        return UpmPlan(hot)
+    routine, start = loop.start
+    return UpmPlan(
+        hot,
+        loop.routine.source.place(loop.loop.begin),
+        loop.routine.name,
+        loop.loop.variable,
+        loop.constructs,
+        routine.source.place(start.begin) if loop.around else None,
+        tuple(
+            PhasePlan(one.routine.source.place(one.first.begin), one.routine.name)
+            for one in (calls.phases if calls is not None else ())
+        ),
+    )
