@@ -13,6 +13,7 @@ from homing.translate.directives import (
     Nest,
     Numa,
     OnHome,
+    Replicate,
     ThreadAffinity,
 )
 from homing.translate.positions import TranslationError
@@ -61,7 +62,9 @@ def attach(
             if event.name != "threadprivate":
                 _insert(routine.body, Construct(event, [], event.end))
             continue
-        executable = isinstance(event, OnHome | DataAffinity | ThreadAffinity | Nest | Numa | Executed)
+        executable = isinstance(
+            event, OnHome | DataAffinity | ThreadAffinity | Nest | Numa | Replicate | Executed
+        )
         if executable:
             _insert(routine.body, Executable(event, begin, end))
         else:

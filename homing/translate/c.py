@@ -404,7 +404,18 @@ class _Builder:
         return found
 
     def body(self, cursor: Cursor) -> list[Node]:
-        return self.block(cursor) if cursor.kind is CursorKind.COMPOUND_STMT else self.node(cursor)
+        braces = cursor.kind is CursorKind.COMPOUND_STMT and not self.behind_pragma(self.begin(cursor))
+        return self.block(cursor) if braces else self.node(cursor)
+
+    def behind_pragma(self, begin: int) -> bool:
+        """Do the braces belong to a directive on the line before, and with it to what stands before that?"""
+        text, end = self.source.text, self.source.line_start(begin)
+        if text[end:begin].strip():
+            return False
+        start = text.rfind("\n", 0, max(end - 1, 0)) + 1
+        while start > 0 and text.endswith("\\\n", 0, start):
+            start = text.rfind("\n", 0, start - 1) + 1
+        return re.compile(r"[ \t]*#[ \t]*pragma\b").match(text, start, end) is not None
 
     def node(self, cursor: Cursor) -> list[Node]:
         begin = self.begin(cursor)

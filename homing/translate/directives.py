@@ -246,6 +246,16 @@ class Nest:
 
 
 @dataclass(frozen=True)
+class Replicate:
+    """REPLICATE(names): each node has its own copy while the parallel construct behind it runs, which only
+    reads them. extents: of a C pointer."""
+
+    source: Source
+    names: tuple[Name, ...]
+    extents: tuple[Text, ...]
+
+
+@dataclass(frozen=True)
 class Numa:
     """NUMA (Compaq): the following parallel loop goes by the distribution of the data that it writes."""
 
@@ -253,6 +263,6 @@ class Numa:
 
 
 Declaration = Distribute | Align | Template | Arrangement | Shadow | NoSequence | Dynamic
-LoopDirective = OnHome | DataAffinity | ThreadAffinity | Nest | Numa
+LoopDirective = OnHome | DataAffinity | ThreadAffinity | Nest | Numa | Replicate
 Executed = Redistribute | NextTouch
 Directive = Declaration | LoopDirective | Executed

@@ -29,6 +29,7 @@ from homing.translate.directives import (
     Onto,
     Redistribute,
     Reference,
+    Replicate,
     Shadow,
     Source,
     Template,
@@ -104,6 +105,7 @@ class _Parser:
             "next_touch": self._next_touch,
             "migrate_next_touch": self._next_touch,
             "migrate_next_touch_nopreserve": self._next_touch,
+            "replicate": self._replicate,
             "align": self._align,
             "template": self._template,
             "processors": self._arrangement,
@@ -168,13 +170,19 @@ class _Parser:
         return [Redistribute(self._source, one.name, one.formats, one.onto) for one in parts]
 
     def _next_touch(self) -> list[Directive]:
+        return [NextTouch(self._source, *self._whole_arrays())]
+
+    def _replicate(self) -> list[Directive]:
+        return [Replicate(self._source, *self._whole_arrays())]
+
+    def _whole_arrays(self) -> tuple[tuple[Name, ...], tuple[Text, ...]]:
         self._take()
         names = self._parenthesised(lambda: self._name("an array"))
         token = self._peek()
         extents = self._parenthesised(self._expression) if self._keyword("extent") else ()
         if extents and len(names) > 1:
             raise _Wrong(token, "EXTENT goes with one array")
-        return [NextTouch(self._source, names, extents)]
+        return names, extents
 
     def _distributees(self) -> list[_Distributee]:
         if self._peek().text in "([" and self._peek().kind == "mark":

@@ -13,7 +13,7 @@ from homing.files import MOST_SOURCE, read_text
 from homing.limits import TimeUp, time_limit
 from homing.translate import scanner
 from homing.translate.arrays import Distributions
-from homing.translate.directives import Form, NextTouch
+from homing.translate.directives import Form, NextTouch, Replicate
 from homing.translate.front import expand
 from homing.translate.hidden_intrinsics import hidden
 from homing.translate.inquiries import settle
@@ -25,6 +25,7 @@ from homing.translate.plan.collect import array_plans, collected
 from homing.translate.plan.model import ArrayPlan, Plan, Step, UpmPlan
 from homing.translate.positions import Position, Problem, TranslationError
 from homing.translate.rank_files import left_out, own_files
+from homing.translate.replicate import translate_replicate
 from homing.translate.source import Edits, SourceFile
 from homing.translate.tree import Kind, Routine, Unit, statements
 from homing.translate.upm.translate import translate_upm
@@ -176,8 +177,10 @@ def _translate(
     steps: list[Step] = []
     touched = translate_next_touch(units, edits, options.target)
     result.notes += touched.notes
-    if touched.problems:
-        raise TranslationError(touched.problems)
+    copied = translate_replicate(units, edits, options.target)
+    result.notes += copied.notes
+    if touched.problems or copied.problems:
+        raise TranslationError([*touched.problems, *copied.problems])
     if options.target == "upm":
         report = translate_upm(units, edits, options.phases)
         result.report, upm = report.lines, report.plan
@@ -189,7 +192,7 @@ def _translate(
             )
             for one in scanned
             for directive in one.directives
-            if not isinstance(directive, NextTouch)
+            if not isinstance(directive, NextTouch | Replicate)
         ]
         given = {source.path for source in sources[: len(sources) - len(options.beside)]}
         problems = [problem for problem in report.problems if problem.position.file in given]

@@ -25,6 +25,7 @@ WORDS = [
     "distribute_reshape",
     "redistribute",
     "next_touch",
+    "replicate",
     "align",
     "template",
     "processors",

@@ -203,6 +203,12 @@ int homing_owner(const homing_layout* layout, const long* indices);
  * as the threads' nodes are known. */
 void homing_place(const homing_layout* layout, const void* memory);
 
+/* REPLICATE: serial code, before a parallel region: each node on which threads run gets a copy of the array
+ * as it is now, written by its own threads. Where all run on one node, there is none. */
+void homing_replicate(const void* array, size_t bytes);
+/* In the region: the copy of the caller's node, or the array itself. */
+const void* homing_replica(const void* array);
+
 /* Serial code, all ranks: combine values of so many bits over the ranks; and rank 0's bytes for all. */
 void homing_combine(void* values, long count, int bits, int kind, int operation);
 void homing_combine_one(void* value, long count, int bits, int kind, int operation);

@@ -12,12 +12,12 @@ from homing.translate.tree import Branch, Construct, Loop, Node, Routine, walk
 class FileWriter:
     """Inserts lines where the program's own statements stand."""
 
-    def __init__(self, source: SourceFile, edits: Edits) -> None:
+    def __init__(self, source: SourceFile, edits: Edits, header: str = "homing/homing.h") -> None:
         self.source = source
         self.edits = edits
         self.in_c = source.form is Form.C
-        if self.in_c and not edits.any:
-            edits.insert_lines(0, ["#include <homing/homing.h>"], first=True)
+        if self.in_c and header and not edits.any:
+            edits.insert_lines(0, [f"#include <{header}>"], first=True)
 
     def call(self, text: str) -> str:
         return f"{text};" if self.in_c else f"call {text}"
@@ -44,11 +44,15 @@ class FileWriter:
             end = self.source.next_line(max(last.end - 1, last.begin))
             self.put(end, [*behind, *(["}"] if alone else [])], like, first=True)
 
+    def _braced(self, loop: Loop) -> bool:
+        """Is the body one in braces, and not those of a construct on it?"""
+        return self.source.text[loop.body_begin] == "{" and loop.body[0].begin > loop.body_begin
+
     def at_begin(self, loop: Loop, lines: Sequence[str]) -> None:
         """Before the first statement of a loop's body, to which at_end adds braces where it has none."""
         if not self.in_c:
             self.put(loop.body_begin, lines, _indented(loop.body[0]))
-        elif self.source.text[loop.body_begin] == "{":
+        elif self._braced(loop):
             at = loop.body_begin + 1
             self.edits.replace(at, at, " " + " ".join(lines))
         else:
@@ -62,7 +66,7 @@ class FileWriter:
         if not self.in_c:
             self.put(source.line_start(loop.end_begin), lines, like)
             return
-        if text[loop.body_begin] != "{":
+        if not self._braced(loop):
             begin = loop.body[0].begin
             if not opened and source.line_of(begin) == source.line_of(loop.begin):
                 self.edits.replace(begin, begin, "{ ")
