@@ -60,6 +60,11 @@ class Distributions:
             for routine in unit.routines:
                 self._declare(routine)
         self._visible()
+        for unit in units:
+            for routine in unit.routines if unit.form is not d.Form.C else ():
+                for name in self.of(routine).keys() & routine.places.keys():
+                    at = routine.places[name][0]
+                    self._wrong_in(routine)(at, at, f"declares the distributed '{name}' anew in a BLOCK")
         if not in_place:
             bring(units, self.routines, self.in_regions, self.of)
         for unit in units:
@@ -592,6 +597,8 @@ class Distributions:
         declaration = callee.declarations.get(dummy)
         if declaration is not None and array.rank == 1 and _is_pointer(callee, declaration):
             declaration.bounds = [Bound("0", None, deferred=True)]
+        if reference.subscripts is not None and self.in_place and dummy not in self.of(callee):
+            return False  # what lies where it lay
         if reference.subscripts is not None:
             return wrong(f"a piece of the distributed '{reference.name}' is passed on (sequence association)")
         if declaration is None:

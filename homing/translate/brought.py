@@ -110,6 +110,7 @@ def _argument(routine: Routine, name: str, array: Array) -> None:
         initial=None,
         storage="dummy",
         separate_shape=None,
+        elsewhere=(),
     )
     routine.arguments.append(name)
     routine.brought.append(name)

@@ -179,6 +179,7 @@ class FortranDeclarations(FortranArrays):
                     self._local_bounds(array)
                 continue
             self._take_out(begin, changed)
+        self._leave_out([array for array in own if self._must_change(array) and array.declaration.elsewhere])
 
     def _brought(self, array: Array) -> str:
         """The declaration of an argument that the text does not have."""
@@ -234,6 +235,30 @@ class FortranDeclarations(FortranArrays):
         else:
             self.edits.replace(declaration.end, declaration.end, new)
 
+    def _leave_out(self, arrays: Sequence[Array]) -> None:
+        """Other statements (DIMENSION, a type) that declare the arrays name them no more."""
+        names: dict[tuple[int, int], set[str]] = {}
+        for array in arrays:
+            if self.inside or array.dummy:
+                begin, end = array.declaration.begin, array.declaration.end
+                self.problems.append((begin, end, "an argument in two declarations: declare it in one"))
+                continue
+            for place in array.declaration.elsewhere:
+                names.setdefault(place, set()).add(array.name)
+        for (begin, end), out in names.items():
+            text = re.sub(r"&[ \t]*(?:![^\n]*)?\n\s*&?|\n {5}\S", "", self.source.text[begin:end])
+            head = re.match(
+                r"[^:,]*(?:,[^:]*)?::|double\s+precision\b|\w+(?:\s*\*\s*\d+)?(?:\s*\([^)]*\))?(?=\s+\w)",
+                text,
+                re.IGNORECASE,
+            )
+            items = _entities(text[head.end() :]) if head else []
+            kept = [item for item in items if re.sub(r"\W.*", "", item, flags=re.DOTALL).lower() not in out]
+            if head is None or len(items) - len(kept) != len(out):
+                self.problems.append((begin, end, "declares a distributed array, and another statement, too"))
+                continue
+            self.edits.replace(begin, end, f"{head[0]} {', '.join(kept)}" if kept else "")
+
     def _take_out(self, begin: int, arrays: Sequence[Array]) -> None:
         """Declare the arrays of one statement as allocatables instead (dummies: as locals)."""
         first = arrays[0].declaration
@@ -264,6 +289,18 @@ class FortranDeclarations(FortranArrays):
             kept = [source.text[decl.begin : decl.end] for decl in everything if decl.name not in names]
             self.edits.replace(everything[0].begin, everything[-1].end, ", ".join(_joined(k) for k in kept))
             self.extra += lines
+
+
+def _entities(text: str) -> list[str]:
+    """The items of a list, at commas outside of brackets."""
+    found, depth = [""], 0
+    for char in text:
+        depth += {"(": 1, ")": -1}.get(char, 0)
+        if char == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += char
+    return [item.strip() for item in found]
 
 
 def _joined(text: str) -> str:

@@ -521,5 +521,7 @@ class FortranWriter(FortranThreadLoops):
         return re.search(r"intent\s*\(\s*in\s*\)", callee.source.text[begin:end].lower()) is None
 
     def is_private(self, node: Loop | Construct | Statement, reference: Reference) -> bool:
-        del node
+        places = self.routine.places.get(reference.name, [])
+        if any(node.begin <= place < node.end for place in places):
+            return True
         return self.inside and self.routine.lookup(reference.name) is None

@@ -193,7 +193,7 @@ class OwnedLoops(Communication):
         variables = [n.variable for n in walk([loop]) if isinstance(n, Loop) and n.variable]
         if where is None:
             return self._owner_computes(loop, sites, variables)
-        follows = self._given_home(where, variables)
+        follows = self._given_home(where, loop, variables)
         if follows is None:
             return None
         return Home.ON_HOME if isinstance(where, d.OnHome) else Home.AFFINITY, follows
@@ -202,7 +202,7 @@ class OwnedLoops(Communication):
         self.problems.append(Problem(directive.source.position, directive.source.text, reason))
 
     def _given_home(
-        self, where: d.OnHome | d.DataAffinity, variables: Sequence[str]
+        self, where: d.OnHome | d.DataAffinity, loop: Loop, variables: Sequence[str]
     ) -> dict[str, Follow] | None:
         """What a directive says."""
         given = where.home
@@ -217,6 +217,8 @@ class OwnedLoops(Communication):
         if where.source.form.fortran:
             texts = [text.lower() for text in texts]
         follows = self._follows(array, texts, variables)
+        if follows is None and self.target == "pages":
+            follows = self._partly(array, texts, loop, variables)
         if follows is None:
             reason = "a distributed dimension's subscript is not a loop's index plus a number"
             self._wrong_directive(where, reason)
@@ -282,6 +284,20 @@ class OwnedLoops(Communication):
                     break
             else:
                 return None
+        return follows
+
+    def _partly(
+        self, array: Array, texts: Sequence[str], loop: Loop, variables: Sequence[str]
+    ) -> dict[str, Follow] | None:
+        """The same, where the other dimensions' subscripts are the same in all iterations: fixed_home."""
+        changing = written_in(loop) | set(variables)
+        fixed = [i for i in array.distributed_dimensions() if not affine(texts[i]).names & changing]
+        dealt = [
+            replace(one, kind=d.Kind.STAR) if index in fixed else one
+            for index, one in enumerate(array.dimensions)
+        ]
+        follows = self._follows(replace(array, dimensions=dealt), texts, variables)
+        self.fixed_home[id(loop)] = tuple((index, texts[index]) for index in fixed)
         return follows
 
     def _classify(self, site: Site, found: _Found) -> None:

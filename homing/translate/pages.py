@@ -134,6 +134,7 @@ class Pages(Parts):
         if home is None:
             return
         why, follows = home
+        fixed = self.fixed_home.get(id(loop), ())
         nested = any_order(node, loop)
         wanted = {v: f for v, f in follows.items() if v == loop.variable or v in nested}
         more = loop.variable in wanted and len(wanted) < len(follows)
@@ -159,7 +160,7 @@ class Pages(Parts):
                     "would run several times",
                 )
                 return
-        elif len(array.distributed_dimensions()) > len(wanted):
+        elif len(array.distributed_dimensions()) > len(wanted) + len(fixed):
             self.wrong(
                 node.directive.begin, node.directive.end, "a loop for each distributed dimension is needed"
             )
@@ -169,7 +170,7 @@ class Pages(Parts):
         if isinstance(last, str):
             self.wrong(node.directive.begin, node.directive.end, last)
             return
-        plan = replace(plan, why=why, follows=tuple(wanted.values()), last_values=last)
+        plan = replace(plan, why=why, follows=tuple(wanted.values()), fixed=fixed, last_values=last)
         self.steps.append(plan)
         writer.on_owner(node, loop, plan)
 

@@ -110,6 +110,9 @@ class PagesC(CWriter):
             f"const long {name} = homing_run_{which}({self.layout(array)}, {PART}, {dimension}, LONG_MAX);"
             for name, (array, dimension, which, _) in region.bounds.items()
         ]
+        home = self.layout(plan.home or "")
+        for index, text in plan.fixed:
+            bounds.insert(0, f"if (!homing_runs({home}, {PART}, {index}, {text}, LONG_MAX)) continue;")
         ends = self.find_last(region, last) if last else []
         before, behind = self.around_last(last, node) if last else ([], [])
         self._put(self.source.line_start(node.directive.begin), before, node.begin)

@@ -186,6 +186,10 @@ class PagesFortran(FortranWriter):
         ]
         before, behind = self.around_last(last, node) if last else ([], [])
         self._lines(self.source.line_start(node.directive.begin), [*fitted, *before], node.begin)
+        home = self.layout(plan.home or "")
+        for index, text in plan.fixed:
+            runs = f"homing_runs({home}, {PART}, {index}, {self.long(text)}, int(huge(0), homing_long))"
+            bounds.insert(0, f"if (.not. {runs}) cycle")
         self._wrap(node, loop, [*bounds, *ends, *lines], [*region.bounds, *region.locals], last)
         closing = node.closing.end if node.closing else node.end - 1
         self._lines(self.source.next_line(closing), behind, node.begin)
@@ -207,6 +211,9 @@ class PagesFortran(FortranWriter):
 
     def _take_out(self, begin: int, arrays: Sequence[Array]) -> None:
         """Declarations stay."""
+
+    def _leave_out(self, arrays: Sequence[Array]) -> None:
+        """So do others of the same names."""
 
     def _local_bounds(self, array: Array) -> None:
         """Bounds stay."""

@@ -79,6 +79,7 @@ class RoutineInParts:
         self.steps = steps
         self.problems: list[Problem] = []
         self.planned: set[int] = set()  # loops, by id
+        self.fixed_home: dict[int, tuple[tuple[int, str], ...]] = {}  # by the loop's id: dimension, subscript
         self.fresh = Fresh()
 
     def wrong(self, begin: int, end: int, reason: str) -> None:

@@ -225,6 +225,7 @@ class Declaration:
     initial: str | None = None
     storage: str = "static"  # static, automatic, allocatable, dummy, pointer, common
     separate_shape: tuple[int, int] | None = None  # Fortran's DIMENSION attribute is shared by the entities
+    elsewhere: tuple[tuple[int, int], ...] = ()  # other statements (begin, end) that declare it, too
     block: str = ""  # COMMON: whose it is; the blank one has no name
 
 

@@ -9,7 +9,7 @@ from homing.translate.front.expressions import Expressions
 from homing.translate.front.kinds import Form
 from homing.translate.front.lines import Line
 from homing.translate.front.tokens import closing, parts
-from homing.translate.tree import Declaration, Routine
+from homing.translate.tree import Access, Declaration, Routine, Statement
 
 _TYPE_WORDS = frozenset(["precision", "complex"])
 
@@ -66,6 +66,22 @@ def is_statement_function(routine: Routine, code: Expressions, what: Form) -> bo
             return False
         scope = scope.parent
     return True
+
+
+def declare_in_block(routine: Routine, made: Statement, line: Line, code: Expressions) -> None:
+    """A declaration in a BLOCK construct: its names are the construct's own."""
+    scope = Routine("", routine.source, line.begin, line.end)
+    _type_declaration(scope, code, line)
+    if any(d.initial is not None or d.attributes & {"save", "pointer"} for d in scope.declarations.values()):
+        return
+    begin = min(declared.begin for declared in scope.declarations.values())
+    for name in scope.declarations:
+        routine.places.setdefault(name, []).append(line.begin)
+    made.references = [one for one in made.references if one.begin >= begin]
+    made.references = [one for one in made.references if one.name not in scope.declarations]
+    for reference in made.references:  # in bounds
+        reference.access = Access.READ
+    made.reads, made.writes = frozenset(one.name for one in made.references), frozenset()
 
 
 def _use(routine: Routine, code: Expressions, line: Line, at: int) -> None:
@@ -157,6 +173,7 @@ def _entity(
         initial,
         before.storage if before and before.storage != "static" else storage,
         separate,
+        (*before.elsewhere, (before.statement_begin, before.statement_end)) if before else (),
         before.block if before else "",
     )
 

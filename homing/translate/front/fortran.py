@@ -19,6 +19,7 @@ from homing.translate.front import second_opinion
 from homing.translate.front.accesses import bind_all, header, statement
 from homing.translate.front.declarations import (
     declare,
+    declare_in_block,
     declared_behind,
     dummies,
     is_statement_function,
@@ -54,7 +55,7 @@ def read(source: SourceFile, directives: Sequence[Directive]) -> Unit:
     ]
     for routine in reader.routines:
         routine.end = max(routine.end, routine.begin)
-        resolve(routine)
+        resolve(routine, {one.name for one in reader.routines if not (one.module or one.main)})
     attach(source, reader.routines, pragmas, directives)
     for routine in reader.routines:
         _threadprivate(routine, pragmas)
@@ -262,6 +263,8 @@ class _Reader:
         else:
             ends = line.label is not None and self._ends_loop(line.label)
             made = statement(line, what)
+            if what.kind == "declaration" and any(block.kind == "block" for block in self.blocks):
+                declare_in_block(routine, made, line, code)
             if not (ends and what.kind == "continue"):
                 self._body(routine).append(made)
             if ends:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from homing.translate.front.intrinsics import INQUIRIES, INTRINSICS
-from homing.translate.tree import Reference, Routine, references
+from homing.translate.tree import Reference, Routine, references, statements
 
 
-def resolve(routine: Routine) -> None:
-    """Tell functions of the language from the program's own names, and arrays from functions."""
-    for reference in references(routine.body):
-        if reference.name in INTRINSICS and reference.subscripts is not None:
-            reference.intrinsic = routine.lookup(reference.name) is None
-        if reference.argument_of is not None:
-            _argument(routine, reference, reference.argument_of)
+def resolve(routine: Routine, procedures: Collection[str] = ()) -> None:
+    """Tell functions of the language from the program's own names, and arrays from functions. procedures: the
+    file's."""
+    for statement in statements(routine.body):
+        own = {*procedures, *statement.calls}
+        for reference in statement.references:
+            if reference.name in INTRINSICS and reference.subscripts is not None:
+                reference.intrinsic = reference.name not in own and routine.lookup(reference.name) is None
+            if reference.argument_of is not None:
+                _argument(routine, reference, reference.argument_of, own)
 
 
-def _argument(routine: Routine, reference: Reference, name: str) -> None:
+def _argument(routine: Routine, reference: Reference, name: str, own: Collection[str]) -> None:
     """A subscript of an array is nobody's argument, and functions of the language keep what they get."""
     found = routine.lookup(name)
     array = found is not None and bool(found[1].bounds)
-    intrinsic = found is None and name in INTRINSICS and name not in INQUIRIES
+    intrinsic = found is None and name in INTRINSICS and name not in INQUIRIES and name not in own
     if array or intrinsic:
         reference.argument_of, reference.argument_keyword, reference.argument_index = None, None, 0
 

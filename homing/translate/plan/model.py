@@ -218,6 +218,7 @@ class LoopPlan:
     step: str = "1"
     why: Home = Home.NONE
     follows: tuple[Follow, ...] = ()
+    fixed: tuple[tuple[int, str], ...] = ()  # the home's dimensions with one subscript for all iterations
     thread: str = ""  # Schedule.THREAD: the expression
     fetches: tuple[Exchange, ...] = ()
     at_hand: tuple[Box, ...] = ()  # fetched before, and not written since
