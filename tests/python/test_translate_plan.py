@@ -485,6 +485,17 @@ def test_the_manual_names_every_field(tmp_path: Path) -> None:
     assert {name for name in found if f"`{name}`" not in manual} == set()
 
 
+def test_the_manual_shows_what_is_printed(tmp_path: Path) -> None:
+    manual = (TREE / "docs" / "directives.md").read_text()
+    begin = manual.index("    program first\n")
+    program = manual[begin : manual.index("    end program\n", begin)] + "    end program\n"
+    path = written(tmp_path, re.sub(r"^ {4}", "", program, flags=re.MULTILINE), "first.f90")
+    begin = manual.index("    first.f90: --to spmd\n")
+    shown = manual[begin : manual.index("\n\n", begin)]
+    printed = "\n".join(f"    {text}" for _, text in explain.lines(plan_of(path)))
+    assert shown == printed.replace(f"{tmp_path}/", "")
+
+
 def test_the_plan_for_upm_has_hot_arrays_and_the_time_loop() -> None:
     plan = plan_of(CHAPMAN / "jacobi.f90", "upm").upm
     assert plan is not None
