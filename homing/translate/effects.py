@@ -237,13 +237,22 @@ def _argument(routine: Routine, act: Act) -> int | None:
     return routine.arguments.index(act.name)
 
 
+def _implicit(routine: Routine, name: str) -> bool:
+    """Is it a variable of the routine's own that no statement declares, here or in a scope around it?"""
+    scope: Routine | None = routine
+    while scope is not None:
+        if scope.implicit_none or scope.uses or name in scope.declarations:
+            return False
+        scope = scope.parent
+    return True
+
+
 def _outside(routine: Routine, reference: Reference) -> bool:
     """Is it a variable that outlives the call, or one of another scope?"""
     name = reference.name
     declared = routine.declarations.get(name)
     if declared is None:
-        implicit = not routine.implicit_none and not routine.uses and routine.lookup(name) is None
-        return not (implicit or name in (routine.result, routine.name))
+        return not (_implicit(routine, name) or name in (routine.result, routine.name))
     if name in routine.arguments:
         return False
     kept = "save" in declared.attributes or declared.storage == "common"

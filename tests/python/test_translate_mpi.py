@@ -196,3 +196,15 @@ def test_calls_and_output_come_as_in_the_program(
     start = [*MPIRUN, "-n", "2"] if target == "mpi" else []
     for threads in ("1", "2") if target == "mpi" else ("1", "3", "4"):
         assert run_command([*start, program], workshop.folder, OMP_NUM_THREADS=threads) == expected
+
+
+def test_what_an_internal_procedure_writes_of_a_module_is_seen(tmp_path: Path) -> None:
+    """IMPLICIT NONE and USE stand in the program around it; it was taken for a variable of the procedure."""
+    (tmp_path / "p.f90").write_text(
+        "module m\ninteger :: calls = 0\nend module\nprogram p\nuse m\nimplicit none\nreal(8) :: a(9)\n"
+        "integer :: i\n!$homing distribute a(block)\n!$omp parallel do\ndo i = 1, 9\na(i) = i\n"
+        "call note\nend do\nprint *, calls\ncontains\nsubroutine note\ncalls = calls + 1\n"
+        "end subroutine\nend program\n"
+    )
+    with pytest.raises(TranslationError, match=r"p\.f90:13:1: 'calls' is shared and written, by 'note'"):
+        translate([str(tmp_path / "p.f90")], Options("mpi"))
