@@ -64,11 +64,12 @@ def own_files(
     opened = _opened(units)
     seeded = any(_seeds(one) for unit in units for one in unit.routines)
     known = {one.name for unit in units for one in unit.routines}
+    removed = any(_removes(one) for unit in units for one in unit.routines)
     for statement in statements(routine.body):
         if "random_number" in statement.calls and not seeded:
             reason = "every rank would draw other numbers: seed them, with RANDOM_SEED(PUT=...)"
             wrong.append((statement.begin, statement.end, reason))
-        for place in _changes(statement, routine, opened, known, wrong):
+        for place in _changes(statement, routine, opened, known, wrong, removed):
             begin, end, text = place
             if inside or any(first <= begin < last for first, last in regions):
                 wrong.append((statement.begin, statement.end, "opens or removes a file in parallel code"))
@@ -97,10 +98,22 @@ def _seeds(routine: Routine) -> bool:
     )
 
 
+def _removes(routine: Routine) -> bool:
+    """Does a CLOSE statement say what becomes of the file, other than that it stays?"""
+    texts = (one.text for one in statements(routine.body) if "status" in one.text and "close" in one.text)
+    return any(re.search(r"\bclose\s*\(.*status\s*=(?!\s*['\"]\s*keep)", text, re.DOTALL) for text in texts)
+
+
 def _changes(
-    statement: Statement, routine: Routine, opened: frozenset[str], known: set[str], wrong: list[Wrong]
+    statement: Statement,
+    routine: Routine,
+    opened: frozenset[str],
+    known: set[str],
+    wrong: list[Wrong],
+    removed: bool,
 ) -> Iterator[Wrong]:
-    """Places in the statement and the text to put there."""
+    """Places in the statement and the text to put there. removed: files may be, by the end of their use: even
+    one that is only read has to be a copy then."""
     c = routine.source.form is Form.C
     for name in statement.calls:
         if name in (_C_REFUSED if c else _FORTRAN_REFUSED) and name not in known:
@@ -118,7 +131,7 @@ def _changes(
     if action.word in ("open", "inquire"):
         file = action.get("file")
         if file is not None:
-            mode = action.get("action") if action.word == "open" else None
+            mode = action.get("action") if action.word == "open" and not removed else None
             more = ", 'inquire'" if action.word == "inquire" else f", {mode.text}" if mode else ""
             begin, end = statement.places[file.begin], statement.places[file.end - 1] + 1
             yield begin, end, f"homing_file({file.text}{more})"

@@ -168,3 +168,19 @@ def test_names_of_files_in_macros_are_refused(tmp_path: Path) -> None:
     path.write_text(C.replace("#define N 40", '#define N 40\n#define OPEN(x) fopen(x, "r")'))
     with pytest.raises(TranslationError, match="FOPEN where it cannot be followed"):
         translate([str(path)], Options("mpi"))
+
+
+def test_a_file_that_is_read_and_removed(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """CLOSE(STATUS='DELETE') of a file that ranks had open by another's name ended them, and rank 0 waited."""
+    workshop = Workshop(tmp_path_factory.mktemp("removed"))
+    source = workshop.place() / "p.f90"
+    source.write_text(
+        "program p\n  real(8) :: a(9), s\n  integer :: i, u\n  !$homing distribute a(block)\n"
+        "  !$omp parallel do\n  do i = 1, 9\n    a(i) = i\n  end do\n"
+        "  open (newunit=u, file='f.txt', action='write')\n  write (u, *) sum(a)\n  close (u)\n"
+        "  open (newunit=u, file='f.txt', action='read')\n  read (u, *) s\n  close (u, status='delete')\n"
+        "  print *, s\nend program\n"
+    )
+    made, _ = workshop.translated(source, "mpi", checked=False)
+    found = run_command([*MPIRUN, "-n", "2", made], workshop.folder, OMP_NUM_THREADS="1")
+    assert float(found) == 45 and not (workshop.folder / "f.txt").exists()
