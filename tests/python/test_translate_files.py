@@ -171,7 +171,7 @@ def test_names_of_files_in_macros_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_read_and_removed(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """CLOSE(STATUS='DELETE') of a file that ranks had open by another's name ended them, and rank 0 waited."""
+    """CLOSE(STATUS='DELETE') of a file that ranks had open by another name ended them; rank 0 waited."""
     workshop = Workshop(tmp_path_factory.mktemp("removed"))
     source = workshop.place() / "p.f90"
     source.write_text(
