@@ -550,7 +550,10 @@ class _Builder:
             made.variable = None
             made.unrolled_reason = "not `for (i = first; i < last; i++)`"
             if not written:
-                made.unrolled_reason = "its head comes from a macro: write it out"
+                word = re.match(r"\w*", self.source.text[begin:])
+                made.unrolled_reason = (
+                    f"its head comes from the macro '{word[0] if word else ''}': write it out"
+                )
             for child in children[:-1]:
                 if child.kind is CursorKind.DECL_STMT:
                     inner = self.declaration(child)

@@ -22,7 +22,7 @@ from homing.translate.plan.model import Box, Follow, Home, LocalIndex, LoopPlan,
 from homing.translate.plan.model import Subscript as Anew
 from homing.translate.planned_text import loop_lines
 from homing.translate.positions import Problem
-from homing.translate.reference_text import reference_subscripts
+from homing.translate.reference_text import reference_subscripts, why_not_followed
 from homing.translate.routine import written_in
 from homing.translate.tree import (
     Access,
@@ -166,7 +166,7 @@ class OwnedLoops(Communication):
                 f"{len(reference.subscripts)} subscripts for {rank} dimensions",
             )
         elif reference.access is Access.OTHER:
-            self.wrong(reference.begin, reference.end, "may give the distributed array another name")
+            self.wrong(reference.begin, reference.end, why_not_followed(self.source, reference))
         elif reference.access is Access.ARGUMENT or reference.argument_of in self.distributions.routines:
             piece = any(s.section for s in reference.subscripts) or reference.access is Access.ARGUMENT
             if piece:

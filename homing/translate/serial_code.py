@@ -11,6 +11,7 @@ from homing.translate.array import Array
 from homing.translate.lines_apart import crowded
 from homing.translate.plan.model import AnewPlan, SerialPlan
 from homing.translate.reached import called
+from homing.translate.reference_text import why_not_followed
 from homing.translate.routine import Fresh
 from homing.translate.single_owner import SingleOwner
 from homing.translate.tree import (
@@ -174,7 +175,7 @@ class SerialCode(SingleOwner):
         for reference in found:
             array = self.arrays[reference.name]
             if reference.access is Access.OTHER:
-                self.wrong(reference.begin, reference.end, "may give the distributed array another name")
+                self.wrong(reference.begin, reference.end, why_not_followed(self.source, reference))
             if array not in arrays:
                 arrays.append(array)
             if reference.access is not Access.READ and array not in changed:
