@@ -2,8 +2,8 @@
 // else the machine's distance table with assumptions that are said aloud.
 #pragma once
 
+#include "base/costs.hpp"
 #include "machine/machine.hpp"
-#include "model/costs.hpp"
 
 #include <cstdint>
 #include <string>

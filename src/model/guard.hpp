@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/costs.hpp"
+#include "base/costs.hpp"
 
 namespace homing::policy {
 

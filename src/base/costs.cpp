@@ -1,4 +1,4 @@
-#include "model/costs.hpp"
+#include "base/costs.hpp"
 
 #include <algorithm>
 
