@@ -31,6 +31,16 @@ class Extent {
                   "the first page and the last one have parts of the array");
     }
 
+    /// Of an array that the program aligned to pages within what it has allocated: it begins and ends with
+    /// the first and the last whole page. (The pages at the ends then have nothing of it, or all but
+    /// nothing.)
+    Extent aligned() const {
+        constexpr double nearly_one = 1 - 1e-9;
+        const double begin = std::min(std::ceil(begin_), nearly_one);
+        const double least = static_cast<double>(pages_) - nearly_one;
+        return {pages_, begin, std::max(std::floor(begin_ + size_), least) - begin};
+    }
+
     /// The same with the arrays that lie in it, ascending and disjoint: as far as they are known.
     Extent with_blocks(std::vector<Block> blocks) && {
         blocks_ = std::move(blocks);

@@ -59,6 +59,20 @@ TEST_F(PlanesTest, AByteOfAPageTellsWhichOfTwoBlocksInItWasTouched) {
     EXPECT_LT(believe(extent, touches).log_evidence(), belief.log_evidence());
 }
 
+TEST(ExtentTest, AnAlignedArrayBeginsAndEndsWithWholePages) {
+    const Extent behind_a_header = Extent(1025, 16 / 4096., 1025 - 16 / 4096.).aligned();
+    EXPECT_EQ(behind_a_header.pages(), 1025u);
+    EXPECT_NEAR(behind_a_header.size(), 1024, 1e-6);
+    EXPECT_NEAR(behind_a_header.position(1), .5 / 1024, 1e-6) << "the first page that it has";
+    EXPECT_NEAR(behind_a_header.position(1024), 1023.5 / 1024, 1e-6);
+    const Extent of_pages = Extent(8).aligned();
+    EXPECT_EQ(of_pages.size(), 8);
+    EXPECT_EQ(of_pages.position(0), .5 / 8);
+    const Extent within = Extent(10, -.4, 10.1).aligned(); // its last page is not whole
+    EXPECT_NEAR(within.position(0), .5 / 9, 1e-6);
+    EXPECT_LT(within.position(9), 1);
+}
+
 TEST(ExtentTest, FewTouchesTellThatEachArrayOfAnAreaIsABlock) {
     // 40 arrays of 15 to 21 pages: no row of the area is like another.
     const Team team = Team::packed(4, 4);
