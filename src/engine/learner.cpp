@@ -1,6 +1,7 @@
 #include "engine/learner.hpp"
 
 #include "areas/area_shape.hpp"
+#include "areas/array_cuts.hpp"
 #include "base/invariant.hpp"
 #include "model/tuning.hpp"
 
@@ -157,7 +158,7 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     std::vector<model::Touch> touches = shown(learnt, there, iteration, any, &homes);
     learnt.formulas = team_.formulas();
     const model::Extent extent = extent_of(area, team_.team().threads());
-    const model::Prior prior = prior_of(area);
+    model::Prior prior = prior_of(area);
     learnt.places =
         learnt.touches.leading_places(*learnt.formulas, team_.team(), extent, prior, touches, learnt.places);
     if (!learnt.places.empty()) {
@@ -174,10 +175,19 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     // A program may align its array to a page within what it has allocated. Where every page counts, the
     // touches tell.
     if (extent.is_offset() && has_narrow_parts(learnt.belief->likeliest())) {
-        auto aligned = believe(model::Extent(there.size()));
+        auto aligned = believe(extent.aligned());
         if (aligned->log_evidence() + tuning::aligned_log_prior > learnt.belief->log_evidence())
             learnt.belief = std::move(aligned);
     }
+    // It may have cut its allocation into arrays.
+    if (!extent.has_blocks() && has_narrow_parts(learnt.belief->likeliest()))
+        if (std::vector<model::Block> arrays =
+                arrays_by_touches(touches, there.size(), team_.team().threads());
+            !arrays.empty()) {
+            prior =
+                prior.with_odds_of_blocks(*learnt.formulas, log_prior_of_arrays(arrays.size(), there.size()));
+            learnt.belief = believe(model::Extent(extent).with_blocks(std::move(arrays)));
+        }
     learnt.team = team_.version();
     learnt.unfitted = 0;
     learnt.shown = sparse(learnt.belief->as_prior(), *learnt.formulas);

@@ -44,6 +44,13 @@ Prior Prior::mixed_with(const Prior& other, double trust) const {
     return mixed;
 }
 
+Prior Prior::with_odds_of_blocks(const Formulas& formulas, double log_odds) const {
+    Prior changed = *this;
+    for (std::size_t i = 0; i < formulas_.size(); ++i)
+        if (formulas.all()[i].each) changed.formulas_[i] *= std::exp(log_odds);
+    return changed;
+}
+
 void Prior::clear() {
     std::ranges::fill(formulas_, 0.0);
     families_ = {};

@@ -50,6 +50,9 @@ class Prior {
     /// The mixture (1 - trust) this + trust other: what siblings show, at a trust in [0, 1].
     Prior mixed_with(const Prior& other, double trust) const;
 
+    /// The same where it has such log odds that the area's arrays are where they are thought to be.
+    Prior with_odds_of_blocks(const Formulas& formulas, double log_odds) const;
+
     /// All weights 0, for add_...().
     void clear();
     void add_formula(std::size_t index, double weight) { formulas_[index] += weight; }

@@ -2,6 +2,7 @@
 #include "engine/learner.hpp"
 
 #include "areas/block_cover.hpp"
+#include "base/random.hpp"
 #include "kernel/simulated.hpp"
 #include "machines.hpp"
 #include "model/verdict.hpp"
@@ -151,7 +152,7 @@ TEST_F(LearnerTest, ABeliefDoesNotFeedOnItself) {
 
 TEST_F(LearnerTest, PagesThatAlwaysComeFromOneNodeHaveOwnersOfTheirOwn) {
     WatchedArea& area = add(400, 0x10);
-    const auto owner = [](std::uint64_t page) { return static_cast<int>(page * 2654435761u >> 7 & 3); };
+    const auto owner = [](std::uint64_t page) { return static_cast<int>(mixed(page) & 3); };
     for (int i = 0; i < 4; ++i) {
         for (std::uint64_t page = 0; page < 400; page += 2)
             touch(area, page, owner(page));
