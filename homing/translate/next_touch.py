@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from homing.translate.directives import Form, NextTouch
-from homing.translate.positions import Problem
+from homing.translate.positions import Findings, Problem
 from homing.translate.source import Edits
 from homing.translate.tree import Branch, Construct, Declaration, Executable, Loop, Node, Routine, Unit
 from homing.translate.upm.calls import size_of
@@ -33,17 +32,9 @@ _INTERFACE = [
 _NO_STATEMENT = re.compile(r"/\*.*?\*/|//[^\n]*|^[ \t]*#(?:[^\n\\]|\\\n|\\.)*", re.DOTALL | re.MULTILINE)
 
 
-@dataclass
-class Done:
-    """What is wrong, and what the directives do not do."""
-
-    problems: list[Problem] = field(default_factory=list)
-    notes: list[Problem] = field(default_factory=list)
-
-
-def translate_next_touch(units: Sequence[Unit], edits: dict[int, Edits], target: str) -> Done:
+def translate_next_touch(units: Sequence[Unit], edits: dict[int, Edits], target: str) -> Findings:
     """Write the calls, and take the directives out of the trees: nobody else looks at them."""
-    done = Done()
+    done = Findings()
     program: Program | None = None
     for unit in units:
         for routine in unit.routines:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from homing.errors import UserError
 
@@ -57,3 +57,11 @@ class TranslationError(UserError):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))
         super().__init__("; ".join(str(problem) for problem in self.problems))
+
+
+@dataclass
+class Findings:
+    """What a pass over the directives of one kind found wrong, and what it has to say."""
+
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[Problem] = field(default_factory=list)

@@ -7,11 +7,10 @@ the array. Each thread takes the pointer to its node's copy once, and the constr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from homing.translate.directives import Form, Replicate
 from homing.translate.openmp import clause_text
-from homing.translate.positions import Problem
+from homing.translate.positions import Findings, Problem
 from homing.translate.source import Edits, wrap
 from homing.translate.tree import (
     Access,
@@ -80,17 +79,9 @@ _HARMLESS = frozenset(
 ) | {"abs", "printf", "omp_get_thread_num", "omp_get_num_threads", "omp_get_wtime"}
 
 
-@dataclass
-class Done:
-    """What is wrong, and what the directives do not do."""
-
-    problems: list[Problem] = field(default_factory=list)
-    notes: list[Problem] = field(default_factory=list)
-
-
-def translate_replicate(units: Sequence[Unit], edits: dict[int, Edits], target: str) -> Done:
+def translate_replicate(units: Sequence[Unit], edits: dict[int, Edits], target: str) -> Findings:
     """Write the copies, and take the directives out of the trees: nobody else looks at them."""
-    done = Done()
+    done = Findings()
     program: Program | None = None
     for unit in units:
         for routine in unit.routines:
