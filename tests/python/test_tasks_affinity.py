@@ -45,7 +45,7 @@ MODES: dict[str, set[str]] = {
     "serial": {"team of one"},
 }
 NONE_HONOURED = {"unmapped", "serial"}
-AFFINITY = {"HOMING_TASKS": "affinity", "HOMING_ASSUME_NODES": "2", "HOMING_INITIAL": "round-robin"}
+AFFINITY = {"HOMING_TASKS": "affinity", "HOMING_ASSUME_NODES": "2", "HOMING_INITIAL": "random"}
 
 
 def program(name: str, variant: str) -> Path:
