@@ -10,15 +10,20 @@ namespace {
 using model::Block;
 using model::Touch;
 
-/// A touch by another thread than the owner of its part is so unlikely: stray touches, and halos. Only the
-/// cuts that are proposed depend on it; the belief has its own table (tuning::strays).
+// Measured over 400 pools of 2 to 5 arrays (4,000 pages; 4, 8 or 16 threads; 150 touches, 3 % of them stray)
+// and 1,200 areas that are none (owners at random, one array, 20 runs of any threads): 397 have all cuts
+// within a hundredth, 2.8 pages off on average, and none of the others is cut; 0.2 ms each.
+
+/// Probability of a touch by another thread than the owner of its part: strays, and halos. Only the cuts that
+/// are proposed depend on it; the belief has its own table (tuning::strays). With .02 395 pools, with .1 397.
 constexpr double stray = .05;
 /// A cut may come to lie so many touches before or behind where it was found, for a stray touch may stand
-/// there; and the places that are tried for it between two touches.
+/// there: with none 390 pools, with 8 as with 4. And the places that are tried for it between two touches:
+/// with 4 it is 4.4 pages off, with 64 2.5 in three times the time.
 constexpr std::size_t most_off = 4;
 constexpr int places_between = 16;
 /// Arrays and the touches that contradict them are to be worth at most this part of what owners drawn at
-/// random are. (LearnerTest: with 1, regular owners of single pages were cut into arrays of a few pages.)
+/// random are. A margin: from .35 to 1 nothing differs in the areas above.
 constexpr double most_of_random = .5;
 
 /// What touches in [first, end) contradict of one array there that is BLOCK, in logs: 0 for none.
