@@ -2,7 +2,6 @@
 
 #include "base/arena.hpp"
 #include "base/loaded_object.hpp"
-#include "kernel/placement.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +12,7 @@ namespace homing {
 namespace {
 
 constexpr std::size_t batch = 1024;
+/// On the stack of a new thread: 1 KiB of words. Its thread-local variables take some pages (the guest's: 2).
 constexpr std::size_t most_few_pages = 64;
 
 /// Of a thread's stack: what lies above the caller's frame (callers of hooks and what they hand to their
@@ -60,6 +60,31 @@ Library this_library() {
     return library;
 }
 
+/// Those pages of the range that lie elsewhere come to the node. The spans are room for a word of each page.
+std::size_t bring(Kernel& kernel, Range range, int node, std::span<void*> pages, std::span<int> nodes,
+                  std::span<int> status) noexcept {
+    const std::size_t count = range.bytes() / page_bytes();
+    for (std::size_t i = 0; i < count; ++i)
+        pages[i] = reinterpret_cast<void*>(range.begin + i * page_bytes());
+    if (kernel.query(pages.first(count), nodes.first(count)) != 0) return 0;
+    std::size_t elsewhere = 0;
+    for (std::size_t i = 0; i < count; ++i)
+        if (nodes[i] >= 0 && nodes[i] != node) pages[elsewhere++] = pages[i];
+    std::fill_n(nodes.begin(), elsewhere, node);
+    // One page that stays holds back those behind it in the call: they are asked for again.
+    std::size_t came = 0;
+    for (std::size_t at = 0; at < elsewhere;) {
+        const std::size_t left = elsewhere - at;
+        const std::span<int> outcome = status.first(left);
+        std::ranges::fill(outcome, -EAGAIN);
+        if (kernel.move(pages.subspan(at, left), nodes.first(left), outcome) != 0) return came;
+        const auto untried = std::ranges::find(outcome, -EAGAIN);
+        came += static_cast<std::size_t>(std::count(outcome.begin(), untried, node));
+        at += std::max<std::size_t>(static_cast<std::size_t>(untried - outcome.begin()), 1);
+    }
+    return came;
+}
+
 } // namespace
 
 std::vector<Range> own_ranges() {
@@ -94,43 +119,21 @@ Range block_of_new_thread() noexcept {
 
 std::size_t bring_few_pages(Kernel& kernel, Range range, int node) noexcept {
     void* pages[most_few_pages];
-    int nodes[most_few_pages];
+    int nodes[most_few_pages], status[most_few_pages];
     const std::size_t count = std::min(range.bytes() / page_bytes(), most_few_pages);
-    for (std::size_t i = 0; i < count; ++i)
-        pages[i] = reinterpret_cast<void*>(range.begin + i * page_bytes());
-    if (kernel.query({pages, count}, {nodes, count}) != 0) return 0;
-    std::size_t elsewhere = 0;
-    for (std::size_t i = 0; i < count; ++i)
-        if (nodes[i] >= 0 && nodes[i] != node) pages[elsewhere++] = pages[i];
-    // One that stays may hold back those behind it: so be it.
-    std::fill_n(nodes, elsewhere, node);
-    int status[most_few_pages];
-    if (elsewhere == 0 || kernel.move({pages, elsewhere}, {nodes, elsewhere}, {status, elsewhere}) != 0)
-        return 0;
-    return static_cast<std::size_t>(std::count(status, status + elsewhere, node));
+    return bring(kernel, {range.begin, range.begin + count * page_bytes()}, node, {pages, count},
+                 {nodes, count}, {status, count});
 }
 
 std::size_t bring_pages(Kernel& kernel, std::span<const Range> ranges, int node) {
-    std::vector<void*> elsewhere;
-    for (const Range& range : ranges) {
-        std::vector<int> nodes(range.bytes() / page_bytes());
-        where_pages_are(kernel, range, nodes, false);
-        for (std::size_t i = 0; i < nodes.size(); ++i)
-            if (nodes[i] >= 0 && nodes[i] != node)
-                elsewhere.push_back(reinterpret_cast<void*>(range.begin + i * page_bytes()));
-    }
-    // One page that stays holds back those behind it in the call: they are asked for again.
+    std::vector<void*> pages(batch);
+    std::vector<int> nodes(batch), status(batch);
     std::size_t came = 0;
-    for (std::size_t at = 0; at < elsewhere.size();) {
-        const std::size_t count = std::min(batch, elsewhere.size() - at);
-        const std::vector<int> targets(count, node);
-        std::vector<int> status(count, -EAGAIN);
-        if (kernel.move({&elsewhere[at], count}, targets, status) != 0) return came;
-        const auto untried = std::find(status.begin(), status.end(), -EAGAIN);
-        const auto tried = static_cast<std::size_t>(untried - status.begin());
-        came += static_cast<std::size_t>(std::count(status.begin(), untried, node));
-        at += std::max<std::size_t>(tried, 1);
-    }
+    for (const Range& range : ranges)
+        for (Address at = range.begin; at < range.end; at += batch * page_bytes()) {
+            const Range part{at, std::min(range.end, at + batch * page_bytes())};
+            came += bring(kernel, part, node, pages, nodes, status);
+        }
     return came;
 }
 

@@ -67,7 +67,7 @@ void bring_pages_of_hooks(Kernel& kernel) {
 
 void bring_pages_of_new_thread(Kernel& kernel) noexcept {
     MemoryPolicy policy;
-    const int node = bound_node_of_new_thread(kernel);
+    const int node = bound_node(kernel);
     if (node < 0 || option_is(Option::mechanism, "observe") || kernel.task_policy(policy) != 0 ||
         policy.plain_mode() != MPOL_DEFAULT)
         return;

@@ -1,9 +1,7 @@
 #include "machine/threads.hpp"
 
-#include "base/raw_calls.hpp"
 #include "record/record.hpp"
 
-#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -63,19 +61,20 @@ record::thread_row row_of(pid_t thread, const CpuSet& cpus, Kernel& kernel) {
 
 } // namespace
 
-int bound_node(Kernel& kernel, AffinityOf affinity_of) {
-    CpuSet cpus;
-    return cpus.read(0, affinity_of) == 0 ? row_of(0, cpus, kernel).node : -1;
-}
-
-int bound_node_of_new_thread(Kernel& kernel) noexcept {
-    constexpr std::size_t most_cpus = 8192, word_bits = 64;
-    std::uint64_t words[most_cpus / word_bits];
-    const long bytes = raw::call(SYS_sched_getaffinity, 0, sizeof words, words);
+int bound_node(Kernel& kernel, AffinityOf affinity_of) noexcept {
+    constexpr int most_cpus = 8192;
+    cpu_set_t cpus[most_cpus / CPU_SETSIZE] = {};
+    const int saved = errno;
+    const int failed = affinity_of(0, sizeof cpus, cpus);
+    errno = saved;
+    if (failed) return -1;
     NodeSet nodes;
-    for (std::size_t word = 0; bytes > 0 && word < static_cast<std::size_t>(bytes) / sizeof *words; ++word)
-        for (std::uint64_t left = words[word]; left != 0; left &= left - 1)
-            nodes.add(kernel.node_of_cpu(static_cast<int>(word * word_bits) + std::countr_zero(left)));
+    int left = CPU_COUNT_S(sizeof cpus, cpus);
+    for (int cpu = 0; left > 0; ++cpu)
+        if (CPU_ISSET_S(cpu, sizeof cpus, cpus)) {
+            nodes.add(kernel.node_of_cpu(cpu));
+            --left;
+        }
     return nodes.count() == 1 ? nodes.first() : -1;
 }
 

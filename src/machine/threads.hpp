@@ -26,12 +26,9 @@ ThreadBinding record_threads(Kernel& kernel, const char* tasks = "/proc/self/tas
                              AffinityOf affinity_of = ::sched_getaffinity, pid_t own = 0);
 
 /// The node, an index of the operating system's, to which the calling thread is bound. -1: it may run on
-/// several, or it is not known.
-int bound_node(Kernel& kernel, AffinityOf affinity_of = ::sched_getaffinity);
-
-/// The same without memory of the heap; -1 also where the kernel has more CPUs than any distribution's,
-/// 8,192.
-int bound_node_of_new_thread(Kernel& kernel) noexcept;
+/// several, or it is not known
+/// (on a kernel of more than 8,192 CPUs, which no distribution's is: no memory of the heap is taken).
+int bound_node(Kernel& kernel, AffinityOf affinity_of = ::sched_getaffinity) noexcept;
 
 /// The facts `threads` and `binding`, and what the user should know of them.
 void say_binding(const ThreadBinding& binding);

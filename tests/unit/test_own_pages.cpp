@@ -118,6 +118,18 @@ TEST_F(BringPages, OneThatStaysHoldsNoOthersBack) {
     EXPECT_EQ(simulated_.where(page(303)), 1);
 }
 
+TEST_F(BringPages, OfANewThreadTheFirstPagesComeWhateverStays) {
+    simulated_.make_busy({page(0), page(1)});
+    const std::size_t came = bring_few_pages(kernel_, {page(0), page(100)}, 1);
+    EXPECT_EQ(came, 21u) << "of 64 pages 22 lie on node 0, and the first of them is busy";
+    EXPECT_EQ(simulated_.where(page(0)), 0);
+    EXPECT_EQ(simulated_.where(page(3)), 1);
+    EXPECT_EQ(simulated_.where(page(66)), 0) << "beyond the first 64";
+    EXPECT_EQ(bring_few_pages(kernel_, {page(0), page(0)}, 1), 0u);
+    kernel_.fail(KernelCall::query, EPERM);
+    EXPECT_EQ(bring_few_pages(kernel_, {page(99), page(120)}, 1), 0u);
+}
+
 TEST_F(BringPages, WhereTheKernelRefusesNothingHappens) {
     for (const int error : {EPERM, ENOSYS, EACCES, ENODEV, ENOMEM, EFAULT}) {
         kernel_.fail(KernelCall::query, error);
