@@ -56,10 +56,11 @@ std::span<const SeenTouch> Touches::at(std::uint32_t iteration) {
     return touches_;
 }
 
-/// The evidence of the touches where each place uses the area in a way of its own. Nothing where the touches
-/// of earlier phases come from places that none has come from since: what no longer runs tells nothing of
-/// what does now.
-std::optional<double> Touches::evidence_by_place(std::span<const Touch> all, const Evidence& evidence) const {
+/// Each place with its touches, as if it used the area in a way of its own; ascending. Nothing where the
+/// touches of earlier phases come from places that none has come from since: what no longer runs tells
+/// nothing of what does now.
+std::optional<std::vector<Touches::Way>> Touches::way_of_each_place(std::span<const Touch> all,
+                                                                    const Evidence& evidence) const {
     const std::span<const SeenTouch> seen(touches_);
     const auto earlier = seen.first(std::min(earlier_, all.size())), since = seen.subspan(earlier.size());
     const bool runs = earlier.empty() || std::ranges::any_of(earlier, [&](const SeenTouch& one) {
@@ -70,9 +71,18 @@ std::optional<double> Touches::evidence_by_place(std::span<const Touch> all, con
     for (std::size_t i = 0; i < all.size(); ++i)
         by_place[touches_[i].place].push_back(all[i]);
     if (!runs || by_place.size() < 2) return {};
+    std::vector<Way> ways;
+    for (auto& [place, touches] : by_place) {
+        const double own = evidence(touches);
+        ways.push_back({{place}, std::move(touches), own});
+    }
+    return ways;
+}
+
+double Touches::sum_of_evidence(std::span<const Way> ways) noexcept {
     double sum = 0;
-    for (const auto& [place, touches] : by_place)
-        sum += evidence(touches);
+    for (const Way& way : ways)
+        sum += way.evidence;
     return sum;
 }
 
@@ -84,37 +94,34 @@ std::map<std::uint32_t, std::size_t> Touches::telling_places() const {
     return counts;
 }
 
-/// The places that enough touches come from, those in one way that one distribution explains better than one
+/// Of places that enough touches come from, those in one way that one distribution explains better than one
 /// each. The larger ones first, each with those that it goes best with. Evidence is asked for at most as
 /// often as there are pairs of places, of which there are most_touches / telling_touches.
-std::vector<Touches::Way> Touches::ways(std::span<const Touch> all, const Evidence& evidence) const {
-    const std::map<std::uint32_t, std::size_t> counts = telling_places();
-    std::vector<std::pair<std::uint32_t, std::size_t>> places(counts.begin(), counts.end());
-    std::ranges::stable_sort(places, std::greater<>(), [](const auto& one) { return one.second; });
+std::vector<Touches::Way> Touches::joined(std::vector<Way> ways, const Evidence& evidence) {
+    std::erase_if(ways, [](const Way& way) {
+        return way.places.front() == nowhere || way.touches.size() < tuning::telling_touches;
+    });
+    std::ranges::stable_sort(ways, std::greater<>(), [](const Way& way) { return way.touches.size(); });
     std::vector<Way> found;
-    for (const auto& [place, count] : places) {
-        Way own{.places = {place}};
-        for (std::size_t i = 0; i < all.size(); ++i)
-            if (touches_[i].place == place) own.touches.push_back(all[i]);
-        own.evidence = evidence(own.touches);
+    for (Way& own : ways) {
         Way* best = nullptr;
-        Way joined;
+        Way both;
         double gain = 0;
         for (Way& way : found) {
-            std::vector<Touch> both = way.touches;
-            both.insert(both.end(), own.touches.begin(), own.touches.end());
-            const double together = evidence(both);
+            std::vector<Touch> touches = way.touches;
+            touches.insert(touches.end(), own.touches.begin(), own.touches.end());
+            const double together = evidence(touches);
             if (together - way.evidence - own.evidence <= gain) continue;
             gain = together - way.evidence - own.evidence;
             best = &way;
-            joined = {.places = way.places, .touches = std::move(both), .evidence = together};
+            both = {way.places, std::move(touches), together};
         }
-        if (!best) {
+        if (best) {
+            both.places.push_back(own.places.front());
+            *best = std::move(both);
+        } else {
             found.push_back(std::move(own));
-            continue;
         }
-        joined.places.push_back(place);
-        *best = std::move(joined);
     }
     return found;
 }
@@ -126,9 +133,9 @@ std::vector<std::uint32_t> Touches::leading_places(const Formulas& formulas, con
     invariant(shown.size() == touches_.size(), "all touches are shown");
     if (telling_places().size() < 2) return {};
     const Evidence evidence = evidence_by(formulas, team, extent, prior);
-    const std::optional<double> apart = evidence_by_place(shown, evidence);
-    if (!apart || *apart + tuning::change_log_prior <= evidence(shown)) return {};
-    std::vector<Way> all = ways(shown, evidence);
+    std::optional<std::vector<Way>> apart = way_of_each_place(shown, evidence);
+    if (!apart || sum_of_evidence(*apart) + tuning::change_log_prior <= evidence(shown)) return {};
+    std::vector<Way> all = joined(*std::move(apart), evidence);
     const auto size = [](const Way& way) { return way.touches.size(); };
     const auto most = std::ranges::max_element(all, {}, size);
     const auto kept = std::ranges::find_if(all, [&](const Way& way) {
@@ -158,7 +165,10 @@ bool Touches::follow_change(const Formulas& formulas, const Team& team, const Ex
         if (since + tuning::telling_touches > all.size()) return false;
         const double apart = evidence(all.first(all.size() - since)) + evidence(all.last(since));
         if (apart + tuning::change_log_prior <= together) continue;
-        if (!by_place) by_place = evidence_by_place(all, evidence).value_or(-infinity);
+        if (!by_place) {
+            const std::optional<std::vector<Way>> ways = way_of_each_place(all, evidence);
+            by_place = ways ? sum_of_evidence(*ways) : -infinity;
+        }
         if (*by_place >= apart + tuning::change_log_prior) continue;
         drop(all.size() - since);
         return true;

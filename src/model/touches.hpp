@@ -67,13 +67,15 @@ class Touches {
   private:
     void drop(std::size_t count);
     using Evidence = std::function<double(std::span<const Touch>)>; ///< the log of it
-    std::optional<double> evidence_by_place(std::span<const Touch> all, const Evidence& evidence) const;
-    struct Way { ///< in which some places use the area
+    struct Way {                                                    ///< in which some places use the area
         std::vector<std::uint32_t> places;
         std::vector<Touch> touches;
         double evidence = 0;
     };
-    std::vector<Way> ways(std::span<const Touch> all, const Evidence& evidence) const;
+    std::optional<std::vector<Way>> way_of_each_place(std::span<const Touch> all,
+                                                      const Evidence& evidence) const;
+    static double sum_of_evidence(std::span<const Way> ways) noexcept;
+    static std::vector<Way> joined(std::vector<Way> ways, const Evidence& evidence);
 
     std::size_t most_;
     std::size_t earlier_ = 0; ///< the first so many are of earlier phases of the program
