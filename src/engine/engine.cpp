@@ -240,7 +240,7 @@ void Engine::take_touches_of(Site site) {
 }
 
 /// The same outside of regions.
-void Engine::take_touches_between() { take_touches_of({~std::uint32_t{0}, PlaceTable::nowhere}); }
+void Engine::take_touches_between() { take_touches_of(Site::outside()); }
 
 /// A window that stayed ends here: nothing is armed any more.
 void Engine::close_window() {

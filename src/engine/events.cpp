@@ -204,7 +204,7 @@ bool Engine::barrier(Address site) noexcept {
         if (__builtin_expect(step.event == phases::PeriodEvent::none, 1)) return false;
         bool tells = false;
         guarded([&] {
-            before_barrier_ = {~std::uint32_t{0}, PlaceTable::nowhere}; // at rest nothing is entered
+            before_barrier_ = Site::outside(); // at rest nothing is entered
             if (window_open_) open_region_ends(record::now());
             step_at_rest(region, step);
             tells = window_open_;

@@ -47,6 +47,8 @@ struct Site {
     std::uint32_t region = 0;
     std::uint32_t place = PlaceTable::nowhere;
     bool placed() const noexcept { return place != PlaceTable::nowhere; }
+    /// Of serial code, and where it is not known what ran.
+    static constexpr Site outside() noexcept { return {~std::uint32_t{0}, PlaceTable::nowhere}; }
 };
 
 class WindowPlan {
