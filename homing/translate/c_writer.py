@@ -237,11 +237,7 @@ class CWriter(CThreadLoops):
 
     def keep_last(self, last: LastValues) -> list[str]:
         """Behind a part's iterations."""
-        lines = []
-        for name in last.names:
-            counter = name == last.variable
-            value = f"hm_final_{name} + ({last.step})" if counter else name
-            lines.append(f"{last.holder(name)} = {value};")
+        lines = [f"{holder} = {value};" for holder, value in last.kept(f"hm_final_{last.variable}")]
         return [f"if ({last.ends}) {{", *lines, "hm_ends_here = 1;", "}"]
 
     def around_last(self, last: LastValues, node: Construct) -> tuple[list[str], list[str]]:

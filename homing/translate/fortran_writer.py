@@ -236,12 +236,9 @@ class FortranWriter(FortranThreadLoops):
 
     def keep_last(self, last: LastValues) -> list[str]:
         """Behind a part's iterations."""
-        lines = []
-        for name in last.names:
-            counter = name == last.variable
-            value = f"{added(f'hm_final_{name}')} + ({last.step})" if counter else name
-            lines.append(f"{last.holder(name)} = {value}")
-            self.holders[last.holder(name)] = name
+        final = added(f"hm_final_{last.variable}")
+        lines = [f"{holder} = {value}" for holder, value in last.kept(final)]
+        self.holders.update((last.holder(name), name) for name in last.names)
         self.holders["hm_ends_here"] = ""
         return [f"if ({last.ends} == 1) then", *lines, "hm_ends_here = 1", "end if"]
 

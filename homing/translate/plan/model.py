@@ -193,6 +193,11 @@ class LastValues:
         """The variable that holds the last value until the loop is done."""
         return added(f"hm_last_{name}")
 
+    def kept(self, final: str) -> list[tuple[str, str]]:
+        """Each holder with the value that it gets behind the last iteration. final: what holds its index."""
+        values = {self.variable: f"{final} + ({self.step})"}
+        return [(self.holder(name), values.get(name, name)) for name in self.names]
+
     @property
     def ends(self) -> str:
         """The variable that says whether the part runs the last iteration."""
