@@ -118,8 +118,7 @@ class Distributions:
     # --- directives of one routine ----------------------------------------------------------------------
 
     def _wrong(self, directive: d.Directive, reason: str) -> None:
-        source = directive.source
-        self.problems.append(Problem(source.position, source.text, reason))
+        self.problems.append(directive.source.problem(reason))
 
     def _wrong_in(self, routine: Routine) -> Callable[[int, int, str], None]:
         def wrong(begin: int, end: int, reason: str) -> None:
@@ -183,11 +182,7 @@ class Distributions:
         for none in nosequence:
             array = known.get(none.name.key)
             if array is None:
-                self.notes.append(
-                    Problem(
-                        none.source.position, none.source.text, f"'{none.name}' is not distributed: ignored"
-                    )
-                )
+                self.notes.append(none.source.problem(f"'{none.name}' is not distributed: ignored"))
             else:
                 array.reshape = True
 
@@ -287,7 +282,7 @@ class Distributions:
         return []
 
     def _note(self, directive: d.Directive, reason: str) -> None:
-        self.notes.append(Problem(directive.source.position, directive.source.text, reason))
+        self.notes.append(directive.source.problem(reason))
 
     def _add(
         self,

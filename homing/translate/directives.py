@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from homing.translate.positions import Name, Position, Text
+from homing.translate.positions import Name, Position, Problem, Text
 
 
 class Form(Enum):
@@ -48,6 +48,10 @@ class Source:
     dialect: Dialect
     form: Form
     whole_lines: bool = True
+
+    def problem(self, reason: str) -> Problem:
+        """What is wrong with the directive, or is to be said of it."""
+        return Problem(self.position, self.text, reason)
 
     @property
     def first_line(self) -> int:

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from homing.translate.directives import Form, NextTouch
-from homing.translate.positions import Findings, Problem
+from homing.translate.positions import Findings
 from homing.translate.source import Edits
 from homing.translate.tree import Branch, Construct, Declaration, Executable, Loop, Node, Routine, Unit
 from homing.translate.upm.calls import size_of
-from homing.translate.upm.interfaces import specifications
+from homing.translate.upm.interfaces import bytes_in_c, specifications, uses_module
 from homing.translate.upm.program import Program
 from homing.translate.upm.writer import FileWriter
 
@@ -43,7 +43,8 @@ def translate_next_touch(units: Sequence[Unit], edits: dict[int, Edits], target:
                 continue
             if target not in _TARGETS:
                 done.notes += [
-                    _said(one, f"not used with --to {target}: parts lie at their owners") for one, _ in found
+                    one.directive.source.problem(f"not used with --to {target}: parts lie at their owners")
+                    for one, _ in found
                 ]
                 continue
             program = program or Program(units)
@@ -57,13 +58,8 @@ def translate_next_touch(units: Sequence[Unit], edits: dict[int, Edits], target:
                 else:
                     wrong = writer.write(node)
                 if wrong is not None:
-                    done.problems.append(_said(node, wrong))
+                    done.problems.append(node.directive.source.problem(wrong))
     return done
-
-
-def _said(node: Executable, reason: str) -> Problem:
-    source = node.directive.source
-    return Problem(source.position, source.text, reason)
 
 
 def _taken(nodes: list[Node], construct: Construct | None) -> Iterator[tuple[Executable, Construct | None]]:
@@ -97,7 +93,7 @@ class _Writer:
         in_c = self.routine.source.form is Form.C
         calls = []
         for name in (name.key for name in directive.names):
-            declaration = self._declaration(name)
+            declaration = self.program.declaration(self.routine, name)
             if declaration is None:
                 return f"'{name}' is not declared here"
             if not declaration.bounds and declaration.storage != "pointer":
@@ -108,24 +104,14 @@ class _Writer:
             calls.append(f"{self._function()}({name}, {length})")
         return self._in_c(node, calls) if in_c else self._in_fortran(node, calls)
 
-    def _declaration(self, name: str) -> Declaration | None:
-        found = self.routine.lookup(name)
-        if found is not None:
-            return found[1]
-        elsewhere = self.program.used(self.routine, name)
-        return elsewhere[0].declarations.get(elsewhere[1]) if elsewhere else None
-
     def _bytes(self, name: str, declaration: Declaration, extents: Sequence[str]) -> str | None:
         if self.routine.source.form is not Form.C:
             return None if extents else size_of(self.routine, name, declaration)
-        if extents:
-            product = " * ".join(f"(unsigned long)({extent})" for extent in extents)
-            return f"{product} * sizeof {name}{'[0]' * len(extents)}"
-        return None if declaration.storage in ("pointer", "dummy") else f"sizeof {name}"
+        return bytes_in_c(name, declaration, extents)
 
     def _function(self) -> str:
         in_c = self.routine.source.form is Form.C
-        return "homing_next_touch" if in_c or self._uses_module() else _IN_FORTRAN
+        return "homing_next_touch" if in_c or uses_module(self.routine) else _IN_FORTRAN
 
     def _in_c(self, node: Executable, calls: Sequence[str]) -> str | None:
         text = self.routine.source.text
@@ -140,17 +126,9 @@ class _Writer:
     def _in_fortran(self, node: Executable, calls: Sequence[str]) -> str | None:
         writer = FileWriter(self.routine.source, self.edits)
         at = specifications(self.routine)
-        if not self.declared and not self._uses_module():
+        if not self.declared and not uses_module(self.routine):
             self.declared = True
             writer.put(at, _INTERFACE, at)
         line = max(self.routine.source.next_line(node.end - 1), self.routine.declarations_end)
         writer.put(line, [f"if ({call} /= 0) continue" for call in calls], line)
         return None
-
-    def _uses_module(self) -> bool:
-        scope: Routine | None = self.routine
-        while scope is not None:
-            if "homing" in scope.uses:
-                return True
-            scope = scope.parent
-        return False

@@ -21,7 +21,6 @@ from homing.translate.order import Nest, any_order, disorders
 from homing.translate.plan.model import Box, Follow, Home, LocalIndex, LoopPlan, Schedule
 from homing.translate.plan.model import Subscript as Anew
 from homing.translate.planned_text import loop_lines
-from homing.translate.positions import Problem
 from homing.translate.reference_text import reference_subscripts, why_not_followed
 from homing.translate.routine import written_in
 from homing.translate.tree import (
@@ -199,7 +198,7 @@ class OwnedLoops(Communication):
         return Home.ON_HOME if isinstance(where, d.OnHome) else Home.AFFINITY, follows
 
     def _wrong_directive(self, directive: d.Directive, reason: str) -> None:
-        self.problems.append(Problem(directive.source.position, directive.source.text, reason))
+        self.problems.append(directive.source.problem(reason))
 
     def _given_home(
         self, where: d.OnHome | d.DataAffinity, loop: Loop, variables: Sequence[str]

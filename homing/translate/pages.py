@@ -76,9 +76,8 @@ class Pages(Parts):
             elif isinstance(node, Executable) and isinstance(node.directive, d.Redistribute):
                 self.redistribute(node)
             elif isinstance(node, Executable):
-                source = node.directive.source
                 self.problems.append(
-                    Problem(source.position, source.text, "the loop that follows is not shared out by OpenMP")
+                    node.directive.source.problem("the loop that follows is not shared out by OpenMP")
                 )
             elif isinstance(node, Statement):
                 if self._lifetime(node):

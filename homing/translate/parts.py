@@ -227,7 +227,7 @@ class Parts(SerialCode):
             else:
                 self._region_statement(node, region)
         for directive in pending:
-            self.problems.append(Problem(directive.source.position, directive.source.text, "no loop follows"))
+            self.problems.append(directive.source.problem("no loop follows"))
 
     def _sequential(self, node: Loop | Branch, region: Region) -> None:
         """A loop or branch that all threads run."""

@@ -28,7 +28,7 @@ from homing.translate.tree import (
     statements,
     walk,
 )
-from homing.translate.upm.interfaces import size, specifications
+from homing.translate.upm.interfaces import bytes_in_c, size, specifications
 from homing.translate.upm.program import Program, hidden_in
 from homing.translate.upm.writer import FileWriter
 
@@ -93,15 +93,11 @@ def translate_replicate(units: Sequence[Unit], edits: dict[int, Edits], target: 
                     done.problems += writer.write(construct, directives)
             else:
                 done.notes += [
-                    _said(one, f"not used with --to {target}: copies are made with --to pages")
+                    one.source.problem(f"not used with --to {target}: copies are made with --to pages")
                     for _, directives in found
                     for one in directives
                 ]
     return done
-
-
-def _said(directive: Replicate, reason: str) -> Problem:
-    return Problem(directive.source.position, directive.source.text, reason)
 
 
 def _taken(nodes: list[Node]) -> Iterator[tuple[Construct | None, list[Replicate]]]:
@@ -138,7 +134,7 @@ class _Writer:
         """What is wrong, where nothing is written."""
         reason = self._unfit_construct(construct)
         if construct is None or reason is not None:
-            return [_said(directive, reason or "") for directive in directives]
+            return [directive.source.problem(reason or "") for directive in directives]
         problems: list[Problem] = []
         lengths: dict[str, tuple[str, Declaration]] = {}
         for directive in directives:
@@ -171,19 +167,19 @@ class _Writer:
         self, name: str, directive: Replicate, construct: Construct
     ) -> tuple[str, Declaration] | Problem:
         """The size of an array in bytes, or why it cannot be replicated."""
-        declaration = self._declaration(name)
+        declaration = self.program.declaration(self.routine, name)
         wrong = self._unfit(name, declaration, construct)
         if wrong is not None or declaration is None:
-            return _said(directive, wrong or "")
+            return directive.source.problem(wrong or "")
         for reference in references([construct]):
             if reference.name == name and (problem := self._misused(reference)) is not None:
                 return problem
         written = self._written_elsewhere(name, construct)
         if written is not None:
-            return _said(directive, written)
+            return directive.source.problem(written)
         length = self._bytes(name, declaration, [extent.text for extent in directive.extents])
         if length is None:
-            return _said(directive, f"how long '{name}' is cannot be known here: say EXTENT")
+            return directive.source.problem(f"how long '{name}' is cannot be known here: say EXTENT")
         return length, declaration
 
     def _is_nested(self, construct: Construct) -> bool:
@@ -191,13 +187,6 @@ class _Writer:
             isinstance(node, Construct) and node is not construct and node.begin <= construct.begin < node.end
             for node in walk(self.routine.body)
         )
-
-    def _declaration(self, name: str) -> Declaration | None:
-        found = self.routine.lookup(name)
-        if found is not None:
-            return found[1]
-        elsewhere = self.program.used(self.routine, name)
-        return elsewhere[0].declarations.get(elsewhere[1]) if elsewhere else None
 
     def _unfit(self, name: str, declaration: Declaration | None, construct: Construct) -> str | None:
         if declaration is None:
@@ -259,10 +248,7 @@ class _Writer:
     def _bytes(self, name: str, declaration: Declaration, extents: Sequence[str]) -> str | None:
         if not self.in_c:
             return None if extents else size(name)
-        if extents:
-            product = " * ".join(f"(unsigned long)({extent})" for extent in extents)
-            return f"{product} * sizeof {name}{'[0]' * len(extents)}"
-        return None if declaration.storage in ("pointer", "dummy") else f"sizeof {name}"
+        return bytes_in_c(name, declaration, extents)
 
     # --- where the copies are made ------------------------------------------------------------------------
 
@@ -284,7 +270,7 @@ class _Writer:
 
     def _has_other_names(self, name: str) -> bool:
         """May the array be written without being named?"""
-        declaration = self._declaration(name)
+        declaration = self.program.declaration(self.routine, name)
         mine = self.program.resolve(self.routine, name)
         local = all(owner == self.routine.name for owner, _ in mine)
         if declaration is None or declaration.storage in ("pointer", "dummy") or not local:

@@ -137,11 +137,10 @@ class RoutineInParts:
             if isinstance(node, Construct) and node.homing and not self.on_threads(node):
                 for directive in node.homing:
                     reason = "the loop touches no distributed array that this routine knows"
-                    self.problems.append(Problem(directive.source.position, directive.source.text, reason))
+                    self.problems.append(directive.source.problem(reason))
             elif isinstance(node, Executable) and not isinstance(node.directive, d.Redistribute):
-                source = node.directive.source
                 reason = "the loop that follows is not shared out by OpenMP"
-                self.problems.append(Problem(source.position, source.text, reason))
+                self.problems.append(node.directive.source.problem(reason))
 
     def on_threads(self, node: Construct) -> bool:
         """Iterations on the threads that AFFINITY names, if it names any."""
@@ -156,7 +155,7 @@ class RoutineInParts:
         for other in node.homing:
             if other is not threads[0]:
                 reason = "the loop's iterations go to threads already"
-                self.problems.append(Problem(other.source.position, other.source.text, reason))
+                self.problems.append(other.source.problem(reason))
         self.clauses(node, Place.THREADS)
         thread = threads[0].thread.text
         plan = self.loop_plan(node, loop, Schedule.THREAD)

@@ -3,9 +3,9 @@ may be larger than default integers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from homing.translate.tree import Routine
+from homing.translate.tree import Declaration, Routine
 from homing.translate.upm.writer import FileWriter
 
 _MODULE = "homing"  # declares them all
@@ -20,13 +20,28 @@ def specifications(routine: Routine) -> int:
     return routine.source.line_start(min(inside)) if inside else routine.declarations_end
 
 
-def declare(writer: FileWriter, routine: Routine, names: Iterable[str]) -> None:
-    """Interfaces of the procedures that are called in the routine."""
+def uses_module(routine: Routine) -> bool:
+    """Does the routine, or one around it, use the module that declares the calls?"""
     scope: Routine | None = routine
     while scope is not None:
         if _MODULE in scope.uses:
-            return
+            return True
         scope = scope.parent
+    return False
+
+
+def bytes_in_c(name: str, declaration: Declaration, extents: Sequence[str]) -> str | None:
+    """A C array's size in bytes, by the EXTENT of a directive where there is one; None: it is not known."""
+    if extents:
+        product = " * ".join(f"(unsigned long)({extent})" for extent in extents)
+        return f"{product} * sizeof {name}{'[0]' * len(extents)}"
+    return None if declaration.storage in ("pointer", "dummy") else f"sizeof {name}"
+
+
+def declare(writer: FileWriter, routine: Routine, names: Iterable[str]) -> None:
+    """Interfaces of the procedures that are called in the routine."""
+    if uses_module(routine):
+        return
     lines = ["interface"]
     for name in sorted(set(names)):
         if name == _REGISTRATION:

@@ -119,6 +119,14 @@ class Program:
             owner = GLOBAL
         return {(owner, name): declaration}
 
+    def declaration(self, routine: Routine, name: str) -> Declaration | None:
+        """Of what the name means in the routine, its own or a module's."""
+        found = routine.lookup(name)
+        if found is not None:
+            return found[1]
+        elsewhere = self.used(routine, name)
+        return elsewhere[0].declarations.get(elsewhere[1]) if elsewhere else None
+
     def declares(self, routine: Routine, name: str) -> bool:
         """Is it known what the name is?"""
         return routine.lookup(name) is not None or self.used(routine, name) is not None
