@@ -11,8 +11,8 @@ from enum import Enum
 
 import typer
 
-from homing.errors import MISUSE, UserError, os_reason
-from homing.translate.not_translated import IN_VAIN, directives_in
+from homing.errors import UserError, os_reason
+from homing.translate.not_translated import REFUSED, directives_in
 from homing.translate.plan import explain
 from homing.translate.plan.collect import collected
 from homing.translate.plan.model import Plan
@@ -23,8 +23,6 @@ from homing.translate.translation import TARGETS, Options, Refused, Result, tran
 
 _RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime")
 _SECONDS_BEFORE_PROGRESS = 2.0
-#: --explain: what is wanted was said, and something in it is refused.
-REFUSED = 1
 
 
 class Explain(Enum):
@@ -100,7 +98,7 @@ def command(
         report_problems(TranslationError(in_vain))
         say(f"{', '.join(word for word, _ in unknown)}: neither Fortran nor C, by name; nothing was written")
         show(collected(to, words, (), (), in_vain, ()), told)
-        return IN_VAIN
+        return REFUSED
     try:
         result = translate(words, Options(to, phases, line_length, tuple(flags)), _Progress())
     except TranslationError as error:
@@ -130,8 +128,6 @@ def refused(error: TranslationError, told: Explain, outcome: str) -> int:
     report_problems(error)
     count = len(error.problems)
     say(f"{count} problem{'s' if count != 1 else ''}; {outcome}")
-    if told is Explain.NOTHING:
-        return error.status if isinstance(error, Refused) else MISUSE
     if isinstance(error, Refused):
         show(error.plan, told)
     return REFUSED

@@ -21,7 +21,7 @@ from homing.integers import decimal
 from homing.paths import Cache
 from homing.translate import scanner
 from homing.translate.directives import Form
-from homing.translate.not_translated import IN_VAIN, directives_in, parallel_in_cxx, sources_of
+from homing.translate.not_translated import REFUSED, directives_in, parallel_in_cxx, sources_of
 from homing.translate.plan.collect import collected
 from homing.translate.plan.model import Plan
 from homing.translate.positions import TranslationError
@@ -82,7 +82,7 @@ def translate_and_compile(
         report_problems(TranslationError(problems))
         say(f"{len(problems)} problem{'s' if len(problems) != 1 else ''}; nothing was compiled")
         show(collected(target, [path for path, _ in found.others], (), (), problems, ()), told)
-        return IN_VAIN
+        return REFUSED
     if target == "upm":
         for path, what in found.others:
             if what == "C++":

@@ -34,8 +34,8 @@ _INCLUDE = re.compile(
 )
 _MOST_FILES = 1_000
 _CXX_PARALLEL = re.compile(r"^[ \t]*(#[ \t]*pragma[ \t]+omp\b[^\n]*\bparallel\b[^\n]*?)\s*$", re.MULTILINE)
-#: The exit status where a directive stands in what is not translated.
-IN_VAIN = 1
+#: The exit status where a directive is refused, or stands in what is not translated.
+REFUSED = 1
 
 
 @dataclass

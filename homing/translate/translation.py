@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from homing.errors import MISUSE, UserError, unexpected
+from homing.errors import UserError, unexpected
 from homing.files import MOST_SOURCE, read_text
 from homing.limits import TimeUp, time_limit
 from homing.translate import scanner
@@ -18,7 +18,7 @@ from homing.translate.front import expand
 from homing.translate.hidden_intrinsics import hidden
 from homing.translate.inquiries import settle
 from homing.translate.next_touch import translate_next_touch
-from homing.translate.not_translated import IN_VAIN, directives_included
+from homing.translate.not_translated import REFUSED, directives_included
 from homing.translate.pages import translate_pages
 from homing.translate.parts import Parts
 from homing.translate.plan.collect import array_plans, collected
@@ -80,11 +80,10 @@ class Result:
 class Refused(TranslationError):
     """A translation that is not written; plan: what there would have been, and what is refused."""
 
-    def __init__(self, problems: Iterable[Problem], plan: Plan, status: int = MISUSE) -> None:
-        """status: that of the command."""
+    def __init__(self, problems: Iterable[Problem], plan: Plan) -> None:
         super().__init__(problems)
         self.plan = plan
-        self.status = status
+        self.status = REFUSED
 
 
 @dataclass
@@ -114,7 +113,7 @@ def translate(
         del result.outputs[len(paths) :]
         return result
     except Refused as error:
-        raise Refused(_where(error.problems, sources), error.plan, error.status) from error
+        raise Refused(_where(error.problems, sources), error.plan) from error
     except TranslationError as error:
         problems = _where(error.problems, sources)
         raise Refused(problems, collected(options.target, paths, (), (), problems, ())) from error
@@ -215,7 +214,7 @@ def _translate(
     result.plan = collected(options.target, paths, arrays, steps, refused, notes)
     result.plan = replace(result.plan, report=tuple(result.report), upm=upm)
     if problems:
-        raise Refused(problems, result.plan, IN_VAIN if options.target == "upm" else MISUSE)
+        raise Refused(problems, result.plan)
     for source, one in zip(sources, read, strict=True):
         changes = edits.get(id(one.unit)) if one.unit is not None else None
         if changes is None or not changes.any:

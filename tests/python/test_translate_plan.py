@@ -436,7 +436,7 @@ def test_a_refused_program_is_explained_with_status_one(tmp_path: Path) -> None:
     assert data.returncode == 1
     assert [one["line"] for one in json.loads(data.stdout)["refused"]] == [19]
     assert not (tmp_path / "spmd").exists()
-    assert homing(tmp_path, "p.f90", "--to", "spmd").returncode == 2
+    assert homing(tmp_path, "p.f90", "--to", "spmd").returncode == 1
 
 
 def test_explanations_go_with_a_compilers_command(tmp_path: Path) -> None:

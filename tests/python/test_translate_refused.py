@@ -182,7 +182,7 @@ def test_nothing_is_written_on_error(tmp_path: Path) -> None:
     )
     (tmp_path / "good.f90").write_text(PLAIN)
     done = homing(tmp_path, "good.f90", "bad.f90", "--to", "spmd", "-o", "out")
-    assert done.returncode == 2
+    assert done.returncode == 1
     assert "bad.f90:11:9: " in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()
