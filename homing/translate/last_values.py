@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from homing.translate.affine import affine
 from homing.translate.directives import Form
 from homing.translate.plan.model import Follow, LastValues
-from homing.translate.tree import Construct, Loop, Routine
+from homing.translate.tree import Construct, Loop, Routine, walk
 
 _SCALARS_ONLY = frozenset({"allocatable", "pointer", "dimension", "parameter"})
 
@@ -28,9 +28,12 @@ def last_values(
         return "LASTPRIVATE(CONDITIONAL: ...) with distributed arrays is not supported"
     if set(follows) != {loop.variable}:
         return "LASTPRIVATE where iterations of several loops go to owners: several parts run the last one"
-    if loop.variable in names and not node.parallel and routine.source.form is not Form.C:
+    if not node.parallel and routine.source.form is not Form.C:
         # Fortran makes counters of loops in a region private.
-        return f"LASTPRIVATE({loop.variable}) of a loop's own counter: say it at a PARALLEL DO"
+        counters = {inner.variable for inner in walk([loop]) if isinstance(inner, Loop)}
+        for name in names:
+            if name in counters:
+                return f"LASTPRIVATE({name}) of a loop's own counter: say it at a PARALLEL DO"
     follow = follows[loop.variable]
     step = affine(loop.step)
     if step.terms or step.constant == 0:

@@ -80,6 +80,18 @@ def test_refused(
         translate([str(tmp_path / "p.f90")], Options(target))
 
 
+@pytest.mark.parametrize("target", ["spmd", "mpi", "pages"])
+def test_a_counter_that_the_region_makes_private_is_refused(tmp_path: Path, target: str) -> None:
+    """The value would go to the master's own copy: COLLAPSE's inner counter, too."""
+    (tmp_path / "p.f90").write_text(
+        f"{BEGIN}!$homing distribute b(*, block)\n!$omp parallel\n!$omp do collapse(2) lastprivate(i)\n"
+        "!$homing on home(b(:, j))\ndo j = 1, 9\ndo i = 1, 9\nb(i, j) = i\nend do\nend do\n!$omp end parallel\n"
+        "print *, i\nend program\n"
+    )
+    with pytest.raises(TranslationError, match=r"p\.f90:6:1: LASTPRIVATE\(i\) of a loop's own counter"):
+        translate([str(tmp_path / "p.f90")], Options(target))
+
+
 def test_tasks_of_a_single_construct_are_refused(tmp_path: Path) -> None:
     """They may run when the array is in parts again."""
     (tmp_path / "p.f90").write_text(
