@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from homing.translate.directives import (
+from homing.translate.directives.model import (
     DataAffinity,
     Directive,
     Executed,

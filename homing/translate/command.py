@@ -12,13 +12,13 @@ from enum import Enum
 import typer
 
 from homing.errors import UserError, os_reason
+from homing.translate.directives.scanner import form_of
 from homing.translate.not_translated import REFUSED, directives_in
 from homing.translate.plan import explain
 from homing.translate.plan.collect import collected
 from homing.translate.plan.model import Plan
 from homing.translate.plan.record import to_json
 from homing.translate.positions import TranslationError
-from homing.translate.scanner import form_of
 from homing.translate.translation import TARGETS, Options, Refused, Result, translate
 
 _RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime")

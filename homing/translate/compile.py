@@ -19,8 +19,8 @@ from homing.errors import UserError
 from homing.installation import find_headers
 from homing.integers import decimal
 from homing.paths import Cache
-from homing.translate import scanner
-from homing.translate.directives import Form
+from homing.translate.directives import scanner
+from homing.translate.directives.model import Form
 from homing.translate.not_translated import REFUSED, directives_in, parallel_in_cxx, sources_of
 from homing.translate.plan.collect import collected
 from homing.translate.plan.model import Plan
@@ -161,8 +161,8 @@ def _more_arguments(
 def _with_the_rest(paths: Sequence[str], options: Options) -> Result:
     """--to upm: translated in view of the program's other files, as far as they can be read. What is found is
     told by the command that compiles a file with calls, or the main program."""
+    from homing.translate.targets.upm.files import others_of
     from homing.translate.translation import translate
-    from homing.translate.upm.files import others_of
 
     others = others_of(paths)
     beside = list(others.paths)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from homing.compilers import CXX_SOURCES, WITH_VALUE, values_of
 from homing.errors import UserError
 from homing.files import MOST_SOURCE, read_text
-from homing.translate import scanner
-from homing.translate.directives import Form
+from homing.translate.directives import scanner
+from homing.translate.directives.model import Form
 from homing.translate.positions import Problem
 from homing.translate.source import SourceFile
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from homing.translate.directives import Form
+from homing.translate.directives.model import Form
 from homing.translate.positions import Position, Problem
 
 

@@ -11,24 +11,24 @@ from dataclasses import dataclass, field, replace
 from homing.errors import UserError, unexpected
 from homing.files import MOST_SOURCE, read_text
 from homing.limits import TimeUp, time_limit
-from homing.translate import scanner
-from homing.translate.arrays import Distributions
-from homing.translate.directives import Form, NextTouch, Replicate
+from homing.translate.directives import scanner
+from homing.translate.directives.model import Form, NextTouch, Replicate
 from homing.translate.front import expand
-from homing.translate.hidden_intrinsics import hidden
-from homing.translate.inquiries import settle
-from homing.translate.next_touch import translate_next_touch
 from homing.translate.not_translated import REFUSED, directives_included
-from homing.translate.pages import translate_pages
-from homing.translate.parts import Parts
+from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.collect import array_plans, collected
 from homing.translate.plan.model import ArrayPlan, Plan, Step, UpmPlan
 from homing.translate.positions import Position, Problem, TranslationError
-from homing.translate.rank_files import left_out, own_files
-from homing.translate.replicate import translate_replicate
 from homing.translate.source import Edits, SourceFile
+from homing.translate.targets.next_touch import translate_next_touch
+from homing.translate.targets.pages import translate_pages
+from homing.translate.targets.parts import Parts
+from homing.translate.targets.rank_files import left_out, own_files
+from homing.translate.targets.replicate import translate_replicate
+from homing.translate.targets.upm.translate import translate_upm
 from homing.translate.tree import Kind, Routine, Unit, statements
-from homing.translate.upm.translate import translate_upm
+from homing.translate.write.hidden_intrinsics import hidden
+from homing.translate.write.inquiries import settle
 
 TARGETS = ("pages", "spmd", "mpi", "upm")
 #: Below this size a file is read sooner than a process is started.
@@ -239,8 +239,8 @@ def translate_parts(
     units: Sequence[Unit], distributions: Distributions, edits: dict[int, Edits], mpi: bool
 ) -> tuple[list[Problem], list[Step]]:
     """--to spmd and --to mpi."""
-    from homing.translate.c_writer import CWriter
-    from homing.translate.fortran_writer import FortranWriter
+    from homing.translate.write.c_writer import CWriter
+    from homing.translate.write.fortran_writer import FortranWriter
 
     problems: list[Problem] = []
     steps: list[Step] = []
@@ -350,7 +350,7 @@ def _read_one(source: SourceFile, scanned: scanner.Scanned, options: Options) ->
 def _parse(source: SourceFile, scanned: scanner.Scanned, options: Options) -> tuple[Unit, list[int]]:
     """The file's tree, and the offsets at which lines can be marked."""
     if source.form is Form.C:
-        from homing.translate import c
+        from homing.translate.front import c
 
         return c.read(source, scanned.directives, options.flags)
     from homing.translate.front import fortran, lines

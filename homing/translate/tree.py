@@ -6,11 +6,11 @@ stands in the text; everything else stays the user's text. Offsets count charact
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-from homing.translate.directives import Directive, Form
+from homing.translate.directives.model import Directive, Form
 from homing.translate.source import SourceFile
 
 
@@ -306,3 +306,17 @@ def references(nodes: list[Node]) -> Iterator[Reference]:
     """Every reference below."""
     for statement in statements(nodes):
         yield from statement.references
+
+
+def written_in_all(nodes: Iterable[Node]) -> frozenset[str]:
+    return frozenset[str]().union(*(written_in(node) for node in nodes))
+
+
+def written_in(node: Node) -> frozenset[str]:
+    names: frozenset[str] = frozenset()
+    for statement in statements([node]):
+        names |= statement.writes
+    for inner in walk([node]):
+        if isinstance(inner, Loop) and inner.variable:
+            names |= {inner.variable}
+    return names

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from homing.translate.directives import Form
-from homing.translate.scanner import scan
+from homing.translate.directives.model import Form
+from homing.translate.directives.scanner import scan
 from tests.python.test_apps import ROOT, run
 
 MANUAL = (ROOT / "docs" / "directives.md").read_text()

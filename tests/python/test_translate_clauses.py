@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.translate.clauses import TABLE, TARGETS, Place
+from homing.translate.plan.clauses import TABLE, TARGETS, Place
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, translate
 from tests.python.translate_programs import MPIRUN, Workshop, run_command

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.translate.directives import Form
+from homing.translate.directives.model import Form
 from homing.translate.not_translated import said_of, sources_of
 from homing.translate.translation import Options, translate
 from tests.python.test_translate_refused import homing

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homing.translate.directives import Kind
-from homing.translate.distributions import Distribution, GridDistribution, grid_coordinates, grid_of
+from homing.translate.directives.model import Kind
+from homing.translate.plan.distributions import Distribution, GridDistribution, grid_coordinates, grid_of
 
 EXTENTS = st.one_of(st.integers(0, 5), st.integers(0, 60))
 OWNERS = st.integers(1, 9)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from homing.translate import scanner
 from homing.translate.affine import affine
-from homing.translate.directives import Form
+from homing.translate.directives import scanner
+from homing.translate.directives.model import Form
 from homing.translate.front import fortran, second_opinion
 from homing.translate.front.kinds import form
 from homing.translate.front.tokens import tokens

@@ -85,8 +85,8 @@ def test_a_counter_that_the_region_makes_private_is_refused(tmp_path: Path, targ
     """The value would go to the master's own copy: COLLAPSE's inner counter, too."""
     (tmp_path / "p.f90").write_text(
         f"{BEGIN}!$homing distribute b(*, block)\n!$omp parallel\n!$omp do collapse(2) lastprivate(i)\n"
-        "!$homing on home(b(:, j))\ndo j = 1, 9\ndo i = 1, 9\nb(i, j) = i\nend do\nend do\n!$omp end parallel\n"
-        "print *, i\nend program\n"
+        "!$homing on home(b(:, j))\ndo j = 1, 9\ndo i = 1, 9\nb(i, j) = i\nend do\nend do\n"
+        "!$omp end parallel\nprint *, i\nend program\n"
     )
     with pytest.raises(TranslationError, match=r"p\.f90:6:1: LASTPRIVATE\(i\) of a loop's own counter"):
         translate([str(tmp_path / "p.f90")], Options(target))

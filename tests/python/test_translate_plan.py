@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from homing.translate.directives import Kind
-from homing.translate.distributions import Distribution
+from homing.translate.directives.model import Kind
 from homing.translate.plan import explain
+from homing.translate.plan.distributions import Distribution
 from homing.translate.plan.model import (
     AnewPlan,
     Exchange,

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homing.translate.directives import Kind
-from homing.translate.distributions import Distribution, GridDistribution, grid_of
+from homing.translate.directives.model import Kind
+from homing.translate.plan.distributions import Distribution, GridDistribution, grid_of
 from tests.python.test_apps import ROOT
 
 KINDS = {Kind.STAR: 0, Kind.BLOCK: 1, Kind.CYCLIC: 2, Kind.GEN_BLOCK: 3}

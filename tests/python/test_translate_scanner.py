@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from homing.translate.directives import (
+from homing.translate.directives.model import (
     DataAffinity,
     Dialect,
     Directive,
@@ -26,8 +26,8 @@ from homing.translate.directives import (
     Source,
     ThreadAffinity,
 )
+from homing.translate.directives.scanner import Scanned, form_of, scan
 from homing.translate.positions import Name, Position, Text
-from homing.translate.scanner import Scanned, form_of, scan
 
 FORMS = [Form.FREE, Form.FIXED, Form.C]
 

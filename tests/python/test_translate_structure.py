@@ -56,9 +56,25 @@ def test_no_modules_import_one_another() -> None:
     assert graph == {}, "these import one another"
 
 
-def test_the_plan_knows_nothing_of_the_targets() -> None:
+#: What the modules of a folder may import, beside their own folder's. Those of no folder are texts, trees and
+#: positions (for all), and the command and what it begins with (for none of these).
+FOLDERS = {
+    "directives": (),
+    "front": ("directives",),
+    "plan": ("directives", "front"),
+    "write": ("directives", "front", "plan"),
+    "targets": ("directives", "front", "plan", "write"),
+}
+ABOVE = ("translation", "command", "compile")
+
+
+def test_folders_import_downwards_only() -> None:
     known = modules()
-    plan = {name: tree for name, tree in known.items() if name.startswith("homing.translate.plan.")}
-    assert len(plan) >= 5
-    names = {one for tree in plan.values() for one in imported(tree, known)}
-    assert not {one for one in names if "writer" in one or "pages" in one or one.endswith("parts")}
+    wrong = []
+    for name, tree in known.items():
+        folder = name.split(".")[2] if name.count(".") > 1 else ""
+        for other in imported(tree, known) if folder in FOLDERS else ():
+            its = other.split(".")[2] if other.startswith("homing.translate.") else ""
+            allowed = its == folder or its in FOLDERS[folder] or its not in (*FOLDERS, *ABOVE)
+            wrong += [] if allowed else [f"{name} imports {other}"]
+    assert wrong == []

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from homing.compilers import values_of
 from homing.files import MOST_SOURCE, read_text
-from homing.translate.directives import Form
+from homing.translate.directives.model import Form
 from homing.translate.positions import TranslationError
 from homing.translate.source import SourceFile
 

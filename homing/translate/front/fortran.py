@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from homing.translate import openmp
 from homing.translate.attach import attach
-from homing.translate.directives import Directive
+from homing.translate.directives.model import Directive
 from homing.translate.front import lines as text_lines
 from homing.translate.front import second_opinion
 from homing.translate.front.accesses import bind_all, header, statement

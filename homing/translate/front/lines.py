@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from homing.translate.directives import Form
+from homing.translate.directives.model import Form
 from homing.translate.source import SourceFile
 
 _OPENMP_FREE = re.compile(r"\s*!\$omp(?=[\s&]|$)", re.IGNORECASE)

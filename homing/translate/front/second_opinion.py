@@ -13,7 +13,7 @@ from fparser.two import Fortran2003, Fortran2008
 from fparser.two.parser import ParserFactory
 from fparser.two.utils import FortranSyntaxError, InternalSyntaxError, NoMatchError
 
-from homing.translate.directives import Form
+from homing.translate.directives.model import Form
 from homing.translate.front.expressions import understood
 from homing.translate.front.kinds import form
 from homing.translate.front.tokens import tokens

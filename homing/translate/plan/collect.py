@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from homing.translate.arrays import Distributions
+from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.model import ArrayPlan, LoopPlan, Plan, Refusal, Schedule, Step
 from homing.translate.positions import Problem
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from homing.translate.affine import Affine, affine
-from homing.translate.boxes import written
+from homing.translate.plan.boxes import written
 from homing.translate.plan.model import Box, Dimension, Side
 from homing.translate.source import SourceFile
 from homing.translate.tree import Routine

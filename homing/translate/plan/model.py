@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from homing.translate.affine import affine, names_in
-from homing.translate.directives import Kind
+from homing.translate.directives.model import Kind
 from homing.translate.names import added
 from homing.translate.positions import Position
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import homing
 from homing.translate.affine import affine
-from homing.translate.boxes import written
+from homing.translate.plan.boxes import written
 from homing.translate.plan.model import (
     AnewPlan,
     ArrayPlan,

@@ -1,0 +1,1 @@
+"""The directives: found in a source, read, and what each says."""

@@ -1,0 +1,83 @@
+"""Fortran statements that may allocate an array, or free it, without saying so: an assignment to the whole of
+it, and a call that gets it whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from homing.translate.directives.model import Form
+from homing.translate.plan.array import Array
+from homing.translate.tree import Access, Kind, Node, Reference, Routine, Statement, statements
+
+
+def unsteady(
+    routine: Routine,
+    nodes: Sequence[Node],
+    arrays: Mapping[str, Array],
+    routines: Mapping[str, Routine],
+    asked: bool = True,
+) -> list[Array]:
+    """The arrays that the nodes may allocate or free. asked: or of which they ask whether they are there."""
+    found: list[Array] = []
+    if routine.source.form is Form.C:
+        return found
+    for statement in statements(list(nodes)):
+        for reference in _possible(routine, statement, routines):
+            array = arrays.get(reference.name)
+            if not asked and reference.argument_of == "allocated":
+                continue
+            if array is not None and "allocatable" in _attributes(array) and array not in found:
+                found.append(array)
+    return found
+
+
+def _attributes(array: Array) -> frozenset[str]:
+    return array.declaration.attributes | {array.declaration.storage}
+
+
+def _possible(routine: Routine, statement: Statement, routines: Mapping[str, Routine]) -> Iterator[Reference]:
+    if statement.kind in (Kind.ALLOCATE, Kind.DEALLOCATE):
+        return
+    for reference in statement.references:
+        if reference.subscripts is not None:
+            continue
+        if reference.access is Access.WRITE and statement.kind is Kind.ASSIGNMENT:
+            if _shaped(routine, statement, reference):
+                yield reference
+        elif reference.argument_of == "allocated":
+            yield reference
+        elif reference.access is Access.ARGUMENT or _of_function(routine, reference):
+            callee = routines.get(reference.argument_of or "")
+            if callee is None or _allocatable(callee, reference.argument_index):
+                yield reference
+
+
+def _of_function(routine: Routine, reference: Reference) -> bool:
+    name = reference.argument_of
+    if name is None or name in ("size", "lbound", "ubound", "shape", "kind", "storage_size", "present"):
+        return False
+    found = routine.lookup(name)
+    return found is None or not found[1].bounds
+
+
+def _allocatable(callee: Routine, index: int) -> bool:
+    if index >= len(callee.arguments):
+        return True
+    declared = callee.declarations.get(callee.arguments[index])
+    return declared is None or "allocatable" in declared.attributes
+
+
+def _shaped(routine: Routine, statement: Statement, target: Reference) -> bool:
+    """May the value be an array? One of another shape allocates the target anew."""
+    if "[" in statement.code or "(/" in statement.code:
+        return True
+    for reference in statement.references:
+        if reference is target or reference.intrinsic:
+            continue
+        found = routine.lookup(reference.name)
+        if reference.subscripts is None:
+            if found is None or found[1].bounds:
+                return True
+        elif found is None or not found[1].bounds or any(s.section for s in reference.subscripts):
+            return True
+    return False

@@ -1,0 +1,268 @@
+"""What statements do beyond the variables of their own thread: writes that others see, input and output, the
+end of the program. Called procedures count, as far as the files given show them.
+
+--to mpi asks: what one rank does in its own iterations, the other ranks never see.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from homing.translate.directives.model import Form
+from homing.translate.front.intrinsics import INTRINSICS
+from homing.translate.tree import (
+    Access,
+    Declaration,
+    Kind,
+    Loop,
+    Node,
+    Reference,
+    Routine,
+    Statement,
+    statements,
+    walk,
+)
+
+
+class What(Enum):
+    WRITE = "writes"
+    IO = "reads or writes files"
+    END = "ends the program"
+    UNKNOWN = "calls what is not in the files given"
+
+
+@dataclass(frozen=True)
+class Act:
+    """Something that others may see; begin and end: where it is done in the nodes that were asked about.
+    through: the procedure that does it, if it is not done there. pointer: in memory that a pointer of the
+    thread's own means."""
+
+    what: What
+    name: str
+    begin: int
+    end: int
+    through: str | None = None
+    reference: Reference | None = None
+    pointer: bool = False
+
+
+@dataclass
+class _Summary:
+    """What a call does: which arguments it writes, and what else."""
+
+    arguments: set[int] = field(default_factory=set)
+    acts: dict[tuple[What, str], None] = field(default_factory=dict)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_MATH = _words("""
+    acos acosh asin asinh atan atan2 atanh cabs carg cbrt ccos ceil cexp cimag clog conj copysign cos
+    cosh cpow creal csin csqrt erf erfc exp exp2 expm1 fabs fdim floor fma fmax fmin fmod hypot ilogb
+    ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround nan nearbyint nextafter pow
+    remainder rint round scalbn sin sinh sqrt tan tanh tgamma trunc
+""")
+_C_HARMLESS = frozenset(name + suffix for name in _MATH for suffix in ("", "f", "l")) | _words("""
+    __assert_fail abs aligned_alloc assert calloc free isalpha isdigit isfinite isinf isnan isspace labs llabs
+    malloc memcmp realloc strcmp strlen strncmp tolower toupper
+""")
+#: They write what their first argument means, and nothing else.
+_C_INTO_FIRST = _words("memcpy memmove memset snprintf sprintf strcat strcpy strncpy")
+_C_ENDS = _words("_Exit _exit abort exit quick_exit")
+_C_IO = _words("""
+    close fclose fflush fgetc fgets fopen fprintf fputc fputs fread freopen fscanf fseek ftell fwrite getc
+    getchar gets open perror printf putc putchar puts read remove rename rewind scanf system tmpfile ungetc
+    vfprintf vprintf write
+""")
+#: Intrinsic subroutines that do no more than set their arguments.
+_FORTRAN_HARMLESS = _words("""
+    c_f_pointer cpu_time date_and_time get_command get_command_argument get_environment_variable ieee_get_flag
+    ieee_set_flag move_alloc mvbits system_clock
+""")
+_WRITES = (Access.WRITE, Access.UPDATE)
+
+
+class Effects:
+    """What the procedures of a program do; each is looked at once."""
+
+    def __init__(self, routines: Mapping[str, Routine]) -> None:
+        self.routines = routines
+        self._known: dict[int, _Summary] = {}
+
+    def of(self, routine: Routine) -> _Summary:
+        known = self._known.get(id(routine))
+        if known is not None:
+            return known
+        made = self._known[id(routine)] = _Summary()  # a recursive call adds nothing
+        for act in self.acts(routine, routine.body):
+            index = _argument(routine, act)
+            if index is not None:
+                made.arguments.add(index)
+            elif act.pointer or act.reference is None or _outside(routine, act.reference):
+                made.acts[act.what, act.name] = None
+        return made
+
+    def acts(self, routine: Routine, nodes: Sequence[Node]) -> Iterator[Act]:
+        """Everything that the nodes write, and what else they do; the caller knows what is private."""
+        for node in walk(list(nodes)):
+            if isinstance(node, Loop) and node.variable:
+                place = Reference(node.variable, node.begin, node.head.end, node.head.end, None, Access.WRITE)
+                yield Act(What.WRITE, node.variable, node.begin, node.head.end, reference=place)
+        for statement in statements(list(nodes)):
+            yield from self._statement(routine, statement)
+
+    def _statement(self, routine: Routine, statement: Statement) -> Iterator[Act]:
+        here = statement.begin, statement.end
+        c = routine.source.form is Form.C
+        internal = None if c else _internal_file(routine, statement)
+        if internal is not None:
+            if statement.kind is Kind.OUTPUT:
+                yield Act(What.WRITE, internal.name, *here, reference=internal)
+        elif statement.kind in (Kind.INPUT, Kind.OUTPUT):
+            yield Act(What.IO, statement.text.split("(")[0].strip(), *here)
+        if statement.jump == "stop":
+            yield Act(What.END, "stop", *here)
+        for reference in statement.references:
+            if (
+                reference.access in _WRITES
+                or reference.access is Access.OTHER
+                or self._written_by_callee(reference, c)
+            ):
+                yield _write(routine, statement, reference)
+        for name, where in self._called(routine, statement):
+            callee = self.routines.get(name)
+            if callee is not None and callee is not routine:
+                for what, which in self.of(callee).acts:
+                    yield Act(what, which, *where, through=name)
+            elif callee is None:
+                yield from _unknown(name, where, c)
+
+    def _written_by_callee(self, reference: Reference, c: bool) -> bool:
+        name = reference.argument_of or ""
+        callee = self.routines.get(name)
+        if callee is not None:
+            return reference.argument_index in self.of(callee).arguments
+        if reference.access is not Access.ARGUMENT:
+            return False
+        if c and name in _C_HARMLESS | _C_IO | _C_ENDS:
+            return name in ("fread", "fgets", "scanf", "fscanf", "gets")
+        return not (c and name in _C_INTO_FIRST and reference.argument_index > 0)
+
+    def _called(self, routine: Routine, statement: Statement) -> Iterator[tuple[str, tuple[int, int]]]:
+        found: dict[str, tuple[int, int]] = {}
+        for name in statement.calls:
+            found.setdefault(name, (statement.begin, statement.end))
+        for reference in statement.references:
+            if reference.name in self.routines and reference.name not in routine.declarations:
+                found.setdefault(reference.name, (reference.begin, reference.end))
+            elif reference.name in self.routines and reference.subscripts is not None:
+                if not routine.declarations[reference.name].bounds:
+                    found.setdefault(reference.name, (reference.begin, reference.end))
+            elif _unknown_function(routine, reference):
+                found.setdefault(reference.name, (reference.begin, reference.end))
+        yield from found.items()
+
+
+def _unknown(name: str, where: tuple[int, int], c: bool) -> Iterator[Act]:
+    if name.startswith("omp_"):
+        return
+    if c and name in _C_ENDS:
+        yield Act(What.END, name, *where)
+    elif c and name in _C_IO:
+        yield Act(What.IO, name, *where)
+    elif name not in (_C_HARMLESS | _C_INTO_FIRST if c else _FORTRAN_HARMLESS | INTRINSICS):
+        yield Act(What.UNKNOWN, name, *where)
+
+
+def _unknown_function(routine: Routine, reference: Reference) -> bool:
+    """Fortran: a scalar with a list of arguments, which is no piece of a text and no statement function."""
+    if routine.source.form is Form.C or reference.subscripts is None or reference.intrinsic:
+        return False
+    found = routine.lookup(reference.name)
+    if found is None or found[1].bounds or found[1].type.lower().startswith("character"):
+        return False
+    return reference.name not in routine.functions
+
+
+def _internal_file(routine: Routine, statement: Statement) -> Reference | None:
+    """The text that a READ or WRITE statement has in place of a file."""
+    match = re.match(r"(?:if\s*\(.*\)\s*)?(?:read|write)\s*\(\s*(?:unit\s*=\s*)?(\w+)", statement.text)
+    if match is None or statement.kind not in (Kind.INPUT, Kind.OUTPUT):
+        return None
+    found = routine.lookup(match[1])
+    if found is None or not found[1].type.lower().startswith("character"):
+        return None
+    return next((one for one in statement.references if one.name == match[1]), None)
+
+
+def _declaration(routine: Routine, name: str) -> Declaration | None:
+    return routine.declarations.get(name)
+
+
+def _write(routine: Routine, statement: Statement, reference: Reference) -> Act:
+    pointer = False
+    if routine.source.form is Form.C:
+        pointer = _through_pointer(routine, reference)
+    return Act(
+        What.WRITE, reference.name, reference.begin, reference.end, reference=reference, pointer=pointer
+    )
+
+
+def _through_pointer(routine: Routine, reference: Reference) -> bool:
+    """C: does it write what a variable of the routine's own points to?"""
+    declared = routine.declarations.get(reference.name)
+    if declared is None or declared.storage != "pointer":
+        return False
+    if re.match(r"\(?[\w\s*()]*\b(malloc|calloc|alloca|aligned_alloc)\b", declared.initial or ""):
+        return False
+    text = routine.source.text
+    before, behind = text[: reference.begin].rstrip(" (\t"), text[reference.name_end : reference.name_end + 9]
+    return reference.subscripts is not None or before.endswith("*") or behind.lstrip(" )").startswith("->")
+
+
+def _argument(routine: Routine, act: Act) -> int | None:
+    """Which of the routine's arguments it writes, as the caller sees it."""
+    if act.reference is None or act.what is not What.WRITE or act.name not in routine.arguments:
+        return None
+    declared = routine.declarations.get(act.name)
+    if routine.source.form is Form.C:
+        text = routine.source.text[declared.statement_begin : declared.statement_end] if declared else "*"
+        if "*" not in text and "[" not in text:
+            return None  # passed by value
+    return routine.arguments.index(act.name)
+
+
+def _implicit(routine: Routine, name: str) -> bool:
+    """Is it a variable of the routine's own that no statement declares, here or in a scope around it?"""
+    scope: Routine | None = routine
+    while scope is not None:
+        if scope.implicit_none or scope.uses or name in scope.declarations:
+            return False
+        scope = scope.parent
+    return True
+
+
+def _outside(routine: Routine, reference: Reference) -> bool:
+    """Is it a variable that outlives the call, or one of another scope?"""
+    name = reference.name
+    declared = routine.declarations.get(name)
+    if declared is None:
+        return not (_implicit(routine, name) or name in (routine.result, routine.name))
+    if name in routine.arguments:
+        return False
+    kept = "save" in declared.attributes or declared.storage == "common"
+    initial = declared.initial is not None and routine.source.form is not Form.C
+    pointer = declared.storage == "pointer" and routine.source.form is not Form.C
+    return kept or initial or pointer
+
+
+def others(acts: Iterator[Act], seen: Callable[[Reference], bool]) -> Iterator[Act]:
+    """Of the acts those that concern others; seen: is the variable one that other threads see?"""
+    for act in acts:
+        if act.pointer or act.reference is None or seen(act.reference):
+            yield act

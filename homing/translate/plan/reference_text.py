@@ -1,0 +1,23 @@
+"""Small questions about references."""
+
+from __future__ import annotations
+
+import re
+
+from homing.translate.directives.model import Form
+from homing.translate.source import SourceFile
+from homing.translate.tree import Reference, Subscript
+
+
+def reference_subscripts(reference: Reference) -> list[Subscript]:
+    """The subscripts of a reference that is known to have some."""
+    assert reference.subscripts is not None
+    return reference.subscripts
+
+
+def why_not_followed(source: SourceFile, reference: Reference) -> str:
+    """Why an access in a way that cannot be followed is refused."""
+    word = re.compile(r"[A-Za-z_]\w*").match(source.text, reference.begin)
+    if source.form is Form.C and word and word[0] != reference.name:
+        return f"an access to '{reference.name}' through the macro '{word[0]}': write it out"
+    return "may give the distributed array another name"

@@ -1,0 +1,454 @@
+"""Loops over a part's own iterations: whose they are, and what they read and write of other parts.
+
+ON HOME and AFFINITY decide (Chapman, Patil and Prabhakar 2001, section 3); without them the array that is
+written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from homing.translate.affine import affine, shifted
+from homing.translate.directives import model as d
+from homing.translate.names import added
+from homing.translate.plan.array import Array
+from homing.translate.plan.boxes import Site
+from homing.translate.plan.last_values import last_values
+from homing.translate.plan.model import Box, Follow, Home, LocalIndex, LoopPlan, Schedule
+from homing.translate.plan.model import Subscript as Anew
+from homing.translate.plan.order import Nest, any_order, disorders
+from homing.translate.plan.reference_text import reference_subscripts, why_not_followed
+from homing.translate.targets.communication import Communication
+from homing.translate.tree import (
+    Access,
+    Branch,
+    Construct,
+    Loop,
+    Node,
+    Reference,
+    Statement,
+    Subscript,
+    walk,
+    written_in,
+)
+from homing.translate.write.planned_text import loop_lines
+from homing.translate.write.writer import Around, Region
+
+
+@dataclass
+class _Found:
+    """What a loop's references need, as far as they have been looked at. follows: by the loop's variable;
+    varying: names that change in the loop; locals: variables for local positions, by the loop's variable, the
+    array, its dimension and the distance."""
+
+    follows: dict[str, Follow]
+    varying: frozenset[str]
+    fetches: list[Box] = field(default_factory=list)
+    pushes: list[Box] = field(default_factory=list)
+    broadcasts: list[Site] = field(default_factory=list)
+    locals: dict[tuple[str, Array, int, int], str] = field(default_factory=dict)
+    subscripts: list[Anew] = field(default_factory=list)
+    together: list[tuple[str, int, str, int]] = field(default_factory=list)
+
+    def local_indices(self) -> tuple[LocalIndex, ...]:
+        by_name = {
+            name: LocalIndex(name, variable, array.name, dimension, offset)
+            for (variable, array, dimension, offset), name in self.locals.items()
+        }
+        return tuple(by_name.values())
+
+
+class OwnedLoops(Communication):
+    """Gives loops local bounds, and classifies every access in them."""
+
+    def _local_name(self, array: Array, dimension: int, text: str) -> str:
+        word = re.sub(r"\W+", "_", text).strip("_")[:24]
+        return added(f"hm_at_{array.name}_{dimension + 1}_{word}")
+
+    def share_out(self, construct: Construct, loop: Loop, region: Region) -> Around:
+        """Give the loop the part's own iterations. Returns the lines around it."""
+        problems = len(self.problems)
+        plan = self.plan_loop(construct, loop, region)
+        if plan is None:
+            self.steps.append(self.refused_loop(construct, loop, self.problems[problems:]))
+            return Around()
+        self.steps.append(plan)
+        return loop_lines(self.writer, region, loop, plan)
+
+    def plan_loop(self, construct: Construct, loop: Loop, region: Region) -> LoopPlan | None:
+        """What becomes of the loop; None where it is refused: the problems say why."""
+        sites = list(sites_of([loop], [], False, self.arrays))
+        problems = len(self.problems)
+        if loop.variable is None:
+            reason = f"not a loop that can be shared out: {loop.unrolled_reason or 'no counter'}"
+            self.wrong(loop.begin, max(loop.head.end, loop.begin), reason)
+            return None
+        for site in sites:
+            self._usable(site)
+        for inner in walk([loop]):
+            nested = isinstance(inner, Construct) and inner.directive.name != "simd"
+            if isinstance(inner, Construct) and nested and self.touched([inner]):
+                reason = "a construct inside a loop that is shared out"
+                self.wrong(inner.directive.begin, inner.directive.end, reason)
+        if len(self.problems) > problems:
+            return None
+        home = self._home(construct, loop, sites)
+        if home is None:
+            return None
+        why, follows = home
+        wrote = written_in(loop)
+        found = _Found(follows, wrote - frozenset(self.arrays))
+        for site in sites:
+            self._classify(site, found)
+        self._in_order(construct, loop, follows, region)
+        if len(self.problems) > problems:
+            return None
+        fetches, at_hand = self._fetches(found.fetches)
+        broadcasts = self._broadcasts(found.broadcasts, found.varying)
+        self.fresh.wrote(wrote)
+        if len(self.problems) > problems:
+            return None
+        last = last_values(self.routine, construct, loop, follows)
+        if isinstance(last, str):
+            self.wrong(construct.directive.begin, construct.directive.end, last)
+            return None
+        return replace(
+            self.loop_plan(construct, loop, Schedule.OWN),
+            why=why,
+            follows=tuple(follows.values()),
+            fetches=fetches,
+            at_hand=at_hand,
+            pushes=self._pushes(found.pushes),
+            broadcasts=broadcasts,
+            locals=found.local_indices(),
+            subscripts=tuple(found.subscripts),
+            together=tuple(found.together),
+            last_values=last,
+        )
+
+    def _in_order(self, construct: Construct, loop: Loop, follows: dict[str, Follow], region: Region) -> None:
+        """Is the loop the same when the parts run their own iterations of those inside it?"""
+        nest = Nest(
+            loop,
+            follows,
+            any_order(construct, loop),
+            frozenset(self.arrays),
+            frozenset(one.name for one in region.reductions),
+            lambda reference: not self.seen_by_others(reference, loop, region),
+            lambda name: self.routine.places.get(name, []),
+        )
+        for disorder in disorders(nest):
+            self.wrong(disorder.begin, disorder.end, disorder.reason)
+
+    def _usable(self, site: Site) -> None:
+        reference = site.reference
+        if reference.subscripts is None:
+            if reference.argument_of in ("size", "lbound", "ubound", "shape"):
+                self.wrong(
+                    reference.begin,
+                    reference.end,
+                    "asks for the shape of a distributed array inside a region",
+                )
+            else:
+                self.wrong(
+                    reference.begin,
+                    reference.end,
+                    "a whole distributed array inside a loop that is shared out",
+                )
+        elif len(reference.subscripts) != self.arrays[reference.name].rank:
+            rank = self.arrays[reference.name].rank
+            self.wrong(
+                reference.begin,
+                reference.end,
+                f"{len(reference.subscripts)} subscripts for {rank} dimensions",
+            )
+        elif reference.access is Access.OTHER:
+            self.wrong(reference.begin, reference.end, why_not_followed(self.source, reference))
+        elif reference.access is Access.ARGUMENT or reference.argument_of in self.distributions.routines:
+            piece = any(s.section for s in reference.subscripts) or reference.access is Access.ARGUMENT
+            if piece:
+                reason = "a piece of a distributed array is passed on (sequence association)"
+                self.wrong(reference.begin, reference.end, reason)
+
+    def _home(
+        self, construct: Construct, loop: Loop, sites: Sequence[Site]
+    ) -> tuple[Home, dict[str, Follow]] | None:
+        """The array whose owners run the iterations (and why), and which loop goes with which of its
+        dimensions."""
+        where: d.OnHome | d.DataAffinity | None = None
+        for directive in construct.homing:
+            if isinstance(directive, d.OnHome | d.DataAffinity):
+                if where is not None:
+                    self._wrong_directive(directive, "the loop has a home already")
+                where = directive
+            elif isinstance(directive, d.ThreadAffinity):
+                self._wrong_directive(
+                    directive,
+                    "the loop touches distributed arrays: iterations go to the owners (ON HOME), "
+                    "not to threads",
+                )
+        variables = [n.variable for n in walk([loop]) if isinstance(n, Loop) and n.variable]
+        if where is None:
+            return self._owner_computes(loop, sites, variables)
+        follows = self._given_home(where, loop, variables)
+        if follows is None:
+            return None
+        return Home.ON_HOME if isinstance(where, d.OnHome) else Home.AFFINITY, follows
+
+    def _wrong_directive(self, directive: d.Directive, reason: str) -> None:
+        self.problems.append(directive.source.problem(reason))
+
+    def _given_home(
+        self, where: d.OnHome | d.DataAffinity, loop: Loop, variables: Sequence[str]
+    ) -> dict[str, Follow] | None:
+        """What a directive says."""
+        given = where.home
+        array = self.arrays.get(given.name.key)
+        if array is None:
+            self._wrong_directive(where, f"'{given.name}' is not distributed")
+            return None
+        if len(given.subscripts) != array.rank:
+            self._wrong_directive(where, f"'{given.name}' has {array.rank} dimensions")
+            return None
+        texts = [subscript.text.strip() for subscript in given.subscripts]
+        if where.source.form.fortran:
+            texts = [text.lower() for text in texts]
+        follows = self._follows(array, texts, variables)
+        if follows is None and self.target == "pages":
+            follows = self._partly(array, texts, loop, variables)
+        if follows is None:
+            reason = "a distributed dimension's subscript is not a loop's index plus a number"
+            self._wrong_directive(where, reason)
+        return follows
+
+    def _owner_computes(
+        self, loop: Loop, sites: Sequence[Site], variables: Sequence[str]
+    ) -> tuple[Home, dict[str, Follow]] | None:
+        """The written reference that needs no other part's elements, else what is read."""
+        candidates = [s.reference for s in sites if s.reference.access in (Access.WRITE, Access.UPDATE)]
+        candidates += [s.reference for s in sites if s.reference.access is Access.READ]
+        best: tuple[tuple[int, int, int], dict[str, Follow]] | None = None
+        for number, reference in enumerate(candidates):
+            array = self.arrays[reference.name]
+            texts = ["" if s.section else s.text for s in reference_subscripts(reference)]
+            follows = self._follows(array, texts, variables)
+            if follows is None:
+                continue
+            distance = sum(abs(f.offset + array.dimensions[f.dimension].offset) for f in follows.values())
+            key = (
+                int(reference.access is Access.READ),
+                distance + 100 * (loop.variable not in follows),
+                number,
+            )
+            if best is None or key < best[0]:
+                best = (key, follows)
+        if best is not None:
+            return Home.READ if best[0][0] else Home.WRITTEN, best[1]
+        bad = self._unanalysed(sites, variables)
+        if bad is not None:
+            reason = f"the distributed subscript '{bad.text}' is not a loop's index plus a number"
+            self.wrong(bad.begin, bad.end, reason)
+        else:
+            reason = f"no distributed dimension goes with '{loop.variable}': say ON HOME(...)"
+            self.wrong(loop.head.begin, loop.head.end, reason)
+        return None
+
+    def _unanalysed(self, sites: Sequence[Site], variables: Sequence[str]) -> Subscript | None:
+        for site in sites:
+            array = self.arrays[site.reference.name]
+            for index in array.distributed_dimensions():
+                subscript = reference_subscripts(site.reference)[index]
+                value = affine(subscript.text)
+                if (
+                    not subscript.section
+                    and value.names & set(variables)
+                    and not any(value.follows(variable) is not None for variable in variables)
+                ):
+                    return subscript
+        return None
+
+    def _follows(
+        self, array: Array, texts: Sequence[str], variables: Sequence[str]
+    ) -> dict[str, Follow] | None:
+        """Which loop goes with which distributed dimension; None when one goes with none."""
+        follows: dict[str, Follow] = {}
+        for index in array.distributed_dimensions():
+            value = affine(texts[index])
+            for variable in variables:
+                offset = value.follows(variable)
+                if offset is not None and variable not in follows:
+                    follows[variable] = Follow(variable, array.name, index, offset, array.dimensions[index])
+                    break
+            else:
+                return None
+        return follows
+
+    def _partly(
+        self, array: Array, texts: Sequence[str], loop: Loop, variables: Sequence[str]
+    ) -> dict[str, Follow] | None:
+        """The same, where the other dimensions' subscripts are the same in all iterations: fixed_home."""
+        changing = written_in(loop) | set(variables)
+        fixed = [i for i in array.distributed_dimensions() if not affine(texts[i]).names & changing]
+        dealt = [
+            replace(one, kind=d.Kind.STAR) if index in fixed else one
+            for index, one in enumerate(array.dimensions)
+        ]
+        follows = self._follows(replace(array, dimensions=dealt), texts, variables)
+        self.fixed_home[id(loop)] = tuple((index, texts[index]) for index in fixed)
+        return follows
+
+    def _classify(self, site: Site, found: _Found) -> None:
+        """Does the reference reach own elements, those of another part, or the same for all iterations?"""
+        reference = site.reference
+        array = self.arrays[reference.name]
+        followed: dict[int, tuple[Follow, int]] = {}
+        fixed = 0
+        for index in array.distributed_dimensions():
+            subscript = reference_subscripts(reference)[index]
+            if not subscript.section and not affine(subscript.text).names & found.varying:
+                fixed += 1
+                continue
+            one = self._followed(site, array, index, subscript, found)
+            if one is None:
+                return
+            followed[index] = one
+        if fixed and followed:
+            reason = "one distributed subscript goes with the loop, another does not"
+            self.wrong(reference.begin, reference.end, reason)
+            return
+        if fixed:
+            if reference.access is not Access.READ:
+                self.wrong(reference.begin, reference.end, "every iteration writes the same owner's element")
+                return
+            found.broadcasts.append(site)
+            return
+        distances = {
+            index: (shift + array.dimensions[index].offset) - (follow.offset + follow.dealt.offset)
+            for index, (follow, shift) in followed.items()
+        }
+        for index, (follow, shift) in followed.items():
+            if array.dimensions[index].cyclic:
+                # A neighbour lies as far from the own element as its index does, in the shadow around its
+                # block.
+                subscript = reference_subscripts(reference)[index]
+                name = self._position(array, index, follow, shift - distances[index], found)
+                found.subscripts.append(Anew(subscript.begin, subscript.end, name, distances[index]))
+        if any(distances.values()):
+            self._reach(reference, array, distances)
+            self._exchange(site, self._box(site, array, followed, found.varying), found)
+
+    def _followed(
+        self, site: Site, array: Array, index: int, subscript: Subscript, found: _Found
+    ) -> tuple[Follow, int] | None:
+        """Which loop's iterations a distributed subscript goes with, and at which distance."""
+        reference = site.reference
+        value = affine(subscript.text)
+        shifts = {
+            variable: shift
+            for variable in found.follows
+            if not subscript.section and (shift := value.follows(variable)) is not None
+        }
+        if not shifts:
+            self.wrong(
+                subscript.begin,
+                subscript.end,
+                f"the distributed subscript '{subscript.text}' is not the index of a shared-out "
+                "loop plus a number",
+            )
+            return None
+        variable, shift = next(iter(shifts.items()))
+        follow = found.follows[variable]
+        mine = array.dimensions[index]
+        if not mine.together(follow.dealt):
+            reason = f"'{array.name}' is not distributed like '{follow.home}': ALIGN them"
+            self.wrong(reference.begin, reference.end, reason)
+            return None
+        if not any(loop.variable == variable for loop in site.loops):
+            self.wrong(reference.begin, reference.end, f"stands outside the loop over '{variable}'")
+            return None
+        if array.name != follow.home and not mine.base and not follow.dealt.base:
+            alike = (array.name, index, follow.home, follow.dimension)
+            if alike not in found.together:
+                found.together.append(alike)
+        return follow, shift
+
+    def _position(self, array: Array, index: int, follow: Follow, own: int, found: _Found) -> str:
+        """The variable that holds the local position of the own element."""
+        name = self._local_name(array, index, shifted(follow.variable, own))
+        for (variable, other, dimension, offset), known in found.locals.items():
+            same = variable == follow.variable and offset == own
+            alike = same and other.dimensions[dimension] == array.dimensions[index]
+            if alike and _same_bounds(other, dimension, array, index):
+                array.tie(index, other, dimension)
+                name = known
+                break
+        return found.locals.setdefault((follow.variable, array, index, own), name)
+
+    def _reach(self, reference: Reference, array: Array, distances: dict[int, int]) -> None:
+        """The array's shadow holds what lies so far from the own elements."""
+        for index, distance in distances.items():
+            low, high = max(0, -distance), max(0, distance)
+            if array.given_shadow is not None:
+                given = array.given_shadow[index]
+                if low > given[0] or high > given[1]:
+                    self.wrong(
+                        reference.begin,
+                        reference.end,
+                        f"reaches {max(low, high)} beyond the own elements, SHADOW allows "
+                        f"{given[0]}:{given[1]}",
+                    )
+            array.widen(index, low, high)
+
+    def _exchange(self, site: Site, box: Box, found: _Found) -> None:
+        reference = site.reference
+        if reference.access is Access.READ:
+            found.fetches.append(box)
+        elif reference.access is Access.UPDATE:
+            self.wrong(
+                reference.begin,
+                reference.end,
+                "changes an element of another part: two parts may do so at once",
+            )
+        else:
+            found.pushes.append(box)
+            if site.conditional or not box.exact:
+                # Elements of the shadow that are not written now are sent back as they came.
+                found.fetches.append(box)
+
+
+def _same_bounds(a: Array, i: int, b: Array, j: int) -> bool:
+    if a is b:
+        return i == j
+    if i >= len(a.declaration.bounds) or j >= len(b.declaration.bounds):
+        return False
+    mine, its = a.declaration.bounds[i], b.declaration.bounds[j]
+    if mine.deferred or its.deferred or mine.upper is None or its.upper is None:
+        return False
+    return affine(mine.lower) == affine(its.lower) and affine(mine.upper) == affine(its.upper)
+
+
+def sites_of(
+    nodes: Sequence[Node], loops: list[Loop], conditional: bool, arrays: dict[str, Array]
+) -> Iterable[Site]:
+    for node in nodes:
+        if isinstance(node, Statement):
+            for reference in node.references:
+                if reference.name in arrays:
+                    yield Site(reference, loops, conditional or reference.conditional)
+        elif isinstance(node, Loop):
+            for reference in node.head.references:
+                if reference.name in arrays:
+                    yield Site(reference, loops, conditional)
+            # A loop inside others may run not at all: its bounds are part of the box.
+            uncounted = node.variable is None
+            yield from sites_of(node.body, [*loops, node], conditional or uncounted, arrays)
+        elif isinstance(node, Branch):
+            for head, body in node.arms:
+                for reference in head.references:
+                    if reference.name in arrays:
+                        yield Site(reference, loops, conditional)
+                yield from sites_of(body, loops, conditional or node.conditional, arrays)
+        elif isinstance(node, Construct):
+            yield from sites_of(node.body, loops, conditional, arrays)

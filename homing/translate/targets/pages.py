@@ -1,0 +1,200 @@
+"""--to pages: arrays stay shared; calls place their pages, and loops with a home run where their data lie.
+
+The part-by-part loop around a loop is OpenMP's own worksharing loop with one iteration a thread, so that all
+other clauses mean what they meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from homing.translate.directives import model as d
+from homing.translate.openmp import reductions_of
+from homing.translate.plan import clauses as table
+from homing.translate.plan.allocation import unsteady
+from homing.translate.plan.arrays import Distributions
+from homing.translate.plan.last_values import last_values
+from homing.translate.plan.model import Follow, Schedule, Step
+from homing.translate.plan.order import Disorder, Nest, any_order, disorders
+from homing.translate.positions import Problem
+from homing.translate.source import Edits
+from homing.translate.targets.owned_loops import sites_of
+from homing.translate.targets.parts import Parts
+from homing.translate.targets.single_owner import loop_variables
+from homing.translate.tree import (
+    Construct,
+    Executable,
+    Loop,
+    Statement,
+    Unit,
+    references,
+    walk,
+)
+from homing.translate.write.pages_c import PagesC
+from homing.translate.write.pages_fortran import PagesFortran
+from homing.translate.write.writer import Region
+
+
+def translate_pages(
+    units: Sequence[Unit], distributions: Distributions, edits: dict[int, Edits]
+) -> tuple[list[Problem], list[Step]]:
+    """Edit all units. Returns what is wrong, and what is done."""
+    problems: list[Problem] = []
+    steps: list[Step] = []
+    writers: list[PagesFortran | PagesC] = []
+    for unit in units:
+        for routine in unit.routines:
+            writer: PagesFortran | PagesC
+            if unit.form is d.Form.C:
+                writer = PagesC(routine, distributions, edits[id(unit)], False)
+            else:
+                writer = PagesFortran(routine, distributions, edits[id(unit)], False)
+            pages = Pages(routine, distributions, writer, False, steps, "pages")
+            pages.place_pages(writer)
+            pages.kept_loops("no ON HOME and no AFFINITY: the iterations stay where they are")
+            problems += pages.problems
+            writers.append(writer)
+    for writer in writers:
+        if distributions.any or writer.edits.any:
+            writer.frame()
+            problems += [writer.source.problem(*wrong) for wrong in writer.problems]
+    return problems, steps
+
+
+class Pages(Parts):
+    """One routine: which loops get a home, and what is handed on."""
+
+    def place_pages(self, writer: PagesFortran | PagesC) -> None:
+        for node in walk(self.routine.body):
+            if isinstance(node, Construct) and node.worksharing and node.homing:
+                self._as_here(node)
+                self._scheduled(node, writer)
+            elif isinstance(node, Construct) and node.parallel and not table.shares_all(node.directive):
+                if any(isinstance(inner, Construct) and inner.homing for inner in walk(node.body)):
+                    writer.share_layouts(node)
+            elif isinstance(node, Executable) and isinstance(node.directive, d.Redistribute):
+                self.redistribute(node)
+            elif isinstance(node, Executable):
+                self.problems.append(
+                    node.directive.source.problem("the loop that follows is not shared out by OpenMP")
+                )
+            elif isinstance(node, Statement):
+                if self._lifetime(node):
+                    writer.lifetime(
+                        node, [self.arrays[r.name] for r in node.references if r.name in self.arrays]
+                    )
+                passed = self._passes(node)
+                if passed and isinstance(writer, PagesFortran):
+                    writer.ready(node, [self.arrays[reference.name] for reference in passed])
+                for reference in passed:
+                    writer.pass_part(reference, self.arrays[reference.name])
+                self._anew(node, writer)
+
+    def _anew(self, statement: Statement, writer: PagesFortran | PagesC) -> None:
+        """A statement that may allocate arrays without saying so."""
+        found = unsteady(self.routine, [statement], self.arrays, self.distributions.routines, False)
+        if not found or not isinstance(writer, PagesFortran):
+            return
+        regions = (n for n in walk(self.routine.body) if isinstance(n, Construct) and n.parallel)
+        parallel = self.distributions.inside(self.routine)
+        parallel |= any(region.begin <= statement.begin < region.end for region in regions)
+        if parallel or any(array.dummy for array in found):
+            name = found[0].name
+            reason = f"may allocate '{name}' here: ALLOCATE it where it is declared, outside of regions"
+            self.wrong(statement.begin, statement.end, reason)
+            return
+        writer.allocated_anew(statement, found)
+
+    def _as_here(self, node: Construct) -> None:
+        """The arrays have the distributions that they have at the node."""
+        known = self.distributions.redistributions(self.routine)
+        for reference in references([node]):
+            array = known.array(reference)
+            if array is not None:
+                self.arrays[reference.name] = array
+
+    def _scheduled(self, node: Construct, writer: PagesFortran | PagesC) -> None:
+        loop = node.body[0]
+        if not isinstance(loop, Loop) or loop.variable is None:
+            reason = loop.unrolled_reason if isinstance(loop, Loop) else "no loop follows"
+            self.wrong(node.directive.begin, node.directive.end, reason or "no loop follows")
+            return
+        if self.on_threads(node) or self._in_its_order(node, loop):
+            return
+        if not {"parallel", "do", "simd"}.issuperset(node.directive.name.split()):
+            reason = f"{node.directive.name.upper()} with a home is not supported"
+            self.wrong(node.directive.begin, node.directive.end, reason)
+            return
+        self.clauses(node, table.Place.LOOP)
+        sites = [s for s in sites_of([loop], [], False, self.arrays) if s.reference.subscripts is not None]
+        sites = [s for s in sites if len(s.reference.subscripts or []) == self.arrays[s.reference.name].rank]
+        home = self._home(node, loop, sites)
+        if home is None:
+            return
+        why, follows = home
+        fixed = self.fixed_home.get(id(loop), ())
+        nested = any_order(node, loop)
+        wanted = {v: f for v, f in follows.items() if v == loop.variable or v in nested}
+        more = loop.variable in wanted and len(wanted) < len(follows)
+        if more and not self._disorders(node, loop, follows):
+            wanted = follows
+        elif len(wanted) > 1:
+            for disorder in self._disorders(node, loop, wanted):
+                self.wrong(disorder.begin, disorder.end, disorder.reason)
+        if loop.variable not in wanted:
+            self.wrong(loop.head.begin, loop.head.end, f"ON HOME says nothing about '{loop.variable}'")
+            return
+        array = self.arrays[wanted[loop.variable].home]
+        if len(wanted) < len(follows):
+            first = ", ".join(sorted(set(follows) - set(wanted)))
+            self.note(loop.begin, f"iterations of {first} are not dealt out: add NEST")
+            grid = [i for i in array.distributed_dimensions() if i != wanted[loop.variable].dimension]
+            if grid:
+                self.wrong(
+                    node.directive.begin,
+                    node.directive.end,
+                    f"'{array.name}' is distributed in several dimensions: say NEST for the loops, or "
+                    "every iteration "
+                    "would run several times",
+                )
+                return
+        elif len(array.distributed_dimensions()) > len(wanted) + len(fixed):
+            self.wrong(
+                node.directive.begin, node.directive.end, "a loop for each distributed dimension is needed"
+            )
+            return
+        plan = self.loop_plan(node, loop, Schedule.OWN)
+        last = last_values(self.routine, node, loop, wanted)
+        if isinstance(last, str):
+            self.wrong(node.directive.begin, node.directive.end, last)
+            return
+        plan = replace(plan, why=why, follows=tuple(wanted.values()), fixed=fixed, last_values=last)
+        self.steps.append(plan)
+        writer.on_owner(node, loop, plan)
+
+    def _in_its_order(self, node: Construct, loop: Loop) -> bool:
+        """Loops whose iterations need the program's order stay as they are, on the threads that OpenMP
+        chooses."""
+        clauses = node.directive.clause("ordered", "linear")
+        if clauses:
+            text = f"{clauses[0].name.upper()}: the loop's iterations stay where OpenMP puts them"
+            self.distributions.notes.append(self.source.problem(clauses[0].begin, clauses[0].end, text))
+            self.steps.append(self.loop_plan(node, loop, Schedule.KEPT, text))
+        return bool(clauses)
+
+    def _disorders(self, node: Construct, loop: Loop, follows: dict[str, Follow]) -> list[Disorder]:
+        """Why the parts may not run their own iterations of the loops inside, too."""
+        region = Region(self.routine, node)
+        region.private = node.directive.listed("private", "firstprivate", "reduction")
+        region.private |= loop_variables(node.body, self.routine) | set(table.counters(node))
+        nest = Nest(
+            loop,
+            follows,
+            any_order(node, loop),
+            frozenset(self.arrays),
+            frozenset(one.name for one in reductions_of(node.directive.clause("reduction"))),
+            lambda reference: not self.seen_by_others(reference, loop, region),
+            lambda name: self.routine.places.get(name, []),
+        )
+        return list(disorders(nest))

@@ -1,0 +1,381 @@
+"""Translation into parts of each thread's own (--to spmd, --to mpi): what is done where, in either language.
+
+Chapman, Patil and Prabhakar 2001, section 5. Regions stay where they are; in them every distributed array
+means the thread's part. Loops run over the part's own iterations; what they read of other parts is fetched
+before them, what they write into others' is pushed behind them, what all read is broadcast. Serial code that
+touches a distributed array gets the whole of it, gathered for the time being.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from homing.translate.directives import model as d
+from homing.translate.openmp import Reduction, reductions_of
+from homing.translate.plan import clauses as table
+from homing.translate.plan.boxes import Site
+from homing.translate.plan.clauses import Place
+from homing.translate.plan.effects import What, others
+from homing.translate.plan.model import ReadPlan
+from homing.translate.positions import Problem
+from homing.translate.targets.routine import Fresh
+from homing.translate.targets.serial_code import SerialCode
+from homing.translate.targets.single_owner import loop_variables
+from homing.translate.tree import (
+    Access,
+    Branch,
+    Construct,
+    Executable,
+    Kind,
+    Loop,
+    Node,
+    Statement,
+    references,
+    statements,
+    walk,
+    written_in_all,
+)
+from homing.translate.write.planned_text import broadcast_lines
+from homing.translate.write.writer import Region
+
+
+class Parts(SerialCode):
+    """One routine's translation: serial code, regions and what stands in them."""
+
+    # --- the routine --------------------------------------------------------------------------------
+
+    def translate(self) -> None:
+        """Plan and edit the routine's executable part."""
+        self._translate()
+        self.kept_loops()
+
+    def _translate(self) -> None:
+        if not self.arrays:
+            self.without_arrays(self.routine.body)
+            return
+        self._jumps()
+        self._unseen()
+        if self.distributions.inside(self.routine):
+            region = Region(self.routine, None, written=written_in_all(self.routine.body))
+            region.private = {
+                name
+                for name, declaration in self.routine.declarations.items()
+                if (
+                    name not in self.routine.arguments
+                    or (self.source.form is d.Form.C and not declaration.bounds)
+                )
+                and "save" not in declaration.attributes
+            }
+            region.arrays = [a for a in self.arrays.values() if a.routine is self.routine]
+            used = {reference.name for reference in references(self.routine.body)}
+            for name, array in self.arrays.items():
+                if array.routine is not self.routine and name in used:
+                    self.wrong(
+                        self.routine.begin,
+                        self.routine.head_end,
+                        f"'{name}' is no argument of this procedure, which is called inside a "
+                        "parallel region: pass it",
+                    )
+            self.in_region(self.routine.body, region)
+            self.writer.begin_procedure(region)
+            return
+        self.in_serial(self.routine.body)
+
+    def _unseen(self) -> None:
+        """Accesses that a region or loop makes without naming the array: in statement functions, and in
+        procedures that it calls."""
+        for function in self.routine.functions.values():
+            for reference in self.touched([function]):
+                self.wrong(reference.begin, reference.end, "a distributed array in a statement function")
+        if self.distributions.inside(self.routine) or id(self.routine) not in self.distributions.in_regions:
+            return
+        for reference in self.touched(self.routine.body):
+            if not self.arrays[reference.name].dummy:
+                reason = "a distributed array in a procedure that is called inside a parallel region: pass it"
+                self.wrong(reference.begin, reference.end, reason)
+
+    def _jumps(self) -> None:
+        """GOTO out of (or into) a region or a loop that is shared out."""
+        labels: dict[str, int] = {}
+        for statement in statements(self.routine.body):
+            if statement.label:
+                labels[statement.label] = statement.begin
+        for node in walk(self.routine.body):
+            if not isinstance(node, Construct) or not (node.parallel or node.worksharing):
+                continue
+            if not self.touched([node]):
+                continue
+            for statement in statements(node.body):
+                if statement.kind is not Kind.JUMP:
+                    continue
+                inner = [
+                    loop
+                    for loop in walk(node.body)
+                    if isinstance(loop, Loop) and loop.begin <= statement.begin < loop.end
+                ]
+                if statement.jump == "return":
+                    self.wrong(statement.begin, statement.end, "jumps out of a parallel region")
+                elif statement.jump == "goto":
+                    targets = statement.targets
+                    outside = [
+                        t
+                        for t in targets
+                        if t not in labels or not node.begin <= labels[t] < max(node.end, node.begin)
+                    ]
+                    if outside or not targets:
+                        self.wrong(statement.begin, statement.end, "jumps out of a parallel region")
+                elif statement.jump == "break" and any(
+                    isinstance(inner, Branch) and inner.switch and inner.begin <= statement.begin < inner.end
+                    for inner in walk(node.body)
+                ):
+                    continue  # leaves the switch
+                elif statement.jump in ("exit", "break") and len(inner) <= 1 and node.worksharing:
+                    self.wrong(statement.begin, statement.end, "leaves a loop that is shared out")
+
+    # --- regions ------------------------------------------------------------------------------------
+
+    def region(self, construct: Construct) -> None:
+        """A parallel region."""
+        found = self.touched(construct.body)
+        if not found:
+            self.without_arrays([construct])
+            return
+        directive = construct.directive
+        name = directive.name
+        if name not in ("parallel", "parallel do", "parallel do simd"):
+            self.wrong(
+                directive.begin, directive.end, f"{name.upper()} with distributed arrays is not supported"
+            )
+            return
+        region = Region(self.routine, construct, written=written_in_all(construct.body))
+        for reference in found:
+            if self.arrays[reference.name] not in region.arrays:
+                region.arrays.append(self.arrays[reference.name])
+        self.clauses(construct, Place.REGION)
+        for clause in directive.clause("default"):
+            kind = (clause.text or "").strip().lower()
+            names = sorted({array.name for array in region.arrays} - directive.listed("shared"))
+            if kind in ("private", "firstprivate") and names:
+                reason = f"the distributed '{names[0]}' in {kind.upper()}: list it in SHARED"
+                self.wrong(clause.begin, clause.end, reason)
+        for clause in directive.clause("if"):
+            self.note(clause.begin, "IF is dropped: every thread is needed for its part")
+        region.private = directive.listed("private", "firstprivate", "lastprivate", "reduction")
+        region.private |= loop_variables(construct.body, self.routine)
+        region.private |= {
+            name
+            for name, places in self.routine.places.items()
+            if any(construct.begin <= place < construct.end for place in places)
+        }
+        region.reductions = _reductions(construct)
+        if construct.worksharing:
+            loop = construct.body[0]
+            if not isinstance(loop, Loop):
+                self.wrong(directive.begin, directive.end, "no loop follows")
+                return
+            region.private |= set(table.counters(construct))
+            around = self.share_out(construct, loop, region)
+            self._seen_by_one_rank(loop, region)
+            inside = around.exchange + around.setup, around.left + around.behind
+            self.writer.begin_region(region, construct, *inside)
+            if around.last:
+                before, behind = self.writer.around_last(around.last, construct)
+                self.before(construct.begin, before)
+                self.after(construct.end, behind, construct.begin)
+        else:
+            self.in_region(construct.body, region)
+            self.writer.begin_region(region, construct, [], [])
+        if self.mpi:
+            self._mpi_region(region, construct)
+
+    def _mpi_region(self, region: Region, construct: Construct) -> None:
+        if construct.directive.clause("reduction"):
+            start, stop = self.writer.reductions(region.reductions)
+            self.before(construct.begin, start)
+            self.after(construct.end, stop, construct.begin)
+
+    def in_region(self, nodes: Sequence[Node], region: Region) -> None:
+        """Statements of a parallel region, which every thread runs."""
+        pending: list[d.Directive] = []
+        for node in nodes:
+            if isinstance(node, Executable):
+                if isinstance(node.directive, d.Redistribute):
+                    self.wrong(node.begin, node.end, "REDISTRIBUTE inside a parallel region")
+                else:
+                    pending.append(node.directive)
+                continue
+            touches = self.touched([node])
+            if isinstance(node, Construct):
+                self._region_construct(node, region, bool(touches))
+                pending = []
+                continue
+            if pending and isinstance(node, Loop):
+                first = pending[0].source
+                self.problems.append(
+                    Problem(first.position, first.text, "the loop that follows is not shared out by OpenMP")
+                )
+                pending = []
+            if not touches:
+                if isinstance(node, Loop | Branch) and any(isinstance(n, Construct) for n in walk([node])):
+                    self._sequential(node, region)
+                else:
+                    for statement in statements([node]):
+                        self._seen_by_one_rank(statement, region)
+                    self.forget(node)
+                continue
+            if isinstance(node, Loop | Branch):
+                self._sequential(node, region)
+            else:
+                self._region_statement(node, region)
+        for directive in pending:
+            self.problems.append(directive.source.problem("no loop follows"))
+
+    def _sequential(self, node: Loop | Branch, region: Region) -> None:
+        """A loop or branch that all threads run."""
+        if isinstance(node, Loop) and any(r.name in self.arrays for r in node.head.references):
+            if node.variable is None:
+                self._no_touch(node.head, "the condition of a loop that all threads run")
+            self._region_reads(node.head, region)
+        heads = [head for head, _ in node.arms] if isinstance(node, Branch) else []
+        for head in heads:
+            if any(r.name in self.arrays for r in head.references):
+                if head is not heads[0]:
+                    self.wrong(
+                        head.begin,
+                        head.end,
+                        "a distributed array in a later condition: read it into a variable",
+                    )
+                self._region_reads(head, region)
+        for body in self.bodies(node):
+            self.in_region(body, region)
+
+    def _region_construct(self, node: Construct, region: Region, touches: bool) -> None:
+        directive = node.directive
+        if not touches:
+            self._added_by_each_rank(node, region)
+        if node.worksharing:
+            loop = node.body[0]
+            if not touches:
+                self.forget(node)
+                self.without_arrays([node])
+                return
+            if not isinstance(loop, Loop):
+                self.wrong(directive.begin, directive.end, "no loop follows")
+                return
+            self.clauses(node, Place.LOOP)
+            region.private |= set(table.counters(node))
+            region.private |= directive.listed("private", "firstprivate", "reduction")
+            last = directive.listed("lastprivate") - region.private
+            region.passed |= last
+            region.private |= last
+            region.reductions = [*region.reductions, *_reductions(node)]
+            around = self.share_out(node, loop, region)
+            waits = not directive.clause("nowait") and not (node.closing and node.closing.clause("nowait"))
+            self._seen_by_one_rank(loop, region)
+            region.private -= last
+            barrier = waits and self.shares(node, region)
+            self.writer.worksharing(region, node, loop, around, barrier=barrier, mpi=self.mpi)
+            return
+        if directive.name in ("single", "master", "masked"):
+            self.forget(node) if not touches else self._single(node, region)
+            return
+        if not touches:
+            if directive.name in ("critical", "atomic", "ordered"):
+                self._seen_by_one_rank(node, region)
+            self.forget(node)
+            return
+        if directive.name == "parallel" or node.parallel:
+            self.wrong(
+                directive.begin, directive.end, "a parallel region inside another, with distributed arrays"
+            )
+        elif directive.name in ("critical", "atomic"):
+            self.wrong(
+                directive.begin,
+                directive.end,
+                f"distributed arrays in {directive.name.upper()}: every thread reaches its own part only",
+            )
+        else:
+            self.wrong(
+                directive.begin,
+                directive.end,
+                f"{directive.name.upper()} with distributed arrays is not supported",
+            )
+
+    def _added_by_each_rank(self, node: Construct, region: Region) -> None:
+        """Every rank runs a construct without distributed arrays: what it adds to a variable that the ranks
+        combine behind the region would be there once a rank."""
+        if (
+            not self.mpi
+            or region.construct is None
+            or not (node.worksharing or node.directive.name == "single")
+        ):
+            return
+        combined = {one.name for one in _reductions(region.construct)}
+        for reference in references([node]):
+            if reference.name in combined and reference.access is not Access.READ:
+                self.wrong(
+                    reference.begin,
+                    reference.end,
+                    f"every rank adds to '{reference.name}' here, and the region's REDUCTION adds up the "
+                    "ranks: give the loop a REDUCTION of its own",
+                )
+                return
+
+    def _seen_by_one_rank(self, node: Loop | Construct | Statement, region: Region) -> None:
+        """What a loop over own iterations (or each thread, outside of loops) does that its process alone
+        would see, and that the whole program should."""
+        if not self.mpi:
+            return
+        loop = isinstance(node, Loop)
+        what = (
+            "a loop whose iterations other ranks run, too" if loop else "what each thread of each rank runs"
+        )
+        acts = self.distributions.effects.acts(self.routine, [node])
+        for act in others(acts, lambda one: self.seen_by_others(one, node, region)):
+            by = f", by '{act.through}'," if act.through else ""
+            reason = {
+                What.WRITE: f"'{act.name}' is shared and written{by} in {what}: distribute it, or make it "
+                "PRIVATE or a REDUCTION",
+                What.IO: f"input or output{by} in {what}: only rank 0 is heard",
+                What.END: f"ends one rank{by}, and the others wait for it",
+                What.UNKNOWN: f"what '{act.name}' writes is not seen: its file is not among those given, and "
+                f"{what.removeprefix('what ')} may not change what other ranks read",
+            }[act.what]
+            self.wrong(act.begin, act.end, reason)
+
+    # --- statements that all threads run ------------------------------------------------------------
+
+    def _region_statement(self, statement: Statement, region: Region) -> None:
+        passed = self._passes(statement)
+        for reference in passed:
+            self.writer.pass_part(reference, self.arrays[reference.name])
+        if passed:
+            self.fresh = Fresh()
+        elements = [r for r in statement.references if r.name in self.arrays and r not in passed]
+        for reference in elements:
+            if reference.access is not Access.READ or reference.subscripts is None:
+                reason = "every thread of the region would do this: put it into a SINGLE construct"
+                self.wrong(reference.begin, reference.end, reason)
+                return
+        if elements:
+            self._region_reads(statement, region)
+        self._seen_by_one_rank(statement, region)
+        self.forget(statement)
+
+    def _region_reads(self, statement: Statement, region: Region) -> None:
+        """Elements that every thread reads: broadcast before the statement."""
+        sites = [Site(r, [], False) for r in statement.references if r.name in self.arrays]
+        found = self._broadcasts([s for s in sites if s.reference.subscripts is not None], frozenset())
+        for site in sites:
+            if site.reference.subscripts is None:
+                self.wrong(
+                    site.reference.begin,
+                    site.reference.end,
+                    "a whole distributed array, read by every thread",
+                )
+        self.steps.append(ReadPlan(self.place(statement.begin), self.routine.name, found))
+        self.before(statement.begin, broadcast_lines(self.writer, region, found))
+
+
+def _reductions(construct: Construct) -> list[Reduction]:
+    return reductions_of(construct.directive.clause("reduction"))

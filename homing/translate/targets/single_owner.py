@@ -1,0 +1,229 @@
+"""SINGLE constructs that touch distributed arrays: the part that owns the elements works on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from homing.translate.affine import affine, names_in
+from homing.translate.directives import model as d
+from homing.translate.plan import clauses as table
+from homing.translate.plan.array import Array
+from homing.translate.plan.boxes import Site, side_of
+from homing.translate.plan.effects import What
+from homing.translate.plan.model import Box, Follow, LocalIndex, Side, SinglePlan, Subscript
+from homing.translate.plan.reference_text import reference_subscripts
+from homing.translate.targets.communication import span
+from homing.translate.targets.owned_loops import OwnedLoops, sites_of
+from homing.translate.tree import (
+    Access,
+    Construct,
+    Loop,
+    Node,
+    Reference,
+    Routine,
+    walk,
+    written_in,
+)
+from homing.translate.write.planned_text import single_lines
+from homing.translate.write.writer import Region
+
+#: How far apart elements that one thread works on in a SINGLE construct may lie and still be a shadow.
+_NEAR = 4
+#: Constructs that the thread of a SINGLE construct is through with when it comes to their end.
+_OF_ONE = frozenset({"atomic", "critical", "flush", "simd"})
+
+
+@dataclass
+class _Near:
+    """What a SINGLE construct's references need, as far as they have been looked at. tests: dimension and
+    subscript of the element whose owner runs it; changing: names whose values change in it."""
+
+    array: Array
+    tests: list[tuple[int, str]]
+    changing: frozenset[str]
+    fetches: list[Box] = field(default_factory=list)
+    pushes: list[Box] = field(default_factory=list)
+    locals: dict[str, tuple[LocalIndex, str]] = field(default_factory=dict)
+    subscripts: list[Subscript] = field(default_factory=list)
+
+
+class SingleOwner(OwnedLoops):
+    """Finds the one owner of what a SINGLE construct touches."""
+
+    def _single(self, node: Construct, region: Region) -> None:
+        """SINGLE or MASTER: by the owner where all elements are one owner's; otherwise on the gathered
+        array."""
+        found = self.touched(node.body)
+        problems = len(self.problems)
+        self.clauses(node, table.Place.SINGLE)
+        for inner in walk(node.body):
+            if isinstance(inner, Construct) and inner.directive.name not in _OF_ONE:
+                name = inner.directive.name.upper()
+                text = f"{name} in {node.directive.name.upper()} with distributed arrays is not supported"
+                self.wrong(inner.directive.begin, inner.directive.end, text)
+                return
+        owner = None if self._own_data(node) else self._one_owner(node, found)
+        if owner is None:
+            self._on_whole(node, found, region)
+        else:
+            plan = self._by_owner(node, region, *owner)
+            self.steps.append(plan)
+            single_lines(self.writer, region, node, plan, self.shares(node, region))
+        if len(self.problems) > problems:
+            last = self.steps[-1]
+            assert isinstance(last, SinglePlan)
+            self.steps[-1] = replace(last, reason=self.problems[problems].reason)
+
+    def _on_whole(self, node: Construct, found: Sequence[Reference], region: Region) -> None:
+        arrays: list[Array] = []
+        for reference in found:
+            if self.arrays[reference.name] not in arrays:
+                arrays.append(self.arrays[reference.name])
+            if self._passes_reference(reference):
+                self.wrong(reference.begin, reference.end, "parts passed to a procedure by one thread only")
+        changed = [
+            array
+            for array in arrays
+            if any(r.name == array.name and r.access is not Access.READ for r in found)
+        ]
+        plan = SinglePlan(
+            self.place(node.begin),
+            self.routine.name,
+            node.directive.name,
+            gathered=tuple(array.name for array in arrays),
+            changed=tuple(array.name for array in changed),
+        )
+        self.steps.append(plan)
+        reason = self.writer.single_whole(region, node, plan)
+        if reason is not None:
+            self.wrong(node.directive.begin, node.directive.end, reason)
+        self.forget(node)
+
+    def _by_owner(
+        self, node: Construct, region: Region, array: Array, tests: list[tuple[int, str]]
+    ) -> SinglePlan:
+        shared = [name for name in written_in(node) if name not in self.arrays and name not in region.private]
+        if shared and self.mpi:
+            self.wrong(
+                node.directive.begin,
+                node.directive.end,
+                f"'{sorted(shared)[0]}' would be known to the owner's rank only",
+            )
+        found = _Near(array, tests, written_in(node) - frozenset(self.arrays))
+        for site in sites_of(node.body, [], False, self.arrays):
+            self._near(site, found)
+        fetches, _ = self._fetches(found.fetches)
+        self.forget(node)
+        return SinglePlan(
+            self.place(node.begin),
+            self.routine.name,
+            node.directive.name,
+            owner=array.name,
+            index=tuple(tests),
+            fetches=fetches,
+            pushes=self._pushes(found.pushes),
+            locals=tuple(found.locals.values()),
+            subscripts=tuple(found.subscripts),
+        )
+
+    def _near(self, site: Site, found: _Near) -> None:
+        """An element that lies near the owner's: in its part, or in the shadow around it."""
+        reference = site.reference
+        own = self.arrays[reference.name]
+        followed: dict[int, tuple[Follow, int]] = {}
+        distances = []
+        for (index, home), at in zip(found.tests, own.distributed_dimensions(), strict=True):
+            subscript = reference_subscripts(reference)[at]
+            step = affine(subscript.text).minus(affine(home)) or 0
+            dealt = found.array.dimensions[index]
+            distance = step + own.dimensions[at].offset - dealt.offset
+            distances.append(distance)
+            followed[at] = (Follow("", found.array.name, index, 0, dealt), step)
+            if own.dimensions[at].cyclic:
+                if distance:
+                    self.wrong(
+                        subscript.begin,
+                        subscript.end,
+                        "lies on another part than the element that is written",
+                    )
+                name = self._local_name(own, at, subscript.text)
+                found.locals[name] = (LocalIndex(name, "", own.name, at, 0), subscript.text)
+                found.subscripts.append(Subscript(subscript.begin, subscript.end, name, 0))
+            else:
+                own.widen(at, max(0, -distance), max(0, distance))
+        if not any(distances):
+            return
+        sides = []
+        exact = not site.conditional
+        homes = dict(found.tests)
+        for at, subscript in enumerate(reference_subscripts(reference)):
+            if at in followed:
+                follow, step = followed[at]
+                text = homes[follow.dimension]
+                sides.append(Side(text, text, follow, step, step))
+            else:
+                side, whole = side_of(subscript, site.loops, found.changing, self.writer.whole(own, at))
+                exact &= whole
+                sides.append(side)
+        box = Box(own.name, tuple(sides), exact, (span(reference),))
+        if reference.access is Access.READ:
+            found.fetches.append(box)
+        else:
+            found.pushes.append(box)
+            if not exact:
+                found.fetches.append(box)
+
+    def _own_data(self, node: Construct) -> bool:
+        """Does it what a condition in its place would not keep?"""
+        acts = self.distributions.effects.acts(self.routine, node.body) if self.mpi else ()
+        if any(act.what is not What.WRITE or act.through or act.pointer for act in acts):
+            return True  # every rank has to do it
+        every = [*node.directive.clauses, *(node.closing.clauses if node.closing else [])]
+        return any(clause.name in table.OF_ONE_THREAD for clause in every)
+
+    def _passes_reference(self, reference: Reference) -> bool:
+        return reference.argument_of in self.distributions.routines
+
+    def _one_owner(
+        self, node: Construct, found: Sequence[Reference]
+    ) -> tuple[Array, list[tuple[int, str]]] | None:
+        changing = written_in(node) | loop_variables(node.body, self.routine)
+        chosen: tuple[Array, list[tuple[int, str]]] | None = None
+        writes_first = sorted(found, key=lambda r: r.access is Access.READ)
+        for reference in writes_first:
+            array = self.arrays[reference.name]
+            if (
+                reference.subscripts is None
+                or len(reference.subscripts) != array.rank
+                or self._passes_reference(reference)
+            ):
+                return None
+            tests = []
+            for index in array.distributed_dimensions():
+                subscript = reference.subscripts[index]
+                if subscript.section or names_in(subscript.text) & (changing - {array.name}):
+                    return None
+                tests.append((index, subscript.text))
+            if chosen is None:
+                chosen = (array, tests)
+                continue
+            other, other_tests = chosen
+            if len(tests) != len(other_tests):
+                return None
+            for (index, text), (other_index, other_text) in zip(tests, other_tests, strict=True):
+                mine, its = array.dimensions[index], other.dimensions[other_index]
+                step = affine(text).minus(affine(other_text))
+                if step is None or abs(step) > _NEAR or not mine.together(its):
+                    return None
+                if mine.cyclic and step + mine.offset - its.offset != 0:
+                    return None
+        return chosen
+
+
+def loop_variables(nodes: Sequence[Node], routine: Routine) -> set[str]:
+    """Predetermined private: counters of loops in a region (Fortran; C's are when they are declared
+    there)."""
+    if routine.source.form is d.Form.C:
+        return set()
+    return {n.variable for n in walk(list(nodes)) if isinstance(n, Loop) and n.variable}

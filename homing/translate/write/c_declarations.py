@@ -1,0 +1,272 @@
+"""Declarations of a C program in parts: distributed arrays as pointers with layouts, their life, and what
+serial code gets of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from homing.translate.affine import shifted
+from homing.translate.directives import model as d
+from homing.translate.plan.array import Array
+from homing.translate.plan.arrays import Distributions
+from homing.translate.source import Edits
+from homing.translate.tree import (
+    Access,
+    Construct,
+    Executable,
+    Routine,
+    Statement,
+    walk,
+)
+from homing.translate.write.writer import RoutineText
+
+_KINDS = {
+    d.Kind.STAR: "HOMING_STAR",
+    d.Kind.BLOCK: "HOMING_BLOCK",
+    d.Kind.CYCLIC: "HOMING_CYCLIC",
+    d.Kind.GEN_BLOCK: "HOMING_GEN_BLOCK",
+}
+
+
+class CDeclarations(RoutineText):
+    """One function, or a file's own scope."""
+
+    def __init__(self, routine: Routine, distributions: Distributions, edits: Edits, mpi: bool) -> None:
+        super().__init__(routine, distributions, edits, mpi)
+        self.waiting: list[Statement] = []
+        self.copies = 0
+
+    def indented(self, indent: str, line: str) -> str:
+        return line if line.startswith("#") else indent + line
+
+    def _put(self, offset: int, lines: Sequence[str], like: int, first: bool = False) -> None:
+        indent = self.source.indent(like)
+        self.edits.insert_lines(offset, [self.indented(indent, line) for line in lines], first=first)
+
+    def _like(self) -> int:
+        return self.routine.body[0].begin if self.routine.body else self.routine.head_end
+
+    def gather(self, arrays: Sequence[Array], anew: Sequence[Array] = ()) -> list[str]:
+        return [f"{array.name} = homing_gather({self.layout(array)});" for array in arrays]
+
+    def release(
+        self, arrays: Sequence[Array], changed: Sequence[Array], anew: Sequence[Array] = ()
+    ) -> list[str]:
+        return [
+            f"{array.name} = homing_release({self.layout(array)}, (void *){array.name}, "
+            f"{int(array in changed)});"
+            for array in arrays
+        ]
+
+    def lifetime(self, statement: Statement, arrays: Sequence[Array]) -> None:
+        del arrays
+        self.waiting.append(statement)
+
+    def _lifetime(self, statement: Statement) -> None:
+        for reference in statement.references:
+            array = self.arrays.get(reference.name)
+            if array is None or reference.access is not Access.WRITE:
+                continue
+            if reference.subscripts is not None:
+                self.problems.append(
+                    (reference.begin, reference.end, "memory for a piece of a distributed array")
+                )
+                continue
+            if statement.calls == ("free",):
+                self.edits.replace(
+                    statement.begin,
+                    statement.end,
+                    f"{self.layout(array)} = homing_layout_free({self.layout(array)})",
+                )
+            else:
+                self.edits.replace(statement.begin, statement.end, f"{reference.name} = homing_nowhere()")
+
+    def _redistribute(self, node: Executable, old: Array, new: Array) -> None:
+        layout, before = self.layout(old), self.layout_before(old)
+        lines = [
+            "{",
+            f"homing_layout *{before} = {layout};",
+            *self._create(new, False),
+            "#pragma omp parallel num_threads(homing_threads())",
+            f"homing_redistribute({before}, {layout}, homing_part(), NULL, NULL);",
+            f"homing_layout_free({before});",
+            "}",
+        ]
+        self._put(self.source.next_line(node.end - 1), lines, node.begin, first=True)
+
+    def frame(self) -> None:
+        routine = self.routine
+        for statement in self.waiting:
+            self._lifetime(statement)
+        for directive_node, old, new in self.anew:
+            self._redistribute(directive_node, old, new)
+        if routine.module:
+            self.edits.insert_lines(0, ['#include "homing_parts.h"'], first=True)
+        own = [a for a in self.arrays.values() if a.routine is routine]
+        for directive in routine.directives:
+            self._blank(directive)
+        for node in walk(routine.body):
+            if isinstance(node, Construct):
+                for inner in node.homing:
+                    self._blank(inner)
+            elif isinstance(node, Executable):
+                self._blank(node.directive)
+        if routine.main:
+            lines = ["homing_start();"]
+            for array in self.arrays.values():
+                if array.routine.module:
+                    lines += self._create(array, declare=False)
+            self._put(routine.head_end, lines, self._like(), first=True)
+        if not own:
+            return
+        dummies = [array for array in own if array.dummy]
+        if dummies:
+            self._arguments(dummies)
+            if not self.inside:
+                self._put(
+                    routine.head_end, [f"(void){array.name};" for array in dummies], self._like(), first=True
+                )
+        real = [array for array in own if not array.dummy]
+        for array in real:
+            self._declaration(array)
+        if real:
+            places = [self._end(a.origin) for a in real if a.origin is not None]
+            at = max(places)
+            lines = []
+            for array in real:
+                if routine.module:
+                    lines.append(f"static homing_layout *{self.layout(array)};")
+                else:
+                    lines += self._create(array, declare=True)
+            self._put(self.source.next_line(at), lines, at if not routine.module else 0, first=True)
+
+    def _end(self, directive: d.Directive) -> int:
+        source = directive.source
+        return self.source.offset(source.end_line, source.end_column) - 1
+
+    def _blank(self, directive: d.Directive) -> None:
+        place = directive.source.position
+        begin = self.source.offset(place.line, place.column)
+        end = self.source.offset(directive.source.end_line, directive.source.end_column)
+        text = self.source.text[begin:end].rstrip("\r\n")
+        self.edits.replace(begin, begin + len(text), "\n" * text.count("\n"))
+
+    def _create(self, array: Array, declare: bool) -> list[str]:
+        rows, sizes = [], []
+        for index, dimension in enumerate(array.dimensions):
+            bound = array.declaration.bounds[index]
+            lower, upper = bound.lower, bound.upper or ""
+            first, last = dimension.lower or lower, dimension.upper or upper
+            if dimension.base:
+                base = f"{self.layout(dimension.base)}, {dimension.base_dimension}"
+                first, last = f"homing_template_lower({base})", f"homing_template_upper({base})"
+            argument = dimension.argument or "0"
+            if dimension.kind is d.Kind.GEN_BLOCK:
+                declared = self.routine.lookup(dimension.sizes)
+                if declared is not None and declared[1].bounds:
+                    argument = shifted(declared[1].bounds[0].upper or "", 1)
+                    sizes.append((dimension.sizes, argument))
+                elif declared is not None:
+                    self.problems.append(
+                        (
+                            array.declaration.begin,
+                            array.declaration.end,
+                            f"the sizes '{dimension.sizes}' are no array",
+                        )
+                    )
+                else:
+                    argument = str(dimension.sizes.count(",") + 1)
+                    sizes.append((f"(const long[]){{{dimension.sizes}}}", argument))
+            low, high = array.shadow[index]
+            if array.given_shadow:
+                low, high = max(low, array.given_shadow[index][0]), max(high, array.given_shadow[index][1])
+            rows.append(
+                f"{{{lower}, {upper}, {_KINDS[dimension.kind]}, {argument}, {low}, {high}, {first}, {last}, "
+                f"{dimension.offset}, {dimension.parts or 0}}}"
+            )
+        if len(sizes) > 1:
+            self.problems.append(
+                (array.declaration.begin, array.declaration.end, "GEN_BLOCK in two dimensions in C")
+            )
+        layout = self.layout(array)
+        zero = int(
+            array.declaration.storage != "pointer" or "calloc" in (array.declaration.initial or "calloc")
+        )
+        start = f"{'homing_layout *' if declare else ''}{layout} = "
+        lines = [
+            f'{start}homing_layout_create("{array.name}", HOMING_C, {array.rank}, '
+            f"sizeof({array.declaration.type}),",
+            "    (const homing_dimension[]){" + (",\n" + "        ").join(rows) + "},",
+            f"    {sizes[0][0] if sizes else 'NULL'});",
+            "#pragma omp parallel num_threads(homing_threads())",
+            f"homing_allocate({layout}, homing_part(), {zero});",
+        ]
+        return [piece for line in lines for piece in line.split("\n")]
+
+    def _declaration(self, array: Array) -> None:
+        """The name becomes a pointer to the gathered array."""
+        declaration = array.declaration
+        text = self.source.text
+        if declaration.storage == "pointer":
+            if declaration.initial is not None:
+                begin = declaration.end - len(declaration.initial)
+                self.edits.replace(begin, declaration.end, "homing_nowhere()")
+            return
+        if not self.routine.module and not self.routine.main:
+            reason = "a distributed array of a function: take memory with malloc, or declare it in main"
+            self.problems.append((declaration.begin, declaration.end, reason))
+            return
+        if declaration.initial is not None:
+            self.problems.append(
+                (
+                    declaration.begin,
+                    declaration.end,
+                    "an initialised distributed array: assign its values instead",
+                )
+            )
+            return
+        end = declaration.begin + len(declaration.spelling)
+        match = re.compile(r"\s*\[[^\]]*\]").match(text, end)
+        assert match is not None
+        name = declaration.spelling
+        inner = text[match.end() : declaration.end]
+        self.edits.replace(
+            declaration.begin, declaration.end, f"(*{name}){inner}" if inner.strip() else f"*{name}"
+        )
+
+    def _arguments(self, dummies: Sequence[Array]) -> None:
+        for array in dummies:
+            declaration = array.declaration
+            # The layout comes first: widths of the part depend on it.
+            start = declaration.statement_begin
+            self.edits.replace(start, start, f"homing_layout *{self.layout(array)}, ")
+            if self.inside:
+                self._widths(array)
+        for name, begin, end in self.routine.parent.prototypes if self.routine.parent else []:
+            if name == self.routine.name:
+                self.problems.append(
+                    (begin, end, "a prototype of a function that gets distributed arrays: define it before")
+                )
+
+    def _widths(self, array: Array) -> None:
+        declaration = array.declaration
+        text = self.source.text
+        at = declaration.begin + len(declaration.spelling)
+        groups = list(re.compile(r"\s*\[([^\]]*)\]").finditer(text, at, declaration.end))
+        pointer = declaration.bounds[0].deferred and len(groups) < array.rank
+        for index, group in enumerate(groups, 1 if pointer else 0):
+            if index == 0:
+                if array.rank >= 1 and "restrict" not in group[1]:
+                    self.edits.replace(
+                        group.start(1),
+                        group.end(1),
+                        "restrict" if array.dimensions[0].distributed else f"restrict {group[1]}",
+                    )
+                continue
+            if array.dimensions[index].distributed:
+                self.edits.replace(
+                    group.start(1),
+                    group.end(1),
+                    f"homing_width({self.layout(array)}, homing_part(), {index})",
+                )

@@ -1,0 +1,239 @@
+"""The life of distributed arrays in Fortran: parts are made, freed and dealt out anew, and serial code gets
+the whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from homing.translate.directives import model as d
+from homing.translate.plan.array import Array
+from homing.translate.tree import (
+    Access,
+    Executable,
+    Statement,
+)
+from homing.translate.write.fortran_text import FortranText
+from homing.translate.write.writer import PART, Local
+
+_KINDS = {d.Kind.STAR: 0, d.Kind.BLOCK: 1, d.Kind.CYCLIC: 2, d.Kind.GEN_BLOCK: 3}
+
+
+class FortranArrays(FortranText):
+    """Serial code on distributed arrays."""
+
+    def _whole_bounds(self, array: Array) -> str:
+        layout = self.layout(array)
+        return ", ".join(
+            f"homing_lower({layout}, {i}):homing_upper({layout}, {i})" for i in range(array.rank)
+        )
+
+    def _each_part(self, calls: Sequence[str]) -> list[str]:
+        self.locals.setdefault("hm_each", Local("hm_each"))
+        return [
+            "do hm_each = homing_first_part(), homing_last_part()",
+            *("  " + call for call in calls),
+            "end do",
+        ]
+
+    def gather(self, arrays: Sequence[Array], anew: Sequence[Array] = ()) -> list[str]:
+        lines: list[str] = []
+        for array in anew:
+            lines += [f"if (allocated({self.container(array)})) then", *self.gather([array]), "end if"]
+        arrays = [array for array in arrays if array not in anew]
+        return lines + self._gathered(arrays) if arrays else lines
+
+    def _gathered(self, arrays: Sequence[Array]) -> list[str]:
+        lines = [f"allocate({array.name}({self._whole_bounds(array)}))" for array in arrays]
+        lines += self._each_part(
+            [
+                f"call homing_collect({self.layout(a)}, hm_each, {self.container(a)}(hm_each)%part, {a.name})"
+                for a in arrays
+            ]
+        )
+        if self.mpi:
+            lines += [f"call homing_share({self.layout(a)}, {a.name})" for a in arrays]
+        return lines
+
+    def release(
+        self, arrays: Sequence[Array], changed: Sequence[Array], anew: Sequence[Array] = ()
+    ) -> list[str]:
+        lines: list[str] = []
+        for array in anew:
+            if array in changed:
+                lines += self._dealt_out(array)
+            else:
+                lines.append(f"if (allocated({array.name})) deallocate({array.name})")
+        arrays = [array for array in arrays if array not in anew]
+        return lines + self._released(arrays, [array for array in changed if array not in anew])
+
+    def _dealt_out(self, array: Array) -> list[str]:
+        """Parts of an array that may have been allocated or freed, with other bounds than before."""
+        container, layout, name = self.container(array), self.layout(array), array.name
+        freed = [f"deallocate({container})", f"call homing_layout_free({layout})"]
+        other = " .or. ".join(
+            f"homing_{side}({layout}, {i}) /= {inquiry}({name}, {i + 1})"
+            for i in range(array.rank)
+            for side, inquiry in (("lower", "lbound"), ("upper", "ubound"))
+        )
+        bounds = [(f"lbound({name}, {i + 1})", f"ubound({name}, {i + 1})") for i in range(array.rank)]
+        return [
+            f"if (.not. allocated({name})) then",
+            f"if (allocated({container})) then",
+            *freed,
+            "end if",
+            "else",
+            f"if (allocated({container})) then",
+            f"if ({other}) then",
+            *freed,
+            "end if",
+            "end if",
+            f"if (.not. allocated({container})) then",
+            *self.create(array, bounds),
+            "end if",
+            *self._released([array], [array]),
+            "end if",
+        ]
+
+    def _released(self, arrays: Sequence[Array], changed: Sequence[Array]) -> list[str]:
+        lines: list[str] = []
+        if changed:
+            lines = self._each_part(
+                [
+                    f"call homing_scatter({self.layout(a)}, hm_each, "
+                    f"{self.container(a)}(hm_each)%part, {a.name})"
+                    for a in changed
+                ]
+            )
+        return [*lines, *(f"deallocate({array.name})" for array in arrays)]
+
+    def _dimensions(self, array: Array, bounds: Sequence[tuple[str, str]]) -> tuple[str, str]:
+        numbers, sizes = [], []
+        for index, dimension in enumerate(array.dimensions):
+            lower, upper = bounds[index]
+            template_lower, template_upper = dimension.lower or lower, dimension.upper or upper
+            if dimension.base:
+                base = f"{self.layout(dimension.base)}, {dimension.base_dimension}"
+                template_lower, template_upper = (
+                    f"homing_template_lower({base})",
+                    f"homing_template_upper({base})",
+                )
+            argument = dimension.argument or "0"
+            if dimension.kind is d.Kind.GEN_BLOCK:
+                single = re.fullmatch(r"[a-z]\w*", dimension.sizes)
+                declared = self.routine.lookup(dimension.sizes) if single else None
+                is_array = declared is not None and bool(declared[1].bounds)
+                argument = f"size({dimension.sizes})" if is_array else str(dimension.sizes.count(",") + 1)
+                sizes.append(dimension.sizes)
+            low, high = array.given_shadow[index] if array.given_shadow else array.shadow[index]
+            low, high = max(low, array.shadow[index][0]), max(high, array.shadow[index][1])
+            numbers.append(
+                f"{lower}, {upper}, {_KINDS[dimension.kind]}, {argument}, {low}, {high}, "
+                f"{template_lower}, {template_upper}, {dimension.offset}, {dimension.parts or 0}"
+            )
+        return ",  ".join(numbers), ", ".join(sizes)
+
+    def create(self, array: Array, bounds: Sequence[tuple[str, str]]) -> list[str]:
+        """The layout and the parts of an array."""
+        self.locals.setdefault(PART, Local(PART))
+        layout, container = self.layout(array), self.container(array)
+        numbers, sizes = self._dimensions(array, bounds)
+        zero = int(array.declaration.storage != "allocatable")
+        own = ", ".join(
+            f"homing_low({layout}, {PART}, {i}):homing_high({layout}, {PART}, {i})" for i in range(array.rank)
+        )
+        return [
+            f"{layout} = homing_layout_create('{array.name}', storage_size({array.name}), {array.rank}, "
+            f"[integer(homing_long) :: {numbers}], [integer(homing_long) :: {sizes}])",
+            f"allocate({container}(homing_first_part():homing_last_part()))",
+            f"!$omp parallel private({PART}) num_threads(homing_threads())",
+            f"{PART} = homing_part()",
+            f"allocate({container}({PART})%part({own}))",
+            f"call homing_clear({layout}, {PART}, {container}({PART})%part, {zero})",
+            "!$omp end parallel",
+        ]
+
+    def lifetime(self, statement: Statement, arrays: Sequence[Array]) -> None:
+        # Shadows are known when all loops of all routines have been looked at.
+        self.waiting.append((statement, list(arrays)))
+
+    def _lifetime(self, statement: Statement, arrays: Sequence[Array]) -> None:
+        named = {array.name for array in arrays}
+        targets = [r for r in statement.references if r.access is Access.WRITE and r.name in named]
+        status = [
+            r.name
+            for r in statement.references
+            if r.access is Access.WRITE
+            and r.name not in named
+            and re.search(rf"\bstat\s*=\s*{r.name}\b", statement.text)
+        ]
+        if statement.guarded:
+            self.problems.append(
+                (statement.begin, statement.end, "use IF ... THEN around a distributed array's ALLOCATE")
+            )
+            return
+        lines = []
+        for reference in targets:
+            array = self.arrays[reference.name]
+            if array.dummy:
+                reason = f"'{array.name}' is the caller's: ALLOCATE a distributed array where it is declared"
+                self.problems.append((statement.begin, statement.end, reason))
+                return
+            if statement.text.lstrip().startswith("deallocate"):
+                lines += [
+                    f"deallocate({self.container(array)})",
+                    f"call homing_layout_free({self.layout(array)})",
+                ]
+                continue
+            if reference.subscripts is None:
+                self.problems.append((statement.begin, statement.end, "ALLOCATE without bounds"))
+                return
+            bounds = [
+                (s.low or "1", s.high or "0") if s.section else ("1", s.text) for s in reference.subscripts
+            ]
+            lines += self.create(array, bounds)
+        others = re.search(r"\((.*)\)\s*$", statement.code, re.DOTALL)
+        kept = []
+        if others:
+            for item in _split(others[1]):
+                match = re.match(r"\s*(\w+)", item)
+                if match and match[1].lower() in named and not re.match(r"\s*\w+\s*=", item):
+                    continue
+                kept.append(item.strip())
+        word = "deallocate" if statement.text.lstrip().startswith("deallocate") else "allocate"
+        real = [item for item in kept if not re.match(r"\w+\s*=(?!=)", item)]
+        head = f"{word}({', '.join(kept)})" if real else f"{status[0]} = 0" if status else "continue"
+        self.edits.replace(statement.begin, statement.end, head)
+        # Before what is gathered for the next statement.
+        self._lines(self.source.next_line(statement.end - 1), lines, statement.begin, first=True)
+
+    def _redistribute(self, node: Executable, old: Array, new: Array) -> None:
+        layout, before = self.layout(old), self.layout_before(old)
+        container, parts = self.container(old), self.container_before(old)
+        bounds = [(f"homing_lower({before}, {i})", f"homing_upper({before}, {i})") for i in range(old.rank)]
+        lines = [
+            f"{before} = {layout}",
+            f"call move_alloc({container}, {parts})",
+            *self.create(new, bounds),
+            f"!$omp parallel private({PART}) num_threads(homing_threads())",
+            f"{PART} = homing_part()",
+            f"call homing_redistribute({before}, {layout}, {PART}, {parts}({PART})%part, "
+            f"{container}({PART})%part)",
+            "!$omp end parallel",
+            f"deallocate({parts})",
+            f"call homing_layout_free({before})",
+        ]
+        self._lines(self.source.next_line(node.end - 1), lines, node.begin, first=True)
+
+
+def _split(text: str) -> list[str]:
+    """The items of a list, at commas outside brackets."""
+    items, depth, current = [], 0, ""
+    for char in text:
+        depth += {"(": 1, ")": -1}.get(char, 0)
+        if char == "," and depth == 0:
+            items.append(current)
+            current = ""
+        else:
+            current += char
+    return [*items, current]

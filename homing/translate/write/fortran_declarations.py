@@ -1,0 +1,308 @@
+"""Declarations of a Fortran program in parts: distributed arrays as allocatables, and what is added."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from homing.translate.plan.array import Array
+from homing.translate.tree import (
+    Construct,
+    walk,
+)
+from homing.translate.write.fortran_arrays import FortranArrays
+from homing.translate.write.writer import PART
+
+
+class FortranDeclarations(FortranArrays):
+    """The routine's frame; it is written when all routines are looked at."""
+
+    def frame(self) -> None:
+        routine = self.routine
+        own = [a for a in self.arrays.values() if a.routine is routine]
+        for place, (before, handed) in self.handed.items():
+            behind = ")" if before == "(" else ""
+            self.edits.replace(place, place, f"{before}{', '.join(handed)}{behind}")
+        for statement, arrays in self.waiting:
+            self._lifetime(statement, arrays)
+        for node, old, new in self.anew:
+            self._redistribute(node, old, new)
+        self._own_declarations(own)
+        start: list[str] = []
+        if routine.main:
+            start.append("call homing_start()")
+        for array in own:
+            declaration = array.declaration
+            if array.dummy:
+                continue
+            if declaration.storage in ("allocatable", "pointer"):
+                start += self.unallocated(array)
+                continue
+            if self.made_late(array):
+                continue
+            bounds = [(b.lower, b.upper or "0") for b in declaration.bounds]
+            start += self.create(array, bounds)
+        for array in own:
+            procedure = not routine.main and not routine.module and not array.dummy
+            if procedure and not self.made_late(array) and "save" in array.declaration.attributes:
+                begin, end = array.declaration.begin, array.declaration.end
+                self.problems.append((begin, end, "a distributed array with SAVE in a procedure"))
+        if routine.module:
+            for array in own:
+                if array.declaration.storage != "allocatable" and not self.made_late(array):
+                    begin, end = array.declaration.begin, array.declaration.end
+                    self.problems.append((begin, end, "a distributed array of a module must be ALLOCATABLE"))
+        start += self.beginning()
+        declarations = self._new_declarations(own)
+        at = routine.declarations_end
+        indent = self._indent()
+        # USE comes before everything else, at the same place or an earlier one.
+        needed = own or declarations or start or self.locals or self.calls_runtime
+        if needed and routine.module:
+            # Who uses the module has it by another way; gfortran takes the two for different types at times.
+            declarations.insert(0, "private :: homing_handle")
+        self.edits.insert_lines(at, [self.indented(indent, x) for x in [*declarations, *start]], first=True)
+        if needed or any(isinstance(n, Construct) for n in walk(routine.body)):
+            self.edits.insert_lines(routine.head_end, [self.indented(indent, "use homing_parts")], first=True)
+        self._import()
+        self.procedures.write(self._variables(own))
+
+    def unallocated(self, array: Array) -> list[str]:
+        """What is set at the beginning of the routine for an array that is not there yet."""
+        del array
+        return []
+
+    def made_late(self, array: Array) -> bool:
+        """Is what belongs to the array made where it is needed first?"""
+        del array
+        return False
+
+    def beginning(self) -> list[str]:
+        """What else comes before the routine's first statement."""
+        return []
+
+    def _import(self) -> None:
+        """An ONLY list that names a distributed array of a module names what belongs to it as well."""
+        for module, (_, end, only) in self.routine.uses.items():
+            if only is None:
+                continue
+            names = {part.strip() for part in only.split(",")}
+            found = [a for a in self.arrays.values() if a.routine.name == module and a.name in names]
+            if found:
+                more = ", ".join(f"{name}" for a in found for name in self._companions(a))
+                self.edits.replace(end, end, f", {more}")
+
+    def _companions(self, array: Array) -> list[str]:
+        """What stands beside an array's declaration."""
+        return [self.container(array), self.layout(array)]
+
+    def _indent(self) -> str:
+        for declaration in self.routine.declarations.values():
+            return self.source.indent(declaration.statement_begin)
+        return self.source.indent(self.routine.declarations_end)
+
+    def _new_declarations(self, own: Sequence[Array]) -> list[str]:
+        lines = list(self.extra)
+        types: set[str] = set()
+        for array in own:
+            if array.dummy and self.inside:
+                continue
+            colons = ", ".join(":" for _ in array.dimensions)
+            name = self.type_name(array)
+            if name not in types:
+                types.add(name)
+                element = array.declaration.type
+                derived = element.lower().startswith(("type", "class"))
+                if derived and array.dummy:
+                    begin, end = array.declaration.begin, array.declaration.end
+                    reason = "parts of a derived type, passed on outside of parallel regions"
+                    self.problems.append((begin, end, reason))
+                lines += [
+                    f"type :: {name}",
+                    *([] if derived else ["  sequence"]),
+                    f"  {element}, allocatable :: part({colons})",
+                    "end type",
+                ]
+                if self.routine.module:  # who uses the module may have one of the same name
+                    lines.append(f"private :: {name}")
+            if not array.dummy:
+                lines.append(f"type({name}), allocatable :: {self.container(array)}(:)")
+                lines.append(f"type(homing_handle) :: {self.layout(array)}")
+                if self.routine.module:
+                    lines.append(f"public :: {', '.join(self._companions(array))}")
+            else:
+                lines.append(f"type({name}), intent(inout) :: {self.container(array)}(homing_first_part():*)")
+        for array in {old.name: old for _, old, _ in self.anew}.values():
+            lines.append(f"type({self.type_name(array)}), allocatable :: {self.container_before(array)}(:)")
+            lines.append(f"type(homing_handle) :: {self.layout_before(array)}")
+        lines += self._variables(own).values()
+        return lines
+
+    def _variables(self, own: Sequence[Array]) -> dict[str, str]:
+        """The translation's variables, with their declarations."""
+        found: dict[str, str] = {}
+        for local in self.locals.values():
+            if local.array is not None:
+                colons = ", ".join(":" for _ in local.array.dimensions)
+                found[local.name] = f"{local.array.declaration.type}, allocatable :: {local.name}({colons})"
+            else:
+                like = self.routine.lookup(local.like) if local.like else None
+                found[local.name] = f"{like[1].type if like else 'integer'} :: {local.name}"
+        if PART not in self.locals and (own or self.bounds) and not self.routine.module:
+            found[PART] = f"integer :: {PART}"
+        for name, kind in self.bounds.items():
+            found[name] = f"{kind} :: {name}"
+        for name, model in self.holders.items():  # threads share them, wherever the routine is called
+            declared = self.routine.lookup(model)
+            found[name] = f"{declared[1].type if declared else 'integer'}, save :: {name}"
+        return found
+
+    def _own_declarations(self, own: Sequence[Array]) -> None:
+        routine = self.routine
+        by_statement: dict[int, list[Array]] = {}
+        for array in own:
+            by_statement.setdefault(array.declaration.statement_begin, []).append(array)
+        dummies = [a for a in own if a.dummy]
+        if dummies:
+            begin = min(decl.statement_begin for decl in routine.declarations.values())
+            at = self.source.line_start(begin)
+            lines = [f"type(homing_handle), intent(in) :: {', '.join(self.layout(a) for a in dummies)}"]
+            lines += [self._brought(array) for array in dummies if array.name in routine.brought]
+            self.edits.insert_lines(at, [self.indented(self._indent(), x) for x in lines])
+            self._argument_list(dummies)
+        for begin, arrays in by_statement.items():
+            changed = [a for a in arrays if self._must_change(a) and a.name not in routine.brought]
+            if not changed:
+                continue
+            if self.inside:
+                for array in changed:
+                    self._local_bounds(array)
+                continue
+            self._take_out(begin, changed)
+        self._leave_out([array for array in own if self._must_change(array) and array.declaration.elsewhere])
+
+    def _brought(self, array: Array) -> str:
+        """The declaration of an argument that the text does not have."""
+        sides = [f"homing_low({self.layout(array)}, homing_part(), {i}):" for i in range(array.rank)]
+        return f"{array.declaration.type}, intent(inout) :: {array.name}({', '.join(sides)})"
+
+    def _must_change(self, array: Array) -> bool:
+        return array.declaration.storage != "allocatable" or array.dummy
+
+    def _argument_list(self, dummies: Sequence[Array]) -> None:
+        """`f` becomes `f, hm_layout_f` (or the container of all parts) in the procedure's head."""
+        text = self.source.text
+        brought = [a for a in dummies if a.name in self.routine.brought]
+        if brought:
+            names = ", ".join(f"{a.name}, {self.layout(a)}" for a in brought)
+            end = self.routine.arguments_end
+            if text[end : end + 1] != ")":
+                names = f"({names})"
+            elif len(self.routine.arguments) > len(self.routine.brought):
+                names = f", {names}"
+            self.edits.replace(end, end, names)
+        dummies = [a for a in dummies if a not in brought]
+        if not dummies:
+            return
+        head = text[self.routine.begin : self.routine.arguments_end]
+        opening = self.routine.begin + head.index("(")
+        for array in dummies:
+            match = re.compile(rf"\b{re.escape(array.name)}\b", re.IGNORECASE).search(text, opening)
+            assert match is not None
+            new = match.group() if self.inside else self.container(array)
+            self.edits.replace(match.start(), match.end(), f"{new}, {self.layout(array)}")
+
+    def _local_bounds(self, array: Array) -> None:
+        """A dummy inside a region has the bounds of the part."""
+        declaration = array.declaration
+        text = self.source.text[declaration.begin : declaration.end]
+        shape = declaration.separate_shape
+        parts = []
+        for index, (dimension, bound) in enumerate(zip(array.dimensions, declaration.bounds, strict=True)):
+            low = f"homing_low({self.layout(array)}, homing_part(), {index})"
+            high = f"homing_high({self.layout(array)}, homing_part(), {index})"
+            if dimension.distributed:
+                parts.append(f"{low}:" if bound.deferred else f"{low}:{high}")
+            elif bound.deferred:
+                parts.append(f"{bound.lower}:" if bound.lower != "1" else ":")
+            else:
+                parts.append(f"{bound.lower}:{bound.upper}" if bound.lower != "1" else str(bound.upper))
+        new = f"({', '.join(parts)})"
+        del shape
+        opening = text.find("(")
+        if opening >= 0:
+            self.edits.replace(declaration.begin + opening, declaration.end, new)
+        else:
+            self.edits.replace(declaration.end, declaration.end, new)
+
+    def _leave_out(self, arrays: Sequence[Array]) -> None:
+        """Other statements (DIMENSION, a type) that declare the arrays name them no more."""
+        names: dict[tuple[int, int], set[str]] = {}
+        for array in arrays:
+            if self.inside or array.dummy:
+                begin, end = array.declaration.begin, array.declaration.end
+                self.problems.append((begin, end, "an argument in two declarations: declare it in one"))
+                continue
+            for place in array.declaration.elsewhere:
+                names.setdefault(place, set()).add(array.name)
+        for (begin, end), out in names.items():
+            text = re.sub(r"&[ \t]*(?:![^\n]*)?\n\s*&?|\n {5}\S", "", self.source.text[begin:end])
+            head = re.match(
+                r"[^:,]*(?:,[^:]*)?::|double\s+precision\b|\w+(?:\s*\*\s*\d+)?(?:\s*\([^)]*\))?(?=\s+\w)",
+                text,
+                re.IGNORECASE,
+            )
+            items = _entities(text[head.end() :]) if head else []
+            kept = [item for item in items if re.sub(r"\W.*", "", item, flags=re.DOTALL).lower() not in out]
+            if head is None or len(items) - len(kept) != len(out):
+                self.problems.append((begin, end, "declares a distributed array, and another statement, too"))
+                continue
+            self.edits.replace(begin, end, f"{head[0]} {', '.join(kept)}" if kept else "")
+
+    def _take_out(self, begin: int, arrays: Sequence[Array]) -> None:
+        """Declare the arrays of one statement as allocatables instead (dummies: as locals)."""
+        first = arrays[0].declaration
+        lines = []
+        for array in arrays:
+            colons = ", ".join(":" for _ in array.dimensions)
+            lines.append(f"{array.declaration.type}, allocatable :: {array.declaration.spelling}({colons})")
+            if array.declaration.initial is not None or "data" in array.declaration.attributes:
+                decl = array.declaration
+                self.problems.append(
+                    (decl.begin, decl.end, "an initialised distributed array: assign its values instead")
+                )
+        names = {array.name for array in arrays}
+        others = [
+            decl
+            for decl in self.routine.declarations.values()
+            if decl.statement_begin == begin and decl.name not in names
+        ]
+        source = self.source
+        if not others:
+            self.edits.replace(first.statement_begin, first.statement_end, lines[0])
+            self.extra += lines[1:]
+        else:
+            everything = sorted(
+                (decl for decl in self.routine.declarations.values() if decl.statement_begin == begin),
+                key=lambda decl: decl.begin,
+            )
+            kept = [source.text[decl.begin : decl.end] for decl in everything if decl.name not in names]
+            self.edits.replace(everything[0].begin, everything[-1].end, ", ".join(_joined(k) for k in kept))
+            self.extra += lines
+
+
+def _entities(text: str) -> list[str]:
+    """The items of a list, at commas outside of brackets."""
+    found, depth = [""], 0
+    for char in text:
+        depth += {"(": 1, ")": -1}.get(char, 0)
+        if char == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += char
+    return [item.strip() for item in found]
+
+
+def _joined(text: str) -> str:
+    """An entity on one line."""
+    return re.sub(r"&[ \t]*(?:![^\n]*)?\n\s*&?", "", text)

@@ -1,0 +1,524 @@
+"""The Fortran text of a program in parts (see parts.py for the plan and runtime/homing_parts.h for the
+calls).
+
+A distributed array becomes an allocatable with the program's own bounds; every thread holds its part:
+in a parallel region it is PRIVATE, and MOVE_ALLOC hands it over from and back to a container that outlives
+the region. So the user's subscripts stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from homing.translate.affine import affine, shifted
+from homing.translate.names import added
+from homing.translate.openmp import Reduction, clause_text, reductions_of
+from homing.translate.plan import clauses as table
+from homing.translate.plan.array import Array
+from homing.translate.plan.model import Box, Exchange, Follow, LastValues, LocalIndex, SinglePlan
+from homing.translate.tree import (
+    Construct,
+    Loop,
+    Reference,
+    Routine,
+    Statement,
+    walk,
+)
+from homing.translate.write.rank_reductions import combined
+from homing.translate.write.thread_loops import FortranThreadLoops
+from homing.translate.write.writer import PART, Around, Local, Region, cyclic_range
+
+
+class FortranWriter(FortranThreadLoops):
+    """Loops, regions and what stands in them."""
+
+    # --- communication ---------------------------------------------------------------------------------
+
+    def _extents(self, boxes: Sequence[Box]) -> str:
+        sides = []
+        for box in boxes:
+            for side in box.sides:
+                if side.follow is None:
+                    sides.append(f"{side.first}, {side.last}, 0, 0, 0, 0")
+                else:
+                    follow = side.follow
+                    sides.append(
+                        f"{side.first}, {side.last}, {follow.dimension + 1}, {follow.offset}, "
+                        f"{side.low}, {side.high}"
+                    )
+        return f"[integer(homing_long) :: {',  '.join(sides)}]"
+
+    def _exchange(self, verb: str, array: str, boxes: Sequence[Box]) -> list[str]:
+        home = self.layout(boxes[0].home)
+        boxes_text = self._extents(boxes)
+        return [
+            f"call homing_{verb}({self.layout(array)}, {home}, {PART}, {array}, {len(boxes)}, {boxes_text})"
+        ]
+
+    def fetch(self, array: str, boxes: Sequence[Box]) -> list[str]:
+        return self._exchange("fetch", array, boxes)
+
+    def push(self, array: str, boxes: Sequence[Box]) -> list[str]:
+        return self._exchange("push", array, boxes)
+
+    def broadcast(self, region: Region, exchange: Exchange) -> list[str]:
+        box, target = exchange.box, exchange.copy
+        region.add(Local(target, array=self.arrays[box.array]))
+        low = ", ".join(side.first for side in box.sides)
+        high = ", ".join(side.last for side in box.sides)
+        bounds = ", ".join(f"{side.first}:{side.last}" for side in box.sides)
+        return [
+            f"if (allocated({target})) deallocate({target})",
+            f"allocate({target}({bounds}))",
+            f"call homing_broadcast({self.layout(box.array)}, {PART}, {box.array}, "
+            f"[integer(homing_long) :: {low}], "
+            f"[integer(homing_long) :: {high}], {target})",
+        ]
+
+    # --- loops ------------------------------------------------------------------------------------------
+
+    def own_loop(
+        self,
+        region: Region,
+        loop: Loop,
+        follow: Follow,
+        positions: Sequence[LocalIndex],
+        before: list[str] | None,
+    ) -> None:
+        assert loop.first is not None and loop.last is not None and loop.variable is not None
+        if follow.dealt.cyclic:
+            self._cyclic_loop(region, loop, follow, positions, before)
+            return
+        low = self._bound(region, follow, "low", loop.variable)
+        high = self._bound(region, follow, "high", loop.variable)
+        low, high = shifted(low, -follow.offset), shifted(high, -follow.offset)
+        first, last, step = loop.first.text, loop.last.text, loop.step.replace(" ", "")
+        number = affine(step)
+        if number.terms or number.constant == 0:
+            self.problems.append(
+                (loop.begin, loop.head.end, "the step of a loop that is shared out must be a number")
+            )
+            return
+        stride = abs(number.constant)
+        if number.constant > 0:
+            new_first, new_last = f"max({first}, {low})", f"min({last}, {high})"
+            if stride > 1:
+                new_first = f"{first} + (({new_first} - ({first}) + {stride - 1})/{stride})*{stride}"
+        else:
+            new_first, new_last = f"min({first}, {high})", f"max({last}, {low})"
+            if stride > 1:
+                new_first = f"{first} - ((({first}) - {new_first} + {stride - 1})/{stride})*{stride}"
+        self.edits.replace(loop.first.begin, loop.first.end, new_first)
+        self.edits.replace(loop.last.begin, loop.last.end, new_last)
+
+    def _bound(self, region: Region, follow: Follow, which: str, variable: str) -> str:
+        name = added(f"hm_{which}_{follow.home}_{follow.dimension + 1}")
+        declared = self.routine.lookup(variable)
+        kind = declared[1].type if declared else "integer"
+        known = region.bounds.get(name)
+        if known is not None:
+            other = self.routine.lookup(known[3])
+            if (other[1].type if other else "integer") != kind:
+                name = added(f"{name}_{variable}")
+        region.bounds.setdefault(name, (self.arrays[follow.home], follow.dimension, which, variable))
+        self.bounds[name] = kind
+        return name
+
+    def _cyclic_loop(
+        self,
+        region: Region,
+        loop: Loop,
+        follow: Follow,
+        positions: Sequence[LocalIndex],
+        before: list[str] | None,
+    ) -> None:
+        assert loop.first is not None and loop.last is not None and loop.variable is not None
+        bounds = cyclic_range(loop, before is not None)
+        if isinstance(bounds, str):
+            self.problems.append((loop.begin, loop.head.end, bounds))
+            return
+        lowest, highest, distance = bounds
+        index, offset = follow.dimension, follow.offset
+        layout = self.layout(follow.home)
+        argument = follow.dealt.argument
+        at = added(f"hm_at_{loop.variable}")
+        for one in positions:
+            region.add(Local(one.name))
+        region.add(Local(at, like=loop.variable))
+
+        def next_own(text: str) -> str:
+            most = f"int(huge({at}), homing_long)"
+            found = f"homing_run_next({layout}, {PART}, {index}, {self.long(shifted(text, offset))}, {most})"
+            return shifted(f"int({found}, kind({at}))", -offset)
+
+        # Blocks of one index: to the next one over the shadows between them.
+        steps = {one.name: f"{one.name}_by" if argument == "1" else "1" for one in positions}
+
+        def local_before(variable: str) -> list[str]:
+            lines = []
+            for one in positions:
+                place = self.long(shifted(variable, one.offset))
+                own = self.layout(one.array)
+                if argument == "1":
+                    region.add(Local(steps[one.name]))
+                    lines.append(f"{steps[one.name]} = int(homing_local_stride({own}, {one.dimension}))")
+                lines.append(
+                    f"{one.name} = int(homing_local({own}, {PART}, {one.dimension}, {place})) - "
+                    f"{steps[one.name]}"
+                )
+            return lines
+
+        lines = [f"{at} = {next_own(lowest)}"]
+        body = [f"{one.name} = {one.name} + {steps[one.name]}" for one in positions]
+        indent = self.source.indent(loop.begin)
+        if argument == "1":
+            lines += local_before(at)
+            self.edits.replace(loop.first.begin, loop.first.end, at)
+            stride = f"int(homing_stride({layout}, {index}))"
+            self.edits.replace(loop.last.begin, loop.head.end, f"{highest}, {stride}")
+        else:
+            end = added(f"hm_end_{loop.variable}")
+            region.add(Local(end, like=loop.variable))
+            block_end = f"homing_block_end({layout}, {PART}, {index}, {self.long(shifted(at, offset))})"
+            block_end = shifted(f"int({block_end}, kind({at}))", -offset)
+            lines += [
+                f"do while ({at} <= {highest})",
+                f"{end} = min({highest}, {block_end})",
+                *local_before(at),
+            ]
+            self.edits.replace(loop.first.begin, loop.first.end, at)
+            self.edits.replace(loop.last.begin, loop.head.end, end)
+            behind = [f"{at} = {next_own(f'{end} + 1')}", "end do"]
+            self.edits.insert_lines(
+                self.source.next_line(loop.end - 1), [self.indented(indent, x) for x in behind], first=True
+            )
+        if distance > 1:
+            body.append(f"if (modulo({loop.variable} - ({loop.first.text}), {distance}) /= 0) cycle")
+        if body:
+            there = loop.body_begin < len(self.source.text)
+            inner = self.source.indent(loop.body_begin) if there else indent + "  "
+            self.edits.insert_lines(loop.body_begin, [self.indented(inner, x) for x in body])
+        if before is not None:
+            before.extend(lines)
+        else:
+            at_line = self.source.line_start(loop.begin)
+            self.edits.insert_lines(at_line, [self.indented(indent, x) for x in lines])
+
+    def owner_test(self, array: str, subscripts: Sequence[tuple[int, str]]) -> str:
+        return " .and. ".join(
+            f"homing_owns({self.layout(array)}, {PART}, {index}, {self.long(text)})"
+            for index, text in subscripts
+        )
+
+    def local_index(self, array: str, dimension: int, index: str) -> str:
+        return f"int(homing_local({self.layout(array)}, {PART}, {dimension}, {self.long(index)}))"
+
+    def assign(self, name: str, value: str) -> str:
+        return f"{name} = {value}"
+
+    # --- LASTPRIVATE ------------------------------------------------------------------------------------
+
+    def find_last(self, region: Region, last: LastValues) -> list[str]:
+        """Before a part's iterations: does it run the last of all?"""
+        follow, variable = last.follow, last.variable
+        region.add(Local(last.ends))
+        value = added(f"hm_final_{variable}")
+        region.add(Local(value, like=variable))
+        index = self.long(shifted(value, follow.offset))
+        most = f"int(huge({value}), homing_long)"
+        runs = f"homing_runs({self.layout(follow.home)}, {PART}, {follow.dimension}, {index}, {most})"
+        return [
+            f"{last.ends} = 0",
+            f"{value} = {last.final}",
+            f"if ({last.counted}) {last.ends} = merge(1, 0, {runs})",
+        ]
+
+    def keep_last(self, last: LastValues) -> list[str]:
+        """Behind a part's iterations."""
+        final = added(f"hm_final_{last.variable}")
+        lines = [f"{holder} = {value}" for holder, value in last.kept(final)]
+        self.holders.update((last.holder(name), name) for name in last.names)
+        self.holders["hm_ends_here"] = ""
+        return [f"if ({last.ends} == 1) then", *lines, "hm_ends_here = 1", "end if"]
+
+    def around_last(self, last: LastValues, node: Construct) -> tuple[list[str], list[str]]:
+        """Before the loop's construct, and behind it."""
+        before = ["hm_ends_here = 0"]
+        behind = [f"{name} = {last.holder(name)}" for name in last.names]
+        behind = ["if (hm_ends_here == 1) then", *behind, "end if"]
+        if self.mpi:
+            shared = [
+                f"call homing_share_last({one}, storage_size({one}), hm_ends_here)" for one in last.shared
+            ]
+            behind = [*shared, *behind]
+        if not node.parallel:
+            before = ["!$omp single", *before, "!$omp end single"]
+            behind = ["!$omp barrier", "!$omp master", *behind, "!$omp end master", "!$omp barrier"]
+        return before, behind
+
+    # --- constructs -------------------------------------------------------------------------------------
+
+    def owner_executes(
+        self,
+        node: Construct,
+        test: str,
+        before: Sequence[str],
+        lines: Sequence[str],
+        behind: Sequence[str],
+        barrier: bool,
+    ) -> None:
+        begin = node.directive.begin
+        assert node.closing is not None
+        self._lines(self.source.line_start(begin), before, begin)
+        self._directive(begin, node.directive.end, f"if ({test}) then")
+        self._lines(
+            self.source.next_line(node.directive.end), lines, node.body[0].begin if node.body else begin
+        )
+        self._directive(node.closing.begin, node.closing.end, "end if")
+        tail = list(behind)
+        if barrier and node.directive.name == "single" and not node.closing.clause("nowait"):
+            tail.append("!$omp barrier")
+        self._lines(self.source.next_line(node.closing.end), tail, begin)
+
+    def whole_array(self, array: Array) -> str:
+        """The gathered array that one thread works on."""
+        return added(f"hm_whole_{array.name}")
+
+    def single_whole(self, region: Region, node: Construct, plan: SinglePlan) -> str | None:
+        arrays = [self.arrays[name] for name in plan.gathered]
+        changed = [self.arrays[name] for name in plan.changed]
+        if self.inside:
+            return (
+                "needs more than its owner's elements: not supported in a procedure that is "
+                "called inside a region"
+            )
+        assert node.closing is not None
+        before, inside, back, behind = ["!$omp single"], [], [], []
+        for array in arrays:
+            whole = self.whole_array(array)
+            self.locals[whole] = Local(whole, array=array)
+            mine = added(f"hm_mine_{array.name}")
+            region.add(Local(mine, array=array))
+            before.append(f"allocate({whole}({self._whole_bounds(array)}))")
+            inside += [f"call move_alloc({array.name}, {mine})", f"call move_alloc({whole}, {array.name})"]
+            back += [f"call move_alloc({array.name}, {whole})", f"call move_alloc({mine}, {array.name})"]
+        before.append("!$omp end single")
+        for array in arrays:
+            before.append(
+                f"call homing_collect({self.layout(array)}, {PART}, {array.name}, {self.whole_array(array)})"
+            )
+        before.append("!$omp barrier")
+        if self.mpi:
+            before += [
+                "!$omp master",
+                *(f"call homing_share({self.layout(a)}, {self.whole_array(a)})" for a in arrays),
+            ]
+            before += ["!$omp end master", "!$omp barrier"]
+        behind.append("!$omp barrier")
+        for array in changed:
+            behind.append(
+                f"call homing_scatter({self.layout(array)}, {PART}, {array.name}, {self.whole_array(array)})"
+            )
+        behind += ["!$omp barrier", "!$omp single"]
+        behind += [f"deallocate({self.whole_array(array)})" for array in arrays]
+        behind.append("!$omp end single")
+        begin = node.directive.begin
+        self._lines(self.source.line_start(begin), before, begin)
+        self._lines(self.source.next_line(node.directive.end), inside, begin)
+        self.edits.insert_lines(
+            self.source.line_start(node.closing.begin),
+            [self.indented(self.source.indent(begin), line) for line in back],
+        )
+        self._lines(self.source.next_line(node.closing.end), behind, begin)
+        return None
+
+    def worksharing(
+        self,
+        region: Region,
+        node: Construct,
+        loop: Loop,
+        around: Around,
+        barrier: bool,
+        mpi: bool,
+    ) -> None:
+        directive = node.directive
+        data = table.kept_texts(directive, table.Place.LOOP, "mpi" if mpi else "spmd")
+        last = around.last
+        if last and last.copies:
+            data.append(f"private({', '.join(last.copies)})")
+        ahead, later = self.around_last(last, node) if last else ([], [])
+        reductions = directive.clause("reduction")
+        exchange = [*ahead, *around.exchange]
+        tail: list[str] = []
+        if data:
+            # A loop over the parts, one a thread, so that OpenMP itself does what the clauses say.
+            clauses = " ".join(data)
+            part = region.add(Local("hm_each"))
+            opening = f"!$omp do schedule(static, 1) {clauses}"
+            inner = [f"do {part} = homing_first_part(), homing_last_part()"]
+            tail = [*around.left, "end do", "!$omp end do" + ("" if barrier or reductions else " nowait")]
+            if mpi and reductions:
+                start, stop = self.reductions(reductions_of(reductions))
+                exchange = ["!$omp barrier", "!$omp single", *start, "!$omp end single", *exchange]
+                tail += ["!$omp master", *stop, "!$omp end master", "!$omp barrier"]
+        else:
+            opening, inner, tail = "", [], list(around.left)
+            if barrier:
+                tail.append("!$omp barrier")
+        # Communication first: it has barriers, which may not stand inside the worksharing loop.
+        begin = directive.begin
+        if opening:
+            self._lines(self.source.line_start(begin), exchange, begin)
+            self._directive(begin, directive.end, opening)
+            self._lines(self.source.next_line(directive.end), inner + around.setup, begin)
+        else:
+            self._lines(self.source.line_start(begin), exchange, begin)
+            self._directive(begin, directive.end, "")
+            self._lines(self.source.next_line(directive.end), around.setup, begin)
+        if node.closing is not None:
+            self._directive(node.closing.begin, node.closing.end, "")
+            at = self.source.next_line(node.closing.end)
+        else:
+            at = self.source.next_line(loop.end - 1)
+        self._lines(at, [*tail, *later, *around.behind], begin)
+        if not self.inside:
+            self.procedures.add(region, node, loop)
+
+    def begin_region(
+        self, region: Region, construct: Construct, before: Sequence[str], behind: Sequence[str]
+    ) -> None:
+        directive = construct.directive
+        kept = []
+        last = directive.listed("lastprivate")
+        counters = self._counters(construct)
+        for clause in table.kept(directive, table.Place.REGION, "mpi" if self.mpi else "spmd"):
+            if clause.name == "shared":
+                names = [n.strip() for n in (clause.text or "").split(",")]
+                names = [n for n in names if n and n not in self.arrays and n.lower() not in counters]
+                if names:
+                    kept.append(f"shared({', '.join(names)})")
+                continue
+            kept.append(clause_text(clause))
+        arrays = list(region.arrays)
+        for name in sorted({array.name for array, *_ in region.bounds.values()}):
+            if self.arrays[name] not in arrays:
+                arrays.append(self.arrays[name])
+        private = [array.name for array in region.arrays]
+        private += [PART, *region.locals, *region.bounds]
+        private += sorted((counters | last) - directive.listed("private", "firstprivate", "reduction"))
+        if construct.worksharing and isinstance(construct.body[0], Loop):
+            self.procedures.add(region, construct, construct.body[0])
+        kept.append(f"private({', '.join(private)})")
+        kept.append("num_threads(homing_threads())")
+        if not table.shares_all(directive):
+            shared = [self.container(a) for a in region.arrays] + [self.layout(a) for a in arrays]
+            shared += self.holders
+            kept.append(f"shared({', '.join(shared)})")
+        begin = directive.begin
+        self._directive(begin, directive.end, "!$omp parallel " + " ".join(kept))
+        prologue = [f"{PART} = homing_part()"]
+        prologue += [f"call move_alloc({self.container(a)}({PART})%part, {a.name})" for a in region.arrays]
+        prologue += self._bound_lines(region)
+        epilogue = [f"call move_alloc({a.name}, {self.container(a)}({PART})%part)" for a in region.arrays]
+        like = construct.body[0].begin if construct.body else begin
+        at = self.source.next_line(directive.end)
+        indent = self.source.indent(like)
+        self.edits.insert_lines(at, [self.indented(indent, x) for x in [*prologue, *before]], first=True)
+        closing = construct.closing
+        if closing is not None:
+            self._directive(closing.begin, closing.end, "!$omp end parallel")
+            self.edits.insert_lines(
+                self.source.line_start(closing.begin),
+                [self.indented(indent, x) for x in [*behind, *epilogue]],
+            )
+        else:
+            end = self.source.next_line(construct.end - 1)
+            self._lines(end, [*behind, *epilogue, "!$omp end parallel"], like)
+        self._declare_locals(region)
+
+    def _counters(self, region: Construct) -> set[str]:
+        """Counters of the region's loops: private without being listed as long as the loops stand in it,
+        which those that are moved do not."""
+        nodes = list(walk([region]))
+        loops = {node.variable for node in nodes if isinstance(node, Loop) and node.variable}
+        shared_out = {
+            node.body[0].variable
+            for node in nodes
+            if isinstance(node, Construct) and node.worksharing and isinstance(node.body[0], Loop)
+        }
+        found = shared_out | (loops - region.directive.listed("shared"))
+        scope: Routine | None = self.routine
+        while scope is not None and not scope.implicit_none:
+            scope = scope.parent
+        # Under IMPLICIT NONE a name that is not declared here may be one of a BLOCK construct.
+        return {name for name in found if name and (scope is None or self.routine.lookup(name) is not None)}
+
+    def _bound_lines(self, region: Region) -> list[str]:
+        lines = [
+            f"{name} = int(homing_run_{which}({self.layout(array)}, {PART}, {dimension}, "
+            f"int(huge({name}), homing_long)), kind({name}))"
+            for name, (array, dimension, which, _) in region.bounds.items()
+        ]
+        for one, i, two, j in sorted(region.together):
+            lines.append(f"call homing_together({one}, {i}, {two}, {j})")
+        return lines
+
+    def begin_procedure(self, region: Region) -> None:
+        lines = [f"{PART} = homing_part()", *self._bound_lines(region)]
+        self._lines(self.routine.declarations_end, lines, self._body_like(), first=True)
+        self._declare_locals(region)
+
+    def _body_like(self) -> int:
+        return self.routine.body[0].begin if self.routine.body else self.routine.declarations_end
+
+    def _declare_locals(self, region: Region) -> None:
+        for local in region.locals.values():
+            self.locals.setdefault(local.name, local)
+
+    def reductions(self, reductions: Sequence[Reduction]) -> tuple[list[str], list[str]]:
+        before, behind = [], []
+        for one in reductions:
+            found = combined(self.routine, one)
+            if isinstance(found, str):
+                self.problems.append((self.routine.begin, self.routine.head_end, found))
+                continue
+            before += found.before
+            behind += found.behind
+        return before, behind
+
+    # --- arguments -------------------------------------------------------------------------------------
+
+    def pass_parts(self, reference: Reference, array: Array) -> None:
+        container, layout = self.container(array), self.layout(array)
+        begin, word = reference.begin, reference.argument_keyword
+        if word is not None:
+            begin = self.source.text.lower().rindex(word, 0, begin)
+            container, layout = f"{added(f'hm_parts_{word}')}={container}", f"{self.layout(word)}={layout}"
+        self.edits.replace(begin, reference.end, f"{container}, {layout}")
+
+    def pass_part(self, reference: Reference, array: Array) -> None:
+        if reference.brought is not None:
+            handed = self.handed.setdefault(reference.begin, (reference.brought, []))[1]
+            handed += [f"{array.name}={array.name}", f"{self.layout(array)}={self.layout(array)}"]
+            return
+        word = reference.argument_keyword
+        name = f"{self.layout(word)}=" if word is not None else ""
+        self.edits.replace(reference.end, reference.end, f", {name}{self.layout(array)}")
+
+    def may_write(self, reference: Reference, callee: Routine | None) -> bool:
+        if callee is None:
+            return True
+        if reference.argument_index >= len(callee.arguments):
+            return False
+        declaration = callee.declarations.get(callee.arguments[reference.argument_index])
+        if declaration is None:
+            return True
+        begin, end = declaration.statement_begin, declaration.statement_end
+        return re.search(r"intent\s*\(\s*in\s*\)", callee.source.text[begin:end].lower()) is None
+
+    def is_private(self, node: Loop | Construct | Statement, reference: Reference) -> bool:
+        places = self.routine.places.get(reference.name, [])
+        if any(node.begin <= place < node.end for place in places):
+            return True
+        return self.inside and self.routine.lookup(reference.name) is None

@@ -1,0 +1,120 @@
+"""--to pages in C: arrays keep their declarations; layouts are made beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from homing.translate.openmp import clause_text
+from homing.translate.plan import clauses as table
+from homing.translate.plan.array import Array
+from homing.translate.plan.model import LastValues, LoopPlan
+from homing.translate.tree import (
+    Access,
+    Construct,
+    Executable,
+    Loop,
+    Statement,
+)
+from homing.translate.write.c_writer import CWriter
+from homing.translate.write.planned_text import followers
+from homing.translate.write.writer import PART, Region
+
+
+class PagesC(CWriter):
+    """The same for C."""
+
+    def lifetime(self, statement: Statement, arrays: Sequence[Array]) -> None:
+        for reference in statement.references:
+            array = self.arrays.get(reference.name)
+            if array is None or reference.access is not Access.WRITE or array not in arrays:
+                continue
+            layout = self.layout(array)
+            if statement.calls == ("free",):
+                lines = [f"{layout} = homing_layout_free({layout});"]
+                self._put(self.source.line_start(statement.begin), lines, statement.begin)
+            else:
+                begin = self._end(array.origin) if array.origin else 0
+                if statement.begin > begin:
+                    self._put(
+                        self.source.next_line(statement.end),
+                        [f"homing_place({layout}, {array.name});"],
+                        statement.begin,
+                    )
+
+    def _lifetime(self, statement: Statement) -> None:
+        """Nothing is taken out."""
+
+    def _create(self, array: Array, declare: bool) -> list[str]:
+        lines = super()._create(array, declare)[:-2]
+        static = array.declaration.storage != "pointer"
+        if static or array.declaration.initial is not None:
+            lines.append(f"homing_place({self.layout(array)}, {array.name});")
+        return lines
+
+    def _declaration(self, array: Array) -> None:
+        """Declarations stay."""
+
+    def _widths(self, array: Array) -> None:
+        """So do the widths of arguments."""
+
+    def frame(self) -> None:
+        self.inside = False
+        super().frame()
+        unused = [
+            f"(void){self.layout(a)};" for a in self.arrays.values() if a.dummy and a.routine is self.routine
+        ]
+        self._put(self.routine.head_end, unused, self._like(), first=True)
+
+    def redistribute(self, node: Executable, old: Array, new: Array) -> None:
+        layout = self.layout(old)
+        lines = [f"homing_layout_free({layout});", *super()._create(new, False)[:-2]]
+        lines.append(f"homing_place({layout}, {old.name});")
+        self._put(self.source.next_line(node.end - 1), lines, node.begin)
+
+    def share_layouts(self, region: Construct) -> None:
+        """A region that does not share what it does not list, with loops that have a home."""
+        directive = region.directive
+        layouts = sorted({self.layout(a) for a in self.arrays.values()})
+        kept = [clause_text(one) for one in directive.clauses]
+        name = directive.name.replace("do", "for")
+        text = " ".join([f"#pragma omp {name}", *kept, f"shared({', '.join(layouts)})"])
+        self.edits.replace(directive.begin, directive.end, text)
+
+    def _wrap(self, node: Construct, loop: Loop, lines: Sequence[str], last: LastValues | None) -> None:
+        directive = node.directive
+        private = [*self.outer_counters(node), *(last.copies if last else ())]
+        kept = table.kept_texts(directive, table.Place.LOOP, "pages")
+        kept += [f"private({name})" for name in dict.fromkeys(private)]
+        if node.parallel and not directive.clause("num_threads"):
+            kept.append("num_threads(homing_threads())")
+        if not table.shares_all(directive):
+            shared = sorted({self.layout(a) for a in self.arrays.values()})
+            shared += last.shared if last and node.parallel else []
+            kept.append(f"shared({', '.join(shared)})")
+        name = table.without_simd(directive).replace("do", "for")
+        self.edits.replace(
+            directive.begin, directive.end, f"#pragma omp {name} " + " ".join([*kept, "schedule(static, 1)"])
+        )
+        head = f"for (int {PART} = homing_first_part(); {PART} <= homing_last_part(); {PART}++) {{"
+        self._put(self.source.next_line(directive.end), [head, *lines], loop.begin)
+        left = self.keep_last(last) if last else []
+        self._put(self.source.next_line(loop.end - 1), [*left, "}"], loop.begin)
+
+    def on_owner(self, node: Construct, loop: Loop, plan: LoopPlan) -> None:
+        region = Region(self.routine, node)
+        lines: list[str] = []
+        last = plan.last_values
+        for inner, follow in followers(loop, plan):
+            self.own_loop(region, inner, follow, [], lines if inner is loop else None)
+        bounds = [
+            f"const long {name} = homing_run_{which}({self.layout(array)}, {PART}, {dimension}, LONG_MAX);"
+            for name, (array, dimension, which, _) in region.bounds.items()
+        ]
+        home = self.layout(plan.home or "")
+        for index, text in plan.fixed:
+            bounds.insert(0, f"if (!homing_runs({home}, {PART}, {index}, {text}, LONG_MAX)) continue;")
+        ends = self.find_last(region, last) if last else []
+        before, behind = self.around_last(last, node) if last else ([], [])
+        self._put(self.source.line_start(node.directive.begin), before, node.begin)
+        self._wrap(node, loop, [*bounds, *ends, *lines], last)
+        self._put(self.source.next_line(node.end - 1), behind, node.begin)

@@ -1,0 +1,221 @@
+"""What the translation into parts asks of a language: the text of each thing that it puts into the program.
+
+Lines come without indentation; the translation indents them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from homing.translate.affine import affine
+from homing.translate.names import added
+from homing.translate.openmp import Reduction
+from homing.translate.plan.array import Array
+from homing.translate.plan.arrays import Distributions
+from homing.translate.plan.model import Box, Exchange, Follow, LastValues, LocalIndex, LoopPlan, SinglePlan
+from homing.translate.source import Edits
+from homing.translate.tree import Construct, Executable, Loop, Reference, Routine, Statement
+
+#: The variable of a translated program that holds the number of the thread's part.
+PART = "hm_part"
+
+
+@dataclass
+class Local:
+    """A variable that the translation adds: of the type of another variable (or a plain integer), or an array
+    like another one, without bounds."""
+
+    name: str
+    like: str | None = None
+    array: Array | None = None
+
+
+@dataclass
+class Region:
+    """A parallel region under translation, or the body of a procedure that is called inside one."""
+
+    routine: Routine
+    construct: Construct | None
+    arrays: list[Array] = field(default_factory=list)
+    locals: dict[str, Local] = field(default_factory=dict)
+    #: Own bounds that loops use: name -> (array, dimension, "low" or "high", a loop variable of its type).
+    bounds: dict[str, tuple[Array, int, str, str]] = field(default_factory=dict)
+    private: set[str] = field(default_factory=set)
+    passed: set[str] = field(default_factory=set)  # what a loop has copies of, though the region shares it
+    written: frozenset[str] = frozenset()  # whatever is written in it
+    reductions: list[Reduction] = field(default_factory=list)
+    together: set[tuple[str, int, str, int]] = field(default_factory=set)  # layouts assumed to be cut alike
+
+    def add(self, local: Local) -> str:
+        self.locals.setdefault(local.name, local)
+        return local.name
+
+
+def cyclic_range(loop: Loop, shared_out: bool) -> tuple[str, str, int] | str:
+    """The lowest and the highest value of a loop over a CYCLIC dimension, which goes upwards in parts, and
+    the distance of its iterations; or why there are none. Only the iterations of a loop that is shared out
+    may come in another order than the program's."""
+    assert loop.first is not None and loop.last is not None
+    step = affine(loop.step)
+    if step.terms or step.constant == 0:
+        return "the step of a loop that is shared out must be a number"
+    if step.constant > 0:
+        return loop.first.text, loop.last.text, step.constant
+    if not shared_out:
+        return "goes down through a CYCLIC dimension, in which a part goes up: turn the loop round"
+    return loop.last.text, loop.first.text, -step.constant
+
+
+@dataclass(frozen=True)
+class Around:
+    """Lines around a loop over own iterations. exchange: all parts do this together, before it. setup: each
+    part by itself, right before it, where the loop may run several times (it may open a block of its own).
+    behind: all together again."""
+
+    exchange: list[str] = field(default_factory=list)
+    setup: list[str] = field(default_factory=list)
+    behind: list[str] = field(default_factory=list)
+    last: LastValues | None = None
+    left: list[str] = field(default_factory=list)
+
+
+class RoutineText:
+    """One routine that is written, in either language: what it is, and what is changed in it."""
+
+    def __init__(self, routine: Routine, distributions: Distributions, edits: Edits, mpi: bool) -> None:
+        self.routine = routine
+        self.source = routine.source
+        self.distributions = distributions
+        self.arrays = distributions.of(routine)
+        self.edits = edits
+        self.mpi = mpi
+        self.inside = distributions.inside(routine)
+        self.problems: list[tuple[int, int, str]] = []
+        self.anew: list[tuple[Executable, Array, Array]] = []
+        self.calls_runtime = False
+
+    def layout(self, array: Array | str) -> str:
+        return added(f"hm_layout_{array if isinstance(array, str) else array.name}")
+
+    def layout_before(self, array: Array) -> str:
+        """The layout of an array that is being dealt out anew."""
+        return added(f"hm_layout_before_{array.name}")
+
+    def redistribute(self, node: Executable, old: Array, new: Array) -> None:
+        # Shadows are known when all loops of all routines have been looked at.
+        self.anew.append((node, old, new))
+
+
+class Writer(Protocol):
+    edits: Edits
+
+    def layout(self, array: Array | str) -> str:
+        """The variable that holds an array's layout."""
+
+    def indented(self, indent: str, line: str) -> str:
+        """The line at its place in the source form; OpenMP directives included."""
+
+    def whole(self, array: Array, dimension: int) -> tuple[str, str]:
+        """Bounds of a dimension, as text that is valid in a region."""
+
+    def fetch(self, array: str, boxes: Sequence[Box]) -> list[str]: ...
+
+    def push(self, array: str, boxes: Sequence[Box]) -> list[str]: ...
+
+    def broadcast(self, region: Region, exchange: Exchange) -> list[str]: ...
+
+    def own_loop(
+        self,
+        region: Region,
+        loop: Loop,
+        follow: Follow,
+        positions: Sequence[LocalIndex],
+        before: list[str] | None,
+    ) -> None:
+        """Edit the loop's head so that it runs over the part's own iterations. Lines that belong before it go
+        to the end of `before`, or (None) right before the loop."""
+
+    def find_last(self, region: Region, last: LastValues) -> list[str]:
+        """Before a part's iterations: does it run the last of all?"""
+
+    def keep_last(self, last: LastValues) -> list[str]:
+        """Behind a part's iterations."""
+
+    def around_last(self, last: LastValues, node: Construct) -> tuple[list[str], list[str]]:
+        """Before the loop's construct, and behind it."""
+
+    def owner_test(self, array: str, subscripts: Sequence[tuple[int, str]]) -> str: ...
+
+    def local_index(self, array: str, dimension: int, index: str) -> str: ...
+
+    def assign(self, name: str, value: str) -> str: ...
+
+    def owner_executes(
+        self,
+        node: Construct,
+        test: str,
+        before: Sequence[str],
+        lines: Sequence[str],
+        behind: Sequence[str],
+        barrier: bool,
+    ) -> None:
+        """A SINGLE or MASTER construct becomes a condition. lines: inside, at its beginning."""
+
+    def single_whole(self, region: Region, node: Construct, plan: SinglePlan) -> str | None:
+        """A SINGLE or MASTER construct on gathered arrays. Returns why not, if so."""
+
+    def worksharing(
+        self,
+        region: Region,
+        node: Construct,
+        loop: Loop,
+        around: Around,
+        barrier: bool,
+        mpi: bool,
+    ) -> None:
+        """A worksharing loop inside a region, whose loop runs over own iterations already."""
+
+    def on_thread(self, node: Construct, loop: Loop, plan: LoopPlan) -> None:
+        """A worksharing loop whose iterations go to threads by number."""
+
+    def begin_region(
+        self, region: Region, construct: Construct, before: Sequence[str], behind: Sequence[str]
+    ) -> None:
+        """The region's directive, and what stands at its beginning and end."""
+
+    def begin_procedure(self, region: Region) -> None:
+        """The same for a procedure that is called inside regions."""
+
+    def reductions(self, reductions: Sequence[Reduction]) -> tuple[list[str], list[str]]:
+        """Lines before and behind a region: its reductions, combined over the ranks."""
+
+    def gather(self, arrays: Sequence[Array], anew: Sequence[Array] = ()) -> list[str]:
+        """The whole of each array. anew: those that need not be allocated."""
+
+    def release(
+        self, arrays: Sequence[Array], changed: Sequence[Array], anew: Sequence[Array] = ()
+    ) -> list[str]:
+        """Parts of what was gathered. anew: those that may have been allocated or freed meanwhile."""
+
+    def lifetime(self, statement: Statement, arrays: Sequence[Array]) -> None:
+        """A statement that allocates or frees distributed arrays."""
+
+    def redistribute(self, node: Executable, old: Array, new: Array) -> None:
+        """Serial code: the array's elements move to a new layout."""
+
+    def pass_parts(self, reference: Reference, array: Array) -> None:
+        """An argument in serial code: all parts go to the procedure."""
+
+    def pass_part(self, reference: Reference, array: Array) -> None:
+        """An argument inside a region: the thread's part goes to the procedure."""
+
+    def may_write(self, reference: Reference, callee: Routine | None) -> bool:
+        """Can a function that gets the array change it?"""
+
+    def is_private(self, node: Loop | Construct | Statement, reference: Reference) -> bool:
+        """Is the variable private because of where it is declared?"""
+
+    def frame(self) -> None:
+        """Declarations, the start of the program, and arrays that live as long as the routine."""
