@@ -119,7 +119,11 @@ def _nest(source: SourceFile, nodes: list[Node]) -> list[Node]:
         node = nodes[at]
         at += 1
         if isinstance(node, Executable) and not isinstance(node.directive, Executed):
-            waiting.append(node.directive)
+            last = result[-1] if result else None
+            if isinstance(last, Construct) and last.directive.name == "section":
+                last.homing.append(node.directive)
+            else:
+                waiting.append(node.directive)
             continue
         if isinstance(node, Construct) and not node.body and not _stands_alone(source, node):
             name = node.directive.name

@@ -27,6 +27,7 @@ from homing.translate.targets.rank_files import left_out, own_files
 from homing.translate.targets.replicate import translate_replicate
 from homing.translate.targets.upm.translate import translate_upm
 from homing.translate.tree import Kind, Routine, Unit, statements
+from homing.translate.write.c_prototypes import adapt_prototypes
 from homing.translate.write.hidden_intrinsics import hidden
 from homing.translate.write.inquiries import settle
 
@@ -205,6 +206,7 @@ def _translate(
                 problems, steps = translate_pages(units, distributions, edits)
             else:
                 problems, steps = translate_parts(units, distributions, edits, options.target == "mpi")
+            problems += adapt_prototypes(units, distributions, edits, options.target != "pages")
         result.notes += distributions.notes
         arrays = array_plans(distributions)
     if not problems:

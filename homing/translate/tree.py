@@ -229,6 +229,16 @@ class Declaration:
     block: str = ""  # COMMON: whose it is; the blank one has no name
 
 
+@dataclass(frozen=True)
+class Prototype:
+    """C: a function declared without its body; where it and its parameters stand."""
+
+    name: str
+    begin: int
+    end: int
+    parameters: tuple[tuple[int, int], ...]
+
+
 @dataclass
 class Routine:
     """A procedure, a main program, or (module = True) a module, or a C file's own scope."""
@@ -255,7 +265,8 @@ class Routine:
     equivalence: frozenset[str] = frozenset()
     private: frozenset[str] = frozenset()  # THREADPRIVATE
     places: dict[str, list[int]] = field(default_factory=dict)  # C: where the name is declared, in any block
-    prototypes: list[tuple[str, int, int]] = field(default_factory=list)  # C file: name, begin, end
+    prototypes: list[Prototype] = field(default_factory=list)  # of a C file
+    headers: dict[str, str] = field(default_factory=dict)  # C file: which header declares a function
     included: set[str] = field(default_factory=set)  # C file: variables that its headers declare
     implicit_none: bool = False
     functions: dict[str, Statement] = field(default_factory=dict)  # Fortran's statement functions

@@ -50,7 +50,7 @@ REFUSED = [
         "!$omp parallel do\n do j = 1, n\n  if (j > 3) goto 10\n  a(1,j) = 0\n end do\n10 continue\n",
         "jumps out",
     ),
-    ("", "!$omp parallel do ordered\n do j = 1, n\n  a(1,j) = s\n end do\n", "ORDERED"),
+    ("", "!$omp parallel do ordered(1)\n do j = 1, n\n  a(1,j) = s\n end do\n", "ORDERED"),
     ("", "!$omp parallel default(private) shared(n)\n a = 0\n!$omp end parallel\n", "SHARED"),
     ("", "!$omp parallel private(a)\n a = 0\n!$omp end parallel\n", "PRIVATE"),
     ("", "!$omp parallel\n a(1, 2) = 0\n!$omp end parallel\n", "SINGLE"),

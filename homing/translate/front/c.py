@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from clang import cindex
-from clang.cindex import BinaryOperator, Cursor, CursorKind, TranslationUnit, TypeKind
+from clang.cindex import BinaryOperator, Cursor, CursorKind, SourceLocation, TranslationUnit, TypeKind
 
 from homing.errors import UserError
 from homing.translate import openmp
@@ -40,6 +40,7 @@ from homing.translate.tree import (
     Loop,
     Node,
     OpenMP,
+    Prototype,
     Reference,
     Routine,
     Statement,
@@ -47,6 +48,8 @@ from homing.translate.tree import (
     Unit,
 )
 
+#: libclang's numbers of unary operators (CXUnaryOperatorKind).
+_COUNTING, _ADDRESS, _DEREFERENCE, _NOT = (1, 2, 3, 4), 5, 6, 10
 #: The version of OpenMP that gcc and clang claim to compile.
 _OPENMP = "-D_OPENMP=201511"
 
@@ -281,6 +284,16 @@ class _Builder:
     def end(self, cursor: Cursor) -> int:
         return self.place(cursor.extent.end.offset)
 
+    def access(self, cursor: Cursor) -> tuple[int, int]:
+        """Where an access stands; in a macro's argument, where the program has written it."""
+        return self.written_at(cursor.extent.start), self.written_at(cursor.extent.end)
+
+    def written_at(self, location: SourceLocation) -> int:
+        file, unused, offset = ctypes.c_void_p(), ctypes.c_uint(), ctypes.c_uint()
+        found = ctypes.byref(file), ctypes.byref(unused), ctypes.byref(unused), ctypes.byref(offset)
+        cindex.conf.lib.clang_getFileLocation(location, *found)
+        return self.place(offset.value)
+
     def text(self, begin: int, end: int) -> str:
         text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", self.source.text[begin:end], flags=re.DOTALL)
         return " ".join(text.split())
@@ -296,13 +309,17 @@ class _Builder:
             if where.file is None or where.file.name != self.source.path:
                 if cursor.kind is CursorKind.VAR_DECL and where.file is not None:
                     scope.included.add(cursor.spelling)
+                elif cursor.kind is CursorKind.FUNCTION_DECL and where.file is not None:
+                    scope.headers[cursor.spelling] = where.file.name
                 continue
             self.lines.add(self.source.line_start(self.begin(cursor)))
             if cursor.kind is CursorKind.FUNCTION_DECL:
                 if cursor.is_definition():
                     self.function(cursor)
                 else:
-                    scope.prototypes.append((cursor.spelling, self.begin(cursor), self.end(cursor)))
+                    places = tuple((self.begin(one), self.end(one)) for one in cursor.get_arguments())
+                    whole = self.begin(cursor), self.end(cursor)
+                    scope.prototypes.append(Prototype(cursor.spelling, *whole, places))
             elif cursor.kind is CursorKind.VAR_DECL:
                 self.variable(scope, cursor, "static")
 
@@ -649,8 +666,7 @@ class _Builder:
         if kind is CursorKind.DECL_REF_EXPR:
             referenced = cursor.referenced
             if referenced is None or referenced.kind is not CursorKind.FUNCTION_DECL:
-                begin, name = self.begin(cursor), cursor.spelling
-                end = self.end(cursor)
+                (begin, end), name = self.access(cursor), cursor.spelling
                 found.append(Reference(name, begin, begin + len(name), end, None, access, conditional))
         elif kind is CursorKind.MEMBER_REF_EXPR:
             for child in cursor.get_children():
@@ -703,15 +719,15 @@ class _Builder:
         self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
     ) -> None:
         operand = next(iter(cursor.get_children()))
-        text = self.source.text[self.begin(cursor) : self.end(cursor)]
-        if text.startswith(("++", "--")) or text.endswith(("++", "--")):
+        operator = cindex.conf.lib.clang_getCursorUnaryOperatorKind(cursor)
+        if operator in _COUNTING:
             access = Access.UPDATE
             into.kind = Kind.ASSIGNMENT
-        elif text.startswith("&"):
+        elif operator == _ADDRESS:
             access = Access.OTHER
-        elif text.startswith("*"):
+        elif operator == _DEREFERENCE:
             access = Access.OTHER if access is Access.READ else access
-        elif text.startswith("!") and _strip(operand).kind is CursorKind.DECL_REF_EXPR:
+        elif operator == _NOT and _strip(operand).kind is CursorKind.DECL_REF_EXPR:
             if operand.type.kind is TypeKind.POINTER:
                 return
             access = Access.READ
@@ -773,14 +789,14 @@ class _Builder:
             changed = access in (Access.WRITE, Access.UPDATE, Access.OTHER)
             self.expression(base, found, access if changed else Access.READ, conditional, into)
         else:
-            begin, end = self.begin(cursor), self.end(cursor)
+            begin, end = self.access(cursor)
             subscripts = []
             for index in chain:
-                first, last = self.begin(index), self.end(index)
+                first, last = self.access(index)
                 subscripts.append(Subscript(first, last, self.text(first, last)))
             name = base.spelling
-            if self.source.text[begin : begin + len(name)] != name:
-                access = Access.OTHER  # written through a macro
+            if not re.match(rf"{re.escape(name)}\s*\[", self.source.text[begin:end]):
+                access, begin, end = Access.OTHER, self.begin(cursor), self.end(cursor)  # of a macro
             found.append(Reference(name, begin, begin + len(name), end, subscripts, access, conditional))
         for index in chain:
             self.expression(index, found, Access.READ, conditional, into)

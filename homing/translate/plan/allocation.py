@@ -74,6 +74,8 @@ def _shaped(routine: Routine, statement: Statement, target: Reference) -> bool:
     for reference in statement.references:
         if reference is target or reference.intrinsic:
             continue
+        if reference.name == target.name and reference.subscripts is None:
+            continue  # has its shape
         found = routine.lookup(reference.name)
         if reference.subscripts is None:
             if found is None or found[1].bounds:

@@ -43,7 +43,7 @@ def refused(reason: str) -> Fate:
 _LAST = refused("parts run their iterations at the same time, and none knows which one is the program's last")
 _ORDER = refused("parts run their iterations at the same time, not in the program's order")
 _LINEAR = refused("a part does not begin with the first iteration, from which the value would be counted")
-_TEAM = refused("arrays are distributed over all threads: set OMP_NUM_THREADS instead")
+_TEAM = "arrays are distributed over all threads: set OMP_NUM_THREADS instead"
 _COPYIN = refused("threads of this region are not those of other regions")
 
 TARGETS = ("spmd", "mpi", "pages", "upm")
@@ -64,7 +64,7 @@ TABLE: dict[Place, dict[str, _Row]] = {
         "default": _row(KEPT),
         "firstprivate": _row(KEPT),
         "if": _row(DONE, KEPT),
-        "num_threads": _row(_TEAM, KEPT),
+        "num_threads": _row(DONE, KEPT),  # of `parallel` alone: problems()
         "private": _row(KEPT),
         "proc_bind": _row(KEPT),
         "reduction": _row(KEPT),
@@ -164,6 +164,9 @@ def problems(node: Construct, place: Place, target: str) -> Iterator[tuple[Claus
         if reason is not None:
             name = clause.name.upper()
             yield clause, f"{name} with distributed arrays is not supported: {reason}"
+        asks = not node.worksharing or _asks_for_threads(node)
+        if clause.name == "num_threads" and place is Place.REGION and target in ("spmd", "mpi") and asks:
+            yield clause, f"NUM_THREADS with distributed arrays is not supported: {_TEAM}"
         if clause.name == "if" and target in ("spmd", "mpi") and _asks_for_threads(node):
             yield clause, "IF is dropped, as every part needs its thread, but the region asks for threads"
 

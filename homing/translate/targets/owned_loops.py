@@ -36,6 +36,9 @@ from homing.translate.tree import (
 from homing.translate.write.planned_text import loop_lines
 from homing.translate.write.writer import Around, Region
 
+#: Constructs that mean in a part's iterations what they mean in all of them.
+_IN_PARTS = frozenset({"simd", "critical", "atomic"})
+
 
 @dataclass
 class _Found:
@@ -88,7 +91,7 @@ class OwnedLoops(Communication):
         for site in sites:
             self._usable(site)
         for inner in walk([loop]):
-            nested = isinstance(inner, Construct) and inner.directive.name != "simd"
+            nested = isinstance(inner, Construct) and inner.directive.name not in _IN_PARTS
             if isinstance(inner, Construct) and nested and self.touched([inner]):
                 reason = "a construct inside a loop that is shared out"
                 self.wrong(inner.directive.begin, inner.directive.end, reason)

@@ -23,6 +23,7 @@ from homing.translate.targets.owned_loops import sites_of
 from homing.translate.targets.parts import Parts
 from homing.translate.targets.single_owner import loop_variables
 from homing.translate.tree import (
+    Clause,
     Construct,
     Executable,
     Loop,
@@ -70,6 +71,9 @@ class Pages(Parts):
             if isinstance(node, Construct) and node.worksharing and node.homing:
                 self._as_here(node)
                 self._scheduled(node, writer)
+            elif isinstance(node, Construct) and node.directive.name == "section" and node.homing:
+                text = "SECTIONS stay on the threads that OpenMP chooses"
+                self.distributions.notes += [one.source.problem(text) for one in node.homing]
             elif isinstance(node, Construct) and node.parallel and not table.shares_all(node.directive):
                 if any(isinstance(inner, Construct) and inner.homing for inner in walk(node.body)):
                     writer.share_layouts(node)
@@ -143,7 +147,8 @@ class Pages(Parts):
             for disorder in self._disorders(node, loop, wanted):
                 self.wrong(disorder.begin, disorder.end, disorder.reason)
         if loop.variable not in wanted:
-            self.wrong(loop.head.begin, loop.head.end, f"ON HOME says nothing about '{loop.variable}'")
+            inner = ", ".join(sorted(follows))
+            self._stays(node, loop, f"the home goes with {inner}, not with '{loop.variable}'", loop.head)
             return
         array = self.arrays[wanted[loop.variable].home]
         if len(wanted) < len(follows):
@@ -178,10 +183,13 @@ class Pages(Parts):
         chooses."""
         clauses = node.directive.clause("ordered", "linear")
         if clauses:
-            text = f"{clauses[0].name.upper()}: the loop's iterations stay where OpenMP puts them"
-            self.distributions.notes.append(self.source.problem(clauses[0].begin, clauses[0].end, text))
-            self.steps.append(self.loop_plan(node, loop, Schedule.KEPT, text))
+            self._stays(node, loop, clauses[0].name.upper(), clauses[0])
         return bool(clauses)
+
+    def _stays(self, node: Construct, loop: Loop, why: str, where: Clause | Statement) -> None:
+        text = f"{why}: the loop's iterations stay where OpenMP puts them"
+        self.distributions.notes.append(self.source.problem(where.begin, where.end, text))
+        self.steps.append(self.loop_plan(node, loop, Schedule.KEPT, text))
 
     def _disorders(self, node: Construct, loop: Loop, follows: dict[str, Follow]) -> list[Disorder]:
         """Why the parts may not run their own iterations of the loops inside, too."""

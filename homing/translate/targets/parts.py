@@ -21,6 +21,7 @@ from homing.translate.positions import Problem
 from homing.translate.targets.routine import Fresh
 from homing.translate.targets.serial_code import SerialCode
 from homing.translate.targets.single_owner import loop_variables
+from homing.translate.targets.whole_constructs import OF_MANY, lists_arrays, one_thread_can, whole
 from homing.translate.tree import (
     Access,
     Branch,
@@ -158,8 +159,9 @@ class Parts(SerialCode):
             if kind in ("private", "firstprivate") and names:
                 reason = f"the distributed '{names[0]}' in {kind.upper()}: list it in SHARED"
                 self.wrong(clause.begin, clause.end, reason)
-        for clause in directive.clause("if"):
-            self.note(clause.begin, "IF is dropped: every thread is needed for its part")
+        for clause in directive.clause("if", "num_threads"):
+            word = clause.name.upper()
+            self.note(clause.begin, f"{word} is dropped: every thread is needed for its part")
         region.private = directive.listed("private", "firstprivate", "lastprivate", "reduction")
         region.private |= loop_variables(construct.body, self.routine)
         region.private |= {
@@ -253,6 +255,9 @@ class Parts(SerialCode):
         directive = node.directive
         if not touches:
             self._added_by_each_rank(node, region)
+        kind = whole(node) if touches else None
+        if kind is not None and self._by_one_thread(node, region, kind):
+            return
         if node.worksharing:
             loop = node.body[0]
             if not touches:
@@ -300,6 +305,21 @@ class Parts(SerialCode):
                 directive.end,
                 f"{directive.name.upper()} with distributed arrays is not supported",
             )
+
+    def _by_one_thread(self, node: Construct, region: Region, kind: str) -> bool:
+        """A construct inside a region whose work is one thread's, on the gathered arrays."""
+        closed = self.source.form is d.Form.C or node.closing is not None
+        inner = {n.directive.name for n in walk(node.body) if isinstance(n, Construct)} - OF_MANY
+        if not closed or inner or not one_thread_can(node) or lists_arrays(node.directive, set(self.arrays)):
+            return False
+        text = f"{kind} inside a region: one thread runs it, on the gathered arrays"
+        begin, end = node.directive.begin, node.directive.end
+        self.distributions.notes.append(self.source.problem(begin, end, text))
+        if isinstance(node.body[0], Loop):
+            self.planned.add(id(node.body[0]))
+        self.writer.as_single(node)
+        self.on_whole(node, self.touched(node.body), region)
+        return True
 
     def _added_by_each_rank(self, node: Construct, region: Region) -> None:
         """Every rank runs a construct without distributed arrays: what it adds to a variable that the ranks

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from homing.translate.directives import model as d
 from homing.translate.plan.allocation import unsteady
 from homing.translate.plan.array import Array
-from homing.translate.plan.model import AnewPlan, SerialPlan
+from homing.translate.plan.model import AnewPlan, Schedule, SerialPlan
 from homing.translate.plan.reached import called
 from homing.translate.plan.reference_text import why_not_followed
 from homing.translate.targets.routine import Fresh
 from homing.translate.targets.single_owner import SingleOwner
+from homing.translate.targets.whole_constructs import lists_arrays, whole
 from homing.translate.tree import (
     Access,
     Branch,
@@ -68,7 +69,8 @@ class SerialCode(SingleOwner):
             run, last_touch = [], -1
 
         for node in nodes:
-            if self._parallel_inside(node):
+            kept = self._kept_whole(node)
+            if self._parallel_inside(node) and not kept:
                 flush()
                 self._serial_node(node)
                 continue
@@ -83,6 +85,25 @@ class SerialCode(SingleOwner):
                 if touches:
                     last_touch = len(run) - 1
         flush()
+
+    def _kept_whole(self, node: Node) -> bool:
+        """A parallel construct that stays what it is, on the gathered arrays; it is said."""
+        kind = whole(node) if isinstance(node, Construct) and node.parallel else None
+        if not isinstance(node, Construct) or kind is None or not self.touched([node]):
+            return False
+        parts = any(self._lifetime(one) or self._passes(one) for one in statements([node]))
+        anew = any(
+            isinstance(n, Executable) and isinstance(n.directive, d.Redistribute) for n in walk([node])
+        )
+        if parts or anew or self._reaches(node) or lists_arrays(node.directive, set(self.arrays)):
+            return False
+        text = f"{kind}: runs as OpenMP says, on the gathered arrays"
+        begin, end = node.directive.begin, node.directive.end
+        self.distributions.notes.append(self.source.problem(begin, end, text))
+        loop = node.body[0] if node.body else None
+        if isinstance(loop, Loop):
+            self.steps.append(self.loop_plan(node, loop, Schedule.KEPT, text))
+        return True
 
     def _serial_node(self, node: Node) -> None:
         if isinstance(node, Construct):

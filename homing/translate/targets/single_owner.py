@@ -65,7 +65,7 @@ class SingleOwner(OwnedLoops):
                 return
         owner = None if self._own_data(node) else self._one_owner(node, found)
         if owner is None:
-            self._on_whole(node, found, region)
+            self.on_whole(node, found, region)
         else:
             plan = self._by_owner(node, region, *owner)
             self.steps.append(plan)
@@ -75,7 +75,7 @@ class SingleOwner(OwnedLoops):
             assert isinstance(last, SinglePlan)
             self.steps[-1] = replace(last, reason=self.problems[problems].reason)
 
-    def _on_whole(self, node: Construct, found: Sequence[Reference], region: Region) -> None:
+    def on_whole(self, node: Construct, found: Sequence[Reference], region: Region) -> None:
         arrays: list[Array] = []
         for reference in found:
             if self.arrays[reference.name] not in arrays:

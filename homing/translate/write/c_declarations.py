@@ -243,11 +243,6 @@ class CDeclarations(RoutineText):
             self.edits.replace(start, start, f"homing_layout *{self.layout(array)}, ")
             if self.inside:
                 self._widths(array)
-        for name, begin, end in self.routine.parent.prototypes if self.routine.parent else []:
-            if name == self.routine.name:
-                self.problems.append(
-                    (begin, end, "a prototype of a function that gets distributed arrays: define it before")
-                )
 
     def _widths(self, array: Array) -> None:
         declaration = array.declaration

@@ -20,6 +20,7 @@ from homing.translate.tree import (
     Reference,
     Routine,
     Statement,
+    walk,
 )
 from homing.translate.write.rank_reductions import combined
 from homing.translate.write.thread_loops import CThreadLoops
@@ -149,7 +150,7 @@ class CWriter(CThreadLoops):
         before: list[str] | None,
     ) -> None:
         assert loop.first is not None and loop.last is not None and loop.variable is not None
-        bounds = cyclic_range(loop, before is not None)
+        bounds = cyclic_range(loop)
         if isinstance(bounds, str):
             self.problems.append((loop.begin, loop.head.end, bounds))
             return
@@ -289,6 +290,15 @@ class CWriter(CThreadLoops):
             ["}", *tail, "}"],
         )
         self.edits.replace(node.directive.begin, node.directive.end, "")
+
+    def as_single(self, node: Construct) -> None:
+        data = [clause_text(one) for one in node.directive.clause("private", "firstprivate")]
+        counters = sorted(set(self.outer_counters(node)) - node.directive.listed("private"))
+        data += [f"private({', '.join(counters)})"] if node.worksharing and counters else []
+        self.edits.replace(node.directive.begin, node.directive.end, " ".join(["#pragma omp single", *data]))
+        for inner in walk(node.body):
+            if isinstance(inner, Construct):
+                self.edits.replace(inner.directive.begin, inner.directive.end, "")
 
     def single_whole(self, region: Region, node: Construct, plan: SinglePlan) -> str | None:
         arrays = [self.arrays[name] for name in plan.gathered]

@@ -134,7 +134,7 @@ class FortranWriter(FortranThreadLoops):
         before: list[str] | None,
     ) -> None:
         assert loop.first is not None and loop.last is not None and loop.variable is not None
-        bounds = cyclic_range(loop, before is not None)
+        bounds = cyclic_range(loop)
         if isinstance(bounds, str):
             self.problems.append((loop.begin, loop.head.end, bounds))
             return
@@ -284,6 +284,17 @@ class FortranWriter(FortranThreadLoops):
     def whole_array(self, array: Array) -> str:
         """The gathered array that one thread works on."""
         return added(f"hm_whole_{array.name}")
+
+    def as_single(self, node: Construct) -> None:
+        assert node.closing is not None
+        data = [clause_text(one) for one in node.directive.clause("private", "firstprivate")]
+        self._directive(node.directive.begin, node.directive.end, " ".join(["!$omp single", *data]))
+        self._directive(node.closing.begin, node.closing.end, "!$omp end single")
+        for inner in walk(node.body):
+            if isinstance(inner, Construct):
+                self._directive(inner.directive.begin, inner.directive.end, "")
+                if inner.closing is not None:
+                    self._directive(inner.closing.begin, inner.closing.end, "")
 
     def single_whole(self, region: Region, node: Construct, plan: SinglePlan) -> str | None:
         arrays = [self.arrays[name] for name in plan.gathered]

@@ -53,18 +53,16 @@ class Region:
         return local.name
 
 
-def cyclic_range(loop: Loop, shared_out: bool) -> tuple[str, str, int] | str:
+def cyclic_range(loop: Loop) -> tuple[str, str, int] | str:
     """The lowest and the highest value of a loop over a CYCLIC dimension, which goes upwards in parts, and
-    the distance of its iterations; or why there are none. Only the iterations of a loop that is shared out
-    may come in another order than the program's."""
+    the distance of its iterations; or why there are none. A loop that goes down is turned round: OpenMP says
+    that the order does not matter, or order.py found nothing in it that does."""
     assert loop.first is not None and loop.last is not None
     step = affine(loop.step)
     if step.terms or step.constant == 0:
         return "the step of a loop that is shared out must be a number"
     if step.constant > 0:
         return loop.first.text, loop.last.text, step.constant
-    if not shared_out:
-        return "goes down through a CYCLIC dimension, in which a part goes up: turn the loop round"
     return loop.last.text, loop.first.text, -step.constant
 
 
@@ -162,6 +160,9 @@ class Writer(Protocol):
         barrier: bool,
     ) -> None:
         """A SINGLE or MASTER construct becomes a condition. lines: inside, at its beginning."""
+
+    def as_single(self, node: Construct) -> None:
+        """Another construct becomes a SINGLE construct."""
 
     def single_whole(self, region: Region, node: Construct, plan: SinglePlan) -> str | None:
         """A SINGLE or MASTER construct on gathered arrays. Returns why not, if so."""

@@ -1,0 +1,70 @@
+"""C: prototypes of functions that get distributed arrays say what their definitions say then: a layout before
+each array, and widths that only the definition knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from homing.translate.directives.model import Form
+from homing.translate.plan.array import Array
+from homing.translate.plan.arrays import Distributions
+from homing.translate.positions import Problem
+from homing.translate.source import Edits
+from homing.translate.tree import Routine, Unit
+
+_EXTENT = re.compile(r"\[([^\[\]]*)\]")
+
+
+def adapt_prototypes(
+    units: Sequence[Unit], distributions: Distributions, edits: dict[int, Edits], parts: bool
+) -> list[Problem]:
+    """parts: the arrays are cut (--to spmd and mpi), so that a part's width is not the array's."""
+    problems = []
+    for unit in units:
+        if unit.form is not Form.C:
+            continue
+        scope = unit.routines[0]
+        own = {routine.name: routine for routine in unit.routines}
+        for prototype in scope.prototypes:
+            callee = own.get(prototype.name) or distributions.routines.get(prototype.name)
+            taken = _taken(callee, distributions) if callee is not None else []
+            for index, array in taken:
+                if index >= len(prototype.parameters):  # `void f();` says nothing
+                    continue
+                if not _adapt(prototype.parameters[index], array, edits[id(unit)], parts):
+                    reason = (
+                        f"'{array.name}' of '{prototype.name}' has a name for its type here: write it out"
+                    )
+                    problems.append(unit.source.problem(prototype.begin, prototype.end, reason))
+        for routine in unit.routines:
+            header = scope.headers.get(routine.name)
+            if header is not None and _taken(routine, distributions):
+                reason = (
+                    f"'{routine.name}' gets distributed arrays, and '{header}' declares it without "
+                    "their layouts: declare it in the sources"
+                )
+                problems.append(unit.source.problem(routine.begin, routine.head_end, reason))
+    return problems
+
+
+def _taken(callee: Routine, distributions: Distributions) -> list[tuple[int, Array]]:
+    """The arguments that are distributed arrays."""
+    known = distributions.of(callee)
+    found = ((index, known.get(dummy)) for index, dummy in enumerate(callee.arguments))
+    return [(index, array) for index, array in found if array is not None and array.routine is callee]
+
+
+def _adapt(where: tuple[int, int], array: Array, edits: Edits, parts: bool) -> bool:
+    begin, end = where
+    edits.replace(begin, begin, "homing_layout *, ")
+    if not parts:
+        return True
+    groups = list(_EXTENT.finditer(edits.source.text, begin, end))
+    first = array.rank - len(groups)  # 1: `(*a)[n]`, or `*a`
+    if first not in (0, 1):
+        return False
+    for index, group in enumerate(groups, first):
+        if index and array.dimensions[index].distributed:
+            edits.replace(group.start(1), group.end(1), "*")
+    return True

@@ -1,0 +1,82 @@
+"""Kinds of programs that users have, each on every target: they print what they printed before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from homing.translate.positions import TranslationError
+from homing.translate.translation import Options, translate
+from tests.python.translate_programs import MPIRUN, PROGRAMS, Workshop, run_command
+
+KINDS = (
+    "macro_arguments.c",
+    "prototypes.c",
+    "turned_round.c",
+    "turned_round.f90",
+    "whole_constructs.c",
+    "whole_constructs.f90",
+)
+
+
+@pytest.fixture(scope="session")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    return Workshop(tmp_path_factory.mktemp("kinds"))
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("target", ["spmd", "pages", "mpi"])
+def test_the_same_is_printed(workshop: Workshop, target: str, name: str) -> None:
+    source = PROGRAMS / name
+    expected = run_command([workshop.plain(source)], workshop.folder, OMP_NUM_THREADS="1")
+    made, _ = workshop.translated(source, target, checked=target != "mpi")
+    start = [*MPIRUN, "-n", "3"] if target == "mpi" else []
+    for threads in ("1",) if target == "mpi" else ("1", "4"):
+        assert run_command([*start, made], workshop.folder, OMP_NUM_THREADS=threads) == expected
+
+
+def test_constructs_on_whole_arrays_are_said() -> None:
+    notes = translate([str(PROGRAMS / "whole_constructs.f90")], Options("spmd")).notes
+    assert [(note.position.line, note.reason.partition(":")[0]) for note in notes] == [
+        (14, "SECTIONS inside a region"),
+        (27, "WORKSHARE inside a region"),
+        (31, "ORDERED inside a region"),
+    ]
+
+
+C = """#include "p.h"
+static double a[9];
+#pragma homing distribute a[block]
+int main(void) {
+    work(a);
+    return a[3] > 0;
+}
+void work(double *x) {
+#pragma omp parallel for
+    for (int i = 0; i < 9; i++)
+        x[i] = i;
+}
+"""
+
+
+def test_a_header_that_declares_a_function_without_layouts_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "p.h").write_text("void work(double *x);\n")
+    (tmp_path / "p.c").write_text(C)
+    with pytest.raises(TranslationError, match=r"p\.c:8:1: 'work' gets distributed arrays, and '.*p\.h'"):
+        translate([str(tmp_path / "p.c")], Options("spmd"))
+
+
+@pytest.mark.parametrize("directive", ["parallel num_threads(2)", "parallel do num_threads(2)"])
+def test_a_number_of_threads_goes_where_nothing_shows_it(tmp_path: Path, directive: str) -> None:
+    """A region's threads may be counted; a loop's iterations are the same for any number of them."""
+    inner, end = ("", "") if "do" in directive else ("!$omp do\n", "!$omp end parallel\n")
+    (tmp_path / "p.f90").write_text(
+        "program p\ninteger :: i\nreal(8) :: a(9)\n!$homing distribute a(block)\n"
+        f"!$omp {directive}\n{inner}do i = 1, 9\na(i) = i\nend do\n{end}print *, sum(a)\nend program\n"
+    )
+    if "do" in directive:
+        assert "num_threads(2)" not in translate([str(tmp_path / "p.f90")], Options("spmd")).outputs[0].text
+    else:
+        with pytest.raises(TranslationError, match=r"p\.f90:5:16: NUM_THREADS"):
+            translate([str(tmp_path / "p.f90")], Options("spmd"))
