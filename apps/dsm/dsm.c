@@ -82,13 +82,7 @@ void dsm_measure_end(void) { synchronise(me, BARRIER_ENDS_MEASURE); }
 
 void dsm_work(double units) { virtual_add(&pages_process(me)->time, COST_WORK, units); }
 
-void dsm_finish(bool same_as_serial) {
-    if (me != 0) {
-        turns_leave(me);
-        exit(0);
-    }
-    while (turns_others(me))
-        turns_pass(me);
+static void print_measured(void) {
     const struct measured* found = synchronisation_measured();
     printf("processes: %d\n", processes);
     dsm_counts_print(found->counts, processes);
@@ -98,5 +92,20 @@ void dsm_finish(bool same_as_serial) {
             if (found->time[process].of[clock] > last) last = found->time[process].of[clock];
         printf("predicted %d: %.3f us\n", clock, last);
     }
+}
+
+void dsm_end(bool print) {
+    if (me != 0) {
+        turns_leave(me);
+        return;
+    }
+    while (turns_others(me))
+        turns_pass(me);
+    if (print) print_measured();
+}
+
+void dsm_finish(bool same_as_serial) {
+    dsm_end(true);
+    if (me != 0) exit(0);
     app_finish(same_as_serial ? APP_SUCCESSFUL : APP_FAILED);
 }

@@ -52,7 +52,10 @@ void dsm_measure_end(void);
 // The caller has computed so many points, or whatever the costs' `work` is the time of.
 void dsm_work(double units);
 
-// All processes end; process 0 returns, and prints counts, times and what the caller found out.
+// All processes: the last call. Process 0 returns when all others have called it, and prints counts and
+// times.
+void dsm_end(bool print);
+// The same, but all processes end except process 0, which says what it found out.
 void dsm_finish(bool same_as_serial);
 
 #endif

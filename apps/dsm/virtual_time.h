@@ -1,8 +1,8 @@
 // Predicted times: each process has a clock that goes on by what its work, faults, twins, diffs and messages
 // would take on the machine that a file of costs describes; who waits takes over the clock of whom it waits
-// for. Three clocks at once: the costs at their lowest, as they are believed, and at their highest.
+// for. Three clocks at once, by three sets of costs: little is known of old machines.
 //
-// A file of costs has a line "NAME LOWEST BELIEVED HIGHEST" for each cost, in microseconds.
+// A file of costs has a line "NAME FIRST SECOND THIRD" for each cost, in microseconds.
 #ifndef HOMING_APPS_DSM_VIRTUAL_TIME_H
 #define HOMING_APPS_DSM_VIRTUAL_TIME_H
 

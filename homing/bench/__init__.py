@@ -37,6 +37,9 @@ BENCHES = {
     ),
     "sampling": Bench("homing.bench.sampling", "touches that it takes to know who owns an area"),
     "chapman": Bench("homing.bench.chapman", "directives translated: speed, instructions, messages, bytes"),
+    "treadmarks": Bench(
+        "homing.bench.treadmarks", "Jacobi, LU and LBE on shared memory between processes: messages, bytes"
+    ),
     "overhead": Bench("homing.bench.overhead", "time that homing costs programs that gain nothing from it"),
     "scale": Bench("homing.bench.scale", "what the engine takes with 64 nodes, 1,024 threads and 10 TiB"),
     "simulator_speed": Bench(

@@ -436,6 +436,7 @@ def test_the_list_names_every_benchmark(capsys: pytest.CaptureFixture[str]) -> N
         "foreign",
         "sampling",
         "chapman",
+        "treadmarks",
         "overhead",
         "scale",
         "simulator_speed",
