@@ -435,7 +435,7 @@ def _notes(size: str, codes: Sequence[str]) -> list[str]:
         "shared: the program as it is. distribute, reshape: its pages placed by DISTRIBUTE and "
         "DISTRIBUTE_RESHAPE (`--to pages`, which keeps the layout; `--to spmd` lays arrays out anew). "
         "spmd: translated. hand: SPMD by hand after the paper's programs 4 and 5, with their races mended. "
-        "Figures 3, 4b and 5b of the paper are of TreadMarks on an SP2: MPI ranks stand in for it here.",
+        "Figures 3, 4b and 5b of the paper are of TreadMarks on an SP2: `homing bench treadmarks`.",
         "Instructions: of a step, from two runs of different length (LU: of the whole run), by callgrind "
         "with 2 threads that do not spin.",
     ]
