@@ -11,6 +11,10 @@ from homing.translate.translation import Options, translate
 from tests.python.translate_programs import MPIRUN, PROGRAMS, Workshop, run_command
 
 KINDS = (
+    "columns_of_parts.c",
+    "columns_of_parts.f90",
+    "eliminated.c",
+    "eliminated.f90",
     "macro_arguments.c",
     "prototypes.c",
     "turned_round.c",
@@ -80,3 +84,14 @@ def test_a_number_of_threads_goes_where_nothing_shows_it(tmp_path: Path, directi
     else:
         with pytest.raises(TranslationError, match=r"p\.f90:5:16: NUM_THREADS"):
             translate([str(tmp_path / "p.f90")], Options("spmd"))
+
+
+@pytest.mark.parametrize("reading", ["if (i == 3) b(i) = a(3)", "if (i /= 4) b(i) = a(3)"])
+def test_what_an_iteration_may_have_written_itself_is_no_copy_s(tmp_path: Path, reading: str) -> None:
+    """The copies were made before the loop: zeros were read in silence."""
+    (tmp_path / "p.f90").write_text(
+        "program p\ninteger :: i\nreal(8) :: a(9), b(9)\n!$homing distribute a(block), b(block)\na = 0\n"
+        f"b = 0\n!$omp parallel do\ndo i = 1, 9\na(i) = i\n{reading}\nend do\nprint *, b(3)\nend program\n"
+    )
+    with pytest.raises(TranslationError, match=r"p\.f90:10:\d+: all parts get it before the loop"):
+        translate([str(tmp_path / "p.f90")], Options("spmd"))

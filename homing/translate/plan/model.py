@@ -224,6 +224,7 @@ class LoopPlan:
     why: Home = Home.NONE
     follows: tuple[Follow, ...] = ()
     fixed: tuple[tuple[int, str], ...] = ()  # the home's dimensions with one subscript for all iterations
+    fixed_locals: tuple[tuple[LocalIndex, str], ...] = ()  # where those subscripts lie in the part (CYCLIC)
     thread: str = ""  # Schedule.THREAD: the expression
     fetches: tuple[Exchange, ...] = ()
     at_hand: tuple[Box, ...] = ()  # fetched before, and not written since

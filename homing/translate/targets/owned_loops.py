@@ -20,6 +20,7 @@ from homing.translate.plan.model import Box, Follow, Home, LocalIndex, LoopPlan,
 from homing.translate.plan.model import Subscript as Anew
 from homing.translate.plan.order import Nest, any_order, disorders
 from homing.translate.plan.reference_text import reference_subscripts, why_not_followed
+from homing.translate.targets.broadcast_values import too_old
 from homing.translate.targets.communication import Communication
 from homing.translate.tree import (
     Access,
@@ -43,11 +44,14 @@ _IN_PARTS = frozenset({"simd", "critical", "atomic"})
 @dataclass
 class _Found:
     """What a loop's references need, as far as they have been looked at. follows: by the loop's variable;
-    varying: names that change in the loop; locals: variables for local positions, by the loop's variable, the
+    varying: names that change in the loop; fixed: the home's dimensions with one subscript for all
+    iterations; locals: variables for local positions, by the loop's variable, the
     array, its dimension and the distance."""
 
     follows: dict[str, Follow]
     varying: frozenset[str]
+    fixed: tuple[tuple[int, str], ...] = ()
+    fixed_locals: dict[str, tuple[LocalIndex, str]] = field(default_factory=dict)
     fetches: list[Box] = field(default_factory=list)
     pushes: list[Box] = field(default_factory=list)
     broadcasts: list[Site] = field(default_factory=list)
@@ -102,9 +106,16 @@ class OwnedLoops(Communication):
             return None
         why, follows = home
         wrote = written_in(loop)
-        found = _Found(follows, wrote - frozenset(self.arrays))
+        fixed = self.fixed_home.get(id(loop), ())
+        found = _Found(follows, wrote - frozenset(self.arrays), fixed)
         for site in sites:
             self._classify(site, found)
+        for site in found.broadcasts:
+            array = self.arrays[site.reference.name]
+            whole = [self.writer.whole(array, index) for index in range(array.rank)]
+            if too_old(loop, site, sites, found.varying, whole):
+                reason = "all parts get it before the loop, which may have written it when it is read"
+                self.wrong(site.reference.begin, site.reference.end, reason)
         self._in_order(construct, loop, follows, region)
         if len(self.problems) > problems:
             return None
@@ -114,6 +125,8 @@ class OwnedLoops(Communication):
         if len(self.problems) > problems:
             return None
         last = last_values(self.routine, construct, loop, follows)
+        if last is not None and fixed:
+            last = "LASTPRIVATE where the home is one column (or row) of parts"
         if isinstance(last, str):
             self.wrong(construct.directive.begin, construct.directive.end, last)
             return None
@@ -121,6 +134,8 @@ class OwnedLoops(Communication):
             self.loop_plan(construct, loop, Schedule.OWN),
             why=why,
             follows=tuple(follows.values()),
+            fixed=fixed,
+            fixed_locals=tuple(found.fixed_locals.values()),
             fetches=fetches,
             at_hand=at_hand,
             pushes=self._pushes(found.pushes),
@@ -219,7 +234,7 @@ class OwnedLoops(Communication):
         if where.source.form.fortran:
             texts = [text.lower() for text in texts]
         follows = self._follows(array, texts, variables)
-        if follows is None and self.target == "pages":
+        if follows is None:
             follows = self._partly(array, texts, loop, variables)
         if follows is None:
             reason = "a distributed dimension's subscript is not a loop's index plus a number"
@@ -249,6 +264,11 @@ class OwnedLoops(Communication):
                 best = (key, follows)
         if best is not None:
             return Home.READ if best[0][0] else Home.WRITTEN, best[1]
+        for reference in candidates:
+            texts = ["" if s.section else s.text for s in reference_subscripts(reference)]
+            partly = self._partly(self.arrays[reference.name], texts, loop, variables)
+            if partly is not None and reference.access is not Access.READ:
+                return Home.WRITTEN, partly
         bad = self._unanalysed(sites, variables)
         if bad is not None:
             reason = f"the distributed subscript '{bad.text}' is not a loop's index plus a number"
@@ -299,6 +319,8 @@ class OwnedLoops(Communication):
             for index, one in enumerate(array.dimensions)
         ]
         follows = self._follows(replace(array, dimensions=dealt), texts, variables)
+        if not follows:
+            return None
         self.fixed_home[id(loop)] = tuple((index, texts[index]) for index in fixed)
         return follows
 
@@ -306,27 +328,37 @@ class OwnedLoops(Communication):
         """Does the reference reach own elements, those of another part, or the same for all iterations?"""
         reference = site.reference
         array = self.arrays[reference.name]
+        cut = array.distributed_dimensions()
+        subscripts = reference_subscripts(reference)
+        fixed = [
+            i
+            for i in cut
+            if not subscripts[i].section and not affine(subscripts[i].text).names & found.varying
+        ]
+        if fixed and not self._at_home(reference, array, fixed, found):
+            if reference.access is Access.READ:
+                found.broadcasts.append(site)
+                return
+            one_owner = "every iteration writes the same owner's element"
+            elsewhere = "is written where other parts run the loop: say ON HOME"
+            reason = one_owner if fixed == cut else elsewhere
+            self.wrong(reference.begin, reference.end, reason)
+            return
         followed: dict[int, tuple[Follow, int]] = {}
-        fixed = 0
-        for index in array.distributed_dimensions():
-            subscript = reference_subscripts(reference)[index]
-            if not subscript.section and not affine(subscript.text).names & found.varying:
-                fixed += 1
+        for index in cut:
+            if index in fixed:
                 continue
-            one = self._followed(site, array, index, subscript, found)
+            one = self._followed(site, array, index, subscripts[index], found)
             if one is None:
                 return
             followed[index] = one
-        if fixed and followed:
-            reason = "one distributed subscript goes with the loop, another does not"
-            self.wrong(reference.begin, reference.end, reason)
-            return
-        if fixed:
-            if reference.access is not Access.READ:
-                self.wrong(reference.begin, reference.end, "every iteration writes the same owner's element")
-                return
-            found.broadcasts.append(site)
-            return
+        for index in fixed:
+            if array.dimensions[index].cyclic:
+                subscript = reference_subscripts(reference)[index]
+                name = self._local_name(array, index, subscript.text)
+                local = LocalIndex(name, "", array.name, index, 0)
+                found.fixed_locals[name] = (local, subscript.text)
+                found.subscripts.append(Anew(subscript.begin, subscript.end, name, 0))
         distances = {
             index: (shift + array.dimensions[index].offset) - (follow.offset + follow.dealt.offset)
             for index, (follow, shift) in followed.items()
@@ -341,6 +373,17 @@ class OwnedLoops(Communication):
         if any(distances.values()):
             self._reach(reference, array, distances)
             self._exchange(site, self._box(site, array, followed, found.varying), found)
+
+    def _at_home(self, reference: Reference, array: Array, fixed: Sequence[int], found: _Found) -> bool:
+        """Does the element lie in the column (or row) of parts that runs the loop, at the own iteration?"""
+        follows = {one.dimension: one for one in found.follows.values()}
+        home = self.arrays[next(iter(found.follows.values())).home]
+        if array is not home or [index for index, _ in found.fixed] != list(fixed):
+            return False
+        subscripts = reference_subscripts(reference)
+        same = (affine(subscripts[i].text).minus(affine(text)) == 0 for i, text in found.fixed)
+        own = (affine(subscripts[i].text).follows(one.variable) == one.offset for i, one in follows.items())
+        return all(same) and all(own)
 
     def _followed(
         self, site: Site, array: Array, index: int, subscript: Subscript, found: _Found

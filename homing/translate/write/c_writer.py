@@ -215,6 +215,9 @@ class CWriter(CThreadLoops):
             f"homing_owns({self.layout(array)}, {PART}, {index}, {text})" for index, text in subscripts
         )
 
+    def only_if(self, test: str) -> tuple[str, str]:
+        return f"if ({test}) {{", "}"
+
     def local_index(self, array: str, dimension: int, index: str) -> str:
         return f"homing_local({self.layout(array)}, {PART}, {dimension}, {index})"
 

@@ -211,6 +211,9 @@ class FortranWriter(FortranThreadLoops):
             for index, text in subscripts
         )
 
+    def only_if(self, test: str) -> tuple[str, str]:
+        return f"if ({test}) then", "end if"
+
     def local_index(self, array: str, dimension: int, index: str) -> str:
         return f"int(homing_local({self.layout(array)}, {PART}, {dimension}, {self.long(index)}))"
 

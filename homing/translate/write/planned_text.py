@@ -28,6 +28,14 @@ def loop_lines(writer: Writer, region: Region, loop: Loop, plan: LoopPlan) -> Ar
     if plan.last_values:
         setup[:0] = writer.find_last(region, plan.last_values)
         left = writer.keep_last(plan.last_values)
+    if plan.fixed:
+        opening, closing = writer.only_if(writer.owner_test(plan.follows[0].home, plan.fixed))
+        positions_of = [
+            writer.assign(region.add(Local(one.name)), writer.local_index(one.array, one.dimension, text))
+            for one, text in plan.fixed_locals
+        ]
+        setup[:0] = [opening, *positions_of]
+        left.append(closing)
     return Around(exchange, setup, exchange_lines(writer.push, plan.pushes), plan.last_values, left)
 
 

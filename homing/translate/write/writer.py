@@ -146,6 +146,9 @@ class Writer(Protocol):
 
     def owner_test(self, array: str, subscripts: Sequence[tuple[int, str]]) -> str: ...
 
+    def only_if(self, test: str) -> tuple[str, str]:
+        """The lines around what is done on a condition."""
+
     def local_index(self, array: str, dimension: int, index: str) -> str: ...
 
     def assign(self, name: str, value: str) -> str: ...

@@ -1,0 +1,26 @@
+#include <stdio.h>
+#define N 24
+static double l[N][N];
+#pragma homing distribute l[cyclic(2)][cyclic(2)]
+int main(void) {
+    int i, j, k;
+    for (i = 0; i < N; i++)
+        for (j = 0; j < N; j++)
+            l[i][j] = i == j ? N : 1.0 / (1 + i + j);
+    for (k = 0; k < N; k++) {
+#pragma omp parallel for
+#pragma homing on home(l[i][k])
+        for (i = k + 1; i < N; i++)
+            l[i][k] /= l[k][k];
+#pragma omp parallel for private(j)
+#pragma homing nest(i, j), on home(l[i][j])
+        for (i = k + 1; i < N; i++)
+            for (j = k + 1; j < N; j++)
+                l[i][j] -= l[i][k] * l[k][j];
+    }
+    double s = 0;
+    for (i = 0; i < N; i++)
+        for (j = 0; j < N; j++)
+            s += l[i][j];
+    printf("%.12f\n", s);
+}
