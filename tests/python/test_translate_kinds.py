@@ -17,6 +17,7 @@ KINDS = (
     "eliminated.f90",
     "macro_arguments.c",
     "prototypes.c",
+    "static_of_module.f90",
     "turned_round.c",
     "turned_round.f90",
     "whole_constructs.c",

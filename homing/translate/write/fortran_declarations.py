@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from homing.translate.directives import model as d
 from homing.translate.plan.array import Array
 from homing.translate.tree import (
     Construct,
@@ -38,10 +39,11 @@ class FortranDeclarations(FortranArrays):
             if declaration.storage in ("allocatable", "pointer"):
                 start += self.unallocated(array)
                 continue
-            if self.made_late(array):
+            if self.made_late(array) or routine.module:
                 continue
-            bounds = [(b.lower, b.upper or "0") for b in declaration.bounds]
-            start += self.create(array, bounds)
+            start += self._created(array)
+        if routine.main:
+            start += [line for array in self.arrays.values() for line in self._of_module(array)]
         for array in own:
             procedure = not routine.main and not routine.module and not array.dummy
             if procedure and not self.made_late(array) and "save" in array.declaration.attributes:
@@ -49,9 +51,13 @@ class FortranDeclarations(FortranArrays):
                 self.problems.append((begin, end, "a distributed array with SAVE in a procedure"))
         if routine.module:
             for array in own:
-                if array.declaration.storage != "allocatable" and not self.made_late(array):
+                if not self.made_late(array) and not self._made_by_main(array):
                     begin, end = array.declaration.begin, array.declaration.end
-                    self.problems.append((begin, end, "a distributed array of a module must be ALLOCATABLE"))
+                    reason = (
+                        "a distributed array of a module, which the main program (if it is given) does not "
+                        "use without ONLY: make it ALLOCATABLE"
+                    )
+                    self.problems.append((begin, end, reason))
         start += self.beginning()
         declarations = self._new_declarations(own)
         at = routine.declarations_end
@@ -66,6 +72,30 @@ class FortranDeclarations(FortranArrays):
             self.edits.insert_lines(routine.head_end, [self.indented(indent, "use homing_parts")], first=True)
         self._import()
         self.procedures.write(self._variables(own))
+
+    def _created(self, array: Array) -> list[str]:
+        """An array that is there from the beginning."""
+        bounds = [(b.lower, b.upper or "0") for b in array.declaration.bounds]
+        return self.create(array, bounds)
+
+    def _of_module(self, array: Array) -> list[str]:
+        """A module's static array is made by the main program."""
+        if not array.routine.module or array.declaration.storage in ("allocatable", "pointer"):
+            return []
+        return [] if self.made_late(array) else self._created(array)
+
+    def _made_by_main(self, array: Array) -> bool:
+        """Will somebody make it, who knows the names in its bounds?"""
+        if array.declaration.storage == "allocatable":
+            return True
+        every = (routine for unit in self.distributions.units for routine in unit.routines)
+        main = next(
+            (routine for routine in every if routine.main and routine.source.form is not d.Form.C), None
+        )
+        if main is None or self.distributions.of(main).get(array.name) is not array:
+            return False
+        used = main.uses.get(array.routine.name)
+        return used is not None and used[2] is None
 
     def unallocated(self, array: Array) -> list[str]:
         """What is set at the beginning of the routine for an array that is not there yet."""

@@ -1,0 +1,48 @@
+module grid
+  implicit none
+  integer, parameter :: dp = kind(1d0), n = 24, m = n/2
+  real(dp), save :: u(0:n + 1, m), v(0:n + 1, m), plain(m)
+  real(dp) :: c(n)
+  !$homing distribute u(block, *), v(block, *)
+  !$homing distribute c(cyclic(2))
+contains
+  subroutine init
+    integer :: i, j
+    do j = 1, m
+      do i = 0, n + 1
+        u(i, j) = i*j
+      end do
+      plain(j) = j
+    end do
+  end subroutine
+  subroutine sweep
+    integer :: i, j
+    !$omp parallel do private(j)
+    do i = 1, n
+      do j = 1, m
+        v(i, j) = u(i - 1, j) + u(i + 1, j) + plain(j)
+      end do
+    end do
+    !$omp parallel do private(j)
+    do i = 1, n
+      do j = 1, m
+        u(i, j) = v(i, j)*0.5d0
+      end do
+    end do
+  end subroutine
+end module
+program p
+  use grid
+  implicit none
+  integer :: k
+  v = 0
+  call init
+  do k = 1, 3
+    call sweep
+  end do
+  !$omp parallel do
+  do k = 1, n
+    c(k) = k
+  end do
+  print *, sum(u), sum(v), sum(c)
+end program
