@@ -6,29 +6,22 @@ read from the text, and _OPENMP is defined as if it were.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import glob
 import os
 import re
-import resource
-import shutil
-import signal
-import subprocess
-import sys
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 
 from clang import cindex
-from clang.cindex import BinaryOperator, Cursor, CursorKind, SourceLocation, TranslationUnit, TypeKind
+from clang.cindex import BinaryOperator, Cursor, CursorKind, TranslationUnit, TypeKind
 
-from homing.errors import UserError
-from homing.translate import openmp
 from homing.translate.affine import shifted
 from homing.translate.attach import attach
 from homing.translate.directives.model import Directive
+from homing.translate.front.c_accesses import Accesses, strip
+from homing.translate.front.c_places import Places, declarator
+from homing.translate.front.c_pragmas import pragmas_of
 from homing.translate.front.includes import check_includes
+from homing.translate.front.libclang import index as clang_index
+from homing.translate.front.libclang import other_headers, raising_callbacks, survives
 from homing.translate.positions import TranslationError
 from homing.translate.source import SourceFile
 from homing.translate.tree import (
@@ -39,21 +32,16 @@ from homing.translate.tree import (
     Kind,
     Loop,
     Node,
-    OpenMP,
     Prototype,
-    Reference,
     Routine,
     Statement,
     Subscript,
     Unit,
 )
 
-#: libclang's numbers of unary operators (CXUnaryOperatorKind).
-_COUNTING, _ADDRESS, _DEREFERENCE, _NOT = (1, 2, 3, 4), 5, 6, 10
 #: The version of OpenMP that gcc and clang claim to compile.
 _OPENMP = "-D_OPENMP=201511"
 
-_PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+omp\b((?:[^\n\\]|\\\r?\n|\\.)*)", re.MULTILINE)
 _OUTPUT = frozenset(
     [
         "printf",
@@ -72,8 +60,6 @@ _OUTPUT = frozenset(
     ]
 )
 _INPUT = frozenset(["scanf", "fscanf", "fgets", "fread", "getchar", "gets", "fgetc", "getc"])
-_TRANSPARENT = (CursorKind.UNEXPOSED_EXPR, CursorKind.PAREN_EXPR)
-_ASSIGNMENTS = (BinaryOperator.Assign,)
 #: The same comparison with its sides exchanged.
 _TURNED = {
     BinaryOperator.LT: BinaryOperator.GT,
@@ -81,12 +67,6 @@ _TURNED = {
     BinaryOperator.GT: BinaryOperator.LT,
     BinaryOperator.GE: BinaryOperator.LE,
 }
-_POINTERS = (
-    TypeKind.POINTER,
-    TypeKind.CONSTANTARRAY,
-    TypeKind.VARIABLEARRAY,
-    TypeKind.INCOMPLETEARRAY,
-)
 _UNSIGNED = (
     TypeKind.UCHAR,
     TypeKind.USHORT,
@@ -96,93 +76,16 @@ _UNSIGNED = (
 )
 
 
-@lru_cache(maxsize=1)
-def _index() -> cindex.Index:
-    places = [
-        *glob.glob("/usr/lib/llvm-19/lib/libclang-19.so*"),
-        *glob.glob("/usr/lib/llvm-19/lib/libclang.so*"),
-        *glob.glob("/usr/lib/*/libclang-19.so*"),
-    ]
-    stated = os.environ.get("HOMING_LIBCLANG")
-    for path in [stated] if stated else places:
-        if path and os.path.isfile(path):
-            cindex.Config.set_library_file(path)
-            break
-    else:
-        raise UserError("libclang 19 is not here (Debian: libclang1-19), or set HOMING_LIBCLANG to its file")
-    try:
-        return cindex.Index.create()
-    except cindex.LibclangError as error:
-        raise UserError(f"libclang cannot be loaded: {error}") from error
-
-
-@lru_cache(maxsize=1)
-def _other_headers() -> tuple[str, ...]:
-    """gcc's own headers (omp.h), behind clang's."""
-    gcc = shutil.which("gcc")
-    if gcc is None:
-        return ()
-    found = subprocess.run([gcc, "-print-file-name=include"], capture_output=True, text=True, check=False)
-    return ("-idirafter", found.stdout.strip()) if found.returncode == 0 else ()
-
-
-def _deep(error: BaseException) -> BaseException:
-    """RecursionError also where ctypes met it while it made a callback's argument."""
-    inside = isinstance(error, ctypes.ArgumentError) and "RecursionError" in str(error)
-    return RecursionError() if inside else error
-
-
-@contextlib.contextmanager
-def _raising_callbacks() -> Iterator[None]:
-    """libclang calls back for each child of a cursor, and what is raised there (nesting too deep) is printed
-    and forgotten by ctypes: a part of the tree would be missing. Here it is raised at the end."""
-    failed: list[BaseException | None] = []
-    before = sys.unraisablehook
-    sys.unraisablehook = lambda told: failed.append(told.exc_value)
-    try:
-        yield
-    except Exception as error:  # where a part is missing, what is there is not understood either
-        raise _deep(failed[0] if failed and failed[0] else error) from None
-    finally:
-        sys.unraisablehook = before
-    if failed:
-        raise _deep(failed[0] or RecursionError())
-
-
-def _survives(parse: Callable[[], object]) -> bool:
-    """Does libclang survive this? It dies of a stack that is too small, and takes the process with it: tried
-    in a process of its own, which costs some tens of milliseconds."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads: the child only parses and ends
-        child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what libclang says of its crash
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            parse()
-            status = 0
-        finally:
-            os._exit(status)
-    try:
-        _, status = os.waitpid(child, 0)
-    except BaseException:  # the time is up
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        raise
-    return status == 0
-
-
 def read(source: SourceFile, directives: Sequence[Directive], flags: Sequence[str]) -> tuple[Unit, list[int]]:
     """Parse a C file and hang the directives where they belong; also the offsets at which lines can be
     marked.
 
     TranslationError: what clang calls an error. UserError: there is no libclang.
     """
-    index = _index()
+    index = clang_index()
     check_includes(source, flags)
     here = os.path.dirname(os.path.abspath(source.path))
-    arguments = ["-std=gnu17", "-Wno-everything", _OPENMP, f"-I{here}", *flags, *_other_headers()]
+    arguments = ["-std=gnu17", "-Wno-everything", _OPENMP, f"-I{here}", *flags, *other_headers()]
     text = source.text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
     def parse() -> TranslationUnit:
@@ -193,7 +96,7 @@ def read(source: SourceFile, directives: Sequence[Directive], flags: Sequence[st
             options=TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD,
         )
 
-    if not _survives(parse):
+    if not survives(parse):
         reason = "clang cannot read it: something is nested too deeply, or an included file has no end"
         raise TranslationError([source.problem(0, 0, reason)])
     unit = parse()
@@ -209,9 +112,9 @@ def read(source: SourceFile, directives: Sequence[Directive], flags: Sequence[st
     if problems:
         raise TranslationError(problems)
     builder = _Builder(source)
-    with _raising_callbacks():
+    with raising_callbacks():
         builder.file(unit.cursor)
-        pragmas = list(_pragmas(source, unit))
+        pragmas = list(pragmas_of(source, unit))
     attach(source, builder.routines, pragmas, directives)
     for routine in builder.routines:
         names: set[str] = set()
@@ -226,77 +129,16 @@ def read(source: SourceFile, directives: Sequence[Directive], flags: Sequence[st
     return Unit(source, source.form, builder.routines), sorted(builder.lines)
 
 
-def _pragmas(source: SourceFile, unit: TranslationUnit) -> list[OpenMP]:
-    comments = [
-        (token.extent.start.offset, token.extent.end.offset)
-        for token in unit.get_tokens(extent=unit.cursor.extent)
-        if token.kind.name == "COMMENT"
-    ]
-    found = []
-    for match in _PRAGMA.finditer(source.text):
-        if any(begin <= match.start() < end for begin, end in comments):
-            continue
-        code, places = "", []
-        body = match[1]
-        at = match.start(1)
-        skip = re.compile(r"\\\r?\n|/\*.*?\*/|//[^\n]*", re.DOTALL)
-        position = 0
-        while position < len(body):
-            gap = skip.match(body, position)
-            if gap:
-                code += " "
-                places.append(at + position)
-                position = gap.end()
-                continue
-            code += body[position]
-            places.append(at + position)
-            position += 1
-        lead = len(code) - len(code.lstrip())
-        code, places = code.strip(), places[lead : lead + len(code.strip())]
-        begin = match.start() + len(match.group()) - len(match.group().lstrip())
-        end = match.start() + len(match.group().rstrip())
-        found.append(openmp.parse(code, places, begin, end, lower=False))
-    return found
-
-
 class _Builder:
     def __init__(self, source: SourceFile) -> None:
         self.source = source
         self.routines: list[Routine] = []
         self.lines: set[int] = set()
         self.routine = Routine(os.path.basename(source.path), source, 0, len(source.text) + 1, module=True)
-        # libclang counts bytes.
-        self.bytes: list[int] | None = None
-        if not source.text.isascii():
-            self.bytes = []
-            for number, char in enumerate(source.text):
-                self.bytes += [number] * len(char.encode("utf-8", "surrogateescape"))
-            self.bytes.append(len(source.text))
-
-    def place(self, offset: int) -> int:
-        if self.bytes is None:
-            return offset
-        return self.bytes[min(offset, len(self.bytes) - 1)]
-
-    def begin(self, cursor: Cursor) -> int:
-        return self.place(cursor.extent.start.offset)
-
-    def end(self, cursor: Cursor) -> int:
-        return self.place(cursor.extent.end.offset)
-
-    def access(self, cursor: Cursor) -> tuple[int, int]:
-        """Where an access stands; in a macro's argument, where the program has written it."""
-        return self.written_at(cursor.extent.start), self.written_at(cursor.extent.end)
-
-    def written_at(self, location: SourceLocation) -> int:
-        file, unused, offset = ctypes.c_void_p(), ctypes.c_uint(), ctypes.c_uint()
-        found = ctypes.byref(file), ctypes.byref(unused), ctypes.byref(unused), ctypes.byref(offset)
-        cindex.conf.lib.clang_getFileLocation(location, *found)
-        return self.place(offset.value)
-
-    def text(self, begin: int, end: int) -> str:
-        text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", self.source.text[begin:end], flags=re.DOTALL)
-        return " ".join(text.split())
+        self.places = Places(source)
+        self.begin, self.end, self.text = self.places.begin, self.places.end, self.places.text
+        self.place = self.places.place
+        self.expression = Accesses(self.places, self.is_array).expression
 
     # --- the file ---------------------------------------------------------------------------------------
 
@@ -356,7 +198,7 @@ class _Builder:
         text = self.source.text
         at = name_at + len(name)
         if text[name_at:at] == name:
-            before = text[_declarator(text, begin, name_at) : name_at].rstrip()
+            before = text[declarator(text, begin, name_at) : name_at].rstrip()
             if before.endswith(("*", "restrict", "const")) and "*" in before:
                 pointer = True
                 closed = re.compile(r"\s*\)").match(text, at)
@@ -607,7 +449,7 @@ class _Builder:
             return False
         if condition.kind is not CursorKind.BINARY_OPERATOR:
             return False
-        left, right = (_strip(child) for child in condition.get_children())
+        left, right = (strip(child) for child in condition.get_children())
         operator = condition.binary_operator
         if right.kind is CursorKind.DECL_REF_EXPR and right.spelling == name:  # `n > i`
             left, right, operator = right, left, _TURNED.get(operator, operator)
@@ -653,181 +495,6 @@ class _Builder:
 
     # --- expressions ------------------------------------------------------------------------------------
 
-    def expression(
-        self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
-    ) -> None:
-        """Every variable in an expression, with what is done to it."""
-        kind = cursor.kind
-        if kind in _TRANSPARENT or kind is CursorKind.CSTYLE_CAST_EXPR:
-            for child in cursor.get_children():
-                if child.kind.is_expression():
-                    self.expression(child, found, access, conditional, into)
-            return
-        if kind is CursorKind.DECL_REF_EXPR:
-            referenced = cursor.referenced
-            if referenced is None or referenced.kind is not CursorKind.FUNCTION_DECL:
-                (begin, end), name = self.access(cursor), cursor.spelling
-                found.append(Reference(name, begin, begin + len(name), end, None, access, conditional))
-        elif kind is CursorKind.MEMBER_REF_EXPR:
-            for child in cursor.get_children():
-                self.expression(child, found, access, conditional, into)
-        elif kind is CursorKind.ARRAY_SUBSCRIPT_EXPR:
-            self.element(cursor, found, access, conditional, into)
-        elif kind is CursorKind.COMPOUND_ASSIGNMENT_OPERATOR:
-            left, right = list(cursor.get_children())
-            into.kind = Kind.ASSIGNMENT
-            self.expression(left, found, Access.UPDATE, conditional, into)
-            self.expression(right, found, Access.READ, conditional, into)
-        elif kind is CursorKind.BINARY_OPERATOR:
-            self.binary(cursor, found, access, conditional, into)
-        elif kind is CursorKind.CONDITIONAL_OPERATOR:
-            condition, *others = list(cursor.get_children())
-            self.expression(condition, found, Access.READ, conditional, into)
-            for other in others:
-                self.expression(other, found, Access.READ, True, into)
-        elif kind is CursorKind.UNARY_OPERATOR:
-            self.unary(cursor, found, access, conditional, into)
-        elif kind is CursorKind.CALL_EXPR:
-            self.call(cursor, found, conditional, into)
-        elif kind is CursorKind.CXX_UNARY_EXPR:
-            self.size_of(cursor, found, conditional, into)
-        else:
-            for child in cursor.get_children():
-                if child.kind.is_expression() or child.kind.is_statement():
-                    self.expression(child, found, Access.READ, conditional, into)
-
-    def binary(
-        self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
-    ) -> None:
-        left, right = list(cursor.get_children())
-        operator = cursor.binary_operator
-        if operator in _ASSIGNMENTS:
-            into.kind = Kind.ASSIGNMENT
-            self.expression(left, found, Access.WRITE, conditional, into)
-            self.expression(right, found, Access.READ, conditional, into)
-            return
-        if operator in (BinaryOperator.EQ, BinaryOperator.NE) and (
-            (_is_null(left) and _strip(right).kind is CursorKind.DECL_REF_EXPR)
-            or (_is_null(right) and _strip(left).kind is CursorKind.DECL_REF_EXPR)
-        ):
-            return  # is there memory? There is, for a distributed array; others do not matter here
-        late = conditional or operator in (BinaryOperator.LAnd, BinaryOperator.LOr)
-        self.expression(left, found, _of_memory(left, access), conditional, into)
-        self.expression(right, found, _of_memory(right, access), late, into)
-
-    def unary(
-        self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
-    ) -> None:
-        operand = next(iter(cursor.get_children()))
-        operator = cindex.conf.lib.clang_getCursorUnaryOperatorKind(cursor)
-        if operator in _COUNTING:
-            access = Access.UPDATE
-            into.kind = Kind.ASSIGNMENT
-        elif operator == _ADDRESS:
-            access = Access.OTHER
-        elif operator == _DEREFERENCE:
-            access = Access.OTHER if access is Access.READ else access
-        elif operator == _NOT and _strip(operand).kind is CursorKind.DECL_REF_EXPR:
-            if operand.type.kind is TypeKind.POINTER:
-                return
-            access = Access.READ
-        else:
-            access = Access.READ
-        self.expression(operand, found, access, conditional, into)
-
-    def call(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> None:
-        name = cursor.spelling
-        into.calls += (name,)
-        for index, argument in enumerate(cursor.get_arguments()):
-            inner = _strip(argument)
-            if inner.kind is CursorKind.CSTYLE_CAST_EXPR and inner.type.kind is TypeKind.POINTER:
-                inner = _strip(list(inner.get_children())[-1])
-            count = len(found)
-            array = inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind in (
-                TypeKind.POINTER,
-                TypeKind.CONSTANTARRAY,
-                TypeKind.VARIABLEARRAY,
-                TypeKind.INCOMPLETEARRAY,
-            )
-            piece = inner.kind is CursorKind.ARRAY_SUBSCRIPT_EXPR and inner.type.kind in (
-                TypeKind.POINTER,
-                TypeKind.CONSTANTARRAY,
-                TypeKind.VARIABLEARRAY,
-            )
-            access = Access.ARGUMENT if array or piece else Access.READ
-            self.expression(inner, found, access, conditional, into)
-            if (array or piece) and len(found) > count:
-                found[count].argument_of = name
-                found[count].argument_index = index
-
-    def size_of(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> None:
-        """sizeof: nothing is evaluated."""
-        count = len(found)
-        for child in cursor.get_children():
-            self.expression(child, found, Access.READ, conditional, into)
-        for reference in found[count:]:
-            reference.access = Access.OTHER if reference.subscripts is None else Access.READ
-        unused = [r for r in found[count:] if not self.is_array(r.name)]
-        for reference in unused:
-            found.remove(reference)
-
     def is_array(self, name: str) -> bool:
         known = self.routine.lookup(name)
         return known is not None and bool(known[1].bounds) and known[1].storage not in ("pointer", "dummy")
-
-    def element(
-        self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
-    ) -> None:
-        chain = []
-        base = cursor
-        while base.kind is CursorKind.ARRAY_SUBSCRIPT_EXPR:
-            inner, index = list(base.get_children())
-            chain.append(index)
-            base = _strip(inner)
-        chain.reverse()
-        if base.kind is not CursorKind.DECL_REF_EXPR:  # a member: what is done to it is done to the whole
-            changed = access in (Access.WRITE, Access.UPDATE, Access.OTHER)
-            self.expression(base, found, access if changed else Access.READ, conditional, into)
-        else:
-            begin, end = self.access(cursor)
-            subscripts = []
-            for index in chain:
-                first, last = self.access(index)
-                subscripts.append(Subscript(first, last, self.text(first, last)))
-            name = base.spelling
-            if not re.match(rf"{re.escape(name)}\s*\[", self.source.text[begin:end]):
-                access, begin, end = Access.OTHER, self.begin(cursor), self.end(cursor)  # of a macro
-            found.append(Reference(name, begin, begin + len(name), end, subscripts, access, conditional))
-        for index in chain:
-            self.expression(index, found, Access.READ, conditional, into)
-
-
-def _of_memory(cursor: Cursor, access: Access) -> Access:
-    """What `*(a + i) = x` does to the operands of the sum: the pointer's memory is changed."""
-    changed = access in (Access.WRITE, Access.UPDATE, Access.OTHER)
-    return access if changed and _strip(cursor).type.kind in _POINTERS else Access.READ
-
-
-def _declarator(text: str, begin: int, name_at: int) -> int:
-    """Where the declarator begins: of all but a declaration's first one clang knows the name's place only."""
-    if begin < name_at:
-        return begin
-    match = re.search(r",[\s(*]*(?:\b(?:const|restrict|volatile|__restrict)\b[\s*]*)*$", text[:name_at])
-    return match.start() + 1 if match else begin
-
-
-def _strip(cursor: Cursor) -> Cursor:
-    while cursor.kind in _TRANSPARENT:
-        children = [child for child in cursor.get_children() if child.kind.is_expression()]
-        if len(children) != 1:
-            break
-        cursor = children[0]
-    return cursor
-
-
-def _is_null(cursor: Cursor) -> bool:
-    inner = _strip(cursor)
-    if inner.kind is CursorKind.CSTYLE_CAST_EXPR and inner.type.kind is TypeKind.POINTER:
-        children = list(inner.get_children())
-        return bool(children) and children[-1].kind is CursorKind.INTEGER_LITERAL
-    return cursor.type.kind is TypeKind.POINTER and inner.kind is CursorKind.INTEGER_LITERAL

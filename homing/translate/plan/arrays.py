@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 
 from homing.translate.affine import affine, shifted
 from homing.translate.directives import model as d
@@ -16,21 +15,20 @@ from homing.translate.plan.effects import Effects
 from homing.translate.plan.model import Dimension
 from homing.translate.plan.passed_elements import pass_elements
 from homing.translate.plan.passed_pieces import pass_pieces
-from homing.translate.plan.reached import called, reaching
+from homing.translate.plan.passing import Passing
 from homing.translate.plan.redistribution import Redistributions
+from homing.translate.plan.reference_text import folded
+from homing.translate.plan.templates import ends, with_templates
 from homing.translate.positions import Problem, Text
 from homing.translate.tree import (
     Access,
     Bound,
-    Construct,
     Declaration,
     Kind,
     Reference,
     Routine,
     Unit,
-    references,
     statements,
-    walk,
 )
 
 
@@ -45,9 +43,11 @@ class Distributions:
         self.notes: list[Problem] = []
         self.arrays: dict[int, dict[str, Array]] = {}
         self.routines: dict[str, Routine] = {}
-        self.parallel_context: dict[int, bool] = {}
         self._redistributions: dict[int, Redistributions] = {}
         self.effects = Effects(self.routines)
+        self.passing = Passing(
+            units, self.routines, self.arrays, in_place, self.redistributions, self._wrong_in
+        )
         for unit in units:
             for routine in unit.routines:
                 self.arrays[id(routine)] = {}
@@ -59,24 +59,24 @@ class Distributions:
         for unit in units:
             for routine in unit.routines:
                 self._declare(routine)
-        self._visible()
+        self.passing.visible()
         for unit in units:
             for routine in unit.routines if unit.form is not d.Form.C else ():
                 for name in self.of(routine).keys() & routine.places.keys():
                     at = routine.places[name][0]
                     self._wrong_in(routine)(at, at, f"declares the distributed '{name}' anew in a BLOCK")
         if not in_place:
-            bring(units, self.routines, self.in_regions, self.of)
+            bring(units, self.routines, self.passing.in_regions, self.of)
         for unit in units:
             for routine in unit.routines:
-                pass_pieces(routine, self.of(routine), self.routines, self.works_in_parallel)
+                pass_pieces(routine, self.of(routine), self.routines, self.passing.works_in_parallel)
                 self._redistributions[id(routine)] = Redistributions(
                     routine, self.of(routine), self._redistributed, self._wrong_in(routine)
                 )
-        self._propagate()
+        self.passing.propagate()
         for unit in units:
             for routine in unit.routines:
-                self._whole_calls(routine)
+                self.passing.whole_calls(routine)
 
     def of(self, routine: Routine) -> dict[str, Array]:
         """The distributed arrays that names mean in a routine."""
@@ -85,6 +85,20 @@ class Distributions:
     def redistributions(self, routine: Routine) -> Redistributions:
         """What REDISTRIBUTE does in a routine."""
         return self._redistributions[id(routine)]
+
+    def inside(self, routine: Routine) -> bool:
+        """Is the routine called from inside parallel regions, with parts of arrays?"""
+        return self.passing.inside(routine)
+
+    @property
+    def in_regions(self) -> frozenset[int]:
+        """The routines (by id) that parallel regions call, or what these call."""
+        return self.passing.in_regions
+
+    @property
+    def reaching(self) -> frozenset[int]:
+        """The routines (by id) that work on distributed arrays of other scopes."""
+        return self.passing.reaching
 
     @property
     def any(self) -> bool:
@@ -226,14 +240,14 @@ class Distributions:
             parts = grid[taken] if taken < len(grid) else ""
             taken += 1
             argument, sizes = "", ""
-            texts = [_fold(argument.text, routine) for argument in format_.arguments]
+            texts = [folded(argument.text, routine) for argument in format_.arguments]
             if format_.kind is d.Kind.CYCLIC:
                 argument = texts[0] if texts else "1"
             elif format_.kind is d.Kind.GEN_BLOCK:
                 sizes = ", ".join(texts)
             made = Dimension(format_.kind, argument, sizes, parts=parts)
             if template is not None:
-                lower, upper = _ends(template.bounds[index], distribute.source.form.fortran, routine)
+                lower, upper = ends(template.bounds[index], distribute.source.form.fortran, routine)
                 word = f"{routine.name}/{distribute.name.key}/{index}"
                 made = replace(made, template=word, lower=lower, upper=upper)
             dimensions.append(made)
@@ -262,11 +276,11 @@ class Distributions:
             return None
         grid: list[str] = []
         for extent in arrangement.bounds:
-            last = _fold(extent.upper.text, routine)
+            last = folded(extent.upper.text, routine)
             if last == "*":
                 grid.append("")
             elif extent.lower is not None:
-                grid.append(f"({last}) - ({_fold(extent.lower.text, routine)}) + 1")
+                grid.append(f"({last}) - ({folded(extent.lower.text, routine)}) + 1")
             else:
                 grid.append(last)
         if arrangement.bounds and len(grid) != count:
@@ -339,7 +353,7 @@ class Distributions:
                 declaration,
                 bounds=[Bound(self._first(routine), self._last(routine, e.text)) for e in extents],
             )
-        complete = _with_templates(routine, name, declaration, dimensions)
+        complete = with_templates(routine, name, declaration, dimensions)
         made = Array(name, routine, declaration, complete, reshape, origin)
         made.shadow = [[0, 0] for _ in complete]
         if extents and len(extents) != rank:
@@ -430,7 +444,7 @@ class Distributions:
                     # `:` aligns first with first.
                     own, other = found[1].bounds[at], base.declaration.bounds[index]
                     if not own.deferred and not other.deferred:
-                        step = affine(_fold(other.lower, routine)).minus(affine(_fold(own.lower, routine)))
+                        step = affine(folded(other.lower, routine)).minus(affine(folded(own.lower, routine)))
                         offset = step or 0
                 dimensions[at] = replace(
                     wanted,
@@ -461,242 +475,8 @@ class Distributions:
         dimensions = self._dimensions(array.routine, distribute, {}, arrangements)
         if dimensions is None:
             return None
-        dimensions = _with_templates(array.routine, array.name, array.declaration, dimensions)
+        dimensions = with_templates(array.routine, array.name, array.declaration, dimensions)
         made = replace(array, dimensions=dimensions, shadow=[[0, 0] for _ in dimensions], linked=[], tied={})
         if array.given_shadow is not None and any(low or high for low, high in array.given_shadow):
             made.given_shadow = None  # it was declared for the other distribution
         return made
-
-    # --- scopes and calls -------------------------------------------------------------------------------
-
-    def _visible(self) -> None:
-        """Names of an enclosing scope, and of modules that are used."""
-        modules = {
-            routine.name: routine for unit in self.units for routine in unit.routines if routine.module
-        }
-        known = -1
-        while known != (
-            known := sum(map(len, self.arrays.values()))
-        ):  # a module may use one that comes later
-            self._visible_once(modules)
-        for unit in self.units:
-            for routine in unit.routines:
-                for used, name, begin, end in routine.renamed:
-                    if used in modules and name in self.of(modules[used]):
-                        reason = f"gives the distributed '{name}' another name"
-                        self._wrong_in(routine)(begin, end, reason)
-
-    def _visible_once(self, modules: dict[str, Routine]) -> None:
-        for unit in self.units:
-            for routine in unit.routines:
-                scope = routine.parent
-                while scope is not None:
-                    for name, array in self.of(scope).items():
-                        if name not in routine.declarations and not _later(array, routine):
-                            self.of(routine).setdefault(name, array)
-                    scope = scope.parent
-                chain: Routine | None = routine
-                while chain is not None:
-                    for used, (_, _, only) in chain.uses.items():
-                        module = modules.get(used)
-                        if module is None:
-                            continue
-                        names = None if only is None else {part.strip() for part in only.split(",")}
-                        for name, array in self.of(module).items():
-                            if (names is None or name in names) and name not in routine.declarations:
-                                self.of(routine).setdefault(name, array)
-                    chain = chain.parent
-
-    def _propagate(self) -> None:
-        """Dummies get the distribution of what is passed, where the procedure has parallel constructs."""
-        waiting = [routine for unit in self.units for routine in unit.routines]
-        rounds = 0
-        while waiting:
-            rounds += 1
-            routine = waiting.pop(0)
-            changed = False
-            for inside, reference in _calls(routine):
-                callee = self.routines.get(reference.argument_of or "")
-                if callee is None or callee is routine:
-                    continue
-                array = self.redistributions(routine).array(reference)
-                if array is None or reference.argument_index >= len(callee.arguments):
-                    continue
-                dummy = callee.arguments[reference.argument_index]
-                # One that only says how its argument is distributed gets it in parts, too.
-                if not (inside or self.works_in_parallel(callee) or dummy in self.of(callee)):
-                    continue
-                inside |= id(routine) in self.in_regions
-                changed |= self._pass(routine, reference, array, callee, dummy, inside)
-            if changed and rounds < 10_000:
-                waiting.extend(r for unit in self.units for r in unit.routines if r not in waiting)
-
-    @cached_property
-    def in_regions(self) -> frozenset[int]:
-        """The routines (by id) that parallel regions call, or what these call."""
-        waiting = []
-        for unit in self.units:
-            for routine in unit.routines:
-                for node in walk(routine.body):
-                    if isinstance(node, Construct) and node.parallel:
-                        waiting += called(node.body, self.routines)
-        found: set[int] = set()
-        while waiting:
-            routine = waiting.pop()
-            if id(routine) not in found:
-                found.add(id(routine))
-                waiting += called(routine.body, self.routines)
-        return frozenset(found)
-
-    @cached_property
-    def reaching(self) -> frozenset[int]:
-        """The routines (by id) that work on distributed arrays of other scopes."""
-        return reaching(self.units, self.routines, self.of)
-
-    def _whole_calls(self, routine: Routine) -> None:
-        """Every argument that a procedure gets in parts is passed in parts, wherever it is called."""
-        for statement in statements(routine.body):
-            given: dict[str, set[int]] = {}
-            for reference in statement.references:
-                if reference.argument_of and self.redistributions(routine).array(reference) is not None:
-                    given.setdefault(reference.argument_of, set()).add(reference.argument_index)
-            named = {*statement.calls, *given, *(r.name for r in statement.references)}
-            for name in sorted(named & self.routines.keys()):
-                callee = self.routines[name]
-                for index, dummy in enumerate(callee.arguments if callee is not routine else ()):
-                    known = self.of(callee).get(dummy)
-                    own = known is not None and known.routine is callee
-                    if own and index not in given.get(name, set()) and name not in routine.declarations:
-                        reason = f"'{dummy}' of '{name}' gets distributed arrays, and here one that is not"
-                        self._wrong_in(routine)(statement.begin, statement.end, reason)
-
-    def works_in_parallel(self, routine: Routine, seen: frozenset[str] = frozenset()) -> bool:
-        """Does it, or something that it calls, contain an OpenMP construct?"""
-        if routine.name in seen:
-            return False
-        if any(isinstance(node, Construct) for node in walk(routine.body)):
-            return True
-        seen |= {routine.name}
-        called = {r.argument_of for r in references(routine.body) if r.argument_of}
-        return any(
-            name in self.routines and self.works_in_parallel(self.routines[name], seen) for name in called
-        )
-
-    def _pass(
-        self, routine: Routine, reference: Reference, array: Array, callee: Routine, dummy: str, inside: bool
-    ) -> bool:
-        def wrong(reason: str) -> bool:
-            self._wrong_in(routine)(reference.begin, reference.end, reason)
-            return False
-
-        declaration = callee.declarations.get(dummy)
-        if declaration is not None and array.rank == 1 and _is_pointer(callee, declaration):
-            declaration.bounds = [Bound("0", None, deferred=True)]
-        if reference.subscripts is not None and self.in_place and dummy not in self.of(callee):
-            return False  # what lies where it lay
-        if reference.subscripts is not None:
-            return wrong(f"a piece of the distributed '{reference.name}' is passed on (sequence association)")
-        if declaration is None:
-            return wrong(f"the argument '{dummy}' of '{callee.name}' is not declared there")
-        if len(declaration.bounds) != array.rank:
-            return wrong(
-                f"'{reference.name}' has {array.rank} dimensions, '{dummy}' of '{callee.name}' has "
-                f"{len(declaration.bounds)}"
-            )
-        for index, (mine, its) in enumerate(zip(array.declaration.bounds, declaration.bounds, strict=False)):
-            if mine.deferred or its.deferred or its.upper is None:
-                continue
-            step = affine(_fold(mine.lower, routine)).minus(affine(_fold(its.lower, callee)))
-            if step not in (None, 0):
-                return wrong(f"dimension {index + 1} of '{dummy}' in '{callee.name}' begins elsewhere")
-        context = self.parallel_context.setdefault(id(callee), inside)
-        if context != inside:
-            return wrong(f"'{callee.name}' is called inside and outside parallel regions")
-        known = self.of(callee).get(dummy)
-        if known is not None and known.passed_from is not None:
-            same = len(known.dimensions) == len(array.dimensions) and all(
-                (a.kind, a.argument, a.offset) == (b.kind, b.argument, b.offset)
-                for a, b in zip(known.dimensions, array.dimensions, strict=False)
-            )
-            if not same:
-                return wrong(f"'{dummy}' of '{callee.name}' gets differently distributed arrays")
-            known.link(array)
-            return False
-        if known is not None:
-            kinds = [dimension.kind for dimension in known.dimensions]
-            if kinds != [dimension.kind for dimension in array.dimensions]:
-                return wrong(f"'{dummy}' is distributed otherwise in '{callee.name}'")
-        made = Array(dummy, callee, declaration, array.dimensions, array.reshape, None)
-        made.shadow = [list(widths) for widths in array.shadow]
-        made.given_shadow = array.given_shadow
-        made.passed_from = array
-        made.link(array)
-        self.of(callee)[dummy] = made
-        return True
-
-    def inside(self, routine: Routine) -> bool:
-        """Is the routine called from inside parallel regions?"""
-        return self.parallel_context.get(id(routine), False)
-
-
-def _ends(bound: d.Bounds, fortran: bool, routine: Routine) -> tuple[str, str]:
-    """The lowest and the highest index of a template's dimension."""
-    upper = _fold(bound.upper.text, routine)
-    if bound.lower is not None:
-        return _fold(bound.lower.text, routine), upper
-    return ("1", upper) if fortran else ("0", f"({upper}) - 1")
-
-
-def _later(array: Array, routine: Routine) -> bool:
-    """C: the file declares the array behind the function, which does not know it."""
-    return array.routine.source.form is d.Form.C and array.declaration.begin > routine.begin
-
-
-def _is_pointer(callee: Routine, declaration: Declaration) -> bool:
-    """C: `double *x` among the arguments."""
-    text = callee.source.text[declaration.statement_begin : declaration.begin]
-    c = callee.source.form is d.Form.C
-    return c and declaration.storage == "dummy" and not declaration.bounds and text.count("*") == 1
-
-
-def _calls(routine: Routine) -> list[tuple[bool, Reference]]:
-    """Every array that is passed on whole, and whether that happens in a parallel region."""
-    regions = [
-        (node.begin, node.end) for node in walk(routine.body) if isinstance(node, Construct) and node.parallel
-    ]
-    found = []
-    for reference in references(routine.body):
-        if reference.argument_of and reference.access in (Access.ARGUMENT, Access.READ):
-            inside = any(begin <= reference.begin < end for begin, end in regions)
-            found.append((inside, reference))
-    return found
-
-
-def _with_templates(
-    routine: Routine, name: str, declaration: Declaration, dimensions: Sequence[Dimension]
-) -> list[Dimension]:
-    """Arrays of the same bounds lie together without being told to: their index space is named after it."""
-    complete = []
-    for index, dimension in enumerate(dimensions):
-        if dimension.distributed and not dimension.template:
-            bound = declaration.bounds[index] if index < len(declaration.bounds) else None
-            if bound is not None and bound.deferred and declaration.storage == "allocatable":
-                # Their bounds are compared when the program runs (homing_together).
-                key = f"{routine.name}/allocated/{_position(dimensions, index)}"
-            elif bound is None or bound.upper is None:
-                key = f"{routine.name}/{name}/{index}"
-            else:
-                low, high = affine(_fold(bound.lower, routine)), affine(_fold(bound.upper or "", routine))
-                key = f"{routine.name}/{low}/{high}/{_position(dimensions, index)}"
-            dimension = replace(dimension, template=key)
-        complete.append(dimension)
-    return complete
-
-
-def _position(dimensions: Sequence[Dimension], index: int) -> int:
-    return sum(dimension.distributed for dimension in dimensions[:index])
-
-
-def _fold(text: str, routine: Routine) -> str:
-    """The text in the form in which names are compared."""
-    return text if routine.source.form is d.Form.C else text.lower()

@@ -6,7 +6,7 @@ import re
 
 from homing.translate.directives.model import Form
 from homing.translate.source import SourceFile
-from homing.translate.tree import Reference, Subscript
+from homing.translate.tree import Reference, Routine, Subscript
 
 
 def reference_subscripts(reference: Reference) -> list[Subscript]:
@@ -21,3 +21,8 @@ def why_not_followed(source: SourceFile, reference: Reference) -> str:
     if source.form is Form.C and word and word[0] != reference.name:
         return f"an access to '{reference.name}' through the macro '{word[0]}': write it out"
     return "may give the distributed array another name"
+
+
+def folded(text: str, routine: Routine) -> str:
+    """The text in the form in which names are compared."""
+    return text if routine.source.form is Form.C else text.lower()

@@ -1,0 +1,202 @@
+"""What a C expression reads and writes, out of libclang's tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from clang import cindex
+from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
+
+from homing.translate.front.c_places import Places
+from homing.translate.tree import Access, Kind, Reference, Statement, Subscript
+
+#: libclang's numbers of unary operators (CXUnaryOperatorKind).
+_COUNTING, _ADDRESS, _DEREFERENCE, _NOT = (1, 2, 3, 4), 5, 6, 10
+_TRANSPARENT = (CursorKind.UNEXPOSED_EXPR, CursorKind.PAREN_EXPR)
+_ASSIGNMENTS = (BinaryOperator.Assign,)
+_POINTERS = (
+    TypeKind.POINTER,
+    TypeKind.CONSTANTARRAY,
+    TypeKind.VARIABLEARRAY,
+    TypeKind.INCOMPLETEARRAY,
+)
+
+
+class Accesses:
+    """is_array: does a name mean an array here, whose size is known?"""
+
+    def __init__(self, places: Places, is_array: Callable[[str], bool]) -> None:
+        self.places = places
+        self._is_array = is_array
+
+    def expression(
+        self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
+    ) -> None:
+        """Every variable in an expression, with what is done to it."""
+        kind = cursor.kind
+        if kind in _TRANSPARENT or kind is CursorKind.CSTYLE_CAST_EXPR:
+            for child in cursor.get_children():
+                if child.kind.is_expression():
+                    self.expression(child, found, access, conditional, into)
+            return
+        if kind is CursorKind.DECL_REF_EXPR:
+            referenced = cursor.referenced
+            if referenced is None or referenced.kind is not CursorKind.FUNCTION_DECL:
+                (begin, end), name = self.places.access(cursor), cursor.spelling
+                found.append(Reference(name, begin, begin + len(name), end, None, access, conditional))
+        elif kind is CursorKind.MEMBER_REF_EXPR:
+            for child in cursor.get_children():
+                self.expression(child, found, access, conditional, into)
+        elif kind is CursorKind.ARRAY_SUBSCRIPT_EXPR:
+            self._element(cursor, found, access, conditional, into)
+        elif kind is CursorKind.COMPOUND_ASSIGNMENT_OPERATOR:
+            left, right = list(cursor.get_children())
+            into.kind = Kind.ASSIGNMENT
+            self.expression(left, found, Access.UPDATE, conditional, into)
+            self.expression(right, found, Access.READ, conditional, into)
+        elif kind is CursorKind.BINARY_OPERATOR:
+            self._binary(cursor, found, access, conditional, into)
+        elif kind is CursorKind.CONDITIONAL_OPERATOR:
+            condition, *others = list(cursor.get_children())
+            self.expression(condition, found, Access.READ, conditional, into)
+            for other in others:
+                self.expression(other, found, Access.READ, True, into)
+        elif kind is CursorKind.UNARY_OPERATOR:
+            self._unary(cursor, found, access, conditional, into)
+        elif kind is CursorKind.CALL_EXPR:
+            self._call(cursor, found, conditional, into)
+        elif kind is CursorKind.CXX_UNARY_EXPR:
+            self._size_of(cursor, found, conditional, into)
+        else:
+            for child in cursor.get_children():
+                if child.kind.is_expression() or child.kind.is_statement():
+                    self.expression(child, found, Access.READ, conditional, into)
+
+    def _binary(
+        self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
+    ) -> None:
+        left, right = list(cursor.get_children())
+        operator = cursor.binary_operator
+        if operator in _ASSIGNMENTS:
+            into.kind = Kind.ASSIGNMENT
+            self.expression(left, found, Access.WRITE, conditional, into)
+            self.expression(right, found, Access.READ, conditional, into)
+            return
+        if operator in (BinaryOperator.EQ, BinaryOperator.NE) and (
+            (_is_null(left) and strip(right).kind is CursorKind.DECL_REF_EXPR)
+            or (_is_null(right) and strip(left).kind is CursorKind.DECL_REF_EXPR)
+        ):
+            return  # is there memory? There is, for a distributed array; others do not matter here
+        late = conditional or operator in (BinaryOperator.LAnd, BinaryOperator.LOr)
+        self.expression(left, found, _of_memory(left, access), conditional, into)
+        self.expression(right, found, _of_memory(right, access), late, into)
+
+    def _unary(
+        self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
+    ) -> None:
+        operand = next(iter(cursor.get_children()))
+        operator = cindex.conf.lib.clang_getCursorUnaryOperatorKind(cursor)
+        if operator in _COUNTING:
+            access = Access.UPDATE
+            into.kind = Kind.ASSIGNMENT
+        elif operator == _ADDRESS:
+            access = Access.OTHER
+        elif operator == _DEREFERENCE:
+            access = Access.OTHER if access is Access.READ else access
+        elif operator == _NOT and strip(operand).kind is CursorKind.DECL_REF_EXPR:
+            if operand.type.kind is TypeKind.POINTER:
+                return
+            access = Access.READ
+        else:
+            access = Access.READ
+        self.expression(operand, found, access, conditional, into)
+
+    def _call(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> None:
+        name = cursor.spelling
+        into.calls += (name,)
+        for index, argument in enumerate(cursor.get_arguments()):
+            inner = strip(argument)
+            if inner.kind is CursorKind.CSTYLE_CAST_EXPR and inner.type.kind is TypeKind.POINTER:
+                inner = strip(list(inner.get_children())[-1])
+            count = len(found)
+            array = inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind in (
+                TypeKind.POINTER,
+                TypeKind.CONSTANTARRAY,
+                TypeKind.VARIABLEARRAY,
+                TypeKind.INCOMPLETEARRAY,
+            )
+            piece = inner.kind is CursorKind.ARRAY_SUBSCRIPT_EXPR and inner.type.kind in (
+                TypeKind.POINTER,
+                TypeKind.CONSTANTARRAY,
+                TypeKind.VARIABLEARRAY,
+            )
+            access = Access.ARGUMENT if array or piece else Access.READ
+            self.expression(inner, found, access, conditional, into)
+            if (array or piece) and len(found) > count:
+                found[count].argument_of = name
+                found[count].argument_index = index
+
+    def _size_of(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> None:
+        """sizeof: nothing is evaluated."""
+        count = len(found)
+        for child in cursor.get_children():
+            self.expression(child, found, Access.READ, conditional, into)
+        for reference in found[count:]:
+            reference.access = Access.OTHER if reference.subscripts is None else Access.READ
+        unused = [r for r in found[count:] if not self._is_array(r.name)]
+        for reference in unused:
+            found.remove(reference)
+
+    def _element(
+        self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
+    ) -> None:
+        chain = []
+        base = cursor
+        while base.kind is CursorKind.ARRAY_SUBSCRIPT_EXPR:
+            inner, index = list(base.get_children())
+            chain.append(index)
+            base = strip(inner)
+        chain.reverse()
+        if base.kind is not CursorKind.DECL_REF_EXPR:  # a member: what is done to it is done to the whole
+            changed = access in (Access.WRITE, Access.UPDATE, Access.OTHER)
+            self.expression(base, found, access if changed else Access.READ, conditional, into)
+        else:
+            begin, end = self.places.access(cursor)
+            subscripts = []
+            for index in chain:
+                first, last = self.places.access(index)
+                subscripts.append(Subscript(first, last, self.places.text(first, last)))
+            name = base.spelling
+            if not re.match(rf"{re.escape(name)}\s*\[", self.places.source.text[begin:end]):
+                access, begin, end = (
+                    Access.OTHER,
+                    self.places.begin(cursor),
+                    self.places.end(cursor),
+                )  # of a macro
+            found.append(Reference(name, begin, begin + len(name), end, subscripts, access, conditional))
+        for index in chain:
+            self.expression(index, found, Access.READ, conditional, into)
+
+
+def _of_memory(cursor: Cursor, access: Access) -> Access:
+    """What `*(a + i) = x` does to the operands of the sum: the pointer's memory is changed."""
+    changed = access in (Access.WRITE, Access.UPDATE, Access.OTHER)
+    return access if changed and strip(cursor).type.kind in _POINTERS else Access.READ
+
+
+def strip(cursor: Cursor) -> Cursor:
+    while cursor.kind in _TRANSPARENT:
+        children = [child for child in cursor.get_children() if child.kind.is_expression()]
+        if len(children) != 1:
+            break
+        cursor = children[0]
+    return cursor
+
+
+def _is_null(cursor: Cursor) -> bool:
+    inner = strip(cursor)
+    if inner.kind is CursorKind.CSTYLE_CAST_EXPR and inner.type.kind is TypeKind.POINTER:
+        children = list(inner.get_children())
+        return bool(children) and children[-1].kind is CursorKind.INTEGER_LITERAL
+    return cursor.type.kind is TypeKind.POINTER and inner.kind is CursorKind.INTEGER_LITERAL

@@ -1,0 +1,45 @@
+"""The index spaces that are cut: bounds of templates, and dimensions that lie together without being told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from homing.translate.affine import affine
+from homing.translate.directives import model as d
+from homing.translate.plan.model import Dimension
+from homing.translate.plan.reference_text import folded
+from homing.translate.tree import Declaration, Routine
+
+
+def ends(bound: d.Bounds, fortran: bool, routine: Routine) -> tuple[str, str]:
+    """The lowest and the highest index of a template's dimension."""
+    upper = folded(bound.upper.text, routine)
+    if bound.lower is not None:
+        return folded(bound.lower.text, routine), upper
+    return ("1", upper) if fortran else ("0", f"({upper}) - 1")
+
+
+def with_templates(
+    routine: Routine, name: str, declaration: Declaration, dimensions: Sequence[Dimension]
+) -> list[Dimension]:
+    """Arrays of the same bounds lie together without being told to: their index space is named after it."""
+    complete = []
+    for index, dimension in enumerate(dimensions):
+        if dimension.distributed and not dimension.template:
+            bound = declaration.bounds[index] if index < len(declaration.bounds) else None
+            if bound is not None and bound.deferred and declaration.storage == "allocatable":
+                # Their bounds are compared when the program runs (homing_together).
+                key = f"{routine.name}/allocated/{_position(dimensions, index)}"
+            elif bound is None or bound.upper is None:
+                key = f"{routine.name}/{name}/{index}"
+            else:
+                low, high = affine(folded(bound.lower, routine)), affine(folded(bound.upper or "", routine))
+                key = f"{routine.name}/{low}/{high}/{_position(dimensions, index)}"
+            dimension = replace(dimension, template=key)
+        complete.append(dimension)
+    return complete
+
+
+def _position(dimensions: Sequence[Dimension], index: int) -> int:
+    return sum(dimension.distributed for dimension in dimensions[:index])
