@@ -25,6 +25,7 @@ from homing.translate.targets.pages import translate_pages
 from homing.translate.targets.parts import Parts
 from homing.translate.targets.rank_files import left_out, own_files
 from homing.translate.targets.replicate import translate_replicate
+from homing.translate.targets.routine import Work
 from homing.translate.targets.upm.translate import translate_upm
 from homing.translate.tree import Kind, Routine, Unit, statements
 from homing.translate.write.c_prototypes import adapt_prototypes
@@ -256,9 +257,10 @@ def translate_parts(
                 writer = FortranWriter(routine, distributions, edits[id(unit)], mpi)
                 inside = distributions.inside(routine)
                 settle(routine, distributions.of(routine), writer.whole, edits[id(unit)], inside)
-            parts = Parts(routine, distributions, writer, mpi, steps)
+            work = Work(routine, distributions, writer, mpi, steps)
+            parts = Parts(work)
             parts.translate()
-            problems += parts.problems
+            problems += work.problems
             if mpi:
                 problems += _standard_input(routine)
                 files, wrong = own_files(units, routine, edits[id(unit)], distributions.inside(routine))

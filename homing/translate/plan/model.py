@@ -7,7 +7,7 @@ in which they are compared. Dimensions count from 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from homing.translate.affine import affine, names_in
@@ -45,6 +45,13 @@ class Dimension:
         """Are both cut at the same places of the same index space?"""
         mine = (self.kind, self.argument, self.sizes, self.template, self.parts)
         return mine == (other.kind, other.argument, other.sizes, other.template, other.parts)
+
+    def perhaps_together(self, other: Dimension) -> bool:
+        """The same, or it is known when the program runs: bounds of an allocatable are not known before."""
+        mine, its = self.template.split("/"), other.template.split("/")
+        unknown = "allocated" in (mine[1:2] + its[1:2])
+        alike = unknown and mine[0] == its[0] and mine[-1] == its[-1]
+        return self.together(replace(other, template=self.template) if alike else other)
 
     def format(self) -> str:
         """As a directive would say it."""

@@ -15,20 +15,22 @@ from homing.translate.plan.boxes import Site, merged, side_of
 from homing.translate.plan.count import constants, copied, exchanged, value
 from homing.translate.plan.model import Box, Exchange, Follow, Side, Span
 from homing.translate.plan.reference_text import reference_subscripts
-from homing.translate.targets.routine import RoutineInParts
+from homing.translate.targets.routine import Work
 from homing.translate.tree import Loop, Reference
 
 
-class Communication(RoutineInParts):
+class Communication:
     """Plans the exchange for boxes of elements; each box is sent once until it is written again."""
 
-    copies = 0  # of what is broadcast, so far
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.copies = 0  # of what is broadcast, so far
 
     @cached_property
     def constants(self) -> dict[str, int]:
-        return constants(self.routine)
+        return constants(self.work.routine)
 
-    def _box(
+    def box(
         self,
         site: Site,
         array: Array,
@@ -43,7 +45,9 @@ class Communication(RoutineInParts):
                 first, last, all_of_it = self._range(site, array, index, follow, varying)
                 sides.append(Side(first, last, follow, shift, shift))
             else:
-                side, all_of_it = side_of(subscript, site.loops, varying, self.writer.whole(array, index))
+                side, all_of_it = side_of(
+                    subscript, site.loops, varying, self.work.writer.whole(array, index)
+                )
                 sides.append(side)
             exact &= all_of_it
         return Box(array.name, tuple(sides), exact, (span(site.reference),))
@@ -60,43 +64,45 @@ class Communication(RoutineInParts):
             first, last = last, first
         exact = step in ("1", "-1")
         if (names_in(first) | names_in(last)) & varying:
-            first, last = self.writer.whole(array, index)
+            first, last = self.work.writer.whole(array, index)
             exact = False
         return first, last, exact
 
-    def _fetches(self, boxes: Sequence[Box]) -> tuple[tuple[Exchange, ...], tuple[Box, ...]]:
+    def fetches(self, boxes: Sequence[Box]) -> tuple[tuple[Exchange, ...], tuple[Box, ...]]:
         """What is fetched for these boxes, array by array, and what has been fetched before."""
         wanted = merged(boxes, hull=True)
-        at_hand = tuple(box for box in wanted if self.fresh.has(box))
+        at_hand = tuple(box for box in wanted if self.work.fresh.has(box))
         needed = [box for box in wanted if box not in at_hand]
         for box in needed:
-            self.fresh.add(box)
+            self.work.fresh.add(box)
         return self._exchanges(needed), at_hand
 
-    def _pushes(self, boxes: Sequence[Box]) -> tuple[Exchange, ...]:
+    def pushes(self, boxes: Sequence[Box]) -> tuple[Exchange, ...]:
         return self._exchanges(merged(boxes, hull=False))
 
     def _exchanges(self, boxes: Sequence[Box]) -> tuple[Exchange, ...]:
         arrays = list(dict.fromkeys(box.array for box in boxes))
         return tuple(
-            self._exchange_of(box, exchanged(box, [one.offset for one in self.arrays[box.array].dimensions]))
+            self._exchange_of(
+                box, exchanged(box, [one.offset for one in self.work.arrays[box.array].dimensions])
+            )
             for box in sorted(boxes, key=lambda box: arrays.index(box.array))
         )
 
     def _exchange_of(self, box: Box, count: str, copy: str = "") -> Exchange:
-        place = self.place(box.references[0].begin)
+        place = self.work.place(box.references[0].begin)
         return Exchange(box, place, count, value(count, self.constants), copy)
 
-    def _broadcasts(self, sites: Sequence[Site], varying: frozenset[str]) -> tuple[Exchange, ...]:
+    def broadcasts(self, sites: Sequence[Site], varying: frozenset[str]) -> tuple[Exchange, ...]:
         """Elements that all parts read: one contiguous copy each, in place of the array's name."""
         boxes: list[Box] = []
         for site in sites:
-            array = self.arrays[site.reference.name]
+            array = self.work.arrays[site.reference.name]
             sides = []
             for index, subscript in enumerate(reference_subscripts(site.reference)):
-                side, _ = side_of(subscript, site.loops, varying, self.writer.whole(array, index))
+                side, _ = side_of(subscript, site.loops, varying, self.work.writer.whole(array, index))
                 if array.dimensions[index].distributed and subscript.section:
-                    self.wrong(
+                    self.work.wrong(
                         subscript.begin, subscript.end, "a section over several parts, read by every thread"
                     )
                     return ()

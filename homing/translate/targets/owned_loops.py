@@ -22,6 +22,7 @@ from homing.translate.plan.order import Nest, any_order, disorders
 from homing.translate.plan.reference_text import reference_subscripts, why_not_followed
 from homing.translate.targets.broadcast_values import too_old
 from homing.translate.targets.communication import Communication
+from homing.translate.targets.routine import Work
 from homing.translate.tree import (
     Access,
     Branch,
@@ -67,78 +68,78 @@ class _Found:
         return tuple(by_name.values())
 
 
-class OwnedLoops(Communication):
+class OwnedLoops:
     """Gives loops local bounds, and classifies every access in them."""
 
-    def _local_name(self, array: Array, dimension: int, text: str) -> str:
-        word = re.sub(r"\W+", "_", text).strip("_")[:24]
-        return added(f"hm_at_{array.name}_{dimension + 1}_{word}")
+    def __init__(self, work: Work, exchange: Communication) -> None:
+        self.work = work
+        self.exchange = exchange
 
     def share_out(self, construct: Construct, loop: Loop, region: Region) -> Around:
         """Give the loop the part's own iterations. Returns the lines around it."""
-        problems = len(self.problems)
+        problems = len(self.work.problems)
         plan = self.plan_loop(construct, loop, region)
         if plan is None:
-            self.steps.append(self.refused_loop(construct, loop, self.problems[problems:]))
+            self.work.steps.append(self.work.refused_loop(construct, loop, self.work.problems[problems:]))
             return Around()
-        self.steps.append(plan)
-        return loop_lines(self.writer, region, loop, plan)
+        self.work.steps.append(plan)
+        return loop_lines(self.work.writer, region, loop, plan)
 
     def plan_loop(self, construct: Construct, loop: Loop, region: Region) -> LoopPlan | None:
         """What becomes of the loop; None where it is refused: the problems say why."""
-        sites = list(sites_of([loop], [], False, self.arrays))
-        problems = len(self.problems)
+        sites = list(sites_of([loop], [], False, self.work.arrays))
+        problems = len(self.work.problems)
         if loop.variable is None:
             reason = f"not a loop that can be shared out: {loop.unrolled_reason or 'no counter'}"
-            self.wrong(loop.begin, max(loop.head.end, loop.begin), reason)
+            self.work.wrong(loop.begin, max(loop.head.end, loop.begin), reason)
             return None
         for site in sites:
             self._usable(site)
         for inner in walk([loop]):
             nested = isinstance(inner, Construct) and inner.directive.name not in _IN_PARTS
-            if isinstance(inner, Construct) and nested and self.touched([inner]):
+            if isinstance(inner, Construct) and nested and self.work.touched([inner]):
                 reason = "a construct inside a loop that is shared out"
-                self.wrong(inner.directive.begin, inner.directive.end, reason)
-        if len(self.problems) > problems:
+                self.work.wrong(inner.directive.begin, inner.directive.end, reason)
+        if len(self.work.problems) > problems:
             return None
-        home = self._home(construct, loop, sites)
+        home = self.home_of(construct, loop, sites)
         if home is None:
             return None
         why, follows = home
         wrote = written_in(loop)
-        fixed = self.fixed_home.get(id(loop), ())
-        found = _Found(follows, wrote - frozenset(self.arrays), fixed)
+        fixed = self.work.fixed_home.get(id(loop), ())
+        found = _Found(follows, wrote - frozenset(self.work.arrays), fixed)
         for site in sites:
             self._classify(site, found)
         for site in found.broadcasts:
-            array = self.arrays[site.reference.name]
-            whole = [self.writer.whole(array, index) for index in range(array.rank)]
+            array = self.work.arrays[site.reference.name]
+            whole = [self.work.writer.whole(array, index) for index in range(array.rank)]
             if too_old(loop, site, sites, found.varying, whole):
                 reason = "all parts get it before the loop, which may have written it when it is read"
-                self.wrong(site.reference.begin, site.reference.end, reason)
+                self.work.wrong(site.reference.begin, site.reference.end, reason)
         self._in_order(construct, loop, follows, region)
-        if len(self.problems) > problems:
+        if len(self.work.problems) > problems:
             return None
-        fetches, at_hand = self._fetches(found.fetches)
-        broadcasts = self._broadcasts(found.broadcasts, found.varying)
-        self.fresh.wrote(wrote)
-        if len(self.problems) > problems:
+        fetches, at_hand = self.exchange.fetches(found.fetches)
+        broadcasts = self.exchange.broadcasts(found.broadcasts, found.varying)
+        self.work.fresh.wrote(wrote)
+        if len(self.work.problems) > problems:
             return None
-        last = last_values(self.routine, construct, loop, follows)
+        last = last_values(self.work.routine, construct, loop, follows)
         if last is not None and fixed:
             last = "LASTPRIVATE where the home is one column (or row) of parts"
         if isinstance(last, str):
-            self.wrong(construct.directive.begin, construct.directive.end, last)
+            self.work.wrong(construct.directive.begin, construct.directive.end, last)
             return None
         return replace(
-            self.loop_plan(construct, loop, Schedule.OWN),
+            self.work.loop_plan(construct, loop, Schedule.OWN),
             why=why,
             follows=tuple(follows.values()),
             fixed=fixed,
             fixed_locals=tuple(found.fixed_locals.values()),
             fetches=fetches,
             at_hand=at_hand,
-            pushes=self._pushes(found.pushes),
+            pushes=self.exchange.pushes(found.pushes),
             broadcasts=broadcasts,
             locals=found.local_indices(),
             subscripts=tuple(found.subscripts),
@@ -152,45 +153,45 @@ class OwnedLoops(Communication):
             loop,
             follows,
             any_order(construct, loop),
-            frozenset(self.arrays),
+            frozenset(self.work.arrays),
             frozenset(one.name for one in region.reductions),
-            lambda reference: not self.seen_by_others(reference, loop, region),
-            lambda name: self.routine.places.get(name, []),
+            lambda reference: not self.work.seen_by_others(reference, loop, region),
+            lambda name: self.work.routine.places.get(name, []),
         )
         for disorder in disorders(nest):
-            self.wrong(disorder.begin, disorder.end, disorder.reason)
+            self.work.wrong(disorder.begin, disorder.end, disorder.reason)
 
     def _usable(self, site: Site) -> None:
         reference = site.reference
         if reference.subscripts is None:
             if reference.argument_of in ("size", "lbound", "ubound", "shape"):
-                self.wrong(
+                self.work.wrong(
                     reference.begin,
                     reference.end,
                     "asks for the shape of a distributed array inside a region",
                 )
             else:
-                self.wrong(
+                self.work.wrong(
                     reference.begin,
                     reference.end,
                     "a whole distributed array inside a loop that is shared out",
                 )
-        elif len(reference.subscripts) != self.arrays[reference.name].rank:
-            rank = self.arrays[reference.name].rank
-            self.wrong(
+        elif len(reference.subscripts) != self.work.arrays[reference.name].rank:
+            rank = self.work.arrays[reference.name].rank
+            self.work.wrong(
                 reference.begin,
                 reference.end,
                 f"{len(reference.subscripts)} subscripts for {rank} dimensions",
             )
         elif reference.access is Access.OTHER:
-            self.wrong(reference.begin, reference.end, why_not_followed(self.source, reference))
-        elif reference.access is Access.ARGUMENT or reference.argument_of in self.distributions.routines:
+            self.work.wrong(reference.begin, reference.end, why_not_followed(self.work.source, reference))
+        elif reference.access is Access.ARGUMENT or reference.argument_of in self.work.distributions.routines:
             piece = any(s.section for s in reference.subscripts) or reference.access is Access.ARGUMENT
             if piece:
                 reason = "a piece of a distributed array is passed on (sequence association)"
-                self.wrong(reference.begin, reference.end, reason)
+                self.work.wrong(reference.begin, reference.end, reason)
 
-    def _home(
+    def home_of(
         self, construct: Construct, loop: Loop, sites: Sequence[Site]
     ) -> tuple[Home, dict[str, Follow]] | None:
         """The array whose owners run the iterations (and why), and which loop goes with which of its
@@ -216,14 +217,14 @@ class OwnedLoops(Communication):
         return Home.ON_HOME if isinstance(where, d.OnHome) else Home.AFFINITY, follows
 
     def _wrong_directive(self, directive: d.Directive, reason: str) -> None:
-        self.problems.append(directive.source.problem(reason))
+        self.work.problems.append(directive.source.problem(reason))
 
     def _given_home(
         self, where: d.OnHome | d.DataAffinity, loop: Loop, variables: Sequence[str]
     ) -> dict[str, Follow] | None:
         """What a directive says."""
         given = where.home
-        array = self.arrays.get(given.name.key)
+        array = self.work.arrays.get(given.name.key)
         if array is None:
             self._wrong_directive(where, f"'{given.name}' is not distributed")
             return None
@@ -249,7 +250,7 @@ class OwnedLoops(Communication):
         candidates += [s.reference for s in sites if s.reference.access is Access.READ]
         best: tuple[tuple[int, int, int], dict[str, Follow]] | None = None
         for number, reference in enumerate(candidates):
-            array = self.arrays[reference.name]
+            array = self.work.arrays[reference.name]
             texts = ["" if s.section else s.text for s in reference_subscripts(reference)]
             follows = self._follows(array, texts, variables)
             if follows is None:
@@ -266,21 +267,21 @@ class OwnedLoops(Communication):
             return Home.READ if best[0][0] else Home.WRITTEN, best[1]
         for reference in candidates:
             texts = ["" if s.section else s.text for s in reference_subscripts(reference)]
-            partly = self._partly(self.arrays[reference.name], texts, loop, variables)
+            partly = self._partly(self.work.arrays[reference.name], texts, loop, variables)
             if partly is not None and reference.access is not Access.READ:
                 return Home.WRITTEN, partly
         bad = self._unanalysed(sites, variables)
         if bad is not None:
             reason = f"the distributed subscript '{bad.text}' is not a loop's index plus a number"
-            self.wrong(bad.begin, bad.end, reason)
+            self.work.wrong(bad.begin, bad.end, reason)
         else:
             reason = f"no distributed dimension goes with '{loop.variable}': say ON HOME(...)"
-            self.wrong(loop.head.begin, loop.head.end, reason)
+            self.work.wrong(loop.head.begin, loop.head.end, reason)
         return None
 
     def _unanalysed(self, sites: Sequence[Site], variables: Sequence[str]) -> Subscript | None:
         for site in sites:
-            array = self.arrays[site.reference.name]
+            array = self.work.arrays[site.reference.name]
             for index in array.distributed_dimensions():
                 subscript = reference_subscripts(site.reference)[index]
                 value = affine(subscript.text)
@@ -321,13 +322,13 @@ class OwnedLoops(Communication):
         follows = self._follows(replace(array, dimensions=dealt), texts, variables)
         if not follows:
             return None
-        self.fixed_home[id(loop)] = tuple((index, texts[index]) for index in fixed)
+        self.work.fixed_home[id(loop)] = tuple((index, texts[index]) for index in fixed)
         return follows
 
     def _classify(self, site: Site, found: _Found) -> None:
         """Does the reference reach own elements, those of another part, or the same for all iterations?"""
         reference = site.reference
-        array = self.arrays[reference.name]
+        array = self.work.arrays[reference.name]
         cut = array.distributed_dimensions()
         subscripts = reference_subscripts(reference)
         fixed = [
@@ -342,7 +343,7 @@ class OwnedLoops(Communication):
             one_owner = "every iteration writes the same owner's element"
             elsewhere = "is written where other parts run the loop: say ON HOME"
             reason = one_owner if fixed == cut else elsewhere
-            self.wrong(reference.begin, reference.end, reason)
+            self.work.wrong(reference.begin, reference.end, reason)
             return
         followed: dict[int, tuple[Follow, int]] = {}
         for index in cut:
@@ -355,7 +356,7 @@ class OwnedLoops(Communication):
         for index in fixed:
             if array.dimensions[index].cyclic:
                 subscript = reference_subscripts(reference)[index]
-                name = self._local_name(array, index, subscript.text)
+                name = local_name(array, index, subscript.text)
                 local = LocalIndex(name, "", array.name, index, 0)
                 found.fixed_locals[name] = (local, subscript.text)
                 found.subscripts.append(Anew(subscript.begin, subscript.end, name, 0))
@@ -372,12 +373,12 @@ class OwnedLoops(Communication):
                 found.subscripts.append(Anew(subscript.begin, subscript.end, name, distances[index]))
         if any(distances.values()):
             self._reach(reference, array, distances)
-            self._exchange(site, self._box(site, array, followed, found.varying), found)
+            self._exchange(site, self.exchange.box(site, array, followed, found.varying), found)
 
     def _at_home(self, reference: Reference, array: Array, fixed: Sequence[int], found: _Found) -> bool:
         """Does the element lie in the column (or row) of parts that runs the loop, at the own iteration?"""
         follows = {one.dimension: one for one in found.follows.values()}
-        home = self.arrays[next(iter(found.follows.values())).home]
+        home = self.work.arrays[next(iter(found.follows.values())).home]
         if array is not home or [index for index, _ in found.fixed] != list(fixed):
             return False
         subscripts = reference_subscripts(reference)
@@ -397,7 +398,7 @@ class OwnedLoops(Communication):
             if not subscript.section and (shift := value.follows(variable)) is not None
         }
         if not shifts:
-            self.wrong(
+            self.work.wrong(
                 subscript.begin,
                 subscript.end,
                 f"the distributed subscript '{subscript.text}' is not the index of a shared-out "
@@ -407,12 +408,12 @@ class OwnedLoops(Communication):
         variable, shift = next(iter(shifts.items()))
         follow = found.follows[variable]
         mine = array.dimensions[index]
-        if not mine.together(follow.dealt):
+        if not mine.perhaps_together(follow.dealt):
             reason = f"'{array.name}' is not distributed like '{follow.home}': ALIGN them"
-            self.wrong(reference.begin, reference.end, reason)
+            self.work.wrong(reference.begin, reference.end, reason)
             return None
         if not any(loop.variable == variable for loop in site.loops):
-            self.wrong(reference.begin, reference.end, f"stands outside the loop over '{variable}'")
+            self.work.wrong(reference.begin, reference.end, f"stands outside the loop over '{variable}'")
             return None
         if array.name != follow.home and not mine.base and not follow.dealt.base:
             alike = (array.name, index, follow.home, follow.dimension)
@@ -422,7 +423,7 @@ class OwnedLoops(Communication):
 
     def _position(self, array: Array, index: int, follow: Follow, own: int, found: _Found) -> str:
         """The variable that holds the local position of the own element."""
-        name = self._local_name(array, index, shifted(follow.variable, own))
+        name = local_name(array, index, shifted(follow.variable, own))
         for (variable, other, dimension, offset), known in found.locals.items():
             same = variable == follow.variable and offset == own
             alike = same and other.dimensions[dimension] == array.dimensions[index]
@@ -439,7 +440,7 @@ class OwnedLoops(Communication):
             if array.given_shadow is not None:
                 given = array.given_shadow[index]
                 if low > given[0] or high > given[1]:
-                    self.wrong(
+                    self.work.wrong(
                         reference.begin,
                         reference.end,
                         f"reaches {max(low, high)} beyond the own elements, SHADOW allows "
@@ -452,7 +453,7 @@ class OwnedLoops(Communication):
         if reference.access is Access.READ:
             found.fetches.append(box)
         elif reference.access is Access.UPDATE:
-            self.wrong(
+            self.work.wrong(
                 reference.begin,
                 reference.end,
                 "changes an element of another part: two parts may do so at once",
@@ -462,6 +463,12 @@ class OwnedLoops(Communication):
             if site.conditional or not box.exact:
                 # Elements of the shadow that are not written now are sent back as they came.
                 found.fetches.append(box)
+
+
+def local_name(array: Array, dimension: int, text: str) -> str:
+    """The variable that holds where an index of a CYCLIC dimension lies in the part."""
+    word = re.sub(r"\W+", "_", text).strip("_")[:24]
+    return added(f"hm_at_{array.name}_{dimension + 1}_{word}")
 
 
 def _same_bounds(a: Array, i: int, b: Array, j: int) -> bool:

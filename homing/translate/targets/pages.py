@@ -19,8 +19,9 @@ from homing.translate.plan.model import Follow, Schedule, Step
 from homing.translate.plan.order import Disorder, Nest, any_order, disorders
 from homing.translate.positions import Problem
 from homing.translate.source import Edits
-from homing.translate.targets.owned_loops import sites_of
-from homing.translate.targets.parts import Parts
+from homing.translate.targets.communication import Communication
+from homing.translate.targets.owned_loops import OwnedLoops, sites_of
+from homing.translate.targets.routine import Work
 from homing.translate.targets.single_owner import loop_variables
 from homing.translate.tree import (
     Clause,
@@ -51,10 +52,11 @@ def translate_pages(
                 writer = PagesC(routine, distributions, edits[id(unit)], False)
             else:
                 writer = PagesFortran(routine, distributions, edits[id(unit)], False)
-            pages = Pages(routine, distributions, writer, False, steps, "pages")
+            work = Work(routine, distributions, writer, False, steps, "pages")
+            pages = Pages(work)
             pages.place_pages(writer)
-            pages.kept_loops("no ON HOME and no AFFINITY: the iterations stay where they are")
-            problems += pages.problems
+            work.kept_loops("no ON HOME and no AFFINITY: the iterations stay where they are")
+            problems += work.problems
             writers.append(writer)
     for writer in writers:
         if distributions.any or writer.edits.any:
@@ -63,81 +65,92 @@ def translate_pages(
     return problems, steps
 
 
-class Pages(Parts):
+class Pages:
     """One routine: which loops get a home, and what is handed on."""
 
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.loops = OwnedLoops(work, Communication(work))
+
     def place_pages(self, writer: PagesFortran | PagesC) -> None:
-        for node in walk(self.routine.body):
+        for node in walk(self.work.routine.body):
             if isinstance(node, Construct) and node.worksharing and node.homing:
                 self._as_here(node)
                 self._scheduled(node, writer)
             elif isinstance(node, Construct) and node.directive.name == "section" and node.homing:
                 text = "SECTIONS stay on the threads that OpenMP chooses"
-                self.distributions.notes += [one.source.problem(text) for one in node.homing]
+                self.work.distributions.notes += [one.source.problem(text) for one in node.homing]
             elif isinstance(node, Construct) and node.parallel and not table.shares_all(node.directive):
                 if any(isinstance(inner, Construct) and inner.homing for inner in walk(node.body)):
                     writer.share_layouts(node)
             elif isinstance(node, Executable) and isinstance(node.directive, d.Redistribute):
-                self.redistribute(node)
+                self.work.redistribute(node)
             elif isinstance(node, Executable):
-                self.problems.append(
+                self.work.problems.append(
                     node.directive.source.problem("the loop that follows is not shared out by OpenMP")
                 )
             elif isinstance(node, Statement):
-                if self._lifetime(node):
+                if self.work.lifetime(node):
                     writer.lifetime(
-                        node, [self.arrays[r.name] for r in node.references if r.name in self.arrays]
+                        node,
+                        [self.work.arrays[r.name] for r in node.references if r.name in self.work.arrays],
                     )
-                passed = self._passes(node)
+                passed = self.work.passes(node)
                 if passed and isinstance(writer, PagesFortran):
-                    writer.ready(node, [self.arrays[reference.name] for reference in passed])
+                    writer.ready(node, [self.work.arrays[reference.name] for reference in passed])
                 for reference in passed:
-                    writer.pass_part(reference, self.arrays[reference.name])
+                    writer.pass_part(reference, self.work.arrays[reference.name])
                 self._anew(node, writer)
 
     def _anew(self, statement: Statement, writer: PagesFortran | PagesC) -> None:
         """A statement that may allocate arrays without saying so."""
-        found = unsteady(self.routine, [statement], self.arrays, self.distributions.routines, False)
+        found = unsteady(
+            self.work.routine, [statement], self.work.arrays, self.work.distributions.routines, False
+        )
         if not found or not isinstance(writer, PagesFortran):
             return
-        regions = (n for n in walk(self.routine.body) if isinstance(n, Construct) and n.parallel)
-        parallel = self.distributions.inside(self.routine)
+        regions = (n for n in walk(self.work.routine.body) if isinstance(n, Construct) and n.parallel)
+        parallel = self.work.distributions.inside(self.work.routine)
         parallel |= any(region.begin <= statement.begin < region.end for region in regions)
         if parallel or any(array.dummy for array in found):
             name = found[0].name
             reason = f"may allocate '{name}' here: ALLOCATE it where it is declared, outside of regions"
-            self.wrong(statement.begin, statement.end, reason)
+            self.work.wrong(statement.begin, statement.end, reason)
             return
         writer.allocated_anew(statement, found)
 
     def _as_here(self, node: Construct) -> None:
         """The arrays have the distributions that they have at the node."""
-        known = self.distributions.redistributions(self.routine)
+        known = self.work.distributions.redistributions(self.work.routine)
         for reference in references([node]):
             array = known.array(reference)
             if array is not None:
-                self.arrays[reference.name] = array
+                self.work.arrays[reference.name] = array
 
     def _scheduled(self, node: Construct, writer: PagesFortran | PagesC) -> None:
         loop = node.body[0]
         if not isinstance(loop, Loop) or loop.variable is None:
             reason = loop.unrolled_reason if isinstance(loop, Loop) else "no loop follows"
-            self.wrong(node.directive.begin, node.directive.end, reason or "no loop follows")
+            self.work.wrong(node.directive.begin, node.directive.end, reason or "no loop follows")
             return
-        if self.on_threads(node) or self._in_its_order(node, loop):
+        if self.work.on_threads(node) or self._in_its_order(node, loop):
             return
         if not {"parallel", "do", "simd"}.issuperset(node.directive.name.split()):
             reason = f"{node.directive.name.upper()} with a home is not supported"
-            self.wrong(node.directive.begin, node.directive.end, reason)
+            self.work.wrong(node.directive.begin, node.directive.end, reason)
             return
-        self.clauses(node, table.Place.LOOP)
-        sites = [s for s in sites_of([loop], [], False, self.arrays) if s.reference.subscripts is not None]
-        sites = [s for s in sites if len(s.reference.subscripts or []) == self.arrays[s.reference.name].rank]
-        home = self._home(node, loop, sites)
+        self.work.clauses(node, table.Place.LOOP)
+        sites = [
+            s for s in sites_of([loop], [], False, self.work.arrays) if s.reference.subscripts is not None
+        ]
+        sites = [
+            s for s in sites if len(s.reference.subscripts or []) == self.work.arrays[s.reference.name].rank
+        ]
+        home = self.loops.home_of(node, loop, sites)
         if home is None:
             return
         why, follows = home
-        fixed = self.fixed_home.get(id(loop), ())
+        fixed = self.work.fixed_home.get(id(loop), ())
         nested = any_order(node, loop)
         wanted = {v: f for v, f in follows.items() if v == loop.variable or v in nested}
         more = loop.variable in wanted and len(wanted) < len(follows)
@@ -145,18 +158,18 @@ class Pages(Parts):
             wanted = follows
         elif len(wanted) > 1:
             for disorder in self._disorders(node, loop, wanted):
-                self.wrong(disorder.begin, disorder.end, disorder.reason)
+                self.work.wrong(disorder.begin, disorder.end, disorder.reason)
         if loop.variable not in wanted:
             inner = ", ".join(sorted(follows))
             self._stays(node, loop, f"the home goes with {inner}, not with '{loop.variable}'", loop.head)
             return
-        array = self.arrays[wanted[loop.variable].home]
+        array = self.work.arrays[wanted[loop.variable].home]
         if len(wanted) < len(follows):
             first = ", ".join(sorted(set(follows) - set(wanted)))
-            self.note(loop.begin, f"iterations of {first} are not dealt out: add NEST")
+            self.work.note(loop.begin, f"iterations of {first} are not dealt out: add NEST")
             grid = [i for i in array.distributed_dimensions() if i != wanted[loop.variable].dimension]
             if grid:
-                self.wrong(
+                self.work.wrong(
                     node.directive.begin,
                     node.directive.end,
                     f"'{array.name}' is distributed in several dimensions: say NEST for the loops, or "
@@ -165,17 +178,17 @@ class Pages(Parts):
                 )
                 return
         elif len(array.distributed_dimensions()) > len(wanted) + len(fixed):
-            self.wrong(
+            self.work.wrong(
                 node.directive.begin, node.directive.end, "a loop for each distributed dimension is needed"
             )
             return
-        plan = self.loop_plan(node, loop, Schedule.OWN)
-        last = last_values(self.routine, node, loop, wanted)
+        plan = self.work.loop_plan(node, loop, Schedule.OWN)
+        last = last_values(self.work.routine, node, loop, wanted)
         if isinstance(last, str):
-            self.wrong(node.directive.begin, node.directive.end, last)
+            self.work.wrong(node.directive.begin, node.directive.end, last)
             return
         plan = replace(plan, why=why, follows=tuple(wanted.values()), fixed=fixed, last_values=last)
-        self.steps.append(plan)
+        self.work.steps.append(plan)
         writer.on_owner(node, loop, plan)
 
     def _in_its_order(self, node: Construct, loop: Loop) -> bool:
@@ -188,21 +201,21 @@ class Pages(Parts):
 
     def _stays(self, node: Construct, loop: Loop, why: str, where: Clause | Statement) -> None:
         text = f"{why}: the loop's iterations stay where OpenMP puts them"
-        self.distributions.notes.append(self.source.problem(where.begin, where.end, text))
-        self.steps.append(self.loop_plan(node, loop, Schedule.KEPT, text))
+        self.work.distributions.notes.append(self.work.source.problem(where.begin, where.end, text))
+        self.work.steps.append(self.work.loop_plan(node, loop, Schedule.KEPT, text))
 
     def _disorders(self, node: Construct, loop: Loop, follows: dict[str, Follow]) -> list[Disorder]:
         """Why the parts may not run their own iterations of the loops inside, too."""
-        region = Region(self.routine, node)
+        region = Region(self.work.routine, node)
         region.private = node.directive.listed("private", "firstprivate", "reduction")
-        region.private |= loop_variables(node.body, self.routine) | set(table.counters(node))
+        region.private |= loop_variables(node.body, self.work.routine) | set(table.counters(node))
         nest = Nest(
             loop,
             follows,
             any_order(node, loop),
-            frozenset(self.arrays),
+            frozenset(self.work.arrays),
             frozenset(one.name for one in reductions_of(node.directive.clause("reduction"))),
-            lambda reference: not self.seen_by_others(reference, loop, region),
-            lambda name: self.routine.places.get(name, []),
+            lambda reference: not self.work.seen_by_others(reference, loop, region),
+            lambda name: self.work.routine.places.get(name, []),
         )
         return list(disorders(nest))

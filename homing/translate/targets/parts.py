@@ -18,9 +18,11 @@ from homing.translate.plan.clauses import Place
 from homing.translate.plan.effects import What, others
 from homing.translate.plan.model import ReadPlan
 from homing.translate.positions import Problem
-from homing.translate.targets.routine import Fresh
+from homing.translate.targets.communication import Communication
+from homing.translate.targets.owned_loops import OwnedLoops
+from homing.translate.targets.routine import Fresh, Work
 from homing.translate.targets.serial_code import SerialCode
-from homing.translate.targets.single_owner import loop_variables
+from homing.translate.targets.single_owner import SingleOwner, loop_variables
 from homing.translate.targets.whole_constructs import OF_MANY, lists_arrays, one_thread_can, whole
 from homing.translate.tree import (
     Access,
@@ -40,71 +42,81 @@ from homing.translate.write.planned_text import broadcast_lines
 from homing.translate.write.writer import Region
 
 
-class Parts(SerialCode):
+class Parts:
     """One routine's translation: serial code, regions and what stands in them."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.exchange = Communication(work)
+        self.loops = OwnedLoops(work, self.exchange)
+        self.singles = SingleOwner(work, self.exchange)
+        self.serial = SerialCode(work, self.region)
 
     # --- the routine --------------------------------------------------------------------------------
 
     def translate(self) -> None:
         """Plan and edit the routine's executable part."""
         self._translate()
-        self.kept_loops()
+        self.work.kept_loops()
 
     def _translate(self) -> None:
-        if not self.arrays:
-            self.without_arrays(self.routine.body)
+        if not self.work.arrays:
+            self.work.without_arrays(self.work.routine.body)
             return
         self._jumps()
         self._unseen()
-        if self.distributions.inside(self.routine):
-            region = Region(self.routine, None, written=written_in_all(self.routine.body))
+        if self.work.distributions.inside(self.work.routine):
+            region = Region(self.work.routine, None, written=written_in_all(self.work.routine.body))
             region.private = {
                 name
-                for name, declaration in self.routine.declarations.items()
+                for name, declaration in self.work.routine.declarations.items()
                 if (
-                    name not in self.routine.arguments
-                    or (self.source.form is d.Form.C and not declaration.bounds)
+                    name not in self.work.routine.arguments
+                    or (self.work.source.form is d.Form.C and not declaration.bounds)
                 )
                 and "save" not in declaration.attributes
             }
-            region.arrays = [a for a in self.arrays.values() if a.routine is self.routine]
-            used = {reference.name for reference in references(self.routine.body)}
-            for name, array in self.arrays.items():
-                if array.routine is not self.routine and name in used:
-                    self.wrong(
-                        self.routine.begin,
-                        self.routine.head_end,
+            region.arrays = [a for a in self.work.arrays.values() if a.routine is self.work.routine]
+            used = {reference.name for reference in references(self.work.routine.body)}
+            for name, array in self.work.arrays.items():
+                if array.routine is not self.work.routine and name in used:
+                    self.work.wrong(
+                        self.work.routine.begin,
+                        self.work.routine.head_end,
                         f"'{name}' is no argument of this procedure, which is called inside a "
                         "parallel region: pass it",
                     )
-            self.in_region(self.routine.body, region)
-            self.writer.begin_procedure(region)
+            self.in_region(self.work.routine.body, region)
+            self.work.writer.begin_procedure(region)
             return
-        self.in_serial(self.routine.body)
+        self.serial.in_serial(self.work.routine.body)
 
     def _unseen(self) -> None:
         """Accesses that a region or loop makes without naming the array: in statement functions, and in
         procedures that it calls."""
-        for function in self.routine.functions.values():
-            for reference in self.touched([function]):
-                self.wrong(reference.begin, reference.end, "a distributed array in a statement function")
-        if self.distributions.inside(self.routine) or id(self.routine) not in self.distributions.in_regions:
+        for function in self.work.routine.functions.values():
+            for reference in self.work.touched([function]):
+                self.work.wrong(reference.begin, reference.end, "a distributed array in a statement function")
+        if (
+            self.work.distributions.inside(self.work.routine)
+            or id(self.work.routine) not in self.work.distributions.in_regions
+        ):
             return
-        for reference in self.touched(self.routine.body):
-            if not self.arrays[reference.name].dummy:
+        for reference in self.work.touched(self.work.routine.body):
+            if not self.work.arrays[reference.name].dummy:
                 reason = "a distributed array in a procedure that is called inside a parallel region: pass it"
-                self.wrong(reference.begin, reference.end, reason)
+                self.work.wrong(reference.begin, reference.end, reason)
 
     def _jumps(self) -> None:
         """GOTO out of (or into) a region or a loop that is shared out."""
         labels: dict[str, int] = {}
-        for statement in statements(self.routine.body):
+        for statement in statements(self.work.routine.body):
             if statement.label:
                 labels[statement.label] = statement.begin
-        for node in walk(self.routine.body):
+        for node in walk(self.work.routine.body):
             if not isinstance(node, Construct) or not (node.parallel or node.worksharing):
                 continue
-            if not self.touched([node]):
+            if not self.work.touched([node]):
                 continue
             for statement in statements(node.body):
                 if statement.kind is not Kind.JUMP:
@@ -115,7 +127,7 @@ class Parts(SerialCode):
                     if isinstance(loop, Loop) and loop.begin <= statement.begin < loop.end
                 ]
                 if statement.jump == "return":
-                    self.wrong(statement.begin, statement.end, "jumps out of a parallel region")
+                    self.work.wrong(statement.begin, statement.end, "jumps out of a parallel region")
                 elif statement.jump == "goto":
                     targets = statement.targets
                     outside = [
@@ -124,77 +136,77 @@ class Parts(SerialCode):
                         if t not in labels or not node.begin <= labels[t] < max(node.end, node.begin)
                     ]
                     if outside or not targets:
-                        self.wrong(statement.begin, statement.end, "jumps out of a parallel region")
+                        self.work.wrong(statement.begin, statement.end, "jumps out of a parallel region")
                 elif statement.jump == "break" and any(
                     isinstance(inner, Branch) and inner.switch and inner.begin <= statement.begin < inner.end
                     for inner in walk(node.body)
                 ):
                     continue  # leaves the switch
                 elif statement.jump in ("exit", "break") and len(inner) <= 1 and node.worksharing:
-                    self.wrong(statement.begin, statement.end, "leaves a loop that is shared out")
+                    self.work.wrong(statement.begin, statement.end, "leaves a loop that is shared out")
 
     # --- regions ------------------------------------------------------------------------------------
 
     def region(self, construct: Construct) -> None:
         """A parallel region."""
-        found = self.touched(construct.body)
+        found = self.work.touched(construct.body)
         if not found:
-            self.without_arrays([construct])
+            self.work.without_arrays([construct])
             return
         directive = construct.directive
         name = directive.name
         if name not in ("parallel", "parallel do", "parallel do simd"):
-            self.wrong(
+            self.work.wrong(
                 directive.begin, directive.end, f"{name.upper()} with distributed arrays is not supported"
             )
             return
-        region = Region(self.routine, construct, written=written_in_all(construct.body))
+        region = Region(self.work.routine, construct, written=written_in_all(construct.body))
         for reference in found:
-            if self.arrays[reference.name] not in region.arrays:
-                region.arrays.append(self.arrays[reference.name])
-        self.clauses(construct, Place.REGION)
+            if self.work.arrays[reference.name] not in region.arrays:
+                region.arrays.append(self.work.arrays[reference.name])
+        self.work.clauses(construct, Place.REGION)
         for clause in directive.clause("default"):
             kind = (clause.text or "").strip().lower()
             names = sorted({array.name for array in region.arrays} - directive.listed("shared"))
             if kind in ("private", "firstprivate") and names:
                 reason = f"the distributed '{names[0]}' in {kind.upper()}: list it in SHARED"
-                self.wrong(clause.begin, clause.end, reason)
+                self.work.wrong(clause.begin, clause.end, reason)
         for clause in directive.clause("if", "num_threads"):
             word = clause.name.upper()
-            self.note(clause.begin, f"{word} is dropped: every thread is needed for its part")
+            self.work.note(clause.begin, f"{word} is dropped: every thread is needed for its part")
         region.private = directive.listed("private", "firstprivate", "lastprivate", "reduction")
-        region.private |= loop_variables(construct.body, self.routine)
+        region.private |= loop_variables(construct.body, self.work.routine)
         region.private |= {
             name
-            for name, places in self.routine.places.items()
+            for name, places in self.work.routine.places.items()
             if any(construct.begin <= place < construct.end for place in places)
         }
         region.reductions = _reductions(construct)
         if construct.worksharing:
             loop = construct.body[0]
             if not isinstance(loop, Loop):
-                self.wrong(directive.begin, directive.end, "no loop follows")
+                self.work.wrong(directive.begin, directive.end, "no loop follows")
                 return
             region.private |= set(table.counters(construct))
-            around = self.share_out(construct, loop, region)
+            around = self.loops.share_out(construct, loop, region)
             self._seen_by_one_rank(loop, region)
             inside = around.exchange + around.setup, around.left + around.behind
-            self.writer.begin_region(region, construct, *inside)
+            self.work.writer.begin_region(region, construct, *inside)
             if around.last:
-                before, behind = self.writer.around_last(around.last, construct)
-                self.before(construct.begin, before)
-                self.after(construct.end, behind, construct.begin)
+                before, behind = self.work.writer.around_last(around.last, construct)
+                self.work.before(construct.begin, before)
+                self.work.after(construct.end, behind, construct.begin)
         else:
             self.in_region(construct.body, region)
-            self.writer.begin_region(region, construct, [], [])
-        if self.mpi:
+            self.work.writer.begin_region(region, construct, [], [])
+        if self.work.mpi:
             self._mpi_region(region, construct)
 
     def _mpi_region(self, region: Region, construct: Construct) -> None:
         if construct.directive.clause("reduction"):
-            start, stop = self.writer.reductions(region.reductions)
-            self.before(construct.begin, start)
-            self.after(construct.end, stop, construct.begin)
+            start, stop = self.work.writer.reductions(region.reductions)
+            self.work.before(construct.begin, start)
+            self.work.after(construct.end, stop, construct.begin)
 
     def in_region(self, nodes: Sequence[Node], region: Region) -> None:
         """Statements of a parallel region, which every thread runs."""
@@ -202,18 +214,18 @@ class Parts(SerialCode):
         for node in nodes:
             if isinstance(node, Executable):
                 if isinstance(node.directive, d.Redistribute):
-                    self.wrong(node.begin, node.end, "REDISTRIBUTE inside a parallel region")
+                    self.work.wrong(node.begin, node.end, "REDISTRIBUTE inside a parallel region")
                 else:
                     pending.append(node.directive)
                 continue
-            touches = self.touched([node])
+            touches = self.work.touched([node])
             if isinstance(node, Construct):
                 self._region_construct(node, region, bool(touches))
                 pending = []
                 continue
             if pending and isinstance(node, Loop):
                 first = pending[0].source
-                self.problems.append(
+                self.work.problems.append(
                     Problem(first.position, first.text, "the loop that follows is not shared out by OpenMP")
                 )
                 pending = []
@@ -223,32 +235,32 @@ class Parts(SerialCode):
                 else:
                     for statement in statements([node]):
                         self._seen_by_one_rank(statement, region)
-                    self.forget(node)
+                    self.work.forget(node)
                 continue
             if isinstance(node, Loop | Branch):
                 self._sequential(node, region)
             else:
                 self._region_statement(node, region)
         for directive in pending:
-            self.problems.append(directive.source.problem("no loop follows"))
+            self.work.problems.append(directive.source.problem("no loop follows"))
 
     def _sequential(self, node: Loop | Branch, region: Region) -> None:
         """A loop or branch that all threads run."""
-        if isinstance(node, Loop) and any(r.name in self.arrays for r in node.head.references):
+        if isinstance(node, Loop) and any(r.name in self.work.arrays for r in node.head.references):
             if node.variable is None:
-                self._no_touch(node.head, "the condition of a loop that all threads run")
+                self.serial.no_touch(node.head, "the condition of a loop that all threads run")
             self._region_reads(node.head, region)
         heads = [head for head, _ in node.arms] if isinstance(node, Branch) else []
         for head in heads:
-            if any(r.name in self.arrays for r in head.references):
+            if any(r.name in self.work.arrays for r in head.references):
                 if head is not heads[0]:
-                    self.wrong(
+                    self.work.wrong(
                         head.begin,
                         head.end,
                         "a distributed array in a later condition: read it into a variable",
                     )
                 self._region_reads(head, region)
-        for body in self.bodies(node):
+        for body in self.serial.bodies(node):
             self.in_region(body, region)
 
     def _region_construct(self, node: Construct, region: Region, touches: bool) -> None:
@@ -261,46 +273,46 @@ class Parts(SerialCode):
         if node.worksharing:
             loop = node.body[0]
             if not touches:
-                self.forget(node)
-                self.without_arrays([node])
+                self.work.forget(node)
+                self.work.without_arrays([node])
                 return
             if not isinstance(loop, Loop):
-                self.wrong(directive.begin, directive.end, "no loop follows")
+                self.work.wrong(directive.begin, directive.end, "no loop follows")
                 return
-            self.clauses(node, Place.LOOP)
+            self.work.clauses(node, Place.LOOP)
             region.private |= set(table.counters(node))
             region.private |= directive.listed("private", "firstprivate", "reduction")
             last = directive.listed("lastprivate") - region.private
             region.passed |= last
             region.private |= last
             region.reductions = [*region.reductions, *_reductions(node)]
-            around = self.share_out(node, loop, region)
+            around = self.loops.share_out(node, loop, region)
             waits = not directive.clause("nowait") and not (node.closing and node.closing.clause("nowait"))
             self._seen_by_one_rank(loop, region)
             region.private -= last
-            barrier = waits and self.shares(node, region)
-            self.writer.worksharing(region, node, loop, around, barrier=barrier, mpi=self.mpi)
+            barrier = waits and self.work.shares(node, region)
+            self.work.writer.worksharing(region, node, loop, around, barrier=barrier, mpi=self.work.mpi)
             return
         if directive.name in ("single", "master", "masked"):
-            self.forget(node) if not touches else self._single(node, region)
+            self.work.forget(node) if not touches else self.singles.single(node, region)
             return
         if not touches:
             if directive.name in ("critical", "atomic", "ordered"):
                 self._seen_by_one_rank(node, region)
-            self.forget(node)
+            self.work.forget(node)
             return
         if directive.name == "parallel" or node.parallel:
-            self.wrong(
+            self.work.wrong(
                 directive.begin, directive.end, "a parallel region inside another, with distributed arrays"
             )
         elif directive.name in ("critical", "atomic"):
-            self.wrong(
+            self.work.wrong(
                 directive.begin,
                 directive.end,
                 f"distributed arrays in {directive.name.upper()}: every thread reaches its own part only",
             )
         else:
-            self.wrong(
+            self.work.wrong(
                 directive.begin,
                 directive.end,
                 f"{directive.name.upper()} with distributed arrays is not supported",
@@ -308,24 +320,29 @@ class Parts(SerialCode):
 
     def _by_one_thread(self, node: Construct, region: Region, kind: str) -> bool:
         """A construct inside a region whose work is one thread's, on the gathered arrays."""
-        closed = self.source.form is d.Form.C or node.closing is not None
+        closed = self.work.source.form is d.Form.C or node.closing is not None
         inner = {n.directive.name for n in walk(node.body) if isinstance(n, Construct)} - OF_MANY
-        if not closed or inner or not one_thread_can(node) or lists_arrays(node.directive, set(self.arrays)):
+        if (
+            not closed
+            or inner
+            or not one_thread_can(node)
+            or lists_arrays(node.directive, set(self.work.arrays))
+        ):
             return False
         text = f"{kind} inside a region: one thread runs it, on the gathered arrays"
         begin, end = node.directive.begin, node.directive.end
-        self.distributions.notes.append(self.source.problem(begin, end, text))
+        self.work.distributions.notes.append(self.work.source.problem(begin, end, text))
         if isinstance(node.body[0], Loop):
-            self.planned.add(id(node.body[0]))
-        self.writer.as_single(node)
-        self.on_whole(node, self.touched(node.body), region)
+            self.work.planned.add(id(node.body[0]))
+        self.work.writer.as_single(node)
+        self.singles.on_whole(node, self.work.touched(node.body), region)
         return True
 
     def _added_by_each_rank(self, node: Construct, region: Region) -> None:
         """Every rank runs a construct without distributed arrays: what it adds to a variable that the ranks
         combine behind the region would be there once a rank."""
         if (
-            not self.mpi
+            not self.work.mpi
             or region.construct is None
             or not (node.worksharing or node.directive.name == "single")
         ):
@@ -333,7 +350,7 @@ class Parts(SerialCode):
         combined = {one.name for one in _reductions(region.construct)}
         for reference in references([node]):
             if reference.name in combined and reference.access is not Access.READ:
-                self.wrong(
+                self.work.wrong(
                     reference.begin,
                     reference.end,
                     f"every rank adds to '{reference.name}' here, and the region's REDUCTION adds up the "
@@ -344,14 +361,14 @@ class Parts(SerialCode):
     def _seen_by_one_rank(self, node: Loop | Construct | Statement, region: Region) -> None:
         """What a loop over own iterations (or each thread, outside of loops) does that its process alone
         would see, and that the whole program should."""
-        if not self.mpi:
+        if not self.work.mpi:
             return
         loop = isinstance(node, Loop)
         what = (
             "a loop whose iterations other ranks run, too" if loop else "what each thread of each rank runs"
         )
-        acts = self.distributions.effects.acts(self.routine, [node])
-        for act in others(acts, lambda one: self.seen_by_others(one, node, region)):
+        acts = self.work.distributions.effects.acts(self.work.routine, [node])
+        for act in others(acts, lambda one: self.work.seen_by_others(one, node, region)):
             by = f", by '{act.through}'," if act.through else ""
             reason = {
                 What.WRITE: f"'{act.name}' is shared and written{by} in {what}: distribute it, or make it "
@@ -361,40 +378,42 @@ class Parts(SerialCode):
                 What.UNKNOWN: f"what '{act.name}' writes is not seen: its file is not among those given, and "
                 f"{what.removeprefix('what ')} may not change what other ranks read",
             }[act.what]
-            self.wrong(act.begin, act.end, reason)
+            self.work.wrong(act.begin, act.end, reason)
 
     # --- statements that all threads run ------------------------------------------------------------
 
     def _region_statement(self, statement: Statement, region: Region) -> None:
-        passed = self._passes(statement)
+        passed = self.work.passes(statement)
         for reference in passed:
-            self.writer.pass_part(reference, self.arrays[reference.name])
+            self.work.writer.pass_part(reference, self.work.arrays[reference.name])
         if passed:
-            self.fresh = Fresh()
-        elements = [r for r in statement.references if r.name in self.arrays and r not in passed]
+            self.work.fresh = Fresh()
+        elements = [r for r in statement.references if r.name in self.work.arrays and r not in passed]
         for reference in elements:
             if reference.access is not Access.READ or reference.subscripts is None:
                 reason = "every thread of the region would do this: put it into a SINGLE construct"
-                self.wrong(reference.begin, reference.end, reason)
+                self.work.wrong(reference.begin, reference.end, reason)
                 return
         if elements:
             self._region_reads(statement, region)
         self._seen_by_one_rank(statement, region)
-        self.forget(statement)
+        self.work.forget(statement)
 
     def _region_reads(self, statement: Statement, region: Region) -> None:
         """Elements that every thread reads: broadcast before the statement."""
-        sites = [Site(r, [], False) for r in statement.references if r.name in self.arrays]
-        found = self._broadcasts([s for s in sites if s.reference.subscripts is not None], frozenset())
+        sites = [Site(r, [], False) for r in statement.references if r.name in self.work.arrays]
+        found = self.exchange.broadcasts(
+            [s for s in sites if s.reference.subscripts is not None], frozenset()
+        )
         for site in sites:
             if site.reference.subscripts is None:
-                self.wrong(
+                self.work.wrong(
                     site.reference.begin,
                     site.reference.end,
                     "a whole distributed array, read by every thread",
                 )
-        self.steps.append(ReadPlan(self.place(statement.begin), self.routine.name, found))
-        self.before(statement.begin, broadcast_lines(self.writer, region, found))
+        self.work.steps.append(ReadPlan(self.work.place(statement.begin), self.work.routine.name, found))
+        self.work.before(statement.begin, broadcast_lines(self.work.writer, region, found))
 
 
 def _reductions(construct: Construct) -> list[Reduction]:

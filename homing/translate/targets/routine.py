@@ -11,7 +11,7 @@ from homing.translate.plan import clauses as table
 from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.clauses import Place
 from homing.translate.plan.effects import What
-from homing.translate.plan.model import Box, Home, LoopPlan, NotePlan, Schedule, Step
+from homing.translate.plan.model import AnewPlan, Box, Home, LoopPlan, NotePlan, Schedule, Step
 from homing.translate.positions import Position, Problem
 from homing.translate.tree import (
     Access,
@@ -57,7 +57,7 @@ class Fresh:
         return Fresh({name: set(keys) for name, keys in self.boxes.items()}, dict(self.names))
 
 
-class RoutineInParts:
+class Work:
     """One routine, its distributed arrays and the edits so far. Problems are collected; what was edited is of
     no use when there are any."""
 
@@ -205,6 +205,17 @@ class RoutineInParts:
                     return True  # the caller's region may write it
         return False
 
+    def redistribute(self, node: Executable) -> None:
+        step = self.distributions.redistributions(self.routine).steps.get(id(node))
+        if step is None:  # what is wrong has been said
+            return
+        old, new = step
+        self.writer.redistribute(node, old, new)
+        self.arrays[new.name] = new
+        self.fresh = Fresh()
+        place = self.place(node.begin)
+        self.steps.append(AnewPlan(place, self.routine.name, new.name, tuple(new.dimensions)))
+
     def forget(self, node: Node) -> None:
         """What the node may change is not fresh behind it (and inside it, where it is a loop)."""
         for statement in statements([node]):
@@ -228,12 +239,12 @@ class RoutineInParts:
         at = self.source.next_line(max(offset - 1, 0))
         self.writer.edits.insert_lines(at, [self.writer.indented(indent, x) for x in lines])
 
-    def _lifetime(self, statement: Statement) -> bool:
+    def lifetime(self, statement: Statement) -> bool:
         return statement.kind in (Kind.ALLOCATE, Kind.DEALLOCATE) and any(
             r.name in self.arrays and r.access is Access.WRITE for r in statement.references
         )
 
-    def _passes(self, statement: Statement) -> list[Reference]:
+    def passes(self, statement: Statement) -> list[Reference]:
         """The distributed arrays that a statement passes to procedures that know about parts."""
         found = []
         for reference in statement.references:

@@ -13,8 +13,9 @@ from homing.translate.plan.boxes import Site, side_of
 from homing.translate.plan.effects import What
 from homing.translate.plan.model import Box, Follow, LocalIndex, Side, SinglePlan, Subscript
 from homing.translate.plan.reference_text import reference_subscripts
-from homing.translate.targets.communication import span
-from homing.translate.targets.owned_loops import OwnedLoops, sites_of
+from homing.translate.targets.communication import Communication, span
+from homing.translate.targets.owned_loops import local_name, sites_of
+from homing.translate.targets.routine import Work
 from homing.translate.tree import (
     Access,
     Construct,
@@ -48,81 +49,89 @@ class _Near:
     subscripts: list[Subscript] = field(default_factory=list)
 
 
-class SingleOwner(OwnedLoops):
+class SingleOwner:
     """Finds the one owner of what a SINGLE construct touches."""
 
-    def _single(self, node: Construct, region: Region) -> None:
+    def __init__(self, work: Work, exchange: Communication) -> None:
+        self.work = work
+        self.exchange = exchange
+
+    def single(self, node: Construct, region: Region) -> None:
         """SINGLE or MASTER: by the owner where all elements are one owner's; otherwise on the gathered
         array."""
-        found = self.touched(node.body)
-        problems = len(self.problems)
-        self.clauses(node, table.Place.SINGLE)
+        found = self.work.touched(node.body)
+        problems = len(self.work.problems)
+        self.work.clauses(node, table.Place.SINGLE)
         for inner in walk(node.body):
             if isinstance(inner, Construct) and inner.directive.name not in _OF_ONE:
                 name = inner.directive.name.upper()
                 text = f"{name} in {node.directive.name.upper()} with distributed arrays is not supported"
-                self.wrong(inner.directive.begin, inner.directive.end, text)
+                self.work.wrong(inner.directive.begin, inner.directive.end, text)
                 return
         owner = None if self._own_data(node) else self._one_owner(node, found)
         if owner is None:
             self.on_whole(node, found, region)
         else:
             plan = self._by_owner(node, region, *owner)
-            self.steps.append(plan)
-            single_lines(self.writer, region, node, plan, self.shares(node, region))
-        if len(self.problems) > problems:
-            last = self.steps[-1]
+            self.work.steps.append(plan)
+            single_lines(self.work.writer, region, node, plan, self.work.shares(node, region))
+        if len(self.work.problems) > problems:
+            last = self.work.steps[-1]
             assert isinstance(last, SinglePlan)
-            self.steps[-1] = replace(last, reason=self.problems[problems].reason)
+            self.work.steps[-1] = replace(last, reason=self.work.problems[problems].reason)
 
     def on_whole(self, node: Construct, found: Sequence[Reference], region: Region) -> None:
         arrays: list[Array] = []
         for reference in found:
-            if self.arrays[reference.name] not in arrays:
-                arrays.append(self.arrays[reference.name])
+            if self.work.arrays[reference.name] not in arrays:
+                arrays.append(self.work.arrays[reference.name])
             if self._passes_reference(reference):
-                self.wrong(reference.begin, reference.end, "parts passed to a procedure by one thread only")
+                self.work.wrong(
+                    reference.begin, reference.end, "parts passed to a procedure by one thread only"
+                )
         changed = [
             array
             for array in arrays
             if any(r.name == array.name and r.access is not Access.READ for r in found)
         ]
         plan = SinglePlan(
-            self.place(node.begin),
-            self.routine.name,
+            self.work.place(node.begin),
+            self.work.routine.name,
             node.directive.name,
             gathered=tuple(array.name for array in arrays),
             changed=tuple(array.name for array in changed),
         )
-        self.steps.append(plan)
-        reason = self.writer.single_whole(region, node, plan)
+        self.work.steps.append(plan)
+        reason = self.work.writer.single_whole(region, node, plan)
         if reason is not None:
-            self.wrong(node.directive.begin, node.directive.end, reason)
-        self.forget(node)
+            self.work.wrong(node.directive.begin, node.directive.end, reason)
+        self.work.forget(node)
 
     def _by_owner(
         self, node: Construct, region: Region, array: Array, tests: list[tuple[int, str]]
     ) -> SinglePlan:
-        shared = [name for name in written_in(node) if name not in self.arrays and name not in region.private]
-        if shared and self.mpi:
-            self.wrong(
+        shared = [
+            name for name in written_in(node) if name not in self.work.arrays and name not in region.private
+        ]
+        if shared and self.work.mpi:
+            self.work.wrong(
                 node.directive.begin,
                 node.directive.end,
                 f"'{sorted(shared)[0]}' would be known to the owner's rank only",
             )
-        found = _Near(array, tests, written_in(node) - frozenset(self.arrays))
-        for site in sites_of(node.body, [], False, self.arrays):
+        found = _Near(array, tests, written_in(node) - frozenset(self.work.arrays))
+        for site in sites_of(node.body, [], False, self.work.arrays):
             self._near(site, found)
-        fetches, _ = self._fetches(found.fetches)
-        self.forget(node)
+        fetches, _ = self.exchange.fetches(found.fetches)
+        self.work.forget(node)
         return SinglePlan(
-            self.place(node.begin),
-            self.routine.name,
+            self.work.place(node.begin),
+            self.work.routine.name,
             node.directive.name,
             owner=array.name,
             index=tuple(tests),
             fetches=fetches,
-            pushes=self._pushes(found.pushes),
+            pushes=self.exchange.pushes(found.pushes),
             locals=tuple(found.locals.values()),
             subscripts=tuple(found.subscripts),
         )
@@ -130,7 +139,7 @@ class SingleOwner(OwnedLoops):
     def _near(self, site: Site, found: _Near) -> None:
         """An element that lies near the owner's: in its part, or in the shadow around it."""
         reference = site.reference
-        own = self.arrays[reference.name]
+        own = self.work.arrays[reference.name]
         followed: dict[int, tuple[Follow, int]] = {}
         distances = []
         for (index, home), at in zip(found.tests, own.distributed_dimensions(), strict=True):
@@ -142,12 +151,12 @@ class SingleOwner(OwnedLoops):
             followed[at] = (Follow("", found.array.name, index, 0, dealt), step)
             if own.dimensions[at].cyclic:
                 if distance:
-                    self.wrong(
+                    self.work.wrong(
                         subscript.begin,
                         subscript.end,
                         "lies on another part than the element that is written",
                     )
-                name = self._local_name(own, at, subscript.text)
+                name = local_name(own, at, subscript.text)
                 found.locals[name] = (LocalIndex(name, "", own.name, at, 0), subscript.text)
                 found.subscripts.append(Subscript(subscript.begin, subscript.end, name, 0))
             else:
@@ -163,7 +172,7 @@ class SingleOwner(OwnedLoops):
                 text = homes[follow.dimension]
                 sides.append(Side(text, text, follow, step, step))
             else:
-                side, whole = side_of(subscript, site.loops, found.changing, self.writer.whole(own, at))
+                side, whole = side_of(subscript, site.loops, found.changing, self.work.writer.whole(own, at))
                 exact &= whole
                 sides.append(side)
         box = Box(own.name, tuple(sides), exact, (span(reference),))
@@ -176,23 +185,23 @@ class SingleOwner(OwnedLoops):
 
     def _own_data(self, node: Construct) -> bool:
         """Does it what a condition in its place would not keep?"""
-        acts = self.distributions.effects.acts(self.routine, node.body) if self.mpi else ()
+        acts = self.work.distributions.effects.acts(self.work.routine, node.body) if self.work.mpi else ()
         if any(act.what is not What.WRITE or act.through or act.pointer for act in acts):
             return True  # every rank has to do it
         every = [*node.directive.clauses, *(node.closing.clauses if node.closing else [])]
         return any(clause.name in table.OF_ONE_THREAD for clause in every)
 
     def _passes_reference(self, reference: Reference) -> bool:
-        return reference.argument_of in self.distributions.routines
+        return reference.argument_of in self.work.distributions.routines
 
     def _one_owner(
         self, node: Construct, found: Sequence[Reference]
     ) -> tuple[Array, list[tuple[int, str]]] | None:
-        changing = written_in(node) | loop_variables(node.body, self.routine)
+        changing = written_in(node) | loop_variables(node.body, self.work.routine)
         chosen: tuple[Array, list[tuple[int, str]]] | None = None
         writes_first = sorted(found, key=lambda r: r.access is Access.READ)
         for reference in writes_first:
-            array = self.arrays[reference.name]
+            array = self.work.arrays[reference.name]
             if (
                 reference.subscripts is None
                 or len(reference.subscripts) != array.rank
