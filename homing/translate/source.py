@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from homing.translate.directives.model import Form
@@ -110,6 +110,15 @@ class Edits:
         self._replaced: dict[int, tuple[int, str]] = {}
         self._before: dict[int, list[str]] = {}
         self._moves: dict[int, Move] = {}
+        self._late: list[Callable[[], str]] = []
+
+    def late(self, text: Callable[[], str]) -> str:
+        """What stands in an inserted line for text that is known when all is."""
+        self._late.append(text)
+        return f"\x03{len(self._late) - 1}\x04"
+
+    def _known(self, line: str) -> str:
+        return re.sub(r"\x03(\d+)\x04", lambda match: self._late[int(match[1])](), line)
 
     @property
     def any(self) -> bool:
@@ -171,7 +180,9 @@ class Edits:
         return "\r\n" if "\r\n" in self.source.text else "\n"
 
     def _inserted(self, lines: Sequence[str]) -> str:
-        return "".join(piece + self._newline() for line in lines for piece in wrap(line, self.source))
+        return "".join(
+            piece + self._newline() for line in lines for piece in wrap(self._known(line), self.source)
+        )
 
     def _piece(self, begin: int, stop: int, statement_lines: Sequence[int], whole: bool = False) -> str:
         """The new text of a range of lines, and (whole) what is inserted before and behind it."""

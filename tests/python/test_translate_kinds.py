@@ -11,12 +11,16 @@ from homing.translate.translation import Options, translate
 from tests.python.translate_programs import MPIRUN, PROGRAMS, Workshop, run_command
 
 KINDS = (
+    "allocated_by_procedures.f90",
+    "allocated_if.f90",
+    "allocated_like.f90",
     "columns_of_parts.c",
     "columns_of_parts.f90",
     "eliminated.c",
     "eliminated.f90",
     "macro_arguments.c",
     "prototypes.c",
+    "reallocated.f90",
     "static_of_module.f90",
     "turned_round.c",
     "turned_round.f90",

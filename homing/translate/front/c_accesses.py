@@ -35,6 +35,10 @@ class Accesses:
     ) -> None:
         """Every variable in an expression, with what is done to it."""
         kind = cursor.kind
+        if kind is CursorKind.CSTYLE_CAST_EXPR and cursor.type.kind is TypeKind.VOID:
+            inner = strip(list(cursor.get_children())[-1])
+            if inner.kind is CursorKind.DECL_REF_EXPR:
+                return  # `(void)a`: for the compiler's warnings
         if kind in _TRANSPARENT or kind is CursorKind.CSTYLE_CAST_EXPR:
             for child in cursor.get_children():
                 if child.kind.is_expression():

@@ -31,6 +31,18 @@ def unsteady(
     return found
 
 
+def allocated_otherwise(routine: Routine, routines: Mapping[str, Routine]) -> Iterator[str]:
+    """Names of what may get other bounds than those that an ALLOCATE statement gives."""
+    if routine.source.form is Form.C:
+        return
+    for statement in statements(routine.body):
+        if statement.kind is Kind.ALLOCATE:
+            yield from (r.name for r in statement.references if r.access is Access.WRITE and not r.subscripts)
+        for reference in _possible(routine, statement, routines):
+            if reference.argument_of != "allocated":
+                yield reference.name
+
+
 def _attributes(array: Array) -> frozenset[str]:
     return array.declaration.attributes | {array.declaration.storage}
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from homing.translate.affine import affine, shifted
 from homing.translate.directives import model as d
 from homing.translate.front.resolve import number
+from homing.translate.plan.allocation import allocated_otherwise
 from homing.translate.plan.array import Array
 from homing.translate.plan.brought import bring
 from homing.translate.plan.effects import Effects
@@ -106,6 +107,8 @@ class Distributions:
 
     def _allocations(self) -> None:
         """Bounds of deferred arrays from the one ALLOCATE statement that gives them."""
+        every = [routine for unit in self.units for routine in unit.routines]
+        elsewhere = {name for routine in every for name in allocated_otherwise(routine, self.routines)}
         for unit in self.units:
             for routine in unit.routines:
                 found: dict[str, list[Reference]] = {}
@@ -117,7 +120,7 @@ class Distributions:
                             found.setdefault(reference.name, []).append(reference)
                 for name, allocations in found.items():
                     declared = routine.lookup(name)
-                    if declared is None or len(allocations) > 1:
+                    if declared is None or len(allocations) > 1 or name in elsewhere:
                         continue
                     declaration = declared[1]
                     subscripts = allocations[0].subscripts or []

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from homing.translate.directives import model as d
 from homing.translate.plan.array import Array
@@ -125,10 +126,9 @@ class FortranArrays(FortranText):
                 is_array = declared is not None and bool(declared[1].bounds)
                 argument = f"size({dimension.sizes})" if is_array else str(dimension.sizes.count(",") + 1)
                 sizes.append(dimension.sizes)
-            low, high = array.given_shadow[index] if array.given_shadow else array.shadow[index]
-            low, high = max(low, array.shadow[index][0]), max(high, array.shadow[index][1])
+            shadow = self.edits.late(partial(_shadow, array, index))
             numbers.append(
-                f"{lower}, {upper}, {_KINDS[dimension.kind]}, {argument}, {low}, {high}, "
+                f"{lower}, {upper}, {_KINDS[dimension.kind]}, {argument}, {shadow}, "
                 f"{template_lower}, {template_upper}, {dimension.offset}, {dimension.parts or 0}"
             )
         return ",  ".join(numbers), ", ".join(sizes)
@@ -167,11 +167,13 @@ class FortranArrays(FortranText):
             and r.name not in named
             and re.search(rf"\bstat\s*=\s*{r.name}\b", statement.text)
         ]
-        if statement.guarded:
+        condition, code = self._guard(statement) if statement.guarded else ("", statement.code)
+        if statement.guarded and not condition:
             self.problems.append(
                 (statement.begin, statement.end, "use IF ... THEN around a distributed array's ALLOCATE")
             )
             return
+        freed = code.lower().lstrip().startswith("deallocate")
         lines = []
         for reference in targets:
             array = self.arrays[reference.name]
@@ -179,20 +181,24 @@ class FortranArrays(FortranText):
                 reason = f"'{array.name}' is the caller's: ALLOCATE a distributed array where it is declared"
                 self.problems.append((statement.begin, statement.end, reason))
                 return
-            if statement.text.lstrip().startswith("deallocate"):
+            if freed:
                 lines += [
                     f"deallocate({self.container(array)})",
                     f"call homing_layout_free({self.layout(array)})",
                 ]
                 continue
-            if reference.subscripts is None:
+            bounds = [
+                (s.low or "1", s.high or "0") if s.section else ("1", s.text)
+                for s in reference.subscripts or ()
+            ] or self._bounds_of_model(code, array.rank)
+            if not bounds:
                 self.problems.append((statement.begin, statement.end, "ALLOCATE without bounds"))
                 return
-            bounds = [
-                (s.low or "1", s.high or "0") if s.section else ("1", s.text) for s in reference.subscripts
-            ]
             lines += self.create(array, bounds)
-        others = re.search(r"\((.*)\)\s*$", statement.code, re.DOTALL)
+        others = re.search(r"\((.*)\)\s*$", code, re.DOTALL)
+        lines += self._sourced(
+            statement, [self.arrays[one.name] for one in targets], others[1] if others else ""
+        )
         kept = []
         if others:
             for item in _split(others[1]):
@@ -200,12 +206,64 @@ class FortranArrays(FortranText):
                 if match and match[1].lower() in named and not re.match(r"\s*\w+\s*=", item):
                     continue
                 kept.append(item.strip())
-        word = "deallocate" if statement.text.lstrip().startswith("deallocate") else "allocate"
+        word = "deallocate" if freed else "allocate"
         real = [item for item in kept if not re.match(r"\w+\s*=(?!=)", item)]
         head = f"{word}({', '.join(kept)})" if real else f"{status[0]} = 0" if status else "continue"
+        if condition:
+            lines = [*([head] if head != "continue" else []), *lines, "end if"]
+            head = f"if ({condition}) then"
         self.edits.replace(statement.begin, statement.end, head)
         # Before what is gathered for the next statement.
         self._lines(self.source.next_line(statement.end - 1), lines, statement.begin, first=True)
+
+    def _bounds_of_model(self, code: str, rank: int) -> list[tuple[str, str]]:
+        """ALLOCATE (a, MOLD = m) or SOURCE: those of an array that is named; else none."""
+        match = re.search(r"\b(?:mold|source)\s*=\s*(\w+)\s*[,)]", code, re.IGNORECASE)
+        name = match[1].lower() if match else ""
+        if name in self.arrays:
+            layout = self.layout(self.arrays[name])
+            return [(f"homing_lower({layout}, {i})", f"homing_upper({layout}, {i})") for i in range(rank)]
+        declared = self.routine.lookup(name)
+        if declared is None or len(declared[1].bounds) != rank:
+            return []
+        return [(f"lbound({name}, {i + 1})", f"ubound({name}, {i + 1})") for i in range(rank)]
+
+    def _sourced(self, statement: Statement, arrays: Sequence[Array], items: str) -> list[str]:
+        """ALLOCATE (..., SOURCE = value): what the arrays are set to."""
+        given = (re.fullmatch(r"\s*source\s*=\s*(.+)", item, re.I | re.S) for item in _split(items))
+        source = next((match[1] for match in given if match), None)
+        if source is None:
+            return []
+        names = {array.name for array in arrays}
+        for reference in statement.references:
+            if reference.name in self.arrays and reference.name not in names:
+                reason = f"SOURCE of the distributed '{reference.name}': assign it behind"
+                self.problems.append((reference.begin, reference.end, reason))
+        lines = self.gather(arrays)
+        lines += [f"{array.name} = {source}" for array in arrays]
+        return lines + self.release(arrays, arrays)
+
+    def _guard(self, statement: Statement) -> tuple[str, str]:
+        """The condition of `if (condition) allocate (...)`, asked of the parts, and what is guarded; empty:
+        it asks for something else of the arrays, or is not read."""
+        match = re.match(r"\s*if\s*(?=\()", statement.code, re.IGNORECASE)
+        at = match.end() if match else 0
+        depth = 0
+        for end in range(at, len(statement.code)):
+            depth += {"(": 1, ")": -1}.get(statement.code[end], 0)
+            if depth == 0:
+                break
+        condition, tail = statement.code[at + 1 : end], statement.code[end + 1 :]
+        place = statement.places[end]
+        for reference in statement.references:
+            array = self.arrays.get(reference.name)
+            if array is None or reference.begin > place:
+                continue
+            if reference.argument_of != "allocated":
+                return "", ""
+            asked = re.compile(rf"\ballocated\s*\(\s*{array.name}\s*\)", re.IGNORECASE)
+            condition = asked.sub(f"allocated({self.container(array)})", condition)
+        return (condition, tail) if match and depth == 0 else ("", "")
 
     def _redistribute(self, node: Executable, old: Array, new: Array) -> None:
         layout, before = self.layout(old), self.layout_before(old)
@@ -224,6 +282,12 @@ class FortranArrays(FortranText):
             f"call homing_layout_free({before})",
         ]
         self._lines(self.source.next_line(node.end - 1), lines, node.begin, first=True)
+
+
+def _shadow(array: Array, index: int) -> str:
+    """Widths below and above, of all loops."""
+    low, high = array.given_shadow[index] if array.given_shadow else array.shadow[index]
+    return f"{max(low, array.shadow[index][0])}, {max(high, array.shadow[index][1])}"
 
 
 def _split(text: str) -> list[str]:
