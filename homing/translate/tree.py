@@ -269,6 +269,7 @@ class Routine:
     headers: dict[str, str] = field(default_factory=dict)  # C file: which header declares a function
     included: set[str] = field(default_factory=set)  # C file: variables that its headers declare
     implicit_none: bool = False
+    implicit: dict[str, str] = field(default_factory=dict)  # Fortran: types by first letter
     functions: dict[str, Statement] = field(default_factory=dict)  # Fortran's statement functions
 
     def lookup(self, name: str) -> tuple[Routine, Declaration] | None:

@@ -24,6 +24,8 @@ KINDS = (
     "static_of_module.f90",
     "turned_round.c",
     "turned_round.f90",
+    "untyped.f",
+    "untyped.f90",
     "whole_constructs.c",
     "whole_constructs.f90",
 )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from homing.translate.front.expressions import Expressions
+from homing.translate.front.implicit import rules, settle_types
 from homing.translate.front.kinds import Form
 from homing.translate.front.lines import Line
 from homing.translate.front.tokens import closing, parts
@@ -33,13 +34,16 @@ def declare(routine: Routine, line: Line, code: Expressions, what: Form) -> None
         _use(routine, code, line, what.at)
     elif what.kind == "implicit" and any(word.text == "none" for word in code.words[1:2]):
         routine.implicit_none = True
+    elif what.kind == "implicit":
+        routine.implicit |= rules(code.code)
 
 
 def dummies(routine: Routine) -> None:
-    """Dummy arguments are known by the head."""
+    """Dummy arguments are known by the head; what has no type yet, by IMPLICIT."""
     for name in routine.arguments:
         if name in routine.declarations:
             routine.declarations[name].storage = "dummy"
+    settle_types(routine)
 
 
 def is_statement_function(routine: Routine, code: Expressions, what: Form) -> bool:

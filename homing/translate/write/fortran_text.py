@@ -47,7 +47,7 @@ class FortranText(RoutineText):
         root = array
         while root.passed_from is not None:
             root = root.passed_from
-        word = re.sub(r"\W+", "_", root.declaration.type).strip("_")
+        word = re.sub(r"\W+", "_", root.declaration.type.lower()).strip("_")
         return f"hm_{word}_{array.rank}"[:60]
 
     def long(self, text: str) -> str:
