@@ -3,7 +3,6 @@ and homing-translate-cc."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shlex
 import shutil
@@ -11,16 +10,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from homing.compilers import NOT_LINKING, expand_response_files
 from homing.errors import UserError
-from homing.installation import find_headers
 from homing.integers import decimal
-from homing.paths import Cache
-from homing.translate.directives import scanner
-from homing.translate.directives.model import Form
+from homing.translate.build import more_arguments
 from homing.translate.not_translated import REFUSED, directives_in, parallel_in_cxx, sources_of
 from homing.translate.plan.collect import collected
 from homing.translate.plan.model import Plan
@@ -28,13 +24,16 @@ from homing.translate.positions import TranslationError
 
 if TYPE_CHECKING:
     from homing.translate.command import Explain
+    from homing.translate.program.record import Record
+    from homing.translate.program.view import Viewed
     from homing.translate.translation import Options, Result
 
-_RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime")
 #: The preprocessor's output is a source, whose turn comes later (CMake with Ninja does so for Fortran).
 _PREPROCESSING = frozenset({"-E", "-M", "-MM"})
-#: Fortran that has no arrays of any type.
-_OLD_FORTRAN = frozenset({"-std=f95", "-std=f2003", "-std=f2008"})
+#: What makes objects, which remember how they were translated.
+_KEEPING = frozenset({"-c", "-S"})
+#: What links, and leaves it to another command to make a program.
+_PARTIAL = frozenset({"-shared", "-r", "-Wl,-r", "-dynamiclib"})
 #: Commands in front of a compiler. homing's own has two words.
 _LAUNCHERS = frozenset({"ccache", "sccache", "distcc", "icecc"})
 
@@ -57,8 +56,8 @@ def translate_and_compile(
     words: Sequence[str], target: str, phases: bool, told: Explain, line_length: int, flags: Sequence[str]
 ) -> int:
     """Run the compiler's command on translated sources. Returns its exit status."""
-    from homing.translate.command import Explain, refused, report_problems, say, show, tell
-    from homing.translate.translation import Options, translate
+    from homing.translate.command import Explain, refused, report_problems, say, show
+    from homing.translate.translation import Options
 
     before = _launcher(words)
     launcher, (compiler, *arguments) = words[:before], words[before:]
@@ -96,21 +95,100 @@ def translate_and_compile(
         if length is None:
             raise UserError(f"-ffixed-line-length-{text}: must be a number or none")
         line_length = length
+    command = _Command(launcher, compiler, arguments, sources, standard_input)
+    options = Options(target, phases, line_length, tuple(preprocess), 0, compiler)
     with tempfile.TemporaryDirectory(prefix="homing-translate-") as folder:
+        try:
+            return command.run(options, told, folder)
+        except TranslationError as error:
+            return refused(error, told, "nothing was linked" if not sources else "nothing was compiled")
+
+
+@dataclass
+class _Command:
+    """A compiler's command. sources: the places of those that are translated among the arguments."""
+
+    launcher: Sequence[str]
+    compiler: str
+    arguments: list[str]
+    sources: Sequence[int]
+    standard_input: bytes | None
+
+    def run(self, options: Options, told: Explain, folder: str) -> int:
+        """Translate, compile, and keep in the objects how. TranslationError: something is refused. Returns
+        the compiler's exit status."""
+        from homing.translate.command import say, show, tell
+        from homing.translate.program.link import compile_again, linked
+        from homing.translate.program.view import viewed
+
+        target = options.target
+        paths = [self.arguments[index] for index in self.sources]
+        words = [self.compiler, *self.arguments]
+        links = NOT_LINKING.isdisjoint(words) and target != "upm" and _PARTIAL.isdisjoint(words)
+        view: Viewed | None = None
+        stale: list[tuple[Record, int, str]] = []
         changed = False
-        if sources:
-            paths = [arguments[index] for index in sources]
-            options = Options(target, phases, line_length, tuple(preprocess), 1, compiler)
-            try:
-                result = _with_the_rest(paths, options) if target == "upm" else translate(paths, options)
-            except TranslationError as error:
-                return refused(error, told, "nothing was compiled")
-            tell(result, target, told)
-            changed = _written(result, sources, arguments, folder)
-        if not sources:
+        if links:
+            link = linked(self.arguments, paths, options)
+            view, stale = link.viewed, link.stale
+            if target == "mpi" and not link.arrays and link.objects + len(paths):
+                say("no array is distributed: every rank runs the whole program")
+        elif paths:
+            view = viewed(paths, options)
+        if view is not None:
+            tell(view.result, target, told)
+            changed = _written(view.result, self.sources, self.arguments, folder)
+        else:
             show(Plan(target, ()), told)
-        arguments += _more_arguments(compiler, arguments, sources, target, changed)
-        return subprocess.run([*launcher, compiler, *arguments], check=False, input=standard_input).returncode
+        if stale:
+            names = ", ".join(os.path.relpath(record.source) for record, _, _ in stale)
+            say(f"{names}: compiled again for this program, whose other files have changed or were not known")
+
+        def more(compiler: str, arguments: Sequence[str], source: int) -> Sequence[str]:
+            return more_arguments(compiler, arguments, [source], target, True)
+
+        added = more_arguments(self.compiler, self.arguments, self.sources, target, changed)
+        if stale and (failed := compile_again(stale, self.arguments, folder, more)):
+            return failed
+        run = [*self.launcher, self.compiler, *self.arguments, *added]
+        done = subprocess.run(run, check=False, input=self.standard_input).returncode
+        if done == 0 and view is not None and target != "upm" and not _KEEPING.isdisjoint(words):
+            _keep_records(view, paths, words, options)
+        return done
+
+
+def _keep_records(view: Viewed, paths: Sequence[str], words: Sequence[str], options: Options) -> None:
+    """Each object of the command gets the record of its source."""
+    from homing.translate.program.record import Record, keep
+
+    ending = ".s" if "-S" in words else ".o"
+    named = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-o"]
+    named += [word[2:] for word in words if word.startswith("-o") and len(word) > 2]
+    for path in paths:
+        made = named[-1] if named else os.path.splitext(os.path.basename(path))[0] + ending
+        source = os.path.abspath(path)
+        if not os.path.isfile(made):
+            continue
+        piece = view.pieces[source]
+        own = [one for one in view.shared if one.place.file == source]
+        keep(
+            Record(
+                source,
+                options.target,
+                options.phases,
+                piece.own.flags,
+                piece.own.fixed_columns,
+                piece.text,
+                view.digests[source],
+                view.state,
+                view.concerned,
+                bool(view.result.plan.arrays),
+                tuple(one.plain() for one in own),
+                os.getcwd(),
+                tuple(words),
+            ),
+            made,
+        )
 
 
 def _written(result: Result, sources: Sequence[int], arguments: list[str], folder: str) -> bool:
@@ -131,61 +209,6 @@ def _written(result: Result, sources: Sequence[int], arguments: list[str], folde
     return bool(folders)
 
 
-def _more_arguments(
-    compiler: str, arguments: Sequence[str], sources: Sequence[int], target: str, changed: bool
-) -> list[str]:
-    """The compiler's arguments for the runtime, or for homing's library. changed: some source was
-    translated."""
-    more: list[str] = []
-    links = NOT_LINKING.isdisjoint(arguments)
-    objects = any(word.endswith((".o", ".a")) for word in arguments)
-    if target == "upm":
-        if changed and (headers := find_headers()):
-            more.append(f"-I{headers}")
-        if changed and not _OLD_FORTRAN.isdisjoint(arguments):
-            more.append("-std=gnu")  # the calls' interfaces are of a later Fortran
-        if links and changed:
-            more += _homing_library()
-        elif links and objects:
-            # Objects of an earlier command may have calls; without any, the program does without homing.
-            more += ["-Wl,--push-state,--as-needed", *_homing_library(), "-Wl,--pop-state"]
-    elif changed or links:
-        c_only = all(scanner.form_of(arguments[i]) is Form.C for i in sources) if sources else False
-        where = _runtime(compiler, target, fortran=not c_only)
-        more.append(f"-I{where}")
-        if links and (sources or objects):
-            more += [os.path.join(where, "libhoming_parts.a"), *_link_flags(target)]
-    return more
-
-
-def _with_the_rest(paths: Sequence[str], options: Options) -> Result:
-    """--to upm: translated in view of the program's other files, as far as they can be read. What is found is
-    told by the command that compiles a file with calls, or the main program."""
-    from homing.translate.targets.upm.files import others_of
-    from homing.translate.translation import translate
-
-    others = others_of(paths)
-    beside = list(others.paths)
-    while True:
-        try:
-            result = translate(paths, replace(options, beside=tuple(beside)))
-            break
-        except TranslationError as error:
-            wrong = {os.path.normpath(problem.position.file) for problem in error.problems} & set(beside)
-            if not wrong:
-                raise
-            others.lines += [f"upm: {path} cannot be read, and is not followed" for path in sorted(wrong)]
-            beside = [path for path in beside if path not in wrong]
-    given = {os.path.normpath(path) for path in paths}
-    result.notes = [note for note in result.notes if os.path.normpath(note.position.file) in given]
-    hot = any(line.startswith("upm: hot: ") for line in result.report)
-    if any(output.changed for output in result.outputs) or (others.told and (hot or others.main)):
-        result.report = [*others.lines, *result.report]
-    else:
-        result.report = []
-    return result
-
-
 def _preprocessor_flags(arguments: Sequence[str]) -> list[str]:
     found = []
     for index, word in enumerate(arguments):
@@ -194,94 +217,6 @@ def _preprocessor_flags(arguments: Sequence[str]) -> list[str]:
         elif word in ("-cpp", "-nocpp") or (word.startswith(("-I", "-D", "-U", "-std=")) and len(word) > 2):
             found.append(word)
     return found
-
-
-def _is_fortran(compiler: str) -> bool:
-    name = os.path.basename(compiler)
-    return any(word in name for word in ("gfortran", "flang", "mpif", "fort"))
-
-
-def _companion(compiler: str) -> str:
-    """The C compiler that shares an OpenMP runtime with this compiler."""
-    name = os.path.basename(compiler)
-    if "flang" in name or "clang" in name:
-        if "clang" in name:
-            return compiler
-        version = name.rpartition("-")[2]
-        for candidate in (f"clang-{version}" if version.isdigit() else "clang", "clang"):
-            if shutil.which(candidate):
-                return candidate
-        raise UserError(f"{compiler}: no clang beside it, which its OpenMP needs")
-    return "gcc"
-
-
-def _mpi_flags(what: str) -> list[str]:
-    """--showme:compile or --showme:link of Open MPI."""
-    wrapper = shutil.which("mpicc")
-    if wrapper is None:
-        raise UserError("--to mpi: mpicc is not here (Debian: openmpi-bin, libopenmpi-dev)")
-    done = subprocess.run([wrapper, f"--showme:{what}"], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise UserError("--to mpi: 'mpicc --showme' fails; only Open MPI is supported")
-    return shlex.split(done.stdout)
-
-
-def _link_flags(target: str) -> list[str]:
-    if target == "mpi":
-        return _mpi_flags("link")
-    if target == "pages":
-        return _homing_library()
-    return []
-
-
-def _homing_library() -> list[str]:
-    from homing.installation import find_library
-
-    library = find_library()
-    return [library, f"-Wl,-rpath,{os.path.dirname(library)}"]
-
-
-def _run(command: Sequence[str], folder: str) -> None:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        print(done.stderr, file=sys.stderr, end="")
-        raise UserError(f"the runtime cannot be compiled: {' '.join(command)}")
-
-
-def _runtime(compiler: str, target: str, fortran: bool) -> str:
-    """A folder with libhoming_parts.a, and with its Fortran module where that is wanted: made once for each
-    compiler and kept in homing's cache."""
-    base = "homing_parts"
-    with_fortran = fortran and _is_fortran(compiler)
-    digest = hashlib.sha256()
-    for name in sorted(os.listdir(_RUNTIME)):
-        if os.path.isfile(os.path.join(_RUNTIME, name)):
-            with open(os.path.join(_RUNTIME, name), "rb") as file:
-                digest.update(file.read())
-    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
-    digest.update(f"{shutil.which(compiler)}\n{version}\n{target}\n{with_fortran}".encode())
-    cache = Cache("translate")
-    name = digest.hexdigest()[:24]
-    place = cache.find(name)
-    if place and os.path.exists(os.path.join(place, "libhoming_parts.a")):
-        return place
-
-    def build(building: str) -> None:
-        for source in (f"{base}.h", f"{base}.c", f"{base}.f90"):
-            if os.path.exists(os.path.join(_RUNTIME, source)):
-                shutil.copy(os.path.join(_RUNTIME, source), building)
-        c_compiler = _companion(compiler)
-        c_flags = ["-DHOMING_MPI", *_mpi_flags("compile")] if target == "mpi" else []
-        objects = [f"{base}.o"]
-        _run([c_compiler, "-O2", "-g", "-fPIC", "-fopenmp", *c_flags, "-c", f"{base}.c"], building)
-        if with_fortran:
-            _run(
-                [compiler, "-O2", "-g", "-fPIC", "-fopenmp", "-c", f"{base}.f90", "-o", "module.o"], building
-            )
-            objects.append("module.o")
-        _run(["ar", "crs", "libhoming_parts.a", *objects], building)
-
-    return cache.make(f"{name}/", build)
 
 
 def _one_word(default: str, variable: str) -> int:

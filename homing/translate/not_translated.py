@@ -123,6 +123,14 @@ def parallel_in_cxx(others: Sequence[tuple[str, str]]) -> Iterator[Problem]:
 
 def directives_included(source: SourceFile, flags: Sequence[str]) -> Iterator[Problem]:
     """The directives in files that a source includes, as far as they lie in its folder or the user's."""
+    for path, inner in included_by(source, flags):
+        shown = os.path.relpath(path) if path.startswith(os.getcwd() + os.sep) else path
+        reason = f"stands in a file that {source.path} includes, which is not translated"
+        yield from said_of(shown, inner, reason, source.form)
+
+
+def included_by(source: SourceFile, flags: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The files that a source includes, and those that they include: path and text."""
     here = os.path.dirname(os.path.abspath(source.path))
     folders = [here, *values_of("-I", flags)]
     waiting, seen = [(source.text, here)], set[str]()
@@ -139,9 +147,7 @@ def directives_included(source: SourceFile, flags: Sequence[str]) -> Iterator[Pr
                     inner = read_text(path, MOST_SOURCE, errors="surrogateescape")
                 except UserError:
                     break  # who reads it says why it cannot be read
-                shown = os.path.relpath(path) if path.startswith(os.getcwd() + os.sep) else path
-                reason = f"stands in a file that {source.path} includes, which is not translated"
-                yield from said_of(shown, inner, reason, source.form)
+                yield path, inner
                 waiting.append((inner, os.path.dirname(path)))
                 break
 

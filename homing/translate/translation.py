@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -16,9 +16,12 @@ from homing.translate.directives.model import Form, NextTouch, Replicate
 from homing.translate.front import expand
 from homing.translate.not_translated import REFUSED, directives_included
 from homing.translate.plan.arrays import Distributions
-from homing.translate.plan.collect import array_plans, collected
+from homing.translate.plan.collect import array_plans, collected, refusals
 from homing.translate.plan.model import ArrayPlan, Plan, Step, UpmPlan
 from homing.translate.positions import Position, Problem, TranslationError
+from homing.translate.program.externs import externs
+from homing.translate.program.header_functions import declare_anew
+from homing.translate.program.shared import Shared, shared
 from homing.translate.source import Edits, SourceFile
 from homing.translate.targets.next_touch import translate_next_touch
 from homing.translate.targets.pages import translate_pages
@@ -42,6 +45,14 @@ _OPENS = re.compile(r"^[^!\n]*\b(open|fopen|inquire|remove)\s*\(", re.MULTILINE 
 
 
 @dataclass(frozen=True)
+class Own:
+    """What the command of one file has of its own."""
+
+    flags: tuple[str, ...] = ()
+    fixed_columns: int = 72
+
+
+@dataclass(frozen=True)
 class Options:
     """What the user asked for. flags: of the compiler, for C's preprocessor (-I, -D, -std)."""
 
@@ -51,7 +62,10 @@ class Options:
     flags: tuple[str, ...] = ()
     processes: int = 0  # 0: one a processor
     compiler: str = ""  # whose preprocessor Fortran is for
-    beside: tuple[str, ...] = ()  # the program's other files, which are read and not written (upm)
+    own: Mapping[str, Own] = field(default_factory=dict)  # by the file's path; else flags and fixed_columns
+
+    def of(self, path: str) -> Own:
+        return self.own.get(path) or Own(self.flags, self.fixed_columns)
 
 
 @dataclass
@@ -63,6 +77,14 @@ class Output:
     changed: bool
 
 
+@dataclass(frozen=True)
+class Loaded:
+    """A file as it was read, and as the compiler reads it."""
+
+    file: SourceFile
+    source: SourceFile
+
+
 @dataclass
 class Result:
     """Everything that a translation says and makes."""
@@ -71,6 +93,8 @@ class Result:
     notes: list[Problem] = field(default_factory=list)
     plan: Plan = field(default_factory=lambda: Plan("", ()))
     report: list[str] = field(default_factory=list)
+    shared: tuple[Shared, ...] = ()
+    unfollowed: list[Problem] = field(default_factory=list)  # --to upm: why nothing is done
     lines: int = 0
 
     @property
@@ -82,9 +106,11 @@ class Result:
 class Refused(TranslationError):
     """A translation that is not written; plan: what there would have been, and what is refused."""
 
-    def __init__(self, problems: Iterable[Problem], plan: Plan) -> None:
+    def __init__(self, problems: Iterable[Problem], plan: Plan, sources: Iterable[str] = ()) -> None:
+        """sources: the files with the problems, some of which may lie in what they include."""
         super().__init__(problems)
         self.plan = plan
+        self.sources = frozenset(sources)
         self.status = REFUSED
 
 
@@ -104,45 +130,75 @@ def translate(
     TranslationError: everything that is wrong, in the order of the sources; UserError: a file that cannot be
     read.
     """
-    sources = [_load(path, options) for path in [*paths, *options.beside]]
+    files = [_load(path, options) for path in paths]
     try:
-        read = sources
-        sources = _expand(read, options)
+        sources = [expand_one(file, options) for file in files]
+    except TranslationError as error:
+        problems = _where(error.problems, files)
+        raise Refused(problems, collected(options.target, paths, (), (), problems, ())) from error
+    loaded = [Loaded(*both) for both in zip(files, sources, strict=True)]
+    result = translate_loaded(loaded, options, progress)
+    if result.unfollowed:
+        raise Refused(result.unfollowed, replace(result.plan, refused=refusals(result.unfollowed)))
+    return result
+
+
+def load(path: str, options: Options) -> Loaded:
+    """Read a file. UserError: it cannot be read; TranslationError: the preprocessor says no."""
+    file = _load(path, options)
+    return Loaded(file, expand_one(file, options))
+
+
+def translate_loaded(
+    loaded: Sequence[Loaded], options: Options, progress: Callable[[int, int, str], None] | None = None
+) -> Result:
+    """As `translate`, with files that were read."""
+    sources = [one.source for one in loaded]
+    paths = [source.path for source in sources]
+    try:
         result = _shown(_translate(sources, options, progress), sources)
-        for before, output in zip(read, result.outputs, strict=True):
+        for one, output in zip(loaded, result.outputs, strict=True):
             if not output.changed:
-                output.text = before.text
-        del result.outputs[len(paths) :]
+                output.text = one.file.text
         return result
     except Refused as error:
-        raise Refused(_where(error.problems, sources), error.plan) from error
+        raise Refused(_where(error.problems, sources), error.plan, error.sources) from error
     except TranslationError as error:
         problems = _where(error.problems, sources)
-        raise Refused(problems, collected(options.target, paths, (), (), problems, ())) from error
+        plan = collected(options.target, paths, (), (), problems, ())
+        raise Refused(problems, plan, _files(error.problems)) from error
     except UserError:
         raise
     except Exception as error:  # said with the file, which the user can try parts of
         raise UserError(f"{', '.join(paths)}: {unexpected(error)}") from error
 
 
-def _expand(sources: Sequence[SourceFile], options: Options) -> list[SourceFile]:
-    """The sources as the compiler reads them; what has no directives may be beyond us."""
-    found = []
-    for source in sources:
-        try:
-            found.append(expand.expanded(source, options.flags, options.compiler))
-        except TranslationError:
-            scanned = scanner.scan(source.text, source.path, source.form, source.fixed_columns)
-            if scanned.directives or options.target == "upm":
-                raise
-            found.append(source)
-    return found
+def expand_one(source: SourceFile, options: Options) -> SourceFile:
+    """The source as the compiler reads it; what has no directives may be beyond us."""
+    try:
+        return expand.expanded(source, options.of(source.path).flags, options.compiler)
+    except TranslationError:
+        scanned = scanner.scan(source.text, source.path, source.form, source.fixed_columns)
+        if scanned.directives or options.target == "upm":
+            raise
+        return source
+
+
+def concerns(source: SourceFile, target: str) -> bool:
+    """Is there anything in the file to translate, or to complain about?"""
+    scanned = scanner.scan(source.text, source.path, source.form, source.fixed_columns)
+    said = bool(scanned.directives or scanned.problems or scanned.notes)
+    return said or (target == "mpi" and _OPENS.search(source.text) is not None)
 
 
 def _where(problems: Iterable[Problem], sources: Sequence[SourceFile]) -> list[Problem]:
     """The problems where the user finds them."""
     files = {source.path: source for source in sources}
     return [files[one.position.file].shown(one) if one.position.file in files else one for one in problems]
+
+
+def _files(problems: Iterable[Problem]) -> set[str]:
+    return {one.position.file for one in problems}
 
 
 def _shown(result: Result, sources: Sequence[SourceFile]) -> Result:
@@ -157,9 +213,10 @@ def _translate(
     scanned = [scanner.scan(one.text, one.path, one.form, one.fixed_columns) for one in sources]
     concerned = any(one.directives or one.problems or one.notes for one in scanned)
     if options.target != "upm":
-        included = [one for source in sources for one in directives_included(source, options.flags)]
-        if included:
-            raise TranslationError(included)
+        within = {one.path: list(directives_included(one, options.of(one.path).flags)) for one in sources}
+        if included := [one for found in within.values() for one in found]:
+            plan = collected(options.target, list(within), (), (), included, ())
+            raise Refused(included, plan, [path for path, found in within.items() if found])
     concerned |= options.target == "mpi" and any(_OPENS.search(source.text) for source in sources)
     if options.target != "upm" and not concerned:
         # A build's other files may hold what no parser of ours knows.
@@ -195,11 +252,11 @@ def _translate(
             for directive in one.directives
             if not isinstance(directive, NextTouch | Replicate)
         ]
-        given = {source.path for source in sources[: len(sources) - len(options.beside)]}
-        problems = [problem for problem in report.problems if problem.position.file in given]
+        result.unfollowed = list(report.problems)
+        problems = []
     else:
         distributions = Distributions(units, in_place=options.target == "pages")
-        problems = list(distributions.problems)
+        problems = [*distributions.problems, *externs(units, distributions)]
         if not problems:
             problems = read_twice(units, distributions)
         if not problems:
@@ -208,16 +265,19 @@ def _translate(
             else:
                 problems, steps = translate_parts(units, distributions, edits, options.target == "mpi")
             problems += adapt_prototypes(units, distributions, edits, options.target != "pages")
+            problems += [] if problems else declare_anew(units, distributions, edits)
         result.notes += distributions.notes
+        result.shared = shared(units, distributions)
         arrays = array_plans(distributions)
     if not problems:
         problems = list(hidden(units, edits))
-    paths = [source.path for source in sources[: len(sources) - len(options.beside)]]
+    paths = [source.path for source in sources]
     refused, notes = _where(problems, sources), _where(result.notes, sources)
     result.plan = collected(options.target, paths, arrays, steps, refused, notes)
     result.plan = replace(result.plan, report=tuple(result.report), upm=upm)
     if problems:
-        raise Refused(problems, result.plan)
+        raise Refused(problems, result.plan, _files(problems))
+    result.unfollowed = _where(result.unfollowed, sources)
     for source, one in zip(sources, read, strict=True):
         changes = edits.get(id(one.unit)) if one.unit is not None else None
         if changes is None or not changes.any:
@@ -296,7 +356,7 @@ def _load(path: str, options: Options) -> SourceFile:
     if form is None:
         raise UserError(f"{path}: neither Fortran nor C, by its name")
     text = read_text(path, MOST_SOURCE, errors="surrogateescape")
-    return SourceFile(path, text, form, options.fixed_columns)
+    return SourceFile(path, text, form, options.of(path).fixed_columns)
 
 
 def _read_all(
@@ -356,7 +416,7 @@ def _parse(source: SourceFile, scanned: scanner.Scanned, options: Options) -> tu
     if source.form is Form.C:
         from homing.translate.front import c
 
-        return c.read(source, scanned.directives, options.flags)
+        return c.read(source, scanned.directives, options.of(source.path).flags)
     from homing.translate.front import fortran, lines
 
     unit = fortran.read(source, scanned.directives)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.translate.targets.upm.files import others_of
+from homing.translate.program.files import others_of
 from tests.python.test_translate_upm_phases import EXPECTED, FILES, TOLD, TREE, C, write
 from tests.python.translate_programs import run_command
 

@@ -20,7 +20,7 @@ def collected(
 ) -> Plan:
     """All of it, in the order of the sources; loops in which something is wrong are refused."""
     order = {name: number for number, name in enumerate(files)}
-    refused = tuple(Refusal(one.position, one.text, one.reason) for one in sorted(set(problems)))
+    refused = refusals(problems)
 
     def place(step: Step) -> tuple[int, str, int, int]:
         at = step.place
@@ -28,6 +28,11 @@ def collected(
 
     marked = [_marked(one, refused) for one in sorted(steps, key=place)]
     return Plan(target, tuple(files), arrays, tuple(marked), refused, tuple(str(note) for note in notes))
+
+
+def refusals(problems: Iterable[Problem]) -> tuple[Refusal, ...]:
+    """What is refused, in the order of the sources."""
+    return tuple(Refusal(one.position, one.text, one.reason) for one in sorted(set(problems)))
 
 
 def _marked(step: Step, refused: Sequence[Refusal]) -> Step:

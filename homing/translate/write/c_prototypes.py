@@ -37,14 +37,6 @@ def adapt_prototypes(
                         f"'{array.name}' of '{prototype.name}' has a name for its type here: write it out"
                     )
                     problems.append(unit.source.problem(prototype.begin, prototype.end, reason))
-        for routine in unit.routines:
-            header = scope.headers.get(routine.name)
-            if header is not None and _taken(routine, distributions):
-                reason = (
-                    f"'{routine.name}' gets distributed arrays, and '{header}' declares it without "
-                    "their layouts: declare it in the sources"
-                )
-                problems.append(unit.source.problem(routine.begin, routine.head_end, reason))
     return problems
 
 

@@ -1,0 +1,1 @@
+"""A program of which a build compiles one file at a time."""
