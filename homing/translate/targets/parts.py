@@ -200,11 +200,11 @@ class Parts:
             self.in_region(construct.body, region)
             self.work.writer.begin_region(region, construct, [], [])
         if self.work.mpi:
-            self._mpi_region(region, construct)
+            self._mpi_region(construct)
 
-    def _mpi_region(self, region: Region, construct: Construct) -> None:
+    def _mpi_region(self, construct: Construct) -> None:
         if construct.directive.clause("reduction"):
-            start, stop = self.work.writer.reductions(region.reductions)
+            start, stop = self.work.writer.reductions(_reductions(construct))
             self.work.before(construct.begin, start)
             self.work.after(construct.end, stop, construct.begin)
 

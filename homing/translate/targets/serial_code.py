@@ -199,7 +199,9 @@ class SerialCode:
                 if function and self.work.writer.may_write(reference, callee):
                     changed.append(array)
         for statement in statements(list(nodes)):
-            if statement.kind is Kind.JUMP and statement.jump in ("return", "goto"):
+            # Behind the end of the program nobody reads the parts.
+            ends = statement.jump == "return" and self.work.routine.main
+            if statement.kind is Kind.JUMP and statement.jump in ("return", "goto") and not ends:
                 self.work.wrong(
                     statement.begin,
                     statement.end,

@@ -1,0 +1,35 @@
+program c4
+  implicit none
+  integer, parameter :: n = 24
+  real(8) :: a(n), b(n), s, t(4)
+  integer :: i, k, hist(0:3)
+  !$homing distribute a(block), b(block)
+  hist = 0; s = 0; t = 0
+  !$omp parallel private(k) reduction(+:hist)
+  !$omp do
+  do i = 1, n
+    a(i) = mod(i*5, 7)
+    b(i) = 0
+  end do
+  do k = 1, 3
+    !$omp do reduction(+:s) schedule(guided)
+    do i = 2, n - 1
+      b(i) = a(i - 1) - a(i + 1)
+      s = s + b(i)**2
+    end do
+    !$omp do
+    do i = 2, n - 1
+      a(i) = a(i) + b(i)*0.125d0
+      hist(mod(i, 4)) = hist(mod(i, 4)) + 1
+    end do
+    !$omp single
+    t(k) = s
+    !$omp end single
+    !$omp master
+    a(1) = a(1) + k
+    !$omp end master
+    !$omp barrier
+  end do
+  !$omp end parallel
+  print *, s, t, hist, sum(a)
+end program
