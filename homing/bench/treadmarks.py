@@ -333,7 +333,9 @@ def counts_section(
         same = again["sums"] == found["shared", 4].sums and again["largest"] == found["shared", 4].largest
         results.checks.append(
             Check(
-                f"{code}: the bits of the serial run in all {len(found)} runs", True, "each run compared them"
+                f"{code}: the bits of the serial run; translated: the digits of one process",
+                True,
+                f"compared by each of {len(found)} runs",
             )
         )
         results.checks.append(
