@@ -172,6 +172,38 @@ def test_a_callee_of_another_compiler_gets_whole_arrays(tmp_path: Path) -> None:
     assert build.says() == EXPECTED
 
 
+OTHER = """program other
+  implicit none
+  real(8) :: p(0:21), q(0:21)
+  p = 1
+  q = 0
+  call relax(p, q, 20)
+  print '(f9.4)', sum(q)
+end program
+"""
+
+
+def test_two_programs_share_an_object(tmp_path: Path) -> None:
+    """One passes distributed arrays, the other does not: each link gets what it needs. A shared library can
+    be only one of the two."""
+    build = Build(tmp_path)
+    (build.top / "src" / "app" / "other.f90").write_text(OTHER)
+    build.make()
+    assert build.run(build.fc, "-fopenmp", "-c", "../src/app/other.f90").returncode == 0
+    done = build.run(build.fc, "-fopenmp", "other.o", "relax.o", "-o", "other")
+    assert done.returncode == 0 and "../src/mod/relax.f90: compiled again for this program" in done.stderr
+    assert build.says("./other") == "20.0000"
+    assert build.says() == EXPECTED
+    for name in ("relax", "fields"):
+        assert build.run(build.fc, "-fopenmp", "-fPIC", "-c", f"../src/mod/{name}.f90").returncode == 0
+    assert build.run(build.fc, "-shared", "-fopenmp", "relax.o", "fields.o", "-o", "libk.so").returncode == 0
+    link = (build.fc, "-fopenmp", "-L.", "-Wl,-rpath,.")
+    assert build.run(*link, "main.o", "step.o", "-lk", "-o", "prog").returncode == 0
+    assert build.says() == EXPECTED
+    said = build.refuses(*link, "other.o", "-lk", "-o", "other")
+    assert "src/mod/relax.f90:1:1: ./libk.so holds it as it was translated in view of other files" in said
+
+
 def test_objects_of_two_targets(tmp_path: Path) -> None:
     build = Build(tmp_path)
     build.make()
