@@ -18,7 +18,9 @@ KINDS = (
     "columns_of_parts.f90",
     "eliminated.c",
     "eliminated.f90",
+    "generic.f90",
     "macro_arguments.c",
+    "none_shared.f90",
     "prototypes.c",
     "reallocated.f90",
     "returns.c",
@@ -104,4 +106,12 @@ def test_what_an_iteration_may_have_written_itself_is_no_copy_s(tmp_path: Path, 
         f"b = 0\n!$omp parallel do\ndo i = 1, 9\na(i) = i\n{reading}\nend do\nprint *, b(3)\nend program\n"
     )
     with pytest.raises(TranslationError, match=r"p\.f90:10:\d+: all parts get it before the loop"):
+        translate([str(tmp_path / "p.f90")], Options("spmd"))
+
+
+def test_a_generic_name_with_several_procedures_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "p.f90").write_text(
+        (PROGRAMS / "generic.f90").read_text().replace("smooth_one\n  end", "smooth_one, peak\n  end", 1)
+    )
+    with pytest.raises(TranslationError, match=r"p\.f90:\d+:\d+: a generic name, one of whose"):
         translate([str(tmp_path / "p.f90")], Options("spmd"))

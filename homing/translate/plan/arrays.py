@@ -13,6 +13,7 @@ from homing.translate.plan.allocation import allocated_otherwise
 from homing.translate.plan.array import Array
 from homing.translate.plan.brought import bring
 from homing.translate.plan.effects import Effects
+from homing.translate.plan.generics import call_by_own_names, calls, generics
 from homing.translate.plan.model import Dimension
 from homing.translate.plan.passed_elements import pass_elements
 from homing.translate.plan.passed_pieces import pass_pieces
@@ -54,6 +55,8 @@ class Distributions:
                 self.arrays[id(routine)] = {}
                 if not routine.module:
                     self.routines.setdefault(routine.name, routine)
+        named = generics(units, self.routines)
+        call_by_own_names(units, named)
         self._allocations()
         number((routine for unit in units for routine in unit.routines), self.routines)
         pass_elements(units, self.routines)
@@ -78,6 +81,19 @@ class Distributions:
         for unit in units:
             for routine in unit.routines:
                 self.passing.whole_calls(routine)
+        self._generic_calls({name: behind for name, behind in named.items() if len(behind) > 1})
+
+    def _generic_calls(self, named: dict[str, list[str]]) -> None:
+        """Which procedure a generic name with several means is not known here."""
+        given = {
+            name
+            for name, behind in named.items()
+            for one in behind
+            if any(array.routine is self.routines[one] for array in self.of(self.routines[one]).values())
+        }
+        for routine, statement in calls(self.units, dict.fromkeys(given)):
+            reason = "a generic name, one of whose procedures gets distributed arrays: call it by its own"
+            self._wrong_in(routine)(statement.begin, statement.end, reason)
 
     def of(self, routine: Routine) -> dict[str, Array]:
         """The distributed arrays that names mean in a routine."""

@@ -428,6 +428,8 @@ class FortranWriter(FortranThreadLoops):
         if not table.shares_all(directive):
             shared = [self.container(a) for a in region.arrays] + [self.layout(a) for a in arrays]
             shared += self.holders
+            wholes = (self.whole_array(array) for array in region.arrays)
+            shared += [whole for whole in wholes if whole in self.locals]
             kept.append(f"shared({', '.join(shared)})")
         begin = directive.begin
         self._directive(begin, directive.end, "!$omp parallel " + " ".join(kept))
