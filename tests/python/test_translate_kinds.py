@@ -61,28 +61,6 @@ def test_constructs_on_whole_arrays_are_said() -> None:
     ]
 
 
-C = """#include "p.h"
-static double a[9];
-#pragma homing distribute a[block]
-int main(void) {
-    work(a);
-    return a[3] > 0;
-}
-void work(double *x) {
-#pragma omp parallel for
-    for (int i = 0; i < 9; i++)
-        x[i] = i;
-}
-"""
-
-
-def test_a_header_that_declares_a_function_without_layouts_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "p.h").write_text("void work(double *x);\n")
-    (tmp_path / "p.c").write_text(C)
-    with pytest.raises(TranslationError, match=r"p\.c:8:1: 'work' gets distributed arrays, and '.*p\.h'"):
-        translate([str(tmp_path / "p.c")], Options("spmd"))
-
-
 @pytest.mark.parametrize("directive", ["parallel num_threads(2)", "parallel do num_threads(2)"])
 def test_a_number_of_threads_goes_where_nothing_shows_it(tmp_path: Path, directive: str) -> None:
     """A region's threads may be counted; a loop's iterations are the same for any number of them."""
