@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
     double* d = malloc((size_t)n * sizeof(double));
     double* column_sum = malloc((size_t)n * sizeof(double));
     double* column_error = malloc((size_t)n * sizeof(double));
-#pragma homing distribute_reshape lu[cyclic][*] extent(n, n)
+#pragma homing distribute lu[cyclic][*] extent(n, n)
 #pragma homing align column_sum[j] with lu[j][*]
 #pragma homing align column_error[j] with lu[j][*]
     if (lu == NULL || power == NULL || d == NULL || column_sum == NULL || column_error == NULL)
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
     for (long i = 0; i < n; i++)
         d[i] = 1 + (double)(7 * (i + 1) % 5) / 8;
 
-#pragma omp parallel for schedule(static, 1) if (initialisation == APP_PARALLEL)
+#pragma omp parallel for if (initialisation == APP_PARALLEL)
 #pragma homing affinity(j) = data(lu[j][0])
     for (long j = 0; j < n; j++)
         for (long i = 0; i < n; i++)
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
 #pragma omp single
         for (long i = k + 1; i < n; i++)
             lu[k][i] = lu[k][i] / lu[k][k];
-#pragma omp for schedule(static, 1)
+#pragma omp for
 #pragma homing affinity(j) = data(lu[j][0])
         for (long j = k + 1; j < n; j++)
             for (long i = k + 1; i < n; i++)
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
     app_iterations_end();
 
     // Per column, added up in the order of the columns, so that the digits are those of one thread.
-#pragma omp parallel for schedule(static, 1)
+#pragma omp parallel for
 #pragma homing affinity(j) = data(lu[j][0])
     for (long j = 0; j < n; j++) {
         double sum = 0, error = 0;

@@ -1,6 +1,6 @@
-! LU factorisation without pivoting (Chapman, Patil, Prabhakar 2001, program 2): plain OpenMP, with the
-! directives that `homing translate` reads. Columns are dealt out in turn, because the part of the matrix that
-! is still worked on shrinks towards its last columns.
+! LU factorisation without pivoting (Chapman, Patil, Prabhakar 2001, program 2): plain OpenMP, its loops without a
+! schedule as printed, with the directives that `homing translate` reads. They deal columns out in turn, because
+! the part of the matrix that is still worked on shrinks towards its last columns.
 !
 ! The matrix is D K, K(i,j) = r^|i-j| and D diagonal, whose factors are known: L(i,j) = d(i)/d(j) r^(i-j),
 ! U(1,j) = d(1) r^(j-1), U(i,j) = d(i) (1 - r^2) r^(j-i). Every element is checked against them.
@@ -19,7 +19,7 @@ program lu_factorisation
   real(real64) :: r, expected, total, worst, tolerated
   real(real64), allocatable :: lu(:, :), power(:), d(:), column_sum(:), column_error(:)
   character(64) :: size_text
-  !$homing distribute_reshape lu(*, cyclic)
+  !$homing distribute lu(*, cyclic)
   !$homing align column_sum(j) with lu(*, j)
   !$homing align column_error(j) with lu(*, j)
 
@@ -40,7 +40,7 @@ program lu_factorisation
     d(i) = 1 + real(mod(7*i, 5), real64)/8
   end do
 
-  !$omp parallel do private(i) schedule(static, 1) if (initialisation == app_parallel)
+  !$omp parallel do private(i) if (initialisation == app_parallel)
   !$homing affinity(j) = data(lu(1, j))
   do j = 1, n
     do i = 1, n
@@ -61,7 +61,7 @@ program lu_factorisation
       lu(i, k) = lu(i, k)/lu(k, k)
     end do
     !$omp end single
-    !$omp do schedule(static, 1)
+    !$omp do
     !$homing affinity(j) = data(lu(1, j))
     do j = k + 1, n
       do i = k + 1, n
@@ -75,7 +75,7 @@ program lu_factorisation
   call app_iterations_end()
 
   ! Per column, added up in the order of the columns, so that the digits are those of one thread.
-  !$omp parallel do private(i, expected) schedule(static, 1)
+  !$omp parallel do private(i, expected)
   !$homing affinity(j) = data(lu(1, j))
   do j = 1, n
     column_sum(j) = 0

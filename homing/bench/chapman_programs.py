@@ -24,9 +24,16 @@ LANGUAGES = {"fortran": ("gfortran", "f90", "mpif90"), "c": ("gcc", "c", "mpicc"
 FLAGS = ("-O3", "-g", "-ffp-contract=off", "-fopenmp")
 ARCHITECTURE = ("-march=x86-64-v3",) if platform.machine() == "x86_64" else ()
 #: shared: the program as it is. distribute: its pages placed. reshape: the same for DISTRIBUTE_RESHAPE.
-#: spmd, mpi: translated. hand: SPMD by hand. no_affinity: LU without AFFINITY (section 4.2).
+#: spmd, mpi: translated. hand: SPMD by hand. no_affinity: LU's pages placed, its loops without AFFINITY, so
+#: that their iterations go to the threads in blocks (section 4.2).
 VERSIONS = ("shared", "distribute", "reshape", "spmd", "hand")
-TARGETS = {"distribute": "pages", "reshape": "pages", "spmd": "spmd", "mpi": "mpi"}
+TARGETS = {
+    "distribute": "pages",
+    "reshape": "pages",
+    "no_affinity": "pages",
+    "spmd": "spmd",
+    "mpi": "mpi",
+}
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,8 @@ class Builder:
         folder.mkdir(parents=True)
         source = self._apps / "chapman" / f"{code}{'_spmd' if version == 'hand' else ''}.{suffix}"
         if version in ("reshape", "no_affinity"):
-            changed = folder / source.name
+            changed = folder / "changed" / source.name  # a translation of the same name lies beside
+            changed.parent.mkdir()
             changed.write_text(changed_text(source.read_text(), version))
             source = changed
         common = self._apps / "common"
@@ -122,11 +130,10 @@ def digest(path: str) -> str:
 
 
 def changed_text(text: str, version: str) -> str:
-    """A source with DISTRIBUTE_RESHAPE instead of DISTRIBUTE, or without AFFINITY and its schedule."""
+    """A source with DISTRIBUTE_RESHAPE instead of DISTRIBUTE, or without AFFINITY."""
     if version == "reshape":
         return text.replace("homing distribute ", "homing distribute_reshape ")
-    lines = [line for line in text.splitlines(keepends=True) if "homing affinity(" not in line]
-    return "".join(lines).replace("schedule(static, 1)", "schedule(static)")
+    return "".join(line for line in text.splitlines(keepends=True) if "homing affinity(" not in line)
 
 
 def _try(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
