@@ -13,7 +13,8 @@
 namespace wittmann {
 
 const char* const variant_names =
-    "static|dynamic|tasks|queues|paper|clause|nested|tbb|tbb-queues|tbb-paper|tbb-for-each|tbb-arena";
+    "static|dynamic|tasks|queues|paper|clause|nested|tbb|tbb-queues|tbb-paper|tbb-for-each|tbb-arena|"
+    "tasks-all|paper-all";
 
 namespace {
 
@@ -64,6 +65,7 @@ int run(int argc, char** argv) {
     choice.kji = app_choice_option("--order", 0, "ijk|kji", "of the tasks' submission");
     choice.pin = app_choice_option("--pin", 0, "no|yes", "bind TBB's threads");
     choice.partitioner = app_choice_option("--partitioner", 0, "auto|affinity", "TBB's");
+    choice.line = app_choice_option("--range", 0, "3d|1d", "TBB's: blocks as a space, or as a line");
     choice.look_up =
         app_choice_option("--homes", 0, "look-up|noted",
                           "blocks' domains: where their pages are, or who touched them first") == 0;

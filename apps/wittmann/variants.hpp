@@ -16,6 +16,7 @@ struct Choice {
     bool kji = false;             ///< submission order
     bool pin = false;             ///< TBB's threads
     bool partitioner = false;     ///< TBB's affinity partitioner
+    bool line = false;            ///< TBB: blocks as a line, not as a space of three dimensions
     bool look_up = true;          ///< homes from addresses; false: noted when a block is first touched
     long work = 1;                ///< updates of a block in one sweep
     int threads = 1;

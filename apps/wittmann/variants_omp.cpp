@@ -101,6 +101,19 @@ struct Tasks final : Omp {
     }
 };
 
+/// Submitted by all threads (end of section 2.1's first part), each its part of the blocks in order.
+struct TasksAll final : Omp {
+    using Omp::Omp;
+    void sweep() override {
+#pragma omp parallel for schedule(static)
+        for (long n = 0; n < grid_.count(); ++n) {
+            const long number = in_order(n);
+#pragma omp task firstprivate(number)
+            run(number);
+        }
+    }
+};
+
 /// All blocks queued, then as many tasks.
 struct Queued final : Omp {
     using Omp::Omp;
@@ -123,6 +136,21 @@ struct QueuedPaper final : Omp {
     void sweep() override {
 #pragma omp parallel
 #pragma omp single
+        for (long n = 0; n < grid_.count(); ++n) {
+            const long number = in_order(n);
+            queues.put(number, grid_.block(number).home);
+#pragma omp task
+            queues.run_one([this](long block) { run(block); });
+        }
+    }
+};
+
+/// The same, submitted by all threads.
+struct QueuedPaperAll final : Omp {
+    using Omp::Omp;
+    homing::LocalityQueues<long> queues;
+    void sweep() override {
+#pragma omp parallel for schedule(static)
         for (long n = 0; n < grid_.count(); ++n) {
             const long number = in_order(n);
             queues.put(number, grid_.block(number).home);
@@ -193,6 +221,8 @@ std::unique_ptr<Variant> make_omp_variant(const Choice& choice, Grid& grid, Home
     if (choice.variant == "static") return std::make_unique<Static>(choice, grid, count);
     if (choice.variant == "dynamic") return std::make_unique<Dynamic>(choice, grid, count);
     if (choice.variant == "tasks") return std::make_unique<Tasks>(choice, grid, count);
+    if (choice.variant == "tasks-all") return std::make_unique<TasksAll>(choice, grid, count);
+    if (choice.variant == "paper-all") return std::make_unique<QueuedPaperAll>(choice, grid, count);
     if (choice.variant == "queues") return std::make_unique<Queued>(choice, grid, count);
     if (choice.variant == "paper") return std::make_unique<QueuedPaper>(choice, grid, count);
     if (choice.variant == "clause") return std::make_unique<Clause>(choice, grid, count);

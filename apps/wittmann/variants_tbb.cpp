@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <homing/tasks.hpp>
 #include <sched.h>
+#include <tbb/blocked_range.h>
 #include <tbb/blocked_range3d.h>
 #include <tbb/global_control.h>
 #include <tbb/info.h>
@@ -62,12 +63,18 @@ class Tbb : public Variant {
 
   protected:
     using Range = tbb::blocked_range3d<long>;
-    Range all() const { return {0, grid_.blocks_i(), 1, 0, grid_.blocks_j(), 1, 0, 1, 1}; }
-    template <class Body> void parallel(const Body& body) {
+    using Line = tbb::blocked_range<long>;
+    template <class All, class Body> void parallel_over(const All& all, const Body& body) {
         if (choice_.partitioner)
-            tbb::parallel_for(all(), body, partitioner_);
+            tbb::parallel_for(all, body, partitioner_);
         else
-            tbb::parallel_for(all(), body);
+            tbb::parallel_for(all, body);
+    }
+    template <class Body> void parallel(const Body& body) {
+        if (choice_.line)
+            parallel_over(Line(0, grid_.count(), 1), body);
+        else
+            parallel_over(Range(0, grid_.blocks_i(), 1, 0, grid_.blocks_j(), 1, 0, 1, 1), body);
     }
     /// The blocks of a range; rows are jb, pages are ib.
     template <class Work> void each(const Range& range, const Work& work) const {
@@ -75,8 +82,12 @@ class Tbb : public Variant {
             for (long jb = range.rows().begin(); jb != range.rows().end(); ++jb)
                 work(ib * grid_.blocks_j() + jb);
     }
+    template <class Work> void each(const Line& line, const Work& work) const {
+        for (long n = line.begin(); n != line.end(); ++n)
+            work(n);
+    }
     template <class Work> void loop(const Work& work) {
-        parallel([&](const Range& range) { each(range, work); });
+        parallel([&](const auto& range) { each(range, work); });
     }
     void run(long n) {
         const Block& block = grid_.block(n);
@@ -112,7 +123,7 @@ struct TbbQueuedPaper final : Tbb {
     void sweep() override {
         const auto work = [this](long n) { run(n); };
         const homing::QueueBody body(queues, work);
-        parallel([&](const Range& range) {
+        parallel([&](const auto& range) {
             each(range, [&](long n) { queues.put(n, grid_.block(n).home); });
             body(range);
         });

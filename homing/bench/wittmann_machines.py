@@ -12,7 +12,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ MACHINES = tuple(PAPER_STREAM)
 _SOURCES = {
     "blocked_jacobi": ("blocked_jacobi.cpp", "variants_omp.cpp", "variants_tbb.cpp", "grid.cpp"),
     "copy": ("copy.cpp",),
+    "temporal": ("temporal.cpp", "grid.cpp"),
 }
 _COMPILERS = {"clang": "clang++-19", "gcc": "g++"}
 _TIMEOUT = 1800.0
@@ -60,7 +61,7 @@ class Size:
 _FULL = tuple(
     name
     for name in WAYS
-    if name.startswith(("static.", "dynamic.", "tasks.", "paper.", "queues.s.", "clause.s.", "tbb"))
+    if name.startswith(("static.", "dynamic.", "tasks", "paper", "queues.s.", "clause.s.", "tbb"))
     and not name.endswith((".gcc", "arena"))
 )
 _SMALL: tuple[str, ...] = (
@@ -101,6 +102,12 @@ SIZES = {
     ),
     "full": Size(MACHINES, _FULL, *_grid(130, 12, 120, 10, 100), 256 << 20, 5000),
 }  # fmt: skip
+
+
+def shaped(size: Size, k: int, blocks_j: int, blocks_i: int, block_j: int, block_i: int) -> Size:
+    """A size with another grid."""
+    grid, updates = _grid(k, blocks_j, blocks_i, block_j, block_i)
+    return replace(size, grid=grid, updates=updates)
 
 
 def compiler_of(way: Way) -> str:

@@ -38,6 +38,9 @@ def _ways() -> list[Way]:
                 arguments = ("--variant", variant, "--initialise", initialise, "--order", order)
                 name = f"{variant}.{initialise}.{order}"
                 ways.append(Way(name, arguments, clause=variant == "clause"))
+    for variant in ("tasks-all", "paper-all"):  # all threads submit
+        for order in ("ijk", "kji"):
+            ways.append(Way(f"{variant}.s.{order}", ("--variant", variant, "--order", order)))
     for pin in ("no", "yes"):
         for partitioner in ("auto", "affinity"):
             pinned = "p" if pin == "yes" else "n-p"
@@ -46,6 +49,11 @@ def _ways() -> list[Way]:
             ways.append(Way(f"tbb.{pinned}.{kind}", ("--variant", "tbb", *more), "gcc"))
     for variant in ("tbb-paper", "tbb-queues", "tbb-for-each"):
         ways.append(Way(f"{variant}.p", ("--variant", variant, "--pin", "yes"), "gcc"))
+    line = ("--pin", "yes", "--range", "1d")  # blocks as a line (section 3.2)
+    for kind, partitioner in (("n-a", "auto"), ("a", "affinity")):
+        words = ("--variant", "tbb", *line, "--partitioner", partitioner)
+        ways.append(Way(f"tbb-1d.p.{kind}", words, "gcc"))
+    ways.append(Way("tbb-1d-paper.p", ("--variant", "tbb-paper", *line), "gcc"))
     ways.append(Way("tbb-arena", ("--variant", "tbb-arena"), "gcc"))  # TBB binds an arena's threads itself
     ways.append(Way("nested.s", ("--variant", "nested", "--initialise", "s"), "gcc"))
     ways += [

@@ -64,6 +64,8 @@ def serial_checksum() -> str:
         "tbb-paper",
         "tbb-for-each",
         "tbb-arena",
+        "tasks-all",
+        "paper-all",
     ],
 )
 def test_every_variant_has_the_same_checksum(variant: str, compiler: str) -> None:
@@ -72,6 +74,15 @@ def test_every_variant_has_the_same_checksum(variant: str, compiler: str) -> Non
     assert output.fields["result checksum"] == serial_checksum()
     known = output.fields["time home"].split()
     assert int(known[2]) == 5 * 5 * 13, "every block of every sweep ran once"
+
+
+@pytest.mark.parametrize("partitioner", ["auto", "affinity"])
+@pytest.mark.parametrize("variant", ["tbb", "tbb-queues", "tbb-paper"])
+def test_a_line_of_blocks_has_the_same_checksum(variant: str, partitioner: str) -> None:
+    words = ("--variant", variant, "--range", "1d", "--partitioner", partitioner, "--samples", "5")
+    output = run("blocked_jacobi_gcc", *words, *GRID)
+    assert output.fields["result checksum"] == serial_checksum()
+    assert int(output.fields["time home"].split()[2]) == 5 * 5 * 13
 
 
 def test_the_clause_is_honoured_on_blocked_jacobi(tmp_path: Path) -> None:
