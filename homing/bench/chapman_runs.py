@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import re
-import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from homing.bench.programs import Output, execute, parse_output
 from homing.errors import UserError
-from homing.installation import python_path
 
 MACHINE = "origin2000-128"
 MPI_ARGUMENTS = {
@@ -118,13 +113,3 @@ def run_ranks(path: str, code: str, ranks: int, steps: int) -> str:
     command += ["--bind-to", "none", "--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo"]
     extra = {"HOMING_PARTS": "statistics", "OMPI_MCA_mpi_yield_when_idle": "1"}
     return execute([*command, "-n", str(ranks), path, *arguments], quiet_environment(1, **extra)).stderr
-
-
-def simulated(command: Sequence[str], threads: int) -> float:
-    """The remote fraction of all misses of a run on the machine."""
-    with tempfile.TemporaryDirectory(prefix="homing-bench-") as folder:
-        path = os.path.join(folder, "run.json")
-        words = [sys.executable, "-m", "homing", "run", "--on", MACHINE, "--json", path, "--", *command]
-        execute(words, {**quiet_environment(threads), "PYTHONPATH": python_path()})
-        data = json.loads(Path(path).read_text())
-    return float(data["counts"]["run"]["remote_fraction"])
