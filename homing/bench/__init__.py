@@ -57,6 +57,7 @@ BENCHES = {
     ),
     "tasks": Bench("homing.bench.tasks", "locality queues: cost a task, throughput, share of tasks at home"),
     "wittmann": Bench("homing.bench.wittmann", "blocked Jacobi by every way of Wittmann and Hager 2010"),
+    "wittmann_why": Bench("homing.bench.wittmann_why", "experiments on what `wittmann` does not confirm"),
 }
 SIZES = tuple(dict.fromkeys(size for bench in BENCHES.values() for size in bench.sizes))
 
