@@ -389,8 +389,7 @@ def note(size: str) -> str:
     return (
         f"{MACHINE}: {sizes}; threads fill one node after the other, pages of 16 KiB. Speed-ups there (over "
         "the plain program with one thread, pages touched first in parallel) are of a model, not of a clock: "
-        f"{MODEL}. The caches are indexed by virtual addresses: the columns that `--to pages` leaves a "
-        "thread of LU, a power of two apart, lie upon one another, which rows n1024 with caches of 32 ways "
-        "show. "
+        f"{MODEL}. The caches are indexed by virtual addresses (the real ones by physical): the columns that "
+        "`--to pages` leaves a thread of LU, a power of two apart, lie upon one another, and miss. "
         "The paper prints its curves as pictures: what its text says of them is checked."
     )

@@ -98,7 +98,7 @@ _LAYERS = {"small": ("12", "600"), "full": ("12", "24", "96", "600")}
 #: Threads and groups: both threads take blocks from one queue, or each has a queue and blocks of its own.
 _TEAMS = ((1, 1), (THREADS, 1), (THREADS, THREADS))
 _DEPTHS = ("1", "2", "4", "8")
-_LOADS = (1, 2)
+_LOADS = (1,)
 _STEPS = 16  #: time steps of 600 layers; of fewer layers more
 _COUNTED = ("--sites-k", "60", "--sites-j", "60", "--sites-i", "122")
 #: Simulated on a node with this machine's caches.
@@ -217,17 +217,17 @@ def add_temporal(results: Results, found: Mapping[str, Any]) -> None:
             f"{quiet:.2f} times",
         ),
         Check(
-            "beside as many processes that compute as there are threads it is not (depth 4)",
-            beside[THREADS] < 1.0,
+            "beside a process that computes it is not (depth 4)",
+            beside[1] < 1.0,
             ", ".join(f"{ratio:.2f} times beside {others}" for others, ratio in beside.items()),
         ),
     ]
     results.notes.append(
-        "Temporal blocking was slower than plain sweeps in wittmann.md, on a machine whose load was 2.8. "
-        "Every step of a block waits for steps of its neighbours, and a window of blocks for its oldest: "
-        "where a thread is stopped that holds one, the other soon has nothing to do. The rows 'loaded' have "
-        "such a neighbour on purpose. groups_1: both threads take blocks from one queue, as they share the "
-        "third-level cache; groups_2: each has blocks of its own."
+        "Temporal blocking was slower than plain sweeps in wittmann.md (0.81 to 0.87), on a machine whose "
+        "load was 2.8. Undisturbed it is faster, so that the load is the likely reason: every step of a "
+        "block waits for steps of its neighbours, and a window for its oldest block. Which load it takes is "
+        "open: the rows 'loaded' have one process beside it that computes. groups_1: both threads take "
+        "blocks from one queue, as they share the third-level cache; groups_2: each has blocks of its own."
     )
 
 

@@ -105,7 +105,7 @@ def test_temporal_blocking_is_held_against_plain_sweeps_where_nobody_disturbed()
     assert rows["here.depth_4.groups_1"].value == 6
     assert rows["here.depth_4.groups_1"].note.startswith("1.50 times")
     assert rows["here.depth_4.groups_1"].note.endswith("1 of 2 runs undisturbed")
-    assert rows["here.loaded_2.depth_4.groups_1"].note.startswith("0.50 times plain sweeps beside")
+    assert rows["here.loaded_1.depth_4.groups_1"].note.startswith("0.50 times plain sweeps beside")
     assert rows["here.plain.layers_12.t2.groups_1"].value == 5
     assert [check.passed for check in results.checks] == [True, True]
 
