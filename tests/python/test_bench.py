@@ -444,6 +444,7 @@ def test_the_list_names_every_benchmark(capsys: pytest.CaptureFixture[str]) -> N
         "lof",
         "tasks",
         "wittmann",
+        "wittmann_why",
     ]
 
 
