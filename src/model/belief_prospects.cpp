@@ -28,13 +28,13 @@ class SpillShares {
             for (int c = 0; c < classes; ++c) {
                 Before& before = table_[r][static_cast<std::size_t>(c)];
                 const int most = beyond(reaches[r].reads);
-                for (int j = -most; j <= most; ++j)
-                    before[static_cast<std::size_t>(j + furthest + 1)] =
-                        before[static_cast<std::size_t>(j + furthest)] +
-                        Formulas::spill(reaches[r].reads, (c + .5) / classes, j);
-                const double sum = before[static_cast<std::size_t>(most + furthest + 1)];
-                for (int j = -most; j <= most; ++j)
-                    before[static_cast<std::size_t>(j + furthest + 1)] /= sum;
+                const auto first = static_cast<std::size_t>(furthest - most);
+                std::size_t at = first;
+                for (int j = -most; j <= most; ++j, ++at)
+                    before[at + 1] = before[at] + Formulas::spill(reaches[r].reads, (c + .5) / classes, j);
+                const double sum = before[at];
+                for (std::size_t i = first + 1; i <= at; ++i)
+                    before[i] /= sum;
                 std::fill(before.begin() + most + furthest + 1, before.end(), 1.0);
             }
     }
