@@ -4,6 +4,7 @@
 #include "areas/block_cover.hpp"
 #include "base/random.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -43,12 +44,18 @@ std::uint64_t site_kind(const WatchedArea& area) {
 
 model::Extent extent_of(const WatchedArea& area, int threads) {
     const std::uint64_t pages = area.there().size();
-    if (pages != area.granules || !area.group.blocks.empty()) return {pages};
+    const policy::PageRange there = area.there().span();
+    if (pages != there.size() || !area.group.blocks.empty()) return {pages};
     const Range& array = area.group.entry.range;
-    const auto granule = static_cast<double>(area.granule);
-    const auto before = static_cast<double>(static_cast<std::int64_t>(array.begin - area.origin));
-    return model::Extent(pages, before / granule, static_cast<double>(array.bytes()) / granule)
-        .with_blocks(blocks_of(area, threads));
+    const auto granule = static_cast<double>(area.granule), first = static_cast<double>(there.first);
+    double begin =
+        static_cast<double>(static_cast<std::int64_t>(array.begin - area.origin)) / granule - first;
+    double end = begin + static_cast<double>(array.bytes()) / granule;
+    // What is used of it begins and ends with the pages that exist.
+    if (there.first > 0) begin = std::max(begin, 0.0);
+    if (there.end < area.granules) end = std::min(end, static_cast<double>(pages));
+    model::Extent extent(pages, begin, end - begin);
+    return pages == area.granules ? std::move(extent).with_blocks(blocks_of(area, threads)) : extent;
 }
 
 model::Users users_of(const AreaBelief& learnt, const PageSet& there) {

@@ -15,8 +15,8 @@ std::uint64_t size_kind(const WatchedArea& area);
 /// Areas of one allocation site, whatever their size.
 std::uint64_t site_kind(const WatchedArea& area);
 
-/// Where the array lies in its granules, or the arrays, for a team of so many threads; where not all of them
-/// exist, or small blocks share them, that is not known.
+/// Where the array lies in those of its granules that exist, or the arrays, for a team of so many threads;
+/// where they have holes, or small blocks share them, that is not known.
 model::Extent extent_of(const WatchedArea& area, int threads);
 
 /// Who touched which existing granule last, as pages of the belief.
