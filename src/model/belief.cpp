@@ -120,7 +120,7 @@ void Belief::normalise(Joint& joint) {
             alive.by_owner[r] = local.by_owner;
             alive.by_master[r] = local.by_master;
             alive.share += alive.owners[r];
-            if (r == 0) alive.crisp = alive.owners[0] - weights[many_strays];
+            if (r < tuning::halos) alive.crisp += alive.owners[r] - weights[many_strays];
         }
         alive_.push_back(alive);
     }

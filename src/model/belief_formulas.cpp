@@ -1,6 +1,7 @@
 #include "model/belief_weights.hpp"
 
 #include <cmath>
+#include <limits>
 
 namespace homing::model {
 namespace {
@@ -8,17 +9,22 @@ namespace {
 using tuning::reaches;
 using tuning::strays;
 
-/// Logs of the prior weights of the nuisances.
-const std::array<float, tuning::nuisances>& nuisance_logs() {
+/// Logs of the prior weights of the nuisances. Borders that drift are never sharp: they have passed some
+/// pages within the iteration.
+const std::array<float, tuning::nuisances>& nuisance_logs(Family family) {
     static const auto logs = [] {
-        std::array<float, tuning::nuisances> all{};
-        std::size_t i = 0;
-        for (const tuning::Reach& reach : reaches)
-            for (const tuning::Stray& stray : strays)
-                all[i++] = static_cast<float>(std::log(reach.weight * stray.weight));
-        return all;
+        std::array<std::array<float, tuning::nuisances>, 2> both{};
+        for (const bool drifts : {false, true}) {
+            std::size_t i = 0;
+            for (const tuning::Reach& reach : reaches)
+                for (const tuning::Stray& stray : strays)
+                    both[drifts][i++] = drifts && &reach == reaches.data()
+                                            ? -std::numeric_limits<float>::infinity()
+                                            : static_cast<float>(std::log(reach.weight * stray.weight));
+        }
+        return both;
     }();
-    return logs;
+    return logs[family == Family::drift];
 }
 
 } // namespace
@@ -92,7 +98,7 @@ void Belief::weigh_formulas(std::span<const Touch> touches, const Prior& prior, 
             }))
             continue;
         if (formula.velocity != 0 && still) continue; // touches of one iteration show no drift
-        Candidate candidate{index, formula, nuisance_logs()};
+        Candidate candidate{index, formula, nuisance_logs(formula.family)};
         for (float& log : candidate.log)
             log += static_cast<float>(log_of(prior.formula(index)));
         if (formula.each) {
@@ -123,7 +129,7 @@ void Belief::refine(std::span<const Touch> touches, Joint& joint) const {
             std::vector<Candidate> candidates;
             for (int i = -tuning::refined_steps + 1; i < tuning::refined_steps; ++i) {
                 if (i == 0) continue;
-                Candidate candidate{best->index, best->formula, nuisance_logs()};
+                Candidate candidate{best->index, best->formula, nuisance_logs(family)};
                 const double shift = i * step / tuning::refined_steps;
                 Formula& formula = candidate.formula;
                 if (family == Family::grids) formula.cut += shift;

@@ -153,7 +153,7 @@ void Belief::by_distribution(std::uint64_t page, Prospect& out) const {
             const double owners = part * alive.owners[r], by_owner = part * alive.by_owner[r];
             if (alive.owners[r] < tuning::negligible_share * alive.share) continue;
             Sums& sum = sums[r];
-            if (r == 0 || alive.formula.is_single()) { // the least reach is a halo: the page is its owner's
+            if (r < tuning::halos || alive.formula.is_single()) {
                 const std::size_t node = owner_in(alive.formula, here);
                 sum.best[node] += owners;
                 sum.local[node] += by_owner;
