@@ -80,7 +80,8 @@ Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
         double simple = probability(Family::home);
         for (const Alive& alive : alive_)
             if (alive.formula.family != Family::grids || alive.formula.each) simple += alive.crisp;
-        if (simple < tuning::simple_enough) {
+        const bool explained = joint.best() > -tuning::explained * static_cast<double>(touches.size());
+        if (simple < tuning::simple_enough || !explained) {
             weigh_formulas(touches, prior, joint, formulas_.simple(), formulas_.all().size());
             refine(touches, joint);
             normalise(joint);
