@@ -56,6 +56,7 @@ struct AreaBelief {
     std::vector<std::uint32_t> places; ///< ascending: it rests on their touches alone, where there are any
                                        ///< (Touches::leading_places)
     double ignorance = 1;            ///< share of the area's touches that knowing all owners would make local
+    bool is_aligned = false;         ///< taken for an array that the program aligned within its memory
     bool surprised = false;          ///< by its newest touches, which do not show that owners changed
     std::uint64_t asked = 0;         ///< granules that were asked for so far
     std::uint32_t silent_rounds = 0; ///< in which others were touched, before it ever was

@@ -18,10 +18,11 @@ namespace tuning = model::tuning;
 constexpr std::size_t most_places_told = 4;
 
 /// Distributions whose parts may be a page or a few: a border that is a page off is a good part of them.
+/// Where pages were sent that way, they are HOME for most touches.
 bool has_narrow_parts(model::Family family) noexcept {
     using model::Family;
     return family == Family::cyclic || family == Family::tiles || family == Family::none ||
-           family == Family::runs;
+           family == Family::runs || family == Family::home;
 }
 
 bool any(const model::SeenTouch&) { return true; }
@@ -176,8 +177,9 @@ void Learner::fit(WatchedArea& area, std::uint32_t iteration) {
     // touches tell.
     if (extent.is_offset() && has_narrow_parts(learnt.belief->likeliest())) {
         auto aligned = believe(extent.aligned());
-        if (aligned->log_evidence() + tuning::aligned_log_prior > learnt.belief->log_evidence())
-            learnt.belief = std::move(aligned);
+        const double odds = aligned->log_evidence() - learnt.belief->log_evidence();
+        learnt.is_aligned = odds + (learnt.is_aligned ? 0 : tuning::aligned_log_prior) > 0;
+        if (learnt.is_aligned) learnt.belief = std::move(aligned);
     }
     // It may have cut its allocation into arrays.
     if (!extent.has_blocks() && has_narrow_parts(learnt.belief->likeliest()))

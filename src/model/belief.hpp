@@ -172,6 +172,7 @@ class Belief {
     void add_runs(std::span<const Touch> touches, Family family, double log_prior, const tuning::Stray& stray,
                   const States& of, double rate, Joint& joint);
     void normalise(Joint& joint);
+    std::ptrdiff_t of_two_blocks(std::span<const Touch> touches) const;
     void keep_what_counts();
     void prepare_formulas();
     std::size_t order_of(const Formula& formula);

@@ -145,9 +145,9 @@ inline constexpr double even_share = .3;
 inline constexpr int refined_steps = 8;
 inline constexpr int refinements = 3;
 
-/// Log of the prior odds that an array is aligned to a page within its allocation. Guest: with even odds the
-/// wavefront's right borders were given up for a page off after few touches (0.8 -> 3.8 % remote); tiles that
-/// are aligned so are told by 230 touches with 3 as with 0.
+/// Log of the prior odds that an array is aligned to a page within its allocation; even odds where it is
+/// taken for that already. Guest: with -1 the wavefront's right borders were given up for a page off (0.8 ->
+/// 1.5 and 3.1 % remote).
 inline constexpr double aligned_log_prior = -3;
 
 /// A gap between touches on different nodes is cut into so many stretches: its borders are known no better.

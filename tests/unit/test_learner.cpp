@@ -85,21 +85,35 @@ TEST_F(LearnerTest, AnAreaOfAKnownSizeNeedsFewerTouches) {
 }
 
 TEST_F(LearnerTest, AnArrayThatTheProgramAlignedWithinItsMemoryHasItsOwnBorders) {
-    // Rows of two pages, of which the upper half belongs to other threads, from the first whole page on.
-    WatchedArea& area = add(1024, 0x10);
-    area.origin = Address{1} << 44;
-    area.range = {area.origin, area.origin + 1024 * page_bytes()};
-    area.group.entry.range = {area.range.begin - 4080, area.range.end + 16};
-    const auto owner = [](std::uint64_t page) { return static_cast<int>(page / 512 * 2 + page % 2); };
-    for (std::uint64_t i = 1; i <= 64; ++i) {
-        const std::uint64_t page = (i * 0x9e3779b97f4a7c15u >> 32) * i % 1024; // in no order
-        touch(area, page, owner(page));
+    // Rows of pages, of which the upper half belongs to other threads, from the first whole page on. Touches
+    // of unknown bytes, and of each page's first byte: what lies before a malloc's header's end is, if the
+    // array begins behind that, of the block before.
+    // Where it has taken a page too many, that does not exist.
+    struct Case {
+        int row;
+        float within;
+        std::uint64_t more;
+    };
+    for (const auto& [row, within, more] : {Case{2, -1, 0}, {8, -1, 0}, {8, 0, 0}, {8, 0, 1}}) {
+        WatchedArea& area = add(1024 + more, 0x10);
+        area.origin = Address{1} << 44;
+        area.range = {area.origin, area.origin + area.granules * page_bytes()};
+        area.group.entry.range = {area.range.begin - 4080, area.range.end + 16};
+        area.exists = PageSet({{0, 1024}});
+        const auto owner = [row](std::uint64_t page) {
+            return static_cast<int>(page / 512 * 2 + 2 * page / static_cast<unsigned>(row) % 2);
+        };
+        for (std::uint64_t i = 1; i <= 96; ++i) {
+            const std::uint64_t page = (i * 0x9e3779b97f4a7c15u >> 32) * i % 1024; // in no order
+            touch(area, page, owner(page));
+            area.learnt.fresh.back().within = within;
+        }
+        round(area);
+        std::uint64_t right = 0;
+        for (std::uint64_t page = 0; page < 1024; ++page)
+            right += wanted(area, page, (owner(page) + 1) % owners) == owner(page);
+        EXPECT_GT(right, 1014u) << area.learnt.belief->words() << ", rows of " << row << ", " << within;
     }
-    round(area);
-    std::uint64_t right = 0;
-    for (std::uint64_t page = 0; page < 1024; ++page)
-        right += wanted(area, page, (owner(page) + 1) % owners) == owner(page);
-    EXPECT_GT(right, 1014u) << area.learnt.belief->words();
 }
 
 TEST_F(LearnerTest, ArraysThatShareTheHeapAreEachDividedByAFewTouches) {
