@@ -3,9 +3,9 @@
 #pragma once
 
 #include "areas/watch.hpp"
+#include "base/nodes.hpp"
 #include "kernel/kernel.hpp"
 #include "kernel/mover.hpp"
-#include "model/nodes.hpp"
 
 #include <string>
 #include <vector>

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/nodes.hpp"
+#include "base/nodes.hpp"
 
 namespace homing {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "areas/watch.hpp"
-#include "model/nodes.hpp"
+#include "base/nodes.hpp"
 
 #include <functional>
 

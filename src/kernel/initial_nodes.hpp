@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "model/nodes.hpp"
+#include "base/nodes.hpp"
 
 namespace homing::policy {
 

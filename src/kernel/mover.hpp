@@ -1,9 +1,9 @@
 // Moves pages in batches, and believes nothing: what is not on its target after a second query was not moved.
 #pragma once
 
+#include "base/nodes.hpp"
 #include "kernel/kernel.hpp"
 #include "kernel/node_map.hpp"
-#include "model/nodes.hpp"
 
 #include <array>
 #include <cstdint>

@@ -1,10 +1,10 @@
 // Place memory now, by a rule of the program's own (C API): outside any mechanism.
 #pragma once
 
+#include "base/nodes.hpp"
 #include "kernel/kernel.hpp"
 #include "kernel/mover.hpp"
 #include "kernel/node_map.hpp"
-#include "model/nodes.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -2,7 +2,7 @@
 // only the team says where that is. So what was learnt survives a rebinding.
 #pragma once
 
-#include "model/nodes.hpp"
+#include "base/nodes.hpp"
 
 #include <cstdint>
 #include <span>
