@@ -81,10 +81,11 @@ struct Reach {
 };
 inline constexpr std::array<Reach, 4> reaches{
     {{.001, .001, .30}, {.03, .01, .30}, {.30, .10, .25}, {2.0, .30, .15}}};
-/// So many of them, the first, are no halo or a halo: the page is its owner's. Without the former each touch
+/// The first of them are no halo or a halo: the page is its owner's. Without the former each touch
 /// at a block's first byte cost as much as if a neighbour had been as likely (guest: pool 2.4 % remote in the
 /// last half, with it .2, and hint faults: tiles 3.5 -> .3; table: two_grids, 40 touches, 98.5 -> 99.1 %).
-inline constexpr std::size_t halos = 2;
+inline constexpr auto halos = static_cast<std::size_t>(
+    std::ranges::count_if(reaches, [](const Reach& reach) { return reach.reads < border_share; }));
 inline constexpr std::size_t nuisances = strays.size() * reaches.size();
 
 /// Changes of owner along an area without any order, per node, and the counts of even and uneven sharing
@@ -157,10 +158,6 @@ inline constexpr int pieces_of_gap = 4;
 /// The probability of a simple formula that makes tiles and drifting borders, which are most of the formulas,
 /// needless. Table (tiles, drift).
 inline constexpr double simple_enough = .97;
-/// If it explains the touches so well, too: nats a touch, at the most. As with one stray touch in ten; any of
-/// four threads is 1.4. Guest, tiles: of HOME, after one array was sent a page off, .8, and no other formula
-/// was looked at any more (6.4 % remote to the end).
-inline constexpr double explained = .5;
 
 /// Threads that formulas are made for: more stand in groups. A fit to 160 touches was measured to take 4 ms
 /// for 32 threads, and four times that for 64.
