@@ -259,12 +259,12 @@ def check_built(installed: Path, which: str, folder: Path) -> None:
         assert counts["run"]["total_misses"] > 1000
 
 
-MAKEFILES = [pytest.param(which, "Unix Makefiles", marks=pytest.mark.full) for which in ("gcc", "llvm")]
+MAKEFILES = [pytest.param(which, "Unix Makefiles", marks=pytest.mark.full) for which in COMPILERS]
 
 
 @pytest.mark.parametrize(
     ("which", "generator"),
-    [*((which, "Ninja") for which in COMPILERS), ("translate", "Unix Makefiles"), *MAKEFILES],
+    [*((which, "Ninja") for which in COMPILERS), *MAKEFILES],
 )
 def test_one_word_commands_serve_cmake(installed: Path, which: str, generator: str, tmp_path: Path) -> None:
     words = as_compilers(installed, which, tmp_path / "cache")

@@ -130,7 +130,7 @@ def test_an_edit_that_concerns_nobody_else(tmp_path: Path) -> None:
     assert build.says() == build.plain() != EXPECTED
 
 
-@pytest.mark.parametrize("generator", ["Unix Makefiles", "Ninja"])
+@pytest.mark.parametrize("generator", [pytest.param("Unix Makefiles", marks=pytest.mark.full), "Ninja"])
 def test_cmake(tmp_path: Path, generator: str) -> None:
     """With a static library, a member of which is out of date after an edit of the program."""
     if shutil.which("cmake") is None or (generator == "Ninja" and shutil.which("ninja") is None):
