@@ -90,12 +90,9 @@ Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
     }
     prepare_formulas();
     find_breaks();
-    log_evidence_ -= std::log(2) * static_cast<double>(of_two_blocks(touches));
 }
 
-/// Touches of pages whose first and last byte are of two blocks of the likeliest formula. Where a byte is
-/// known, either owner could have been the one that was seen: each such touch halves the evidence.
-std::ptrdiff_t Belief::of_two_blocks(std::span<const Touch> touches) const {
+double Belief::log_of_first_comers(std::span<const Touch> touches) const {
     if (alive_.empty()) return 0;
     constexpr float last = .9999f;
     const auto block_at = [&](Touch touch, float within) {
@@ -103,9 +100,9 @@ std::ptrdiff_t Belief::of_two_blocks(std::span<const Touch> touches) const {
         const Formula& formula = alive_.front().formula;
         return formulas_.place(formula, extent_.size(), position(formula, touch), 0).block;
     };
-    return std::ranges::count_if(touches, [&](const Touch& touch) {
+    return -std::log(2) * static_cast<double>(std::ranges::count_if(touches, [&](const Touch& touch) {
         return touch.within >= 0 && block_at(touch, 0) != block_at(touch, last);
-    });
+    }));
 }
 
 void Belief::Alive::scale(double by) {

@@ -108,6 +108,9 @@ class Belief {
     /// Log of the probability of all touches: of two explanations of the same touches the larger is the
     /// better.
     double log_evidence() const noexcept { return log_evidence_; }
+    /// What that leaves out: of a page whose first and last byte are of two blocks (of the likeliest formula)
+    /// either owner could have been the one that was seen. Where the byte is known each touch halves it.
+    double log_of_first_comers(std::span<const Touch> touches) const;
 
   private:
     struct Alive {
@@ -172,7 +175,6 @@ class Belief {
     void add_runs(std::span<const Touch> touches, Family family, double log_prior, const tuning::Stray& stray,
                   const States& of, double rate, Joint& joint);
     void normalise(Joint& joint);
-    std::ptrdiff_t of_two_blocks(std::span<const Touch> touches) const;
     void keep_what_counts();
     void prepare_formulas();
     std::size_t order_of(const Formula& formula);
