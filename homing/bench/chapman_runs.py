@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from homing.bench.programs import Output, execute, parse_output
+from homing.bench.programs import Output, callgrind, execute, parse_output
 from homing.errors import UserError
 
 MACHINE = "origin2000-128"
@@ -79,18 +79,13 @@ def run_time(command: Sequence[str], threads: int) -> float:
 def counted_step(command: Sequence[str], more: int) -> float:
     """The difference of two runs by `more` steps, a step; the run itself where more is 0."""
     if more == 0:
-        return float(callgrind(command))
-    return (callgrind([*command, str(2 + more)]) - callgrind([*command, "2"])) / more
+        return float(_instructions(command))
+    return (_instructions([*command, str(2 + more)]) - _instructions([*command, "2"])) / more
 
 
-def callgrind(command: Sequence[str]) -> int:
-    """Instructions of a run with 2 threads. They do not spin: waiting is not counted."""
-    tool = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
-    done = execute([*tool, *command], quiet_environment(2))
-    found = re.search(r"Collected\s*: (\d+)", done.stderr)
-    if found is None:
-        raise UserError(f"callgrind said nothing about {' '.join(command)}", 1)
-    return int(found[1])
+def _instructions(command: Sequence[str]) -> int:
+    """Of a run with 2 threads. They do not spin: waiting is not counted."""
+    return callgrind(command, quiet_environment(2))
 
 
 def ranks_step(path: str, code: str, ranks: int) -> tuple[float, float, float]:

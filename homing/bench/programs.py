@@ -84,3 +84,13 @@ def execute(
         reason = " ".join((done.stderr or done.stdout).split())[-400:]
         raise UserError(f"{name} ended with {done.returncode}: {reason}", 1)
     return done
+
+
+def callgrind(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Instructions of a run, all threads together: those must not spin, or waiting counts. UserError as
+    execute()."""
+    tool = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
+    found = re.search(r"Collected\s*: (\d+)", execute([*tool, *command], environment).stderr)
+    if found is None:
+        raise UserError(f"callgrind said nothing about {' '.join(command)}", 1)
+    return int(found[1])

@@ -6,7 +6,6 @@ One domain: nothing here is placement.
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -15,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from homing.bench.places import find_program
-from homing.bench.programs import execute
+from homing.bench.programs import callgrind
 from homing.bench.results import Check, Results, Row
 from homing.bench.task_runs import numbers, run_here, variables
 from homing.bench.undisturbed import MOST_OF_OTHERS, kept_alone, load, others_share
 from homing.bench.wittmann_machines import SIZES, build, simulate
 from homing.bench.wittmann_ways import WAYS
-from homing.errors import UserError
 
 THREADS = 2
 
@@ -168,21 +166,13 @@ def _instructions() -> dict[str, float]:
         return {}
     k, j, i = (int(word) for word in _COUNTED[1::2])
     updates = (k - 2) * (j - 2) * (i - 2)
+    chosen = {**variables(False, 0, True, "", {"PATH": "/usr/bin:/bin"}), "OMP_NUM_THREADS": "1"}
     found = {}
     for depth in _DEPTHS:
         command = [find_program("temporal_gcc"), *_COUNTED, "--depth", depth, "--groups", "1", "--samples"]
-        few, many = (_callgrind([*command, str(steps // int(depth))]) for steps in (8, 24))
+        few, many = (callgrind([*command, str(steps // int(depth))], chosen) for steps in (8, 24))
         found[depth] = (many - few) / (16 * updates)
     return found
-
-
-def _callgrind(command: Sequence[str]) -> int:
-    tool = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
-    chosen = {**variables(False, 0, True, "", {"PATH": "/usr/bin:/bin"}), "OMP_NUM_THREADS": "1"}
-    found = re.search(r"Collected\s*: (\d+)", execute([*tool, *command], chosen).stderr)
-    if found is None:
-        raise UserError(f"callgrind said nothing about {' '.join(command)}", 1)
-    return int(found[1])
 
 
 def add_temporal(results: Results, found: Mapping[str, Any]) -> None:
