@@ -1,17 +1,16 @@
 """What an object remembers of its translation, for the command that links it.
 
 A section of the object that is not loaded holds one line of JSON for each source. It goes where the object
-goes: into archives, shared libraries and programs. Readers find it by the ELF section's name; archives are
-`ar` files (ar(5)), and sections are as the System V ABI has them, chapter 4.
+goes: into archives (ar(5)), shared libraries and programs. Readers find it by the ELF section's name.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import shutil
-import struct
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -101,7 +100,7 @@ def records_of(path: str) -> Found:
     """The records in an object, an archive or a shared library. What cannot be read has none: the linker
     says what is wrong with it."""
     found = Found(path)
-    with contextlib.suppress(OSError, struct.error, ValueError), open(path, "rb") as file:
+    with contextlib.suppress(OSError, ValueError), open(path, "rb") as file:
         magic = file.read(8)
         if magic in (_ARCHIVE, _THIN):
             for _, data in _members(path, magic + file.read(), magic == _THIN):
@@ -117,7 +116,7 @@ def _add(found: Found, data: bytes) -> bool:
     """The records of one object. Is there any, or is it no object?"""
     if not data.startswith(_ELF):
         return True
-    lines = _section(data, SECTION.encode()).replace(b"\0", b"\n").split(b"\n")
+    lines = _section(data).replace(b"\0", b"\n").split(b"\n")
     made = [json.loads(line) for line in lines if line.strip()]
     for one in made:
         if one.get("edition") == _EDITION:
@@ -154,31 +153,17 @@ def _label(name: bytes, names: bytes) -> bytes:
     return names[int(name[1:]) :].split(b"/\n")[0] if name[1:].isdigit() else name.rstrip(b"/")
 
 
-def _section(data: bytes, wanted: bytes) -> bytes:
-    """The contents of a section of an ELF file; nothing where there is none."""
-    wide, little = data[4] == 2, data[5] == 1
-    order = "<" if little else ">"
-    # e_shoff, e_shentsize, e_shnum, e_shstrndx; then of a section sh_name, sh_offset and sh_size.
-    begin = struct.unpack_from(f"{order}{'Q' if wide else 'I'}", data, 40 if wide else 32)[0]
-    size, count, names = struct.unpack_from(f"{order}HHH", data, 58 if wide else 46)
+def _section(data: bytes) -> bytes:
+    """The records in an ELF file; nothing where there are none. ValueError: it is damaged."""
+    from elftools.elf.elffile import ELFFile
 
-    def section(index: int) -> tuple[int, int, int]:
-        base = begin + index * size
-        name = struct.unpack_from(f"{order}I", data, base)[0]
-        place = struct.unpack_from(f"{order}QQ" if wide else f"{order}II", data, base + (24 if wide else 16))
-        return name, place[0], place[1]
-
-    if not begin:
-        return b""
-    count = count or section(0)[2]  # more than the field can say
-    if names == 0xFFFF:
-        names = struct.unpack_from(f"{order}I", data, begin + (40 if wide else 24))[0]
-    text = section(names)[1]
-    for index in range(count):
-        name, offset, length = section(index)
-        if data[text + name : text + name + len(wanted) + 1] == wanted + b"\0" and length < _MOST_BYTES:
-            return data[offset : offset + length]
-    return b""
+    try:
+        section = ELFFile(io.BytesIO(data)).get_section_by_name(SECTION)
+        if section is None or section.data_size >= _MOST_BYTES:
+            return b""
+        return bytes(section.data())
+    except Exception as error:  # pyelftools raises of many kinds on damaged files
+        raise ValueError("a damaged ELF file") from error
 
 
 def unrecorded(path: str) -> Iterator[tuple[str, set[str]]]:
@@ -190,7 +175,7 @@ def unrecorded(path: str) -> Iterator[tuple[str, set[str]]]:
         yield path, _needed(path)
         return
     for label, member in _members(path, data, data[:8] == _THIN):
-        if member.startswith(_ELF) and not _section(member, SECTION.encode()).strip(b"\0\n"):
+        if member.startswith(_ELF) and not _section(member).strip(b"\0\n"):
             with tempfile.NamedTemporaryFile(prefix="homing-", suffix=".o") as made:
                 made.write(member)
                 made.flush()
