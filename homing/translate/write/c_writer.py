@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from homing.translate.affine import affine, shifted
+from homing.translate.affine import shifted
 from homing.translate.openmp import Reduction, clause_text, reductions_of
 from homing.translate.plan import clauses as table
 from homing.translate.plan.array import Array
@@ -22,9 +22,8 @@ from homing.translate.tree import (
     Statement,
     walk,
 )
-from homing.translate.write.rank_reductions import combined
 from homing.translate.write.thread_loops import CThreadLoops
-from homing.translate.write.writer import PART, Around, Region, cyclic_range
+from homing.translate.write.writer import PART, Around, Region, cyclic_range, step_of
 
 
 class CWriter(CThreadLoops):
@@ -104,14 +103,12 @@ class CWriter(CThreadLoops):
             region.bounds.setdefault(name, (self.arrays[home], index, which, variable))
             names.append(shifted(name, -offset))
         low, high = names
-        first, last, step = loop.first.text, loop.last.text, affine(loop.step)
-        if step.terms or step.constant == 0:
-            self.problems.append(
-                (loop.begin, loop.head.end, "the step of a loop that is shared out must be a number")
-            )
+        first, last, step = loop.first.text, loop.last.text, step_of(loop)
+        if isinstance(step, str):
+            self.problems.append((loop.begin, loop.head.end, step))
             return
-        stride = abs(step.constant)
-        up = step.constant > 0
+        stride = abs(step)
+        up = step > 0
         new_first = f"homing_larger({first}, {low})" if up else f"homing_smaller({first}, {high})"
         new_last = f"homing_smaller({last}, {high})" if up else f"homing_larger({last}, {low})"
         if stride > 1:
@@ -322,9 +319,8 @@ class CWriter(CThreadLoops):
             behind.append(f"homing_scatter_inside({self.layout(array)}, {PART}, {array.name});")
         behind += [f"homing_release_inside({self.layout(array)}, {PART});" for array in arrays]
         like = node.body[0].begin if node.body else node.begin
-        self._put(self.source.line_start(node.directive.begin), before, like)
         self._put(self.source.next_line(node.directive.end), ["{", *inside], like)
-        self._put(self.source.next_line(node.end - 1), ["}", *behind, "}"], like)
+        self._around(node, before, ["}", *behind, "}"])
         return None
 
     def worksharing(
@@ -337,10 +333,8 @@ class CWriter(CThreadLoops):
         mpi: bool,
     ) -> None:
         directive = node.directive
-        data = table.kept_texts(directive, table.Place.LOOP, "mpi" if mpi else "spmd")
         last = around.last
-        if last and last.copies:
-            data.append(f"private({', '.join(last.copies)})")
+        data = self.loop_clauses(directive, last, mpi)
         ahead, later = self.around_last(last, node) if last else ([], [])
         reductions = directive.clause("reduction")
         # Each thread's own, wherever they are declared: there is no worksharing loop any more that says so.
@@ -378,15 +372,7 @@ class CWriter(CThreadLoops):
         self, region: Region, construct: Construct, before: Sequence[str], behind: Sequence[str]
     ) -> None:
         directive = construct.directive
-        kept = []
-        for clause in table.kept(directive, table.Place.REGION, "mpi" if self.mpi else "spmd"):
-            if clause.name == "shared":
-                names = [n.strip() for n in (clause.text or "").split(",")]
-                names = [n for n in names if n and n not in self.arrays]
-                if names:
-                    kept.append(f"shared({', '.join(names)})")
-                continue
-            kept.append(clause_text(clause))
+        kept = self.region_clauses(directive)
         if not table.shares_all(directive):
             homes = {array.name: array for array, *_ in region.bounds.values()}
             homes.update({array.name: array for array in region.arrays})
@@ -438,15 +424,7 @@ class CWriter(CThreadLoops):
         self._put(self.routine.head_end, self._prologue(region), self._like(), first=True)
 
     def reductions(self, reductions: Sequence[Reduction]) -> tuple[list[str], list[str]]:
-        before, behind = [], []
-        for one in reductions:
-            found = combined(self.routine, one)
-            if isinstance(found, str):
-                self.problems.append((self.routine.begin, self.routine.begin, found))
-                continue
-            before += found.before
-            behind += found.behind
-        return before, behind
+        return self.over_ranks(reductions, self.routine.begin)
 
     # --- arguments -------------------------------------------------------------------------------------
 

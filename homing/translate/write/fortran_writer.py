@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from homing.translate.affine import affine, shifted
+from homing.translate.affine import shifted
 from homing.translate.names import added
 from homing.translate.openmp import Reduction, clause_text, reductions_of
 from homing.translate.plan import clauses as table
@@ -25,9 +25,8 @@ from homing.translate.tree import (
     Statement,
     walk,
 )
-from homing.translate.write.rank_reductions import combined
 from homing.translate.write.thread_loops import FortranThreadLoops
-from homing.translate.write.writer import PART, Around, Local, Region, cyclic_range
+from homing.translate.write.writer import PART, Around, Local, Region, cyclic_range, step_of
 
 
 class FortranWriter(FortranThreadLoops):
@@ -93,15 +92,12 @@ class FortranWriter(FortranThreadLoops):
         low = self._bound(region, follow, "low", loop.variable)
         high = self._bound(region, follow, "high", loop.variable)
         low, high = shifted(low, -follow.offset), shifted(high, -follow.offset)
-        first, last, step = loop.first.text, loop.last.text, loop.step.replace(" ", "")
-        number = affine(step)
-        if number.terms or number.constant == 0:
-            self.problems.append(
-                (loop.begin, loop.head.end, "the step of a loop that is shared out must be a number")
-            )
+        first, last, step = loop.first.text, loop.last.text, step_of(loop)
+        if isinstance(step, str):
+            self.problems.append((loop.begin, loop.head.end, step))
             return
-        stride = abs(number.constant)
-        if number.constant > 0:
+        stride = abs(step)
+        if step > 0:
             new_first, new_last = f"max({first}, {low})", f"min({last}, {high})"
             if stride > 1:
                 new_first = f"{first} + (({new_first} - ({first}) + {stride - 1})/{stride})*{stride}"
@@ -357,10 +353,8 @@ class FortranWriter(FortranThreadLoops):
         mpi: bool,
     ) -> None:
         directive = node.directive
-        data = table.kept_texts(directive, table.Place.LOOP, "mpi" if mpi else "spmd")
         last = around.last
-        if last and last.copies:
-            data.append(f"private({', '.join(last.copies)})")
+        data = self.loop_clauses(directive, last, mpi)
         ahead, later = self.around_last(last, node) if last else ([], [])
         reductions = directive.clause("reduction")
         exchange = [*ahead, *around.exchange]
@@ -403,17 +397,9 @@ class FortranWriter(FortranThreadLoops):
         self, region: Region, construct: Construct, before: Sequence[str], behind: Sequence[str]
     ) -> None:
         directive = construct.directive
-        kept = []
         last = directive.listed("lastprivate")
         counters = self._counters(construct)
-        for clause in table.kept(directive, table.Place.REGION, "mpi" if self.mpi else "spmd"):
-            if clause.name == "shared":
-                names = [n.strip() for n in (clause.text or "").split(",")]
-                names = [n for n in names if n and n not in self.arrays and n.lower() not in counters]
-                if names:
-                    kept.append(f"shared({', '.join(names)})")
-                continue
-            kept.append(clause_text(clause))
+        kept = self.region_clauses(directive, counters)
         arrays = list(region.arrays)
         for name in sorted({array.name for array, *_ in region.bounds.values()}):
             if self.arrays[name] not in arrays:
@@ -493,15 +479,7 @@ class FortranWriter(FortranThreadLoops):
             self.locals.setdefault(local.name, local)
 
     def reductions(self, reductions: Sequence[Reduction]) -> tuple[list[str], list[str]]:
-        before, behind = [], []
-        for one in reductions:
-            found = combined(self.routine, one)
-            if isinstance(found, str):
-                self.problems.append((self.routine.begin, self.routine.head_end, found))
-                continue
-            before += found.before
-            behind += found.behind
-        return before, behind
+        return self.over_ranks(reductions, self.routine.head_end)
 
     # --- arguments -------------------------------------------------------------------------------------
 

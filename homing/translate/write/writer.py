@@ -5,18 +5,20 @@ Lines come without indentation; the translation indents them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from homing.translate.affine import affine
 from homing.translate.names import added
-from homing.translate.openmp import Reduction
+from homing.translate.openmp import Reduction, clause_text
+from homing.translate.plan import clauses as table
 from homing.translate.plan.array import Array
 from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.model import Box, Exchange, Follow, LastValues, LocalIndex, LoopPlan, SinglePlan
 from homing.translate.source import Edits
-from homing.translate.tree import Construct, Executable, Loop, Reference, Routine, Statement
+from homing.translate.tree import Construct, Executable, Loop, OpenMP, Reference, Routine, Statement
+from homing.translate.write.rank_reductions import combined
 
 #: The variable of a translated program that holds the number of the thread's part.
 PART = "hm_part"
@@ -53,17 +55,25 @@ class Region:
         return local.name
 
 
+def step_of(loop: Loop) -> int | str:
+    """The distance of a loop's iterations, negative where it goes down; or why there is none."""
+    step = affine(loop.step)
+    if step.terms or step.constant == 0:
+        return "the step of a loop that is shared out must be a number"
+    return step.constant
+
+
 def cyclic_range(loop: Loop) -> tuple[str, str, int] | str:
     """The lowest and the highest value of a loop over a CYCLIC dimension, which goes upwards in parts, and
     the distance of its iterations; or why there are none. A loop that goes down is turned round: OpenMP says
     that the order does not matter, or order.py found nothing in it that does."""
     assert loop.first is not None and loop.last is not None
-    step = affine(loop.step)
-    if step.terms or step.constant == 0:
-        return "the step of a loop that is shared out must be a number"
-    if step.constant > 0:
-        return loop.first.text, loop.last.text, step.constant
-    return loop.last.text, loop.first.text, -step.constant
+    step = step_of(loop)
+    if isinstance(step, str):
+        return step
+    if step > 0:
+        return loop.first.text, loop.last.text, step
+    return loop.last.text, loop.first.text, -step
 
 
 @dataclass(frozen=True)
@@ -100,6 +110,38 @@ class RoutineText:
     def layout_before(self, array: Array) -> str:
         """The layout of an array that is being dealt out anew."""
         return added(f"hm_layout_before_{array.name}")
+
+    def region_clauses(self, directive: OpenMP, private: Container[str] = ()) -> list[str]:
+        """What stays of a region's clauses: distributed arrays are no more shared, nor is what is private."""
+        kept = []
+        for clause in table.kept(directive, table.Place.REGION, "mpi" if self.mpi else "spmd"):
+            if clause.name != "shared":
+                kept.append(clause_text(clause))
+                continue
+            names = [name.strip() for name in (clause.text or "").split(",")]
+            names = [n for n in names if n and n not in self.arrays and n.lower() not in private]
+            if names:
+                kept.append(f"shared({', '.join(names)})")
+        return kept
+
+    def loop_clauses(self, directive: OpenMP, last: LastValues | None, mpi: bool) -> list[str]:
+        """What a worksharing loop needs a loop of OpenMP for."""
+        data = table.kept_texts(directive, table.Place.LOOP, "mpi" if mpi else "spmd")
+        if last and last.copies:
+            data.append(f"private({', '.join(last.copies)})")
+        return data
+
+    def over_ranks(self, reductions: Sequence[Reduction], end: int) -> tuple[list[str], list[str]]:
+        """Writer.reductions; end: of the text that is shown with what cannot be combined."""
+        before, behind = [], []
+        for one in reductions:
+            found = combined(self.routine, one)
+            if isinstance(found, str):
+                self.problems.append((self.routine.begin, end, found))
+                continue
+            before += found.before
+            behind += found.behind
+        return before, behind
 
     def redistribute(self, node: Executable, old: Array, new: Array) -> None:
         # Shadows are known when all loops of all routines have been looked at.
