@@ -245,7 +245,7 @@ def test_a_full_node_gets_no_pages(runs: GuestRuns, placed: str, source: str) ->
     if shutil.which("numactl") is None:
         pytest.skip("numactl is not installed")
     # What the kernel can free later is room for all of the pages (1 MiB once): file cache and slabs go first,
-    # and again between the rounds; watermarks that it raises for a while (boosts) would end the filling early.
+    # and again between the rounds; watermarks that it boosts for a while would end the filling early.
     drop = "echo 3 > /proc/sys/vm/drop_caches"
     fill = "echo 0 > /proc/sys/vm/watermark_boost_factor; "
     fill += "numactl --preferred=1 fallocate -l 600M /dev/shm/fill; for size in 32 64 96 128; do "
