@@ -32,10 +32,10 @@ void Engine::plan_allocations() {
             astray ? short_time : std::clamp(growth * area->plan_wait, short_time, scan_interval);
         area->next_plan_look = now + area->plan_wait;
         if (!astray) continue;
-        // What the user has set (numactl) stays in force, and what keeps the kernel's balancer away is set
-        // elsewhere.
+        // What the user has set (numactl) stays in force. The policy of a plan keeps the kernel's balancer
+        // away, too.
         MemoryPolicy task;
-        if (kernel_.task_policy(task) != 0 || task.plain_mode() != MPOL_DEFAULT || kernel_balances()) return;
+        if (kernel_.task_policy(task) != 0 || task.plain_mode() != MPOL_DEFAULT) return;
         allocation_plans().publish(place_and_size(area->group.entry), runs_of(*area, nodes_), kernel_);
     }
 }
