@@ -220,6 +220,7 @@ bool Survey::look_at_parts(WatchList& watch) {
         const double now = thread_seconds();
         if (area.seen && area.there().size() > before + before / news) {
             learning_ += now - looked;
+            area.chosen = false; // what was asked for is a part of it
             more = true;
         }
         looked = now;

@@ -38,7 +38,7 @@ struct WatchedArea final : MovableMemory {
     SeenHomes seen_homes;               ///< of granules that are base pages
     RefusedPages refused;               ///< granules that the kernel would not move
     std::vector<std::uint64_t> pending; ///< granules to be asked for in this round
-    bool chosen = false;                ///< they were chosen since it came
+    bool chosen = false;                ///< ... since it came, or grew
     std::vector<Range>
         armable; ///< parts that may be protected (private, read-write, and of its blocks alone)
     bool found_recorded = false;

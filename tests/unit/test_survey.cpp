@@ -13,6 +13,7 @@
 #include <memory>
 #include <sys/mman.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace homing::survey_tests {
@@ -77,6 +78,26 @@ TEST_F(SurveyTest, AnAreaIsSeenOnceSomethingOfItExists) {
     std::vector<std::uint64_t> granules = {3, 200, 5000, 9000};
     survey.keep_existing(area, granules);
     EXPECT_EQ(granules, (std::vector<std::uint64_t>{3, 200}));
+}
+
+TEST_F(SurveyTest, GranulesAreChosenAnewWhereMoreOfAnAreaHasComeToExist) {
+    Block block(std::size_t{64} << 20);
+    ::madvise(block.memory(), block.bytes(), MADV_NOHUGEPAGE);
+    WatchedArea& area = area_of(block);
+    block.use(0, page_bytes());
+    survey.look_at_all(watch);
+    ASSERT_TRUE(area.seen && area.in_part);
+    area.chosen = true;
+    const auto looks_until_more = [&] {
+        for (int i = 0; i < 1000; ++i) {
+            if (survey.look(watch)) return true;
+            ::usleep(10'000);
+        }
+        return false;
+    };
+    block.use(0, block.bytes());
+    ASSERT_TRUE(looks_until_more());
+    EXPECT_FALSE(area.chosen);
 }
 
 TEST_F(SurveyTest, OfAnAreaOfWhichEverySixteenthPageExistsOnlyThoseAreKept) {
