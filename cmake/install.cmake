@@ -42,7 +42,7 @@ install(FILES ${generated}/homing.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconf
 
 # What is installed and nothing else, for `make install`: neither the tests nor the programs.
 add_custom_target(homing_installed)
-foreach(target homing homing-costs bench_belief bench_questions bench_scale homing_fortran homing_simulator
+foreach(target homing homing-costs homing-launcher bench_belief bench_questions bench_scale homing_fortran homing_simulator
     homing_callbacks homing_callbacks_files homing_check homing_drop_in homing_counter_plugin homing_region_marks homing_unprivileged homing_mark
     homing_share)
   if(TARGET ${target})
@@ -66,11 +66,15 @@ install(DIRECTORY apps DESTINATION ${homing_package_dir}/share)
 install(FILES benchmarks/CMakeLists.txt benchmarks/regions.c benchmarks/tasks.cpp
         DESTINATION ${homing_package_dir}/share/benchmarks)
 install(FILES benchmarks/programs.cmake DESTINATION ${homing_package_dir}/share RENAME CMakeLists.txt)
+if(SKBUILD)
+  install(TARGETS homing-launcher RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR})
+endif()
 install(PROGRAMS tools/packages.sh DESTINATION ${homing_package_dir}/tools)
 install(FILES tools/packages.tsv DESTINATION ${homing_package_dir}/tools)
 if(NOT SKBUILD)
   option(HOMING_INSTALL_COMMAND "install the command homing with the Python packages that it needs" ON)
   if(HOMING_INSTALL_COMMAND)
+    install(TARGETS homing-launcher RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     install(CODE "
       set(root \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")
       execute_process(COMMAND \"${Python3_EXECUTABLE}\" \"${CMAKE_CURRENT_SOURCE_DIR}/tools/install_command.py\"

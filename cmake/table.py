@@ -1,4 +1,4 @@
-"""Write a C++ table from one of homing's TOML files: table.py options|launchers SOURCE TARGET.
+"""Write a C++ table from one of homing's TOML files: table.py options|flags|launchers|starters SOURCE TARGET.
 
 Standard library only: it runs before anything is installed.
 """
@@ -24,6 +24,18 @@ def option_line(option: dict) -> str:  # type: ignore[type-arg]
     return f"HOMING_OPTION({option['name']}, {texts}, {option['kind']}, {number})"
 
 
+def flag_line(option: dict) -> str:  # type: ignore[type-arg]
+    choices = ",".join(option.get("choices", []))
+    most = float(option.get("most", "inf"))
+    number = f"{most!r}" if most < float("inf") else "__builtin_inf()"
+    texts = (quoted(option["env"]), quoted(option.get("flag", "")), option["kind"], quoted(choices), number)
+    return f"HOMING_FLAG({', '.join(texts)})"
+
+
+def starter_line(name: str) -> str:
+    return f"HOMING_STARTER({quoted(name)})"
+
+
 def launcher_line(launcher: dict) -> str:  # type: ignore[type-arg]
     lists = (
         "{" + ", ".join(quoted(name) for name in launcher.get(key, [])) + "}"
@@ -34,7 +46,12 @@ def launcher_line(launcher: dict) -> str:  # type: ignore[type-arg]
 
 def main() -> None:
     what, source, target = sys.argv[1:4]
-    key, line = {"options": ("option", option_line), "launchers": ("launcher", launcher_line)}[what]
+    key, line = {
+        "options": ("option", option_line),
+        "flags": ("option", flag_line),
+        "launchers": ("launcher", launcher_line),
+        "starters": ("starters", starter_line),
+    }[what]
     with open(source, "rb") as file:
         rows = tomllib.load(file)[key]
     lines = [

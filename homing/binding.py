@@ -9,16 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from homing.files import system_text
-from homing.launchers import Task, load_launchers, task
+from homing.launchers import Task, load_launchers, load_starters, task
 from homing.machine_facts import parse_list
-
-#: Programs that start the tasks of a job: what is bound before them would be bound alike in all tasks.
-STARTERS = frozenset(
-    {
-        *("mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "prun", "ibrun"),
-        *("srun", "jsrun", "aprun", "palsrun", "flux"),
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -102,7 +94,7 @@ def _unknown(mine: Task) -> str:
 
 def starts_tasks(command: Sequence[str]) -> bool:
     """Is the command one that starts the tasks of a job, on any host?"""
-    return os.path.basename(command[0]) in STARTERS
+    return os.path.basename(command[0]) in load_starters()
 
 
 def starter(command: Sequence[str]) -> str:

@@ -84,6 +84,7 @@ def costs_file(root: str = "/", instead: str = "") -> str:
     if path := cache.find(name):
         with contextlib.suppress(UserError):  # a damaged one is measured anew
             check_costs("the cache", path)
+            note_for_launcher(cache, path, root)
             return path
     program = find_binary("homing-costs")
     if program is None:
@@ -103,6 +104,25 @@ def costs_file(root: str = "/", instead: str = "") -> str:
             f"homing: the costs were not measured ({_why(error)}); the distance tables serve", file=sys.stderr
         )
         return ""
+
+
+#: How a note begins, and its name (src/launcher/machine.cpp).
+_NOTE, _NOTE_NAME = "homing costs of this boot, for the launcher: 1", "launcher-costs"
+
+
+def note_for_launcher(cache: Cache, path: str, root: str = "/") -> None:
+    """Note in the cache which file the native launcher may use until the machine is booted again: it looks
+    whether the file is still the same, and computes nothing."""
+    boot = system_text(os.path.join(root, "proc/sys/kernel/random/boot_id")).strip()
+    nodes = os.path.join(root, "sys/devices/system/node")
+    lists = (system_text(os.path.join(nodes, one)).strip() for one in ("online", "has_cpu", "has_memory"))
+    there = os.lstat(path)
+    seconds, rest = divmod(there.st_mtime_ns, 10**9)
+    state = f"{there.st_size} {there.st_ino} {seconds} {rest}"
+    text = "\n".join((_NOTE, boot, " ".join(lists), state, path)).encode()
+    if boot and cache.read(_NOTE_NAME) != text:
+        with contextlib.suppress(OSError, UserError):
+            cache.write(_NOTE_NAME, text)
 
 
 def _why(error: Exception) -> str:

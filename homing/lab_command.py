@@ -11,7 +11,7 @@ import typer
 from homing import launch
 from homing.errors import UserError
 from homing.lab_flags import lab_options, lab_parameters, parameter, with_signature
-from homing.run import afterwards
+from homing.run_end import afterwards
 from homing.run_files import check_writable, file_name
 
 if TYPE_CHECKING:

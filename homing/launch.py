@@ -42,6 +42,10 @@ _PASSED_ON = (
 )
 
 
+#: What is held back while a command runs.
+HELD = (*_PASSED_ON, signal.SIGCHLD)
+
+
 def find_command(name: str, search: str | None = None) -> str:
     """The file that execvp would start. UserError with a shell's status 127 (not found) or 126 (not
     executable)."""
@@ -84,7 +88,7 @@ def run_child(
     """Start `path` with `arguments` (argv, the name included) and wait. Returns (process id, wait status).
     cpus: those that it may use, where these are fewer than ours. Interrupted, and nothing is started, where
     a signal came before that was put off."""
-    waited = {*_PASSED_ON, signal.SIGCHLD}
+    waited = {*HELD}
     # An ignored SIGCHLD (inherited) would let the kernel reap the child before we can ask for its status.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, waited)

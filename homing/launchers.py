@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -48,14 +49,24 @@ class Task:
 
 
 @cache
+def _table() -> dict[str, Any]:
+    with open(TABLE, "rb") as file:
+        table: dict[str, Any] = tomllib.load(file)
+    return table
+
+
+@cache
 def load_launchers() -> tuple[Launcher, ...]:
     """The rows of the table, the innermost launcher first."""
-    with open(TABLE, "rb") as file:
-        rows = tomllib.load(file)["launcher"]
     return tuple(
         Launcher(row["name"], **{key: tuple(names) for key, names in row.items() if key != "name"})
-        for row in rows
+        for row in _table()["launcher"]
     )
+
+
+def load_starters() -> frozenset[str]:
+    """Names of programs that start the tasks of a job."""
+    return frozenset(_table()["starters"])
 
 
 def task(environment: Mapping[str, str]) -> Task | None:

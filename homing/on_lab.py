@@ -14,7 +14,8 @@ from homing import environment, launch
 from homing.elf import judge
 from homing.installation import find_library
 from homing.lab_flags import lab_options
-from homing.run import Ended, Request, finish, say_room, temporary_folder
+from homing.run import temporary_folder
+from homing.run_end import Ended, Request, finish, say_room
 from homing.run_files import Records
 
 

@@ -11,7 +11,7 @@ import re
 import resource
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 
 from homing import environment
 from homing.channel import FILE, VARIABLE, Channel, Report, Slot
@@ -162,6 +162,8 @@ class Records:
     #: Is the run on this machine? A guest's processes write into `folder`, and their records get to their
     #: place after the run.
     local: bool = True
+    #: The channel of a run that has ended (homing/run_finish.py); None: the run is still to come.
+    ended: InitVar[Channel | None] = None
     #: HOMING_RECORD for the processes.
     pattern: str = field(init=False)
     #: What the programs of the run said through the channel; None: nobody was asked.
@@ -171,11 +173,14 @@ class Records:
     #: The folder where named records are in the end; empty: they have no name.
     _place: str = field(init=False, default="")
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, ended: Channel | None) -> None:
         self.pattern = record_pattern(self.name, self.folder)
         if self.name and not self.local:
             self._place = os.path.dirname(self.pattern.replace("%%", "%"))
             self.pattern = os.path.join(self.folder.replace("%", "%%"), os.path.basename(self.pattern))
+        if ended is not None:  # nothing had a name like that before
+            self._before, self._channel = {}, ended
+            return
         self._before = {path: _identity(path) for path in find_records(self.pattern)}
         self._channel = Channel.make(self.pattern) if self.local else None
 

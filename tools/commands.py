@@ -29,6 +29,14 @@ from {module} import {function}
 sys.exit({function}())
 """
 
+# The command `homing`: the native launcher, where it is built.
+LAUNCHER = TREE / "build" / "release" / "launcher" / "homing"
+FIRST = """#!/bin/sh
+'''[' -x {launcher} ] && exec {launcher} --homing-python={python} "$@"
+exec {python} "$0" "$@"
+' '''
+"""
+
 
 def main() -> None:
     if sys.prefix == sys.base_prefix:
@@ -37,14 +45,15 @@ def main() -> None:
     Path(sysconfig.get_path("purelib"), "homing-tree.pth").write_text(f"{TREE}\n", encoding="utf-8")
     with (TREE / "pyproject.toml").open("rb") as file:
         scripts = tomllib.load(file)["project"]["scripts"]
-    for name, entry in scripts.items():
+    for name, entry in {"homing": "homing.cli:main", **scripts}.items():
         module, function = entry.split(":")
         path = Path(sysconfig.get_path("scripts"), name)
         partial = path.with_name(f"{name}.{os.getpid()}")
-        partial.write_text(
-            SCRIPT.format(python=shlex.quote(sys.executable), module=module, function=function),
-            encoding="utf-8",
-        )
+        python, launcher = shlex.quote(sys.executable), shlex.quote(str(LAUNCHER))
+        text = SCRIPT.format(python=python, module=module, function=function)
+        if name == "homing":
+            text = FIRST.format(python=python, launcher=launcher) + "\n".join(text.split("\n")[3:])
+        partial.write_text(text, encoding="utf-8")
         partial.chmod(partial.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
         partial.replace(path)
 

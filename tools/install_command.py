@@ -1,9 +1,9 @@
 """usage: tools/install_command.py SITE BIN
 
-Make the command `homing` and its companions (pyproject.toml, [project.scripts]) work from BIN without this
-tree: beside the package, which lies in the folder SITE already, come the Python packages that it needs,
-copied from the environment whose Python runs this. Both folders may lie below a DESTDIR: the commands find
-SITE from where they are. Run by the installation (cmake/install.cmake).
+Make the command `homing` (the native launcher, which starts Python) and its companions (pyproject.toml,
+[project.scripts]) work from BIN without this tree: beside the package, which lies in the folder SITE already,
+come the Python packages that it needs, copied from the environment whose Python runs this. Both folders may
+lie below a DESTDIR: the commands find SITE from where they are. Run by cmake/install.cmake.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ def main() -> None:
     # The interpreter behind the virtual environment, by its version: compiled packages serve that one only.
     python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
     head = PLAIN if len(python) < 120 and " " not in python else QUOTED
+    (site / "interpreter").write_text(python, encoding="utf-8")  # for src/launcher/python.cpp
     binaries.mkdir(parents=True, exist_ok=True)
     for name, entry in project["scripts"].items():
         module, function = entry.split(":")

@@ -15,7 +15,7 @@ from typing import Any
 from homing.bench.places import kept_folder, sources_folder
 from homing.errors import UserError
 from homing.installation import find_callbacks, python_path
-from homing.run import Request
+from homing.run_end import Request
 from homing.simulate import machines, places
 from homing.simulate.description import Wishes
 from homing.simulate.on_machine import find_simulator, simulate

@@ -20,7 +20,8 @@ from homing import environment, launch
 from homing.elf import read_elf
 from homing.errors import UserError
 from homing.installation import find_binary
-from homing.run import Request, afterwards, keep, report, say_room, tell_records, temporary_folder
+from homing.run import temporary_folder
+from homing.run_end import Request, afterwards, keep, report, say_room, tell_records
 from homing.run_files import Records
 from homing.simulate import machines, places
 from homing.simulate.description import TURN, Wishes, costs, description, parse_distributions

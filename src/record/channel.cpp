@@ -19,27 +19,6 @@
 namespace homing::record::channel {
 namespace {
 
-constexpr std::string_view magic = "homing-channel 1\n";
-
-/// What the launcher writes (the upper part), and what all processes count.
-struct Head {
-    char magic[32];
-    u64 token;
-    u64 pattern_hash; ///< FNV-1a of HOMING_RECORD as the launcher set it
-    u64 folder_device;
-    u64 folder_inode;
-    std::int64_t start_ns;
-    u32 piece_count;
-    u32 piece_bytes;
-    u32 programs; ///< program images that found the channel
-    u32 declined; ///< of these, where the user does not want homing
-    u32 next_slot;
-    u32 next_piece;
-    u32 reserved[8];
-    u32 owners[most_pieces]; ///< of each piece: its slot's index + 1
-};
-static_assert(offsetof(Head, owners) == 128 && sizeof(Head) <= slots_begin);
-
 struct State {
     int descriptor;
     long launcher;

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace homing::record::channel {
 
@@ -47,6 +48,27 @@ struct Slot {
     char program[176];     ///< the executable's name, terminated
 };
 static_assert(sizeof(Slot) == 256 && slots_begin + most_slots * sizeof(Slot) <= head_bytes);
+
+inline constexpr std::string_view magic = "homing-channel 1\n";
+
+/// What the launcher writes (the upper part), and what all processes count.
+struct Head {
+    char magic[32];
+    std::uint64_t token;
+    std::uint64_t pattern_hash; ///< FNV-1a of HOMING_RECORD as the launcher set it
+    std::uint64_t folder_device;
+    std::uint64_t folder_inode;
+    std::int64_t start_ns;
+    std::uint32_t piece_count;
+    std::uint32_t piece_bytes;
+    std::uint32_t programs; ///< program images that found the channel
+    std::uint32_t declined; ///< of these, where the user does not want homing
+    std::uint32_t next_slot;
+    std::uint32_t next_piece;
+    std::uint32_t reserved[8];
+    std::uint32_t owners[most_pieces]; ///< of each piece: its slot's index + 1
+};
+static_assert(offsetof(Head, owners) == 128 && sizeof(Head) <= slots_begin);
 
 /// Look for the channel. Once, when the library comes into a process, before the program can close anything.
 void join() noexcept;

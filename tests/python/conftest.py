@@ -13,6 +13,11 @@ import pytest
 
 TREE = Path(__file__).resolve().parents[2]
 
+#: The command `homing`: in Python, and as users have it, the native launcher, which starts Python.
+IN_PYTHON = [sys.executable, "-m", "homing"]
+NATIVE = TREE / "build" / "release" / "launcher" / "homing"
+HOMING = [str(NATIVE), f"--homing-python={sys.executable}"] if NATIVE.exists() else IN_PYTHON
+
 #: Stands for libhoming.so where a test is about the launcher: it leaves the record FAKE_RECORD (a file to
 #: copy) in every process whose name is FAKE_NAME, as the library leaves its record.
 FAKE_LIBRARY = r"""
@@ -62,15 +67,16 @@ def compile_c(target: Path, source: str, *flags: str, compiler: str = "gcc") -> 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-@pytest.fixture
-def homing(fake_library: Path, tmp_path: Path) -> Command:
+@pytest.fixture(params=["native", pytest.param("python", marks=pytest.mark.full)])
+def homing(fake_library: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Command:
     """The command `homing` with the small library, run in an empty folder; temporary files go to `tmp`."""
+    command = HOMING if request.param == "native" else IN_PYTHON
     temporary = tmp_path / "tmp"
     temporary.mkdir()
 
     def run(*words: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "homing", *map(str, words)],
+            [*command, *map(str, words)],
             env=environment(fake_library, temporary, **more),
             cwd=tmp_path,
             capture_output=True,

@@ -7,9 +7,9 @@ import os
 import random
 import re
 import resource
+import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ import pytest
 from homing.channel import Channel
 from homing.records import read_record
 from tests.places import public_folder
-from tests.python.conftest import TREE, compile_c, environment
+from tests.python.conftest import HOMING, TREE, compile_c, environment
 
 LIBRARY = Path(os.environ.get("HOMING_LIBRARY", TREE / "build" / "release" / "libhoming.so"))
 
@@ -102,7 +102,7 @@ class Runner:
             HOMING_ASSUME_NODES="4",
             OMP_NUM_THREADS="4",
             OMP_WAIT_POLICY="passive",
-            H=f"{sys.executable} -m homing run",
+            H=f"{shlex.join(HOMING)} run",
             P=str(place / "sweeper"),
             PLACE=str(place),
         )

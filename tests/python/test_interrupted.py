@@ -19,6 +19,7 @@ import pytest
 from homing import launch
 from homing.installation import find_library
 from homing.records import read_record
+from tests.python.conftest import HOMING
 from tests.python.test_simulator import FOUR, environment, homing
 from tests.python.test_simulator import build as build
 
@@ -43,7 +44,7 @@ class Run:
         (folder / "tmp").mkdir(exist_ok=True)
         self.errors = folder / "errors"
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "homing", "run", *map(str, words)],
+            [*HOMING, "run", *map(str, words)],
             cwd=folder,
             env=environment(TMPDIR=str(folder / "tmp"), **more),
             stdout=subprocess.PIPE,
@@ -105,10 +106,10 @@ def test_here_the_summary_and_the_record_say_it(tmp_path: Path, until: Path, num
 
 
 def test_ctrl_c_in_a_terminal_ends_the_program_and_not_its_summary(tmp_path: Path, until: Path) -> None:
-    words = [sys.executable, "-m", "homing", "run", "--", str(until)]
+    words = [*HOMING, "run", "--", str(until)]
     process, terminal = pty.fork()
     if process == 0:
-        os.execve(sys.executable, words, environment(HOMING_ASSUME_NODES="4", HOMING_LIBRARY=find_library()))
+        os.execve(words[0], words, environment(HOMING_ASSUME_NODES="4", HOMING_LIBRARY=find_library()))
     said = b""
     with os.fdopen(terminal, "r+b", buffering=0) as screen:
         while b"sweep 20\r" not in said:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from homing.records import read_record
-from tests.python.conftest import Command, environment
+from tests.python.conftest import HOMING, Command, environment
 from tests.python.record_writer import four_node_run
 
 
@@ -32,7 +31,7 @@ def killed(fake_library: Path, tmp_path: Path) -> Callable[..., int]:
         for file in (ready, over):
             file.unlink(missing_ok=True)
         script = f"echo $$ >pid; {script}; while [ ! -e over ]; do :; done"
-        command = [sys.executable, "-m", "homing", "run", *words, "--", "sh", "-c", script]
+        command = [*HOMING, "run", *words, "--", "sh", "-c", script]
         with subprocess.Popen(command, env=variables, cwd=tmp_path, stderr=subprocess.PIPE) as launcher:
             wait_until(ready.exists, "the program is ready")
             launcher.kill()
@@ -109,18 +108,7 @@ def test_nothing_is_said_where_there_is_nothing_to_say(
 
 
 def test_a_living_launchers_folder_is_left_alone(fake_library: Path, homing: Command, tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "homing",
-        "run",
-        "--summary",
-        "none",
-        "--",
-        "sh",
-        "-c",
-        "touch ready; read x",
-    ]
+    command = [*HOMING, "run", "--summary", "none", "--", "sh", "-c", "touch ready; read x"]
     with subprocess.Popen(
         command, env=environment(fake_library, tmp_path / "tmp"), cwd=tmp_path, stdin=subprocess.PIPE
     ) as first:

@@ -15,6 +15,7 @@ BELOW = {
     "record": ("base",),
     "kernel": ("base", "model", "record"),
     "machine": ("base", "model", "record", "kernel"),
+    "launcher": ("base", "record"),
     "tasks": ("base", "kernel", "machine"),
     "areas": ("base", "model", "record", "kernel", "machine"),
     "sources": ("base", "model", "record", "kernel", "machine", "areas"),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from homing import run
+from homing import run_end
 from homing.record_format import PIECE_BYTES
 from homing.records import read_record
 from homing.run_files import Records, find_records
@@ -157,7 +157,7 @@ FAILURES = [KeyError("x"), SystemExit(1), OSError(28, "No space"), KeyboardInter
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
 def test_nothing_after_the_run_raises(failure: BaseException, capsys: pytest.CaptureFixture[str]) -> None:
-    with run.afterwards("the summary"):
+    with run_end.afterwards("the summary"):
         raise failure
     said = capsys.readouterr().err
     assert said == "" if isinstance(failure, KeyboardInterrupt) else "the summary" in one_line(said)
