@@ -3,6 +3,8 @@
 #include "record/record.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <vector>
 
 namespace homing {
@@ -30,6 +32,39 @@ record::u32 kind_of(const model::Belief& belief) {
         break;
     }
     return none;
+}
+
+/// Where an area's sampled granules lie: the page map of the report, at no call beyond those of the sample.
+void record_page_map(const WatchedArea& area, std::span<const std::uint64_t> granules,
+                     std::span<const int> homes, std::uint32_t when) {
+    if (granules.empty() || area.granules > UINT32_MAX) return;
+    const std::uint64_t step = (area.granules + granules.size() - 1) / granules.size();
+    record::page_map_row row;
+    row.area = area.id;
+    row.when = when;
+    row.time = record::now();
+    row.step = static_cast<record::u32>(step);
+    int last = -2; // no node
+    const auto begin_run = [&](std::uint64_t granule, int node) {
+        if (node == last) return;
+        last = node;
+        if (row.count == std::size(row.first)) {
+            record::append(row);
+            row.at += row.count;
+            row.count = 0;
+        }
+        row.first[row.count] = static_cast<record::u32>(granule);
+        row.node[row.count++] = node;
+    };
+    std::uint64_t known = 0; // granules below it
+    for (std::size_t i = 0; i < granules.size(); ++i) {
+        if (granules[i] >= known + step)
+            begin_run(known, -1); // what was never populated lies between samples
+        begin_run(granules[i], homes[i]);
+        known = granules[i] + step;
+    }
+    if (known + step < area.granules) begin_run(known, -1);
+    record::append(row);
 }
 
 } // namespace
@@ -62,6 +97,7 @@ void record_pages_by_node(WatchedArea& area, Mover& mover, int nodes, LookedAt a
     const std::uint64_t elsewhere = area.base_pages() - (count > 0 ? looked_at : 0);
     if (at.when == 1 && absent == count) return; // not populated yet: nothing was found
     area.found_recorded = true;
+    if (at.when != 2) record_page_map(area, granules, homes, at.when);
     for (std::size_t first = 0; first < held.size(); first += 8) {
         record::placement_row row;
         row.area = area.id;

@@ -155,6 +155,14 @@ inline constexpr std::size_t row_bytes = 128;
     ROW(48, place_distribution,                                                                              \
         FIELD(u32, area) FIELD(u32, region) FIELD(u32, followed) FIELD(u32, touches) FIELD(u32, family)      \
             FIELD(f64, probability) FIELD(u32, words))                                                       \
+    /* which node an area's sampled granules lie on, as runs of equal samples: those from granule first[i]   \
+     * to */                                                                                                 \
+    /* first[i + 1] at the node position node[i]; -1: not populated; count runs, the first one number `at`;  \
+     */                                                                                                      \
+    /* step: granules from one sample to the next (1: all were looked at); when as in placement */           \
+    ROW(49, page_map,                                                                                        \
+        FIELD(u32, area) FIELD(u32, when) FIELD(f64, time) FIELD(u32, at) FIELD(u32, count) FIELD(u32, step) \
+            ARRAY(u32, first, 11) ARRAY(i32, node, 11))                                                      \
     /* iterations that have ended; the only row that is written anew in its place, so that it is true also   \
      */                                                                                                      \
     /* of a process that was killed */                                                                       \
