@@ -27,7 +27,7 @@ MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check format bench install clean distclean setup build \
-        check-format check-tidy check-python check-shell check-sanitizers
+        check-format check-tidy check-python check-page check-shell check-sanitizers
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,7 +42,7 @@ test: .setup/test build ## the tests (one boot of the guest among them)
 test-all: .setup/test-all build ## the tests and the long matrices
 	@RC_PARAMS="max_success=300" $(python) -m pytest $(pytest_jobs) $(PYTEST_ARGS)
 
-check: .setup/check check-format check-python check-shell check-tidy check-sanitizers ## formatting, static analysis, sanitizers
+check: .setup/check check-format check-python check-page check-shell check-tidy check-sanitizers ## formatting, static analysis, sanitizers
 	@echo "check: all clean"
 
 format: .setup/check .venv/complete ## lay out the sources the way `make check` wants them
@@ -61,7 +61,7 @@ clean: ## remove what was built
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 distclean: clean ## remove the set-up as well (.venv, .setup)
-	rm -rf .venv .setup
+	rm -rf .venv .setup web/node_modules web/node_modules.lock
 
 # Where nothing can be kept in the user's cache folder (a read-only home), this tree keeps it: the guest's kernel, costs.
 cache := $(or $(HOMING_CACHE),$(or $(filter /%,$(XDG_CACHE_HOME)),$(HOME)/.cache)/homing)
@@ -118,6 +118,9 @@ check-format: .setup/check
 check-python: .setup/check .venv/complete
 	@$(python) -m ruff check $(python_sources)
 	@$(python) -m mypy
+
+check-page: .venv/complete
+	@$(python) tools/page.py --check
 
 check-shell: .setup/check
 	@shellcheck $(shell_sources)

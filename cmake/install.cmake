@@ -44,7 +44,7 @@ install(FILES ${generated}/homing.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconf
 add_custom_target(homing_installed)
 foreach(target homing homing-costs homing-launcher bench_belief bench_questions bench_scale homing_fortran homing_simulator
     homing_callbacks homing_callbacks_files homing_check homing_drop_in homing_counter_plugin homing_region_marks homing_unprivileged homing_mark
-    homing_share)
+    homing_share homing_page)
   if(TARGET ${target})
     add_dependencies(homing_installed ${target})
   endif()
@@ -60,6 +60,10 @@ else()
   # Of an older version nothing stays.
   install(CODE "file(REMOVE_RECURSE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${python_dir}\")")
   install(DIRECTORY homing/ DESTINATION ${homing_package_dir} PATTERN __pycache__ EXCLUDE PATTERN "*.pyc" EXCLUDE)
+endif()
+if(HOMING_BUILD_PAGE)
+  install(FILES ${generated}/page/report.js ${generated}/page/report.css
+          DESTINATION ${homing_package_dir}/report/html/page)
 endif()
 install(DIRECTORY simulator/machines DESTINATION ${homing_package_dir} FILES_MATCHING PATTERN "*.toml")
 install(DIRECTORY apps DESTINATION ${homing_package_dir}/share)
