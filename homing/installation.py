@@ -56,6 +56,16 @@ def find_library() -> str:
     return path
 
 
+def find_page() -> str:
+    """The folder with the report's page (report.js, report.css), which the build makes of web/."""
+    folders = [os.path.join(PACKAGE, "report", "html", "page")]
+    folders += [os.path.join(library, "generated", "page") for library in _library_folders()]
+    for folder in folders:
+        if os.path.isfile(os.path.join(folder, "report.js")):
+            return folder
+    raise UserError("--html: this homing was built without its page: make build (needs npm's packages once)")
+
+
 def find_headers() -> str | None:
     """The folder for -I in which homing/homing.h lies, where the compiler may not find it by itself."""
     places = [os.path.join(PACKAGE, "include"), os.path.join(BESIDE, "include")]

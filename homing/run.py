@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import typer
@@ -48,7 +49,9 @@ def _run(**given: Any) -> int:
         command=list(given.pop("command") or []),
         summary=file_name("--summary", given.pop("summary")),
         json=file_name("--json", given.pop("json")),
+        html=file_name("--html", given.pop("html")),
         bind=given.pop("bind"),
+        compare=given.pop("compare"),
     )
     for option in table:
         value = given.get(option.name)
@@ -72,17 +75,33 @@ def _run(**given: Any) -> int:
     if place == "lab":
         from homing import on_lab
 
-        return on_lab.run(request, lab)
+        return compared(request, lambda one: on_lab.run(one, lab))
     if place != "here":
         from homing.simulate import on_machine
 
         cache = lab.pop("cache")
         if _given(lab):
             raise UserError(f"{', '.join(_given(lab))}: only with --on lab")
+        if request.compare:
+            raise UserError(f"--compare: not with --on {place}: its counts are exact, one run tells (oracle)")
         return _end_like(lambda: on_machine.run(request, place, {**simulation, "cache": cache}))
     if _given(lab):
         raise UserError(f"{', '.join(_given(lab))}: only with --on lab")
-    return _end_like(lambda: _run_here(request))
+    return _end_like(lambda: compared(request, _run_here))
+
+
+def compared(request: Request, run: Callable[[Request], int]) -> int:
+    """Run the command; with --compare once before, where nothing is moved."""
+    if request.compare:
+        options = {**request.options, "HOMING_MECHANISM": "observe"}
+        first = replace(request, options=options, record="", summary="none", json="", html="")
+        print("homing run: first without moves (--mechanism observe)", file=sys.stderr)
+        status = run(first)
+        if status != 0:
+            return status
+        request.before = first.results
+        print("homing run: now with them", file=sys.stderr)
+    return run(request)
 
 
 def _end_like(run: Callable[[], int]) -> NoReturn:
@@ -112,6 +131,9 @@ def _check_files(request: Request) -> None:
     if request.json:
         request.json = ranked("--json", request.json)
         check_writable("--json", request.json)
+    if request.html:
+        request.html = ranked("--html", request.html)
+        check_writable("--html", request.html)
     if request.summary not in WORDS:
         request.summary = ranked("--summary", request.summary)
         check_writable("--summary", request.summary)
@@ -249,9 +271,20 @@ def _with_flags(function: Callable[..., int]) -> Callable[..., int]:
             typer.Option(help="write the results here, for programs (%p, %r as in --record)", metavar="FILE"),
         ),
         parameter(
+            "html",
+            str | None,
+            typer.Option(help="write the report here, for a browser (%p, %r as in --record)", metavar="FILE"),
+        ),
+        parameter(
             "bind",
             bool,
             typer.Option("--bind", help="bind threads to cores (where you did not), spread over nodes"),
+            False,
+        ),
+        parameter(
+            "compare",
+            bool,
+            typer.Option("--compare", help="run twice, first without moves, and say what changed"),
             False,
         ),
         parameter(

@@ -30,10 +30,20 @@ class Request:
     options: dict[str, str] = field(default_factory=dict)
     summary: str = "stderr"
     json: str = ""
+    html: str = ""
     record: str = ""
+    #: With --compare: of the first run the results are kept, the second one's are held against them.
+    compare: bool = False
+    results: Results | None = None
+    before: Results | None = None
     bind: bool = False
     #: The files that got a rank in their names because this is one of several tasks: flag and name.
     ranked: list[str] = field(default_factory=list)
+
+    @property
+    def wants_results(self) -> bool:
+        """Is anything to be made of the records after the run?"""
+        return self.summary != "none" or bool(self.json or self.html) or self.compare
 
     def notes(self) -> list[str]:
         """What the user should know of the names of files."""
@@ -71,8 +81,8 @@ def finish(request: Request, records: Records, ended: Ended) -> None:
         _tell_records(kept, ended)
         results = None
         with afterwards("the summary"):
-            if request.summary != "none" or request.json:
-                results = _results(request, records, kept, lost, ended)
+            if request.wants_results:
+                results = request.results = _results(request, records, kept, lost, ended)
                 report(request, results, ended.process)
         keep(records, kept, results, ended.gone)
 
@@ -177,22 +187,36 @@ def missing_tasks(records: Iterable[Record]) -> str:
 
 
 def report(request: Request, results: Results, process: int) -> None:
-    """Write what the user asked for: --summary, then --json; one that fails does not hold up the other."""
+    """Write --summary, --json and --html where asked for; one that fails does not hold up the others."""
     if request.summary != "none":
         with afterwards("the summary"):
             from homing.report.summary import print_summary
 
             print_summary(results, environment.expand_name(request.summary, process, os.environ))
+    if request.before is not None:
+        with afterwards("the comparison"):
+            from homing.report.compare import comparison
+            from homing.report.summary import print_lines
+
+            before, names = request.before, ("nothing moved", "with homing")
+            # A file holds the summary.
+            path = "stdout" if request.summary == "stdout" else "stderr"
+            print_lines(lambda _: comparison(before, results, names), path)
     if request.json:
         with afterwards("the results"):
             from homing.report.json import write_json
 
             write_json(results, environment.expand_name(request.json, process, os.environ))
+    if request.html:
+        with afterwards("the page"):
+            from homing.report.html import write_html
+
+            write_html(results, environment.expand_name(request.html, process, os.environ))
 
 
 def say_room(request: Request, records: Records) -> None:
     """Say before the start that there will be no summary. The program runs all the same."""
-    if (request.summary != "none" or request.json) and (problem := records.no_room()):
+    if request.wants_results and (problem := records.no_room()):
         print(f"homing run: no record can be written: {problem}; there will be no summary", file=sys.stderr)
 
 

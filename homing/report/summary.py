@@ -53,17 +53,26 @@ _BASES = {
 
 def print_summary(results: Results, path: str = "stderr") -> None:
     """Print the summary to a file, or to "stderr" or "stdout". UserError where the file cannot be written."""
+    print_lines(lambda width: summary(results, width), path)
+
+
+def print_lines(lines: Callable[[int], Iterable[Text | Table]], path: str) -> None:
+    """Print lines and tables, made for a width, to a file, or to "stderr" or "stdout"."""
     if path in ("stderr", "stdout"):
-        _print(results, sys.stderr if path == "stderr" else sys.stdout)
+        _print_lines(lines, sys.stderr if path == "stderr" else sys.stdout)
         return
     try:
         with open_output(path) as file:
-            _print(results, file)
+            _print_lines(lines, file)
     except OSError as error:
         raise UserError(f"{path}: {os_reason(error)}") from error
 
 
 def _print(results: Results, file: TextIO) -> None:
+    _print_lines(lambda width: summary(results, width), file)
+
+
+def _print_lines(lines: Callable[[int], Iterable[Text | Table]], file: TextIO) -> None:
     terminal = file.isatty()
     # Names may hold any character; a log in plain ASCII must not end the summary.
     if hasattr(file, "reconfigure"):
@@ -77,7 +86,7 @@ def _print(results: Results, file: TextIO) -> None:
         emoji=False,
         markup=False,
     )
-    for line in summary(results, console.width):
+    for line in lines(console.width):
         # Lines stay whole: a terminal wraps them itself, and logs are searched by line.
         console.print(line, soft_wrap=isinstance(line, Text))
 
