@@ -61,14 +61,16 @@ def _process(process: ProcessResult) -> Iterator[Event]:
     titles = {one: area.name.title for area in process.areas for one in area.ids}
     yield from _names(record)
     yield _run(record)
+    end = 0.0
     for row in record.iterations:
+        begin, end = _slice(end, row.time, row.seconds)
         yield {
             "ph": "X",
             "tid": _ITERATIONS,
             "cat": "iteration",
             "name": f"iteration {row.number}",
-            "ts": max(0.0, row.time - row.seconds),
-            "dur": row.seconds,
+            "ts": begin,
+            "dur": end - begin,
             "args": {"state": row.state, "basis": row.basis, "regions": row.regions, "moved": row.moved},
         }
     yield from _moves(record, titles)
@@ -77,6 +79,13 @@ def _process(process: ProcessResult) -> Iterator[Event]:
     yield from _placements(record)
     yield from _remote(record)
     yield from _touches(record, titles)
+
+
+def _slice(after: float, end: float, seconds: float) -> tuple[float, float]:
+    """The begin and end of a slice that took so many seconds: not before the one before it on its track, as
+    slices of one track must not cross. (The seconds of a move are sums over calls.)"""
+    begin = max(after, end - seconds, 0.0)
+    return begin, max(begin, end)
 
 
 def _names(record: Record) -> Iterator[Event]:
@@ -112,17 +121,18 @@ def _run(record: Record) -> Event:
 
 
 def _moves(record: Record, titles: dict[int, str]) -> Iterator[Event]:
-    moved = 0
+    moved, end = 0, 0.0
     for row in record.moves:
         moved += row.moved
+        begin, end = _slice(end, row.time, row.seconds)
         name = "several areas" if row.area == ALL_AREAS else titles.get(row.area, f"area {row.area}")
         yield {
             "ph": "X",
             "tid": _MOVES,
             "cat": "move",
             "name": name,
-            "ts": max(0.0, row.time - row.seconds),
-            "dur": row.seconds,
+            "ts": begin,
+            "dur": end - begin,
             "args": {"moved": row.moved, "wanted": row.wanted, "refused": row.refused, "calls": row.calls},
         }
         yield {"ph": "C", "name": "pages moved", "ts": row.time, "args": {"pages": moved}}

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,20 @@ def test_trace_is_sound(tmp_path: Path) -> None:
         assert event["ph"] == "M" or 0 <= event["ts"] <= 0.7e6
     names = {event["args"]["name"] for event in trace if event["name"] == "thread_name"}
     assert {"iterations", "homing: moves", "thread 3 on node 1"} <= names
+
+
+def test_slices_of_a_track_do_not_cross(tmp_path: Path) -> None:
+    writer = four_node_run()
+    for at in range(5):
+        time = 0.31 + at * 0.01
+        writer.row("move", area=1, iteration=4, wanted=9, moved=9, seconds=0.2, calls=1, time=time)
+    tracks: dict[int, list[Any]] = {}
+    for event in events(results_of(writer, tmp_path)):
+        if event["ph"] == "X":
+            tracks.setdefault(event["tid"], []).append(event)
+    for slices in tracks.values():
+        for one, other in pairwise(slices):
+            assert one["ts"] + one["dur"] <= other["ts"] + 0.01
 
 
 def test_trace_holds_iterations_moves_and_counters(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ _LITTLE = 0.05
 _ON_ONE_NODE = 0.9
 #: Owners that are believed with less are not advised.
 _SURE = 0.9
+#: Where a guest of the lab has its costs.
+_GUEST = "stated in /run/homing-lab/"
 _AT_HOME = "Nothing: the pages are where they are used."
 #: So many arrays are named.
 _MOST = 3
@@ -78,6 +80,8 @@ def _done(process: ProcessResult) -> str:
     record, found = process.record, process.remote
     overhead = record.overhead.total
     share = f" ({100 * overhead / record.seconds:.1f} % of the run)" if record.seconds > 0 else ""
+    if record.facts.get("costs", "").startswith(_GUEST):
+        share += "; times in the guest mean nothing"
     if not process.moved:
         mechanism = record.facts.get("mechanism", "")
         why_not = " (--mechanism observe moves nothing)" if mechanism == "observe" else ""
