@@ -19,12 +19,13 @@ class SourceFile:
     text: str
     form: Form
     fixed_columns: int = 72
+    marked: bool = False  # C: it has line markers of ours (Fortran's are always read)
     _starts: list[int] = field(default_factory=list)
     _marks: list[tuple[int, int, str]] = field(default_factory=list)  # line of text, what it says to be
 
     def __post_init__(self) -> None:
         self._starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
-        if self.form is not Form.C and re.search(r'^# \d+ "', self.text, re.MULTILINE):
+        if (self.marked or self.form is not Form.C) and re.search(r'^# \d+ "', self.text, re.MULTILINE):
             for found in re.finditer(r'^# (\d+) "((?:[^"\\\n]|\\.)*)"', self.text, re.MULTILINE):
                 name = found[2].replace('\\"', '"').replace("\\\\", "\\")
                 self._marks.append((self.line_of(found.start()) + 1, int(found[1]), name))

@@ -17,12 +17,13 @@ from homing.translate.front import expand
 from homing.translate.not_translated import REFUSED, directives_included
 from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.collect import array_plans, collected, refusals
-from homing.translate.plan.model import ArrayPlan, Plan, Step, UpmPlan
+from homing.translate.plan.model import ArrayPlan, NotePlan, Plan, Step, UpmPlan
 from homing.translate.positions import Position, Problem, TranslationError
 from homing.translate.program.externs import externs
 from homing.translate.program.header_functions import declare_anew
 from homing.translate.program.shared import Shared, shared
 from homing.translate.source import Edits, SourceFile
+from homing.translate.targets.joined_regions import JOINED, joined, names_of
 from homing.translate.targets.next_touch import translate_next_touch
 from homing.translate.targets.pages import translate_pages
 from homing.translate.targets.parts import Parts
@@ -207,7 +208,46 @@ def _shown(result: Result, sources: Sequence[SourceFile]) -> Result:
 
 
 def _translate(
-    sources: Sequence[SourceFile], options: Options, progress: Callable[[int, int, str], None] | None
+    sources: list[SourceFile], options: Options, progress: Callable[[int, int, str], None] | None
+) -> Result:
+    """The files, in which parallel loops are joined into regions where that is not refused. sources becomes
+    what was translated."""
+    joined_ones = list(sources)
+    try:
+        result = _translated(joined_ones, options, progress, join=True)
+    except TranslationError:
+        if joined_ones == sources:
+            raise
+        return _translated(sources, options, progress, join=False)
+    sources[:] = joined_ones
+    return result
+
+
+def _join(
+    sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[_Read], options: Options
+) -> list[Step]:
+    """Puts files with joined regions into the place of the others, and says where."""
+    names = {name for one in scanned for name in names_of(one.directives)}
+    steps: list[Step] = []
+    for index, one in enumerate(read):
+        found = joined(one.unit, names) if one.unit is not None else None
+        if found is None or one.unit is None:
+            continue
+        source, begins = found
+        again = scanner.scan(source.text, source.path, source.form, source.fixed_columns)
+        anew = _read_one(source, again, options)
+        if anew.unit is None or anew.problems:
+            continue
+        steps += [NotePlan(one.unit.source.place(begin), name, JOINED) for name, begin in begins]
+        sources[index], scanned[index], read[index] = source, again, anew
+    return steps
+
+
+def _translated(
+    sources: list[SourceFile],
+    options: Options,
+    progress: Callable[[int, int, str], None] | None,
+    join: bool,
 ) -> Result:
     result = Result(lines=sum(source.text.count("\n") for source in sources))
     scanned = [scanner.scan(one.text, one.path, one.form, one.fixed_columns) for one in sources]
@@ -224,6 +264,9 @@ def _translate(
         result.plan = Plan(options.target, tuple(source.path for source in sources))
         return result
     read = _read_all(sources, scanned, options, progress)
+    regions: list[Step] = []
+    if join and options.target in ("spmd", "mpi") and not any(one.problems for one in read):
+        regions = _join(sources, scanned, read, options)
     problems = [problem for one in read for problem in one.problems]
     result.notes = [note for one in read for note in one.notes]
     if problems:
@@ -240,19 +283,7 @@ def _translate(
     if touched.problems or copied.problems:
         raise TranslationError([*touched.problems, *copied.problems])
     if options.target == "upm":
-        report = translate_upm(units, edits, options.phases)
-        result.report, upm = report.lines, report.plan
-        result.notes += [
-            Problem(
-                directive.source.position,
-                directive.source.text,
-                "not used with --to upm: UPMlib's calls move pages to where they are used",
-            )
-            for one in scanned
-            for directive in one.directives
-            if not isinstance(directive, NextTouch | Replicate)
-        ]
-        result.unfollowed = list(report.problems)
+        upm = _upm(units, edits, scanned, options, result)
         problems = []
     else:
         distributions = Distributions(units, in_place=options.target == "pages")
@@ -264,6 +295,7 @@ def _translate(
                 problems, steps = translate_pages(units, distributions, edits)
             else:
                 problems, steps = translate_parts(units, distributions, edits, options.target == "mpi")
+                steps = [*regions, *steps]
             problems += adapt_prototypes(units, distributions, edits, options.target != "pages")
             problems += [] if problems else declare_anew(units, distributions, edits)
         result.notes += distributions.notes
@@ -285,6 +317,30 @@ def _translate(
             continue
         result.outputs.append(Output(source.path, changes.apply(one.statement_lines), True))
     return result
+
+
+def _upm(
+    units: Sequence[Unit],
+    edits: dict[int, Edits],
+    scanned: Sequence[scanner.Scanned],
+    options: Options,
+    result: Result,
+) -> UpmPlan | None:
+    """--to upm: what it says and leaves goes into the result."""
+    report = translate_upm(units, edits, options.phases)
+    result.report = report.lines
+    result.notes += [
+        Problem(
+            directive.source.position,
+            directive.source.text,
+            "not used with --to upm: UPMlib's calls move pages to where they are used",
+        )
+        for one in scanned
+        for directive in one.directives
+        if not isinstance(directive, NextTouch | Replicate)
+    ]
+    result.unfollowed = list(report.problems)
+    return report.plan
 
 
 def read_twice(units: Sequence[Unit], distributions: Distributions) -> list[Problem]:

@@ -36,7 +36,6 @@ from homing.translate.tree import (
     references,
     statements,
     walk,
-    written_in_all,
 )
 from homing.translate.write.planned_text import broadcast_lines
 from homing.translate.write.writer import Region
@@ -66,7 +65,7 @@ class Parts:
         self._jumps()
         self._unseen()
         if self.work.distributions.inside(self.work.routine):
-            region = Region(self.work.routine, None, written=written_in_all(self.work.routine.body))
+            region = Region(self.work.routine, None, written=self.work.written(self.work.routine.body))
             region.private = {
                 name
                 for name, declaration in self.work.routine.declarations.items()
@@ -160,7 +159,7 @@ class Parts:
                 directive.begin, directive.end, f"{name.upper()} with distributed arrays is not supported"
             )
             return
-        region = Region(self.work.routine, construct, written=written_in_all(construct.body))
+        region = Region(self.work.routine, construct, written=self.work.written(construct.body))
         for reference in found:
             if self.work.arrays[reference.name] not in region.arrays:
                 region.arrays.append(self.work.arrays[reference.name])

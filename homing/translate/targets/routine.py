@@ -27,6 +27,7 @@ from homing.translate.tree import (
     statements,
     walk,
     written_in,
+    written_in_all,
 )
 from homing.translate.write.writer import Region, Writer
 
@@ -185,6 +186,13 @@ class Work:
         if reference.name in self.arrays or reference.name in region.private:
             return False
         return not self.writer.is_private(node, reference)
+
+    def written(self, nodes: Sequence[Node]) -> frozenset[str]:
+        """Whatever the nodes write. What is passed on counts where the procedure writes it or is not seen."""
+        acts = list(self.distributions.effects.acts(self.routine, nodes))
+        if any(act.what is What.UNKNOWN or act.pointer for act in acts):
+            return written_in_all(nodes)
+        return frozenset(act.name for act in acts if act.what is What.WRITE)
 
     def shares(self, node: Construct, region: Region) -> bool:
         """Must the threads wait for each other behind the construct: does it write what others see, or read
