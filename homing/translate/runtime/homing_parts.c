@@ -28,11 +28,13 @@ struct homing_layout {
     int parts;                             /* of the grid; a part beyond has nothing */
     void** memory;                         /* C: of each part; Fortran keeps it itself */
     void* whole;                           /* C: gathered inside a region */
+    unsigned long made;                    /* which one of all: memory is used again */
     struct homing_layout *previous, *next; /* all that there are, to be freed at the end */
 };
 
 /* Made and freed in serial code, or in homing_layout_fit. */
 static homing_layout* all_layouts = NULL;
+static unsigned long layouts_made = 0;
 
 /* Half-open ranges would need an exception for nothing; these are inclusive, empty when low > high. */
 typedef struct range {
@@ -53,8 +55,12 @@ typedef struct part_state {
     long bytes;
     exchange_buffer* copies; /* C: of homing_broadcast_copy, by slot */
     int slots;
+    struct kept_exchange* kept; /* KEPT of them */
+    unsigned long kept_count;   /* so many were worked out */
     char padding[64];
 } part_state;
+
+static void forget_exchanges(part_state* state);
 
 static struct {
     int started, rank, ranks, threads, parts;
@@ -105,6 +111,7 @@ static void at_end(void) {
         for (int slot = 0; slot < state->slots; slot++)
             free(state->copies[slot].data);
         free(state->copies);
+        forget_exchanges(state);
     }
     free(process.state);
     process.state = NULL;
@@ -291,6 +298,7 @@ homing_layout* homing_layout_create(const char* name, int language, int rank, si
         sizes += d->argument;
     }
     if (language == HOMING_C) layout->memory = need(calloc((size_t)process.parts, sizeof(void*)));
+    layout->made = ++layouts_made;
     return layout;
 }
 
@@ -1270,6 +1278,7 @@ static pieces sender_pieces(const exchange* x, int sender) {
 /* A part's memory and a piece of a buffer, run by run. */
 typedef struct transfer {
     const homing_layout* layout;
+    int rank;
     runs runs[HOMING_RANK_MAX];
     size_t stride[HOMING_RANK_MAX], packed_stride[HOMING_RANK_MAX];
     int to_buffer;
@@ -1293,13 +1302,14 @@ static void transfer_dimension(transfer* t, int depth, char* memory, char* packe
 }
 
 /* The sender's side (to_buffer) or the receiver's of a piece. */
-static void move_piece(const exchange* x, int sender, piece* p, void* memory, char* packed, int to_buffer) {
+static transfer transfer_of(const exchange* x, int sender, piece* p, int to_buffer) {
     const homing_layout* layout = x->layout;
     const int toucher = x->push ? sender : p->receiver, owner = x->push ? p->receiver : sender;
     const int touching = x->push == to_buffer; /* is this side the toucher's? */
     const int part = touching ? toucher : owner;
     transfer t;
     t.layout = layout;
+    t.rank = layout->rank;
     t.to_buffer = to_buffer;
     range stored[HOMING_RANK_MAX];
     size_t packed_bytes = layout->element;
@@ -1315,9 +1325,18 @@ static void move_piece(const exchange* x, int sender, piece* p, void* memory, ch
                              : owner_runs(layout, owner, i, &p->indices[i]);
     }
     strides(layout, stored, t.stride);
-    transfer_dimension(&t, layout->rank - 1, memory, packed);
-    for (int i = 0; i < layout->rank; i++)
-        free(t.runs[i].more);
+    return t;
+}
+
+static void free_transfer(transfer* t) {
+    for (int i = 0; i < t->rank; i++)
+        free(t->runs[i].more);
+}
+
+static void move_piece(const exchange* x, int sender, piece* p, void* memory, char* packed, int to_buffer) {
+    transfer t = transfer_of(x, sender, p, to_buffer);
+    transfer_dimension(&t, x->layout->rank - 1, memory, packed);
+    free_transfer(&t);
 }
 
 static char* buffer_of(int part, int turn, size_t bytes) {
@@ -1331,19 +1350,29 @@ static char* buffer_of(int part, int turn, size_t bytes) {
     return buffer->data;
 }
 
+/* What a rank sends to another one or gets from it: pieces of a sender's buffer of so many bytes. */
+typedef struct message {
+    int sender, peer, out;
+    size_t offset, bytes, buffer;
+} message;
+typedef struct messages {
+    message* list;
+    int count, capacity;
+    int nobody; /* no part of any rank sends anything */
+} messages;
+
 #ifdef HOMING_MPI
-/* Mirrors the pieces of other ranks' buffers that parts of this rank need. */
-static void mirror(const exchange* x, int turn) {
-    int pending = 0, capacity = 64;
-    MPI_Request* requests = need(malloc(sizeof *requests * (size_t)capacity));
+/* The pieces of other ranks' buffers that parts of this rank need, and the other way round. */
+static messages messages_of(const exchange* x) {
+    messages found = {NULL, 0, 0, 1};
     for (int sender = 0; sender < process.parts; sender++) {
         const int from = sender / process.threads;
         if (x->only >= 0 && sender != x->only) continue;
         pieces all = sender_pieces(x, sender);
-        char* buffer = all.count ? buffer_of(sender, turn, all.bytes) : NULL;
+        if (all.count) found.nobody = 0;
         for (int at = 0; at < all.count; at++) {
             const piece* p = &all.list[at];
-            const int to = p->receiver / process.threads;
+            const int to = p->receiver / process.threads, out = from == process.rank;
             if (from == to || (from != process.rank && to != process.rank)) continue;
             int had = 0; /* another thread of that rank gets the same elements */
             for (int earlier = 0; earlier < at && p->again; earlier++)
@@ -1351,24 +1380,42 @@ static void mirror(const exchange* x, int turn) {
                        all.list[earlier].receiver / process.threads == to;
             if (had) continue;
             if (p->bytes > INT32_MAX) fail("array '%s': a message of %zu bytes", x->layout->name, p->bytes);
-            if (pending == capacity) {
-                capacity *= 2;
-                requests = need(realloc(requests, sizeof *requests * (size_t)capacity));
+            if (found.count == found.capacity) {
+                found.capacity = found.capacity ? 2 * found.capacity : 16;
+                found.list = need(realloc(found.list, sizeof *found.list * (size_t)found.capacity));
             }
-            if (from == process.rank) {
-                MPI_Isend(buffer + p->offset, (int)p->bytes, MPI_BYTE, to, sender, MPI_COMM_WORLD,
-                          &requests[pending++]);
-                process.messages++;
-                process.message_bytes += (long)p->bytes;
-            } else {
-                MPI_Irecv(buffer + p->offset, (int)p->bytes, MPI_BYTE, from, sender, MPI_COMM_WORLD,
-                          &requests[pending++]);
-            }
+            const message one = {sender, out ? to : from, out, p->offset, p->bytes, all.bytes};
+            found.list[found.count++] = one;
         }
         free_pieces(x, &all);
     }
-    MPI_Waitall(pending, requests, MPI_STATUSES_IGNORE);
+    return found;
+}
+
+static void pass(const messages* all, int turn) {
+    MPI_Request* requests = need(malloc(sizeof *requests * (size_t)(all->count + 1)));
+    for (int at = 0; at < all->count; at++) {
+        const message* one = &all->list[at];
+        char* piece = buffer_of(one->sender, turn, one->buffer) + one->offset;
+        if (one->out) {
+            MPI_Isend(piece, (int)one->bytes, MPI_BYTE, one->peer, one->sender, MPI_COMM_WORLD,
+                      &requests[at]);
+            process.messages++;
+            process.message_bytes += (long)one->bytes;
+        } else {
+            MPI_Irecv(piece, (int)one->bytes, MPI_BYTE, one->peer, one->sender, MPI_COMM_WORLD,
+                      &requests[at]);
+        }
+    }
+    MPI_Waitall(all->count, requests, MPI_STATUSES_IGNORE);
     free(requests);
+}
+
+/* Mirrors the pieces of other ranks' buffers that parts of this rank need. */
+static void mirror(const exchange* x, int turn) {
+    messages all = messages_of(x);
+    pass(&all, turn);
+    free(all.list);
 }
 #endif
 
@@ -1433,6 +1480,141 @@ static void receive(const exchange* x, int part, int turn, void* memory) {
     }
 }
 
+/* --- exchanges that come again ------------------------------------------------------------------------ */
+
+/* So many a part remembers. A time loop has a few; one whose bounds change has new ones all the time. */
+#define KEPT 16
+
+typedef struct move {
+    transfer t;
+    size_t offset;
+    int sender;
+} move;
+typedef struct moves {
+    move* list;
+    int count;
+} moves;
+
+/* A part's side of a fetch or a push, worked out once: that takes the longer the more parts there are. */
+typedef struct kept_exchange {
+    const homing_layout *layout, *home;
+    unsigned long layout_made, home_made;
+    int count, push;
+    homing_extent* boxes;
+    moves out, in;
+    size_t bytes; /* of the buffer */
+    long sent;
+    int nobody;        /* nobody sends anything, so nobody waits */
+    messages messages; /* of the rank, at its first part */
+} kept_exchange;
+
+static void add_move(moves* all, const exchange* x, int sender, piece* p, int to_buffer) {
+    all->list = need(realloc(all->list, sizeof *all->list * (size_t)(all->count + 1)));
+    const move added = {transfer_of(x, sender, p, to_buffer), p->offset, sender};
+    all->list[all->count++] = added;
+}
+
+static void free_moves(moves* all) {
+    for (int at = 0; at < all->count; at++)
+        free_transfer(&all->list[at].t);
+    free(all->list);
+}
+
+static void forget_exchange(kept_exchange* k) {
+    /* Their layouts may be gone: what is to be freed is known without. */
+    free_moves(&k->out);
+    free_moves(&k->in);
+    free(k->messages.list);
+    free(k->boxes);
+    memset(k, 0, sizeof *k);
+}
+
+static void forget_exchanges(part_state* state) {
+    for (int slot = 0; state->kept && slot < KEPT; slot++)
+        forget_exchange(&state->kept[slot]);
+    free(state->kept);
+    state->kept = NULL;
+}
+
+static kept_exchange* find_kept(const part_state* state, const exchange* x) {
+    const size_t bytes = (size_t)x->count * (size_t)x->layout->rank * sizeof *x->boxes;
+    for (int slot = 0; state->kept && slot < KEPT; slot++) {
+        kept_exchange* k = &state->kept[slot];
+        if (k->layout == x->layout && k->home == x->home && k->layout_made == x->layout->made &&
+            k->home_made == x->home->made && k->count == x->count && k->push == x->push &&
+            memcmp(k->boxes, x->boxes, bytes) == 0)
+            return k;
+    }
+    return NULL;
+}
+
+/* All parts do this for the same exchanges in the same order, so that they have them at the same slots. */
+static kept_exchange* keep(part_state* state, const exchange* x, int part) {
+    if (!state->kept) state->kept = need(calloc(KEPT, sizeof *state->kept));
+    kept_exchange* k = &state->kept[state->kept_count++ % KEPT];
+    forget_exchange(k);
+    const size_t bytes = (size_t)x->count * (size_t)x->layout->rank * sizeof *x->boxes;
+    k->boxes = memcpy(need(malloc(bytes + 1)), x->boxes, bytes);
+    pieces mine = sender_pieces(x, part);
+    k->bytes = mine.bytes;
+    for (int at = 0; at < mine.count; at++) {
+        piece* p = &mine.list[at];
+        if (p->again) continue;
+        add_move(&k->out, x, part, p, 1);
+        if (p->receiver != part) k->sent += (long)p->bytes;
+    }
+    free_pieces(x, &mine);
+    for (int sender = 0; sender < process.parts; sender++) {
+        if (!receives(x, sender, part)) continue;
+        pieces all = sender_pieces(x, sender);
+        for (int at = 0; at < all.count; at++)
+            if (all.list[at].receiver == part) add_move(&k->in, x, sender, &all.list[at], 0);
+        free_pieces(x, &all);
+    }
+#ifdef HOMING_MPI
+    if (process.ranks > 1 && part == homing_first_part()) k->messages = messages_of(x);
+#endif
+    k->layout = x->layout, k->home = x->home;
+    k->layout_made = x->layout->made, k->home_made = x->home->made;
+    k->count = x->count, k->push = x->push;
+    return k;
+}
+
+/* Behind the barrier of its first time. */
+static int nobody_sends(long slot) {
+    if (process.ranks > 1) return process.state[homing_first_part()].kept[slot].messages.nobody;
+    for (int part = 0; part < process.parts; part++)
+        if (process.state[part].kept[slot].out.count > 0) return 0;
+    return 1;
+}
+
+static void exchange_kept(const exchange* x, int part, void* memory) {
+    part_state* state = &process.state[part];
+    const int depth = x->layout->rank - 1;
+    kept_exchange* k = find_kept(state, x);
+    const int anew = k == NULL;
+    if (anew) k = keep(state, x, part);
+    if (k->nobody) return;
+    const int turn = (int)(state->exchanges++ & 1);
+    char* buffer = k->out.count ? buffer_of(part, turn, k->bytes) : NULL;
+    for (int at = 0; at < k->out.count; at++)
+        transfer_dimension(&k->out.list[at].t, depth, memory, buffer + k->out.list[at].offset);
+    state->bytes += k->sent;
+    barrier();
+#ifdef HOMING_MPI
+    if (process.ranks > 1) {
+        if (part == homing_first_part()) pass(&k->messages, turn);
+        barrier();
+    }
+#endif
+    for (int at = 0; at < k->in.count; at++) {
+        move* one = &k->in.list[at];
+        transfer_dimension(&one->t, depth, memory,
+                           process.state[one->sender].buffer[turn].data + one->offset);
+    }
+    if (anew) k->nobody = nobody_sends(k - state->kept);
+}
+
 /* C passes homing_enter's pointer, so that compilers see it used; the memory itself is known here. */
 static void* memory_of(const homing_layout* layout, int part, const void* given) {
     return layout->memory ? layout->memory[part] : (void*)(uintptr_t)given;
@@ -1441,15 +1623,13 @@ static void* memory_of(const homing_layout* layout, int part, const void* given)
 void homing_fetch(homing_layout* layout, const homing_layout* home, int part, void* memory, int count,
                   const homing_extent* boxes) {
     const exchange x = {layout, home, count, boxes, NULL, NULL, 0, -1};
-    memory = memory_of(layout, part, memory);
-    receive(&x, part, publish(&x, part, memory), memory);
+    exchange_kept(&x, part, memory_of(layout, part, memory));
 }
 
 void homing_push(homing_layout* layout, const homing_layout* home, int part, void* memory, int count,
                  const homing_extent* boxes) {
     const exchange x = {layout, home, count, boxes, NULL, NULL, 1, -1};
-    memory = memory_of(layout, part, memory);
-    receive(&x, part, publish(&x, part, memory), memory);
+    exchange_kept(&x, part, memory_of(layout, part, memory));
 }
 
 void homing_broadcast(homing_layout* layout, int part, const void* memory, const long* low, const long* high,
