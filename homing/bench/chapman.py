@@ -24,7 +24,16 @@ from typing import Any
 import numpy as np
 
 from homing.bench import chapman_origin
-from homing.bench.chapman_programs import ARCHITECTURE, CODES, FLAGS, LANGUAGES, VERSIONS, Builder, digest
+from homing.bench.chapman_programs import (
+    ARCHITECTURE,
+    CODES,
+    FLAGS,
+    LANGUAGES,
+    OF_LU,
+    VERSIONS,
+    Builder,
+    digest,
+)
 from homing.bench.chapman_runs import (
     MACHINE,
     MPI_ARGUMENTS,
@@ -132,7 +141,7 @@ class Bench:
 def time_section(bench: Bench) -> None:
     """Speed-ups over the plain program with one thread; ratios of runs that took turns."""
     for code, language in bench.each():
-        versions = [*VERSIONS, *(["no_affinity"] if code == "lu" else [])]
+        versions = [*VERSIONS, *(OF_LU if code == "lu" else ())]
         programs = {version: bench.program(code, language, version) for version in versions}
         seconds: Timed = {}
         for turn in range(ROUNDS[bench.size]):
@@ -168,7 +177,7 @@ def _time_rows(bench: Bench, code: str, language: str, seconds: Timed) -> None:
     prefix = f"{code}.{language}"
     serial = seconds[("shared", 1)]
     for version, threads in seconds:
-        if version != "no_affinity":
+        if version not in OF_LU:
             value = _ratio(serial, seconds[(version, threads)])
             note = f"{float(np.median(kept_alone(seconds[(version, threads)]))):.3f} s"
             bench.row(f"{prefix}.{version}.speedup.t{threads}", value, "of 1 thread", note)
@@ -183,6 +192,10 @@ def _time_rows(bench: Bench, code: str, language: str, seconds: Timed) -> None:
         value = _ratio(seconds[("no_affinity", 2)], seconds[("distribute", 2)])
         note = "DISTRIBUTE without AFFINITY to with it, both translated; one node here"
         bench.row(f"{prefix}.no_affinity.time", value, "ratio", note, PAPER_NO_AFFINITY)
+    if ("dealt_out", 2) in seconds and ("distribute", 2) in seconds:
+        value = _ratio(seconds[("distribute", 2)], seconds[("dealt_out", 2)])
+        note = "`--to pages` to the plain program with SCHEDULE(STATIC, 1), the same threads' columns"
+        bench.row(f"{prefix}.distribute_vs_dealt_out.time", value, "ratio", note)
 
 
 # --- instructions -------------------------------------------------------------------------------------------
@@ -434,7 +447,7 @@ def _portable(kept: Any) -> Any:
 def _weights(size: str, codes: Sequence[str], sections: Sequence[str]) -> list[float]:
     """Of the steps, in seconds of this machine."""
     programs = len(codes) * len(LANGUAGES)
-    timed = programs * len(VERSIONS) + (len(LANGUAGES) if "lu" in codes else 0)
+    timed = programs * len(VERSIONS) + (len(LANGUAGES) * len(OF_LU) if "lu" in codes else 0)
     weights = {
         "time": [0.5] * (timed * len(THREADS) * ROUNDS[size]),
         "instructions": [20.0] * (3 * programs),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -25,8 +26,10 @@ FLAGS = ("-O3", "-g", "-ffp-contract=off", "-fopenmp")
 ARCHITECTURE = ("-march=x86-64-v3",) if platform.machine() == "x86_64" else ()
 #: shared: the program as it is. distribute: its pages placed. reshape: the same for DISTRIBUTE_RESHAPE.
 #: spmd, mpi: translated. hand: SPMD by hand. no_affinity: LU's pages placed, its loops without AFFINITY, so
-#: that their iterations go to the threads in blocks (section 4.2).
+#: that their iterations go to the threads in blocks (section 4.2). dealt_out: LU as it is, its columns dealt
+#: out by OpenMP as DISTRIBUTE(*, CYCLIC) and AFFINITY deal them out.
 VERSIONS = ("shared", "distribute", "reshape", "spmd", "hand")
+OF_LU = ("no_affinity", "dealt_out")
 TARGETS = {
     "distribute": "pages",
     "reshape": "pages",
@@ -67,7 +70,7 @@ class Builder:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         source = self._apps / "chapman" / f"{code}{'_spmd' if version == 'hand' else ''}.{suffix}"
-        if version in ("reshape", "no_affinity"):
+        if version in ("reshape", *OF_LU):
             changed = folder / "changed" / source.name  # a translation of the same name lies beside
             changed.parent.mkdir()
             changed.write_text(changed_text(source.read_text(), version))
@@ -130,7 +133,11 @@ def digest(path: str) -> str:
 
 
 def changed_text(text: str, version: str) -> str:
-    """A source with DISTRIBUTE_RESHAPE instead of DISTRIBUTE, or without AFFINITY."""
+    """A source with DISTRIBUTE_RESHAPE for DISTRIBUTE, without AFFINITY, or with SCHEDULE(STATIC, 1)."""
+    if version == "dealt_out":
+        return re.sub(
+            r"^(\s*(!\$omp do|#pragma omp for))$", r"\1 schedule(static, 1)", text, flags=re.MULTILINE
+        )
     if version == "reshape":
         return text.replace("homing distribute ", "homing distribute_reshape ")
     return "".join(line for line in text.splitlines(keepends=True) if "homing affinity(" not in line)
