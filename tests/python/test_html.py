@@ -162,6 +162,14 @@ def test_verdict_has_numbers(tmp_path: Path) -> None:
     assert all(advice["evidence"] for advice in verdict["advice"])
 
 
+def test_a_process_that_stepped_aside_says_why(tmp_path: Path) -> None:
+    writer = RecordWriter()
+    writer.message("one node only")
+    writer.fact("end", "stepped aside")
+    text, _ = page_of(writer, tmp_path)
+    assert "one node only" in script(text, "views")["processes"][0]["verdict"]["cost"]
+
+
 def test_missing_page_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("homing.installation.PACKAGE", str(tmp_path / "homing"))
     monkeypatch.setattr("homing.installation.BESIDE", str(tmp_path))

@@ -51,6 +51,10 @@ def verdict(process: ProcessResult, results: Results) -> Verdict:
 
 def _cost(process: ProcessResult, results: Results) -> str:
     record, found = process.record, process.remote
+    if record.stepped_aside:
+        return f"homing stepped aside: {record.stepped_aside}."
+    if not record.nodes:
+        return "The record holds no NUMA nodes: what remote accesses cost is not known."
     if len(record.nodes) < 2:
         return "This machine has one NUMA node: no access is remote."
     counts = results.counts if len(results.processes) == 1 else None

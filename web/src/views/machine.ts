@@ -20,9 +20,10 @@ export function machineView(process: () => ProcessData): { element: HTMLElement;
       ["not watched", json.unwatched.length ? json.unwatched.slice(0, 6).map(entry => `${entry.what} ${size(entry.bytes)}`).join(", ") : undefined],
       ["host", json.record.host], ["started", new Date(json.record.start * 1000).toISOString().replace("T", " ").slice(0, 19) + " UTC"], ["command", [json.record.program, ...json.record.arguments.slice(1)].join(" ")], ["homing", json.record.homing],
     ]
+    element.classList.toggle("many", json.nodes.length > 16)
     const memory = json.nodes.some(node => node.memory_bytes > 0)
     fill(element,
-      h("div", {}, h("h3", {}, "Nodes"), json.nodes.length ? h("div", { class: "scrolled", tabindex: 0, role: "region", "aria-label": "Nodes" }, h("table", { class: "plain" },
+      h("div", {}, h("h3", {}, "Nodes"), json.nodes.length ? h("div", { class: "scrolled short", tabindex: 0, role: "region", "aria-label": "Nodes" }, h("table", { class: "plain" },
         h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "node"), h("th", { scope: "col", class: "right" }, "CPUs"), memory && h("th", { scope: "col", class: "right" }, "memory"), memory && h("th", { scope: "col", class: "right" }, "free at the start"), h("th", { scope: "col", class: "right" }, "threads"), h("th", { scope: "col" }, ""))),
         h("tbody", {}, json.nodes.map(node => h("tr", {}, h("th", { scope: "row" }, node.position !== null && h("span", { class: "swatch", style: `background:${nodeColour(node.position)}` }), `node ${node.index}`), h("td", { class: "right" }, node.cpus), memory && h("td", { class: "right" }, size(node.memory_bytes)), memory && h("td", { class: "right" }, size(node.free_bytes)), h("td", { class: "right" }, threads.get(node.index) ?? 0), h("td", { class: "dim" }, node.target ? "" : "never a target")))))) : missing("No node was recorded: the library stepped aside.")),
       h("div", {}, h("h3", {}, "Distances"), json.distances.length ? distances(one) : missing("The system states no distances.")),

@@ -55,8 +55,8 @@ export function matrixView(data: Data, process: () => ProcessData, state: State)
     const remote = remoteShare(cells, size)
     const largest = Math.max(...Array.from(cells), 1e-9)
     const whole = unit.includes("counted")
-    const head = h("tr", {}, h("th", { scope: "col", class: "corner" }, "thread on ↓ page on →"), ...one.nodeIndex.map((index, position) => h("th", { scope: "col" }, h("button", { class: "link", type: "button", "aria-pressed": String(state.now.node === position), onclick: () => state.set({ node: state.now.node === position ? null : position }) }, `node ${index}`))))
-    const rows = one.nodeIndex.map((index, from) => h("tr", {}, h("th", { scope: "row" }, `node ${index}`), ...one.nodeIndex.map((_, to) => {
+    const head = h("tr", {}, h("th", { scope: "col", class: "corner" }, "thread on ↓ page on →"), ...one.nodeIndex.map((index, position) => h("th", { scope: "col" }, h("button", { class: "link", type: "button", "aria-pressed": String(state.now.node === position), onclick: () => state.set({ node: state.now.node === position ? null : position }) }, size > 16 ? index : `node ${index}`))))
+    const rows = one.nodeIndex.map((index, from) => h("tr", {}, h("th", { scope: "row" }, size > 16 ? index : `node ${index}`), ...one.nodeIndex.map((_, to) => {
       const value = cells[from * size + to]
       const share = all > 0 ? value / all : 0
       return h("td", { class: `${from === to ? "local" : ""} ${state.now.node === to ? "chosen" : ""}`, style: `--weight:${(value / largest).toFixed(3)}`, title: `threads on node ${index}, pages on node ${one.nodeIndex[to]}: ${whole ? count(value) : value.toFixed(1)} ${unit}` }, size > 16 ? "" : share ? percent(share, share < 0.0995 ? 1 : 0).replace(" %", "") : "·")
