@@ -11,6 +11,7 @@ from homing.translate.directives.model import Form
 from homing.translate.not_translated import said_of, sources_of
 from homing.translate.translation import Options, translate
 from tests.python.test_translate_refused import homing
+from tests.python.translate_programs import PATIENCE
 
 C = """#include <stdio.h>
 HEADER
@@ -116,5 +117,7 @@ def test_upm_compiles_without_being_told_where_homing_lies(tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     assert "upm: not followed: s (main): members of structures" in done.stderr
     assert "upm: not followed: rows (main): only the pointers in it" in done.stderr
-    out = subprocess.run([tmp_path / "x"], capture_output=True, text=True, check=True, timeout=60).stdout
+    out = subprocess.run(
+        [tmp_path / "x"], capture_output=True, text=True, check=True, timeout=PATIENCE
+    ).stdout
     assert out == "192\n"

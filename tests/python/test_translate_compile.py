@@ -11,6 +11,7 @@ from homing.translate.compile import _launcher
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, translate
 from tests.python.test_translate_refused import homing
+from tests.python.translate_programs import PATIENCE
 
 #: gcc's nested functions: clang calls them errors.
 NESTED = """int twice(int x) {
@@ -55,7 +56,9 @@ def test_what_the_program_has_for_openmp_only_is_seen(tmp_path: Path) -> None:
     (tmp_path / "x.c").write_text(DISTRIBUTED)
     done = homing(tmp_path, "--to", "spmd", "--", "gcc", "-fopenmp", "-o", "x", "x.c")
     assert done.returncode == 0, done.stderr
-    out = subprocess.run([tmp_path / "x"], capture_output=True, text=True, check=True, timeout=60).stdout
+    out = subprocess.run(
+        [tmp_path / "x"], capture_output=True, text=True, check=True, timeout=PATIENCE
+    ).stdout
     assert out == "2016\n"
     without = homing(tmp_path, "--to", "spmd", "--", "gcc", "-o", "x", "x.c")
     assert without.returncode == 1
@@ -74,7 +77,9 @@ def test_preprocessed_sources_are_translated_once(tmp_path: Path) -> None:
     assert "!$homing distribute y(block)" in (tmp_path / "y-pp.f90").read_text()
     done = homing(tmp_path, *gfortran, "-fpreprocessed", "y-pp.f90", "-o", "y")
     assert done.returncode == 0, done.stderr
-    out = subprocess.run([tmp_path / "y"], capture_output=True, text=True, check=True, timeout=60).stdout
+    out = subprocess.run(
+        [tmp_path / "y"], capture_output=True, text=True, check=True, timeout=PATIENCE
+    ).stdout
     assert out.split() == ["45"]
 
 
@@ -101,7 +106,9 @@ def test_a_command_in_front_of_the_compiler(tmp_path: Path) -> None:
     done = homing(tmp_path, "--to", "pages", "--", str(launcher), "gfortran", "-fopenmp", "-o", "x", "x.f90")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "launched").exists()
-    out = subprocess.run([tmp_path / "x"], capture_output=True, text=True, check=True, timeout=60).stdout
+    out = subprocess.run(
+        [tmp_path / "x"], capture_output=True, text=True, check=True, timeout=PATIENCE
+    ).stdout
     assert out.strip() == "2080.0"
 
 

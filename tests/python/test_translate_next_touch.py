@@ -9,7 +9,7 @@ import pytest
 
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, translate
-from tests.python.translate_programs import run_command
+from tests.python.translate_programs import PATIENCE, run_command
 
 FORTRAN = """program touch
   implicit none
@@ -73,7 +73,7 @@ def calls(folder: Path, name: str, text: str, target: str) -> tuple[str, str]:
     compiler = ["gcc", "-Wall", "-Werror"] if name.endswith(".c") else ["gfortran"]
     include = f"-I{Path(__file__).parents[2] / 'include'}"
     run_command([*compiler, "-fopenmp", include, name, "../told.c", "-o", "program"], made)
-    done = subprocess.run([made / "program"], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([made / "program"], capture_output=True, text=True, check=True, timeout=PATIENCE)
     return done.stdout, done.stderr
 
 

@@ -13,6 +13,7 @@ import pytest
 from tests.python.translate_programs import (
     APPS,
     MPIRUN,
+    PATIENCE,
     PROGRAMS,
     TREE,
     Workshop,
@@ -199,7 +200,7 @@ def _exchanged(program: Path, size: tuple[str, ...], threads: int) -> int:
     import subprocess
 
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "HOMING_PARTS": "statistics"}
-    done = subprocess.run([program, *size], env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program, *size], env=environment, capture_output=True, text=True, timeout=PATIENCE)
     match = re.search(r"exchanges \d+ bytes (\d+)", done.stderr)
     assert match is not None
     return int(match[1])

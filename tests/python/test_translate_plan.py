@@ -28,7 +28,7 @@ from homing.translate.plan.model import (
 )
 from homing.translate.plan.record import to_json
 from homing.translate.translation import Options, Refused, translate
-from tests.python.translate_programs import APPS, PROGRAMS, TREE
+from tests.python.translate_programs import APPS, PATIENCE, PROGRAMS, TREE
 
 CHAPMAN = APPS / "chapman"
 
@@ -405,7 +405,7 @@ def homing(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "homing", "translate", *words]
     environment = {"PYTHONPATH": str(TREE), "HOME": str(folder), "PATH": "/usr/bin:/bin"}
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
 
 

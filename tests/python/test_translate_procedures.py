@@ -12,6 +12,7 @@ import pytest
 from homing.translate.translation import Options, translate
 from tests.python.translate_programs import (
     APPS,
+    PATIENCE,
     PROGRAMS,
     RUNTIME,
     Workshop,
@@ -161,7 +162,7 @@ def test_the_code_around_is_compiled_as_before(workshop: Workshop) -> None:
 def test_lines_of_a_loop_that_moved(workshop: Workshop, tmp_path: Path) -> None:
     """What is wrong at run time is wrong at the user's line."""
     parts, _ = workshop.translated(written(tmp_path, COPY.replace("BEYOND", "1")), "spmd")
-    done = subprocess.run([parts, "5"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([parts, "5"], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode != 0
     assert re.search(r"At line 14 of file .*p\.f90\n", done.stderr)
     assert "above upper bound of 5" in done.stderr

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from homing.translate.program.record import records_of
-from tests.python.translate_programs import MPIRUN, PROGRAMS, TREE
+from tests.python.translate_programs import MPIRUN, PATIENCE, PROGRAMS, TREE
 
 PROGRAM = PROGRAMS / "program"
 EXPECTED = "0.920411 0.368202 0.088626 0.012033 0.000873"
@@ -52,7 +52,7 @@ class Build:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=PATIENCE,
         )
 
     def make(self, *words: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, Result, translate
-from tests.python.translate_programs import TREE
+from tests.python.translate_programs import PATIENCE, TREE
 
 HEAD = """program p
   implicit none
@@ -152,7 +152,7 @@ def homing(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
 
 
@@ -208,7 +208,9 @@ def test_fixed_form_keeps_comments_and_is_preprocessed(tmp_path: Path) -> None:
     assert all(len(line) <= 72 or line[0] in "#cC!*" for line in text.splitlines())
     done = homing(tmp_path, "--to", "spmd", "--", "gfortran", "-cpp", "-fopenmp", "fixed.F", "-o", "fixed")
     assert done.returncode == 0, done.stderr
-    out = subprocess.run([tmp_path / "fixed"], capture_output=True, text=True, check=True, timeout=60).stdout
+    out = subprocess.run(
+        [tmp_path / "fixed"], capture_output=True, text=True, check=True, timeout=PATIENCE
+    ).stdout
     assert out.split() == ["7.0000000000000000", "11.000000000000000"]
 
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from homing.translate.directives.model import Kind
 from homing.translate.plan.distributions import Distribution, GridDistribution, grid_of
 from tests.python.test_apps import ROOT
+from tests.python.translate_programs import PATIENCE
 
 KINDS = {Kind.STAR: 0, Kind.BLOCK: 1, Kind.CYCLIC: 2, Kind.GEN_BLOCK: 3}
 FORTRAN, C = 0, 1
@@ -98,7 +99,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     target = tmp_path_factory.mktemp("parts") / "libparts.so"
     source = Path(ROOT) / "homing" / "translate" / "runtime" / "homing_parts.c"
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-fopenmp", "-shared", "-fPIC"]
-    subprocess.run(["gcc", *flags, str(source), "-o", str(target)], check=True, timeout=100)
+    subprocess.run(["gcc", *flags, str(source), "-o", str(target)], check=True, timeout=PATIENCE)
     loaded = ctypes.CDLL(str(target))
     loaded.omp_set_num_threads(MOST_PARTS)
     loaded.homing_start()

@@ -11,7 +11,7 @@ import pytest
 
 from homing.translate.program.files import others_of
 from tests.python.test_translate_upm_phases import EXPECTED, FILES, TOLD, TREE, C, write
-from tests.python.translate_programs import run_command
+from tests.python.translate_programs import PATIENCE, run_command
 
 LIBRARY = os.environ.get("HOMING_LIBRARY") or str(TREE / "build" / "release" / "libhoming.so")
 
@@ -29,7 +29,7 @@ def front(which: str, folder: Path, *arguments: str, target: str = "upm") -> sub
         env={**os.environ, "PYTHONPATH": str(TREE), "HOMING_TRANSLATE": target, "HOMING_LIBRARY": LIBRARY},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE,
     )
 
 
