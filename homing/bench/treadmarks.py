@@ -26,7 +26,7 @@ from homing.bench.places import find_program, kept_folder
 from homing.bench.programs import execute, parse_output
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Parts, Results, Row, check_only
-from homing.bench.treadmarks_costs import COSTS, KINDS, WORK, costs_text, described
+from homing.bench.treadmarks_costs import COSTS, KINDS, WORK, costs_text, described, standing
 from homing.errors import UserError
 
 CODES = ("jacobi", "lu", "lbe")
@@ -149,7 +149,8 @@ def rank_seconds(path: str, arguments: Sequence[str], ranks: int) -> float:
     """Seconds of all iterations between so many ranks of one thread each."""
     command = ["mpirun", *(["--allow-run-as-root"] if os.geteuid() == 0 else []), "--oversubscribe"]
     command += ["--bind-to", "none", "-n", str(ranks), path, *arguments]
-    extra = {"OMPI_MCA_mpi_yield_when_idle": "1"}
+    # Bound, each rank's one thread would be on the first CPU, all ranks on the same.
+    extra = {"OMPI_MCA_mpi_yield_when_idle": "1", "OMP_PROC_BIND": "false"}
     output = parse_output(execute(command, quiet_environment(1, **extra)).stdout)
     if output.verification != "successful":
         raise UserError(f"{' '.join(command)}: verification {output.verification}", 1)
@@ -397,7 +398,7 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     sections = [section for section in SECTIONS if section in only] or list(SECTIONS)
     parts = Parts(kept_folder() / f"treadmarks-{size}.json", {"size": size, "steps": STEPS})
     if redo:
-        parts.drop(parts.names())
+        parts.drop([name for name in parts.names() if _chosen(name, codes, sections)])
     results = Results(
         "treadmarks",
         "Jacobi, LU and LBE on shared memory between processes, after TreadMarks",
@@ -423,6 +424,12 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     return results
 
 
+def _chosen(part: str, codes: Sequence[str], sections: Sequence[str]) -> bool:
+    """Is a kept part one of these codes and sections?"""
+    section, code = ("mpi", part.split(".")[1]) if part.startswith("mpi.") else ("counts", part.split(".")[0])
+    return section in sections and code in codes
+
+
 def _notes(sections: Sequence[str]) -> list[str]:
     notes = []
     if "counts" in sections:
@@ -443,7 +450,7 @@ def _notes(sections: Sequence[str]) -> list[str]:
             "there is (TreadMarks collects them).",
             "Times are predictions: a clock for each process that goes on by the costs below, of other "
             "SP2s than the paper's; barriers and locks wait. Not in them: collisions on the switch, "
-            "garbage collection of diffs, caches. Costs that are assumed say so.",
+            f"garbage collection of diffs, caches. {standing()}",
             "The paper's bars (Figures 3, 4b and 5b) are not beside them: the figures were not to be "
             "had, only the paper's text. What the text says about them is compared, by all three kinds "
             "of costs.",

@@ -7,7 +7,8 @@ The machine of Chapman, Patil and Prabhakar (2001, section 4): thin nodes at 120
 [A] Dwarkadas, Cox, Zwaenepoel, ASPLOS VII, 1996, and Lu et al., PPoPP 1997: TreadMarks on thin nodes with AIX
     3.2.5 and user-level MPL: 365 us for the shortest message and its answer, interrupt included; 893 us for a
     barrier of 8 processes; 18 us for one change of protection, 800 us with 2,000 pages in use. Recalled:
-    their text could not be had here, so look these numbers up before you rely on them.
+    their text could not be had here, so look these numbers up before you rely on them (looked for again in
+    November 2026: what could be searched has the papers' abstracts, without these numbers).
 [B] Cornell Theory Center, "What Is the IBM SP2?": thin nodes at 120 MHz; about 50 us and 35 MB/s by libraries
     made for the switch and its earlier adapter.
 [C] Majumdar's thesis (San Diego Supercomputer Center), SP2 of the University of Michigan: 40 us, 40 MB/s
@@ -73,6 +74,18 @@ def costs_text(code: str, pages: int) -> str:
     """The file for a program's --costs."""
     costs: Mapping[str, Cost] = {**COSTS, "work": WORK[code], "protect": protect(pages)}
     return "".join(f"{name} {' '.join(map(str, cost.values))}\n" for name, cost in costs.items())
+
+
+def standing() -> str:
+    """What the costs stand on, for people."""
+    costs = {**{f"work {code}": cost for code, cost in WORK.items()}, **COSTS, "protect": protect(1)}
+    recalled = [name for name, cost in costs.items() if "[A]" in cost.why]
+    assumed = [name for name, cost in costs.items() if "assumed" in cost.why and name not in recalled]
+    read = [name for name in costs if name not in (*recalled, *assumed)]
+    return (
+        f"Costs from sources that were read: {', '.join(read)}. Recalled from [A], whose text was not to be "
+        f"had: {', '.join(recalled)}. Assumed, wholly or in part: {', '.join(assumed)}."
+    )
 
 
 def described() -> str:
