@@ -1,13 +1,30 @@
-"""NumPy for what the launcher reads before and between runs.
+"""NumPy for what the launcher reads before and between runs, imported when it is first used: most runs need
+none of it, and it takes longer than all the rest.
 
 Its linear algebra starts a thread for each core when it is imported: they hold back the signals that are the
 command's (launch.py), so that these come to the main thread, once.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from homing import launch
 
-with launch.held_back():
+if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+else:
+
+    class _NumPy:
+        """The module, but for when it is imported."""
+
+        def __getattr__(self, name: str) -> Any:
+            with launch.held_back():
+                import numpy
+            return getattr(numpy, name)
+
+    np = _NumPy()
+    NDArray = None  # for annotations only, which nobody evaluates
 
 __all__ = ["NDArray", "np"]

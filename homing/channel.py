@@ -12,7 +12,6 @@ import errno
 import fcntl
 import os
 import resource
-import secrets
 import struct
 import time
 from collections.abc import Iterator
@@ -99,7 +98,7 @@ class Channel:
             return None
         try:
             pieces = _size(descriptor)
-            token = secrets.randbits(64)
+            token = int.from_bytes(os.urandom(8), "little")
             device, inode = _folder(pattern)
             fixed = _FIXED.pack(
                 _MAGIC,

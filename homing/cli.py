@@ -36,7 +36,7 @@ COMMANDS = {
     "run": Command(
         "homing.run", "Run an OpenMP program; its pages are sent home while it runs.", _TAKES_COMMAND
     ),
-    "report": Command("homing.report", "Print the summary of runs again, from their records."),
+    "report": Command("homing.report.command", "Print the summary of runs again, from their records."),
     "doctor": Command("homing.doctor", "What this machine allows, and the setting to change."),
     "lab": Command(
         "homing.lab_command", "Run a command in a Linux guest with several NUMA nodes.", _TAKES_COMMAND

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 
 MISUSE = 2
 #: Set to anything but 0: the traceback of a defect is printed.
@@ -28,6 +27,8 @@ def os_reason(error: OSError) -> str:
 def unexpected(error: BaseException) -> str:
     """One line about an exception that nobody expected: what, where, what to do. With HOMING_DEBUG=1 the
     traceback is printed first."""
+    import traceback
+
     debugging = os.environ.get(DEBUG, "0") not in ("", "0")
     if debugging:
         traceback.print_exception(error, file=sys.stderr)

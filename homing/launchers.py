@@ -11,11 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]
-
 from homing.integers import decimal
 
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launchers.toml")
@@ -50,6 +45,11 @@ class Task:
 
 @cache
 def _table() -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]
+
     with open(TABLE, "rb") as file:
         table: dict[str, Any] = tomllib.load(file)
     return table

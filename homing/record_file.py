@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import struct
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from homing import files
 from homing.arrays import NDArray, np
@@ -35,14 +37,92 @@ _BEGIN = re.compile(re.escape(MAGIC) + rb"[0-9]{1,9}\n\{")
 #: What reading a damaged header may raise.
 DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 
-Rows = NDArray[np.void]
+if TYPE_CHECKING:
+    Rows = NDArray[np.void]
+
+#: Of each type of a header: struct's letter, NumPy's name.
+_LETTERS = {
+    "S1": "s",
+    "<u1": "B",
+    "<u2": "H",
+    "<u4": "I",
+    "<u8": "Q",
+    "<i4": "i",
+    "<i8": "q",
+    "<f4": "f",
+    "<f8": "d",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a kind of rows: `count` values of one type (NumPy's name), `offset` bytes behind the row's
+    begin."""
+
+    name: str
+    base: str
+    count: int
+    offset: int
+
+
+class Tables:
+    """The rows of a record by kind, in the order in which they were written: as plain values, and as
+    structured arrays for what computes with many of them."""
+
+    def __init__(self, body: bytes, types: dict[str, tuple[int, list[Column]]], row_bytes: int) -> None:
+        self._body = body
+        self._types = types
+        self._row_bytes = row_bytes
+        self._places: dict[int, list[int]] = {}
+        for at, (kind,) in enumerate(struct.iter_unpack(f"<I{row_bytes - 4}x", body)):
+            self._places.setdefault(kind, []).append(at * row_bytes)
+
+    def columns(self, name: str) -> list[Column]:
+        """Those of a kind, the first `row`; none where the header does not have it."""
+        return self._types[name][1] if name in self._types else []
+
+    def values(self, name: str, wanted: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Each row of a kind as a dictionary of these columns: numbers, lists of numbers, bytes."""
+        if name not in self._types:
+            return
+        kind, columns = self._types[name]
+        chosen = [column for column in columns if column.name in wanted]
+        readers = [(column.name, column.count, column.base, *_reader(column)) for column in chosen]
+        body = self._body
+        for place in self._places.get(kind, ()):
+            row: dict[str, Any] = {}
+            for key, count, base, unpack, offset in readers:
+                found = unpack(body, place + offset)
+                row[key] = found[0] if count == 1 or base == "S1" else list(found)
+            yield row
+
+    def array(self, name: str) -> Rows:
+        """All rows of a kind as a structured array; an empty one where the header does not have it."""
+        if name not in self._types:
+            return np.zeros(0, dtype=[("row", "<u4")])
+        kind, columns = self._types[name]
+        layout = {
+            "names": [column.name for column in columns],
+            "formats": [
+                f"({column.count},){column.base}" if column.count > 1 else column.base for column in columns
+            ],
+            "offsets": [column.offset for column in columns],
+            "itemsize": self._row_bytes,
+        }
+        places = self._places.get(kind, ())
+        data = b"".join(self._body[place : place + self._row_bytes] for place in places)
+        rows: Rows = np.frombuffer(data, dtype=np.dtype(layout))  # type: ignore[call-overload,assignment]
+        return rows
+
+
+def _reader(column: Column) -> tuple[Callable[[bytes, int], tuple[Any, ...]], int]:
+    return struct.Struct(f"<{column.count}{_LETTERS[column.base]}").unpack_from, column.offset
 
 
 @dataclass
 class RecordFile:
     header: dict[str, Any]
-    #: All rows of a kind as a structured array, in the order in which they were written.
-    rows: dict[str, Rows]
+    rows: Tables
     #: True where the last row is not whole.
     torn: bool
     #: True where the file is as long as that of a process at work, or of one that was killed: whole pieces,
@@ -85,10 +165,11 @@ def parse_file(data: bytes, path: str) -> RecordFile:
     if len(header["rows"]) > _MOST_KINDS:
         raise ValueError("rows")
     types = {str(name): _row_type(entry, row_bytes) for name, entry in header["rows"].items()}
+    rest = (len(data) - header_bytes) % row_bytes
     return RecordFile(
         header=header,
-        rows=_split(data[header_bytes:], types, row_bytes),
-        torn=(len(data) - header_bytes) % row_bytes != 0,
+        rows=Tables(data[header_bytes : len(data) - rest], types, row_bytes),
+        torn=rest != 0,
         whole_pieces=len(data) >= PIECE_BYTES and not any(data[len(data) - len(data) % PIECE_BYTES :]),
         out_of_room=len(data) % PIECE_BYTES == 0 and any(data[-row_bytes:][:4]),
     )
@@ -110,26 +191,17 @@ def _another_record(data: bytes, header_bytes: int, row_bytes: int) -> bool:
     return False
 
 
-def _row_type(entry: dict[str, Any], row_bytes: int) -> tuple[int, np.dtype[np.void]]:
-    """(kind, structured type) of a row as the header describes it. Every row begins with its kind, column
-    `row`."""
-    names, formats, offsets = ["row"], ["<u4"], [0]
+def _row_type(entry: dict[str, Any], row_bytes: int) -> tuple[int, list[Column]]:
+    """(kind, columns) of a row as the header describes it. Every row begins with its kind, column `row`."""
+    columns = [Column("row", "<u4", 1, 0)]
     for name, kind, length, offset in entry["fields"]:
-        base = np.dtype(_TYPES[kind])
-        if length < 1 or offset < 4 or offset + length * base.itemsize > row_bytes:
+        base = _TYPES[kind]
+        size = struct.calcsize("<" + _LETTERS[base])
+        if int(length) != length or int(offset) != offset:
             raise ValueError("field")
-        names.append(str(name))
-        formats.append(f"({length},){base.str}" if length > 1 else base.str)
-        offsets.append(offset)
-    layout = {"names": names, "formats": formats, "offsets": offsets, "itemsize": row_bytes}
-    return int(entry["kind"]), np.dtype(layout)  # type: ignore[call-overload]
-
-
-def _split(body: bytes, types: dict[str, tuple[int, np.dtype[np.void]]], row_bytes: int) -> dict[str, Rows]:
-    count = len(body) // row_bytes
-    raw = np.frombuffer(body, dtype=np.uint8, count=count * row_bytes).reshape(count, row_bytes)
-    kinds = np.ascontiguousarray(raw[:, :4]).view("<u4").ravel()
-    return {
-        name: np.ascontiguousarray(raw[kinds == number]).reshape(-1).view(layout)
-        for name, (number, layout) in types.items()
-    }
+        if length < 1 or offset < 4 or offset + length * size > row_bytes:
+            raise ValueError("field")
+        columns.append(Column(str(name), base, int(length), int(offset)))
+    if len({column.name for column in columns}) < len(columns):
+        raise ValueError("field")
+    return int(entry["kind"]), columns

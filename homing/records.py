@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from homing.arrays import NDArray, np
-from homing.record_file import DAMAGE, Rows, parse_file, read_bytes
+from homing.record_file import DAMAGE, Tables, parse_file, read_bytes
 from homing.record_format import RecordError, printable
 from homing.record_rows import (
     AREA_KINDS,
@@ -86,7 +86,7 @@ class Record:
     start: float
     homing: str
     page_bytes: int
-    rows: dict[str, Rows] = field(repr=False)
+    rows: Tables = field(repr=False)
     #: True where the file's end is missing: it was cut off after the process wrote it. (The file of a process
     #: that was killed, or is at work, is whole.)
     truncated: bool = False
@@ -95,25 +95,20 @@ class Record:
     #: How many tasks the job of this rank has; 0: not stated.
     ranks: int = 0
 
-    def table(self, name: str) -> Rows:
+    def table(self, name: str) -> NDArray[np.void]:
         """All rows of one kind as a structured array, in the order in which they were written."""
-        return self.rows.get(name, np.zeros(0, dtype=[("row", "<u4")]))
+        return self.rows.array(name)
 
     def _dicts(self, name: str, *needed: str) -> Iterator[dict[str, Any]]:
-        rows = self.table(name)
         arrays = _ARRAYS.get(name, set())
         # One value where several belong, or the other way round: a damaged header, or a later column.
         names = [
-            column
-            for column in rows.dtype.names or ()
-            if bool(rows.dtype[column].shape) == (column in arrays)
+            column.name
+            for column in self.rows.columns(name)
+            if (column.count > 1) == (column.name in arrays)
         ]
         if all(column in names for column in needed):
-            # Columns become plain Python numbers and lists at once: JSON and arithmetic know no NumPy
-            # scalars.
-            columns = [rows[column].tolist() for column in names]
-            for values in zip(*columns, strict=True):
-                yield dict(zip(names, values, strict=True))
+            yield from self.rows.values(name, names)
 
     @cached_property
     def texts(self) -> dict[int, str]:
@@ -121,8 +116,7 @@ class Record:
         pieces: dict[int, dict[int, bytes]] = {}
         totals: dict[int, int] = {}
         for row in self._dicts("text", "id", "offset", "total", "bytes"):
-            # NumPy reads a zero byte as an empty one.
-            pieces.setdefault(row["id"], {})[row["offset"]] = b"".join(byte or b"\0" for byte in row["bytes"])
+            pieces.setdefault(row["id"], {})[row["offset"]] = row["bytes"]
             totals[row["id"]] = min(row["total"], _MOST_TEXT_BYTES)
         texts = {}
         for number, parts in pieces.items():
@@ -187,12 +181,12 @@ class Record:
         """Distances [from][to] in the order of `nodes`, NaN where not stated; empty where none were."""
         count = len(self.nodes)
         order = {node.index: at for at, node in enumerate(self.nodes)}
-        table = np.full((count, count), math.nan)
+        table = [[math.nan] * count for _ in range(count)]
         stated = False
         for row in self._dicts("distance", "from", "first", "count", "to"):
             for at, value in enumerate(row["to"][: max(0, row["count"])]):
                 if row["from"] in order and 0 <= row["first"] + at < count:
-                    table[order[row["from"]], row["first"] + at] = value
+                    table[order[row["from"]]][row["first"] + at] = value
                     stated = True
         return [[float(value) for value in line] for line in table] if stated else []
 

@@ -11,9 +11,7 @@ import contextlib
 import fcntl
 import os
 import re
-import shutil
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,6 +25,12 @@ _MOST_NOTE_BYTES = 1 << 20
 _OLD_SECONDS = 60.0
 
 
+def _remove(path: Path) -> None:
+    import shutil  # takes longer to import than most folders to be removed
+
+    shutil.rmtree(path, ignore_errors=True)
+
+
 @dataclass
 class Folder:
     path: Path
@@ -38,13 +42,15 @@ class Folder:
         os.pwrite(self.lock, text, len(_MAGIC))
 
     def remove(self) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+        _remove(self.path)
         os.close(self.lock)
 
 
 def make_folder(prefix: str, longest: int | None = None) -> Folder:
     """A new folder whose name begins with `prefix`; in /tmp where its path would be longer than `longest`.
     OSError where none can be made."""
+    import tempfile
+
     base = _base(prefix, longest)
     path = Path(tempfile.mkdtemp(prefix=prefix, dir=base))
     try:
@@ -53,12 +59,14 @@ def make_folder(prefix: str, longest: int | None = None) -> Folder:
         os.pwrite(lock, _MAGIC, 0)
         os.rename(path / "new", path / _LOCK)
     except OSError:
-        shutil.rmtree(path, ignore_errors=True)
+        _remove(path)
         raise
     return Folder(path, lock)
 
 
 def _base(prefix: str, longest: int | None) -> Path:
+    import tempfile
+
     base = Path(tempfile.gettempdir())
     return base if longest is None or len(os.fspath(base)) <= longest - len(prefix) - 8 else Path("/tmp")
 
@@ -103,7 +111,7 @@ def _lock_of(path: Path, prefix: str) -> int | None:
 def remove_abandoned(prefix: str, longest: int | None = None) -> None:
     """Remove our user's folders whose owners are gone."""
     for path, _ in abandoned(prefix, longest):
-        shutil.rmtree(path, ignore_errors=True)
+        _remove(path)
 
 
 def is_used(*marks: bytes) -> bool:

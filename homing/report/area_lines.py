@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rich.table import Table
-from rich.text import Text
-
 from homing.record_rows import Ownership, Placement
 from homing.records import Record
 from homing.report.layout import Column, fitted, records
+from homing.report.lines import Table, Text
 from homing.report.remote import Estimate, Share
 from homing.report.results import AreaResult, most_alive
 from homing.report.variables import Member

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rich.text import Text
-
 from homing.arrays import NDArray, np
 from homing.record_rows import AT_END, FOUND
 from homing.report.area_lines import MOST_AREAS, owners
+from homing.report.lines import Text
 from homing.report.page_maps import PageMap, page_maps
 from homing.report.results import AreaResult, ProcessResult
 from homing.report.words import number, size

@@ -11,9 +11,8 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rich.text import Text
-
 from homing.report.area_lines import interval
+from homing.report.lines import Text
 from homing.report.remote import Share
 from homing.report.results import AreaResult, ProcessResult, Results
 from homing.report.words import duration, number, percent, size

@@ -6,9 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rich.cells import cell_len
-from rich.table import Table
-from rich.text import Text
+from homing.report.lines import Table, Text, cell_len
 
 #: Between columns.
 _GAP = 2
@@ -41,13 +39,10 @@ def fitted(columns: Sequence[Column], rows: Sequence[Sequence[str | Text]], widt
         more = min(natural[at] - least[at], room)
         widths[at] += more
         room -= more
-    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+    table = Table(_GAP)
     for column, cells in zip(columns, widths, strict=True):
-        table.add_column(
-            column.header, justify="right" if column.right else "left", overflow="fold", width=cells
-        )
-    for row in rows:
-        table.add_row(*row)
+        table.add_column(column.header, cells, column.right)
+    table.rows = [list(row) for row in rows]
     return table
 
 

@@ -1,5 +1,5 @@
-"""The summary of a run: what an engineer reads in ten seconds. Rich on a terminal, plain text everywhere
-else."""
+"""The summary of a run: what an engineer reads in ten seconds. With styles on a terminal, plain text
+everywhere else."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TextIO, TypeVar
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from homing.errors import UserError, os_reason
 from homing.files import open_output
 from homing.record_rows import PlaceDistribution, Region, TaskHints, Unwatched
@@ -21,6 +17,7 @@ from homing.report.advice import settings
 from homing.report.area_lines import MOST_NODES, area_lines, change, interval, not_placed
 from homing.report.layout import Column, fitted, records
 from homing.report.left import Left, briefly, stated_costs, why
+from homing.report.lines import Table, Text, knows_styles, terminal_width
 from homing.report.remote import LEAST_SAMPLES
 from homing.report.results import AreaResult, ProcessResult, Results
 from homing.report.symbols import readable_symbol
@@ -73,22 +70,16 @@ def _print(results: Results, file: TextIO) -> None:
 
 
 def _print_lines(lines: Callable[[int], Iterable[Text | Table]], file: TextIO) -> None:
-    terminal = file.isatty()
     # Names may hold any character; a log in plain ASCII must not end the summary.
     if hasattr(file, "reconfigure"):
         file.reconfigure(errors="replace")
-    console = Console(
-        file=file,
-        width=None if terminal else PLAIN_WIDTH,
-        no_color=None if terminal else True,
-        force_terminal=terminal,
-        highlight=False,
-        emoji=False,
-        markup=False,
-    )
-    for line in lines(console.width):
+    width = terminal_width(file, os.environ) if file.isatty() else PLAIN_WIDTH
+    styled = knows_styles(file, os.environ)
+    for one in lines(width):
         # Lines stay whole: a terminal wraps them itself, and logs are searched by line.
-        console.print(line, soft_wrap=isinstance(line, Text))
+        for line in one.lines() if isinstance(one, Table) else [one]:
+            file.write(line.shown(styled) + "\n")
+    file.flush()
 
 
 def summary(results: Results, width: int = PLAIN_WIDTH) -> Iterable[Text | Table]:

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from homing.errors import UserError
-from homing.report import command
 from homing.report.blocks import page_blocks, shares
+from homing.report.command import command
 from homing.report.compare import comparison, spread
 from homing.report.page_maps import PageMap
 from homing.report.perfetto import events, write_perfetto

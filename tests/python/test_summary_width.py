@@ -133,5 +133,5 @@ def test_a_table_folds_what_may_be_folded_and_nothing_else() -> None:
     for width in (17, 20, 40):
         table = fitted(columns, rows, width)
         assert table is not None
-        assert sum(column.width or 0 for column in table.columns) + 4 <= width
-        assert table.columns[1].width == 3
+        assert sum(table.widths) + 4 <= width
+        assert table.widths[1] == 3
