@@ -22,6 +22,7 @@ from homing.translate.positions import Position, Problem, TranslationError
 from homing.translate.program.externs import externs
 from homing.translate.program.header_functions import declare_anew
 from homing.translate.program.shared import Shared, shared
+from homing.translate.program.static_functions import tell_apart
 from homing.translate.source import Edits, SourceFile
 from homing.translate.targets.joined_regions import JOINED, joined, names_of
 from homing.translate.targets.next_touch import translate_next_touch
@@ -272,6 +273,7 @@ def _translated(
     if problems:
         raise TranslationError(problems)
     units = [one.unit for one in read if one.unit is not None]
+    tell_apart(units)
     edits = {id(unit): Edits(unit.source) for unit in units}
     upm: UpmPlan | None = None
     arrays: tuple[ArrayPlan, ...] = ()

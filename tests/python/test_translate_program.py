@@ -314,3 +314,48 @@ def test_what_cannot_be_read_must_not_name_what_is_shared(tmp_path: Path) -> Non
     assert build.says() == "174.5625"
     said = build.refuses(build.cc, "-fopenmp", "main.c", "relax.c", "both.c", "-o", "prog")
     assert "both.c:1:1: is not translated because of its problems, and names procedure 'relax'" in said
+
+
+STATIC = {
+    "a.c": """#include <stdio.h>
+static void scale(double *x, int n) {
+    for (int i = 0; i < n; i++) x[i] *= 2;
+}
+double other(void);
+int main(void) {
+    double x[5] = {1, 1, 1, 1, 1};
+    scale(x, 5);
+    printf("%g %g\\n", x[3], other());
+    return 0;
+}
+""",
+    "b.c": """#include <stdlib.h>
+static void scale(double *x, int n) {
+#pragma homing distribute x[block] extent(n)
+#pragma omp parallel for
+#pragma homing on home(x[i])
+    for (int i = 0; i < n; i++) x[i] *= 3;
+}
+double other(void) {
+    double *y = malloc(5 * sizeof *y), value;
+#pragma homing distribute y[block] extent(5)
+#pragma omp parallel for
+#pragma homing on home(y[i])
+    for (int i = 0; i < 5; i++) y[i] = 1;
+    scale(y, 5);
+    value = y[2];
+    free(y);
+    return value;
+}
+""",
+}
+
+
+def test_static_functions_of_one_name_are_their_files_own(tmp_path: Path) -> None:
+    build = Build(tmp_path)
+    for name, text in STATIC.items():
+        (build.objects / name).write_text(text)
+    for files in (("a.c", "b.c"), ("b.c", "a.c")):
+        done = build.run(build.cc, "-fopenmp", *files, "-o", "prog")
+        assert done.returncode == 0, done.stderr
+        assert build.says() == "2 3"
