@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import resource
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homing.bench import lof, maxwell
-from homing.bench.lof import paper, runs
+from homing.bench.lof import copies, paper, runs
 from homing.bench.lof.differences import differences
 from homing.bench.lof.model import (
     MigrationCost,
@@ -28,6 +29,7 @@ from homing.bench.lof.pictures import draw
 from homing.bench.lof.runs import SIZES, Case, Iteration, Outcome, cases, read_outcome
 from homing.bench.lof.tables import Tables
 from homing.errors import UserError
+from tests.python.test_apps import ROOT as TREE
 
 fractions = st.floats(0.01, 1.0)
 
@@ -182,6 +184,32 @@ def papers_outcomes() -> dict[str, dict[str, Outcome]]:
             found[program]["wildfire_replicated"] = outcome(0.05, program, 0.5)
     found["drift"] = {name: outcome(0.3, "drift") for name in ("si", "si_mig", "every_region")}
     return found
+
+
+def test_copies_of_p_cost_their_misses() -> None:
+    found = papers_outcomes()
+    plain = Tables(found).fill()
+    assert not any("copies" in row.name for row in plain.rows)
+    local, remote = 1_000_000, 100_000  # 10 % more misses than without copies
+    copied = Iteration([[local, remote], [0, 0]])
+    found["i_cg"]["wildfire_copies"] = replace(outcome(0.0, "i_cg"), iterations=[copied, copied])
+    tables = Tables(found).fill()
+    rows = {row.name: row for row in tables.rows}
+    assert rows["figure3a.i_cg.copies.remote"].value == pytest.approx(0.1)
+    waits = (local + paper.WILDFIRE_RATIO * remote) / 1e6
+    uma = rows["figure3a.i_cg.uma"].value
+    expected = uma * (1 + tables.m("i_cg") * (waits - 1))
+    assert rows["figure3a.i_cg.copies.seconds"].value == pytest.approx(expected)
+    assert "p replicated by the program" in "\n".join(tables.texts)
+
+
+def test_the_program_with_copies_is_made_of_the_one_without() -> None:
+    text = (TREE / "apps" / "common" / "conjugate_gradients.f90").read_text()
+    changed = copies.with_copies(text)
+    assert changed.count("!$homing replicate(p)") == 1
+    assert changed.count("multiply_block(block, p, q)") == 0
+    with pytest.raises(UserError, match="has changed"):
+        copies.with_copies(changed)
 
 
 def test_the_papers_fractions_give_the_papers_tables() -> None:

@@ -9,7 +9,17 @@ from pathlib import Path
 from homing.bench.lof import paper
 from homing.bench.lof.differences import differences
 from homing.bench.lof.pictures import draw
-from homing.bench.lof.runs import OTHER_ORDERS, SIZES, Case, Outcome, Program, build_programs, cases, run_case
+from homing.bench.lof.runs import (
+    OTHER_ORDERS,
+    SIZES,
+    Case,
+    Outcome,
+    Program,
+    build_programs,
+    cases,
+    file_of,
+    run_case,
+)
 from homing.bench.lof.tables import Tables
 from homing.bench.places import kept_folder
 from homing.bench.progress import Progress
@@ -28,7 +38,10 @@ NOTES = [
     "moves; each program's Table 3 is predicted from the other programs' numbers.",
     "Figure 3: iterations take the SF15K's seconds by clock rates, R = 6 (three times the SF15K's). Replicas "
     "that a node keeps are a shared cache that holds everything: remote remain the first read after another "
-    "node's write, and writes. The daemon handles 1,000 pages a second; the paper does not say how many.",
+    "node's write, and writes. The daemon handles 1,000 pages a second; the paper does not say how many. "
+    "p replicated: REPLICATE(p) before the product, translated (`--to pages`), the other data migrated on "
+    "next touch; the copies are made in every iteration, and the misses of the copying are counted. Its time "
+    "is T = 1 + m (L / n - 1), L: local misses, and R times the remote ones; n: the misses without copies.",
 ]
 
 
@@ -88,7 +101,7 @@ def _sizes(size: str, programs: Mapping[str, Program]) -> str:
 
 def _key(program: Program, name: str, case: Case, folder: Path) -> str:
     """Under which a run's outcome is kept."""
-    binary = library_key(str(folder / program.file))[0]
+    binary = library_key(str(folder / file_of(case, program)))[0]
     iterations = case.iterations or program.iterations
     made = f"{program.file} {program.arguments} {iterations} {program.unknowns}"
     return f"{name} {case.words()} {case.threads} {made} {binary:.0f}"

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from homing.bench.lof import paper
+from homing.bench.lof import copies, paper
 from homing.bench.places import kept_folder, sources_folder
 from homing.bench.programs import execute, parse_output
 from homing.errors import UserError
@@ -42,6 +42,7 @@ class Case:
     order: str = "natural"  #: of I-CG's unknowns
     area_minimum: str = ""  #: smaller arrays are left alone
     iterations: int = 0  #: 0: the program's
+    copies: bool = False  #: I-CG with p replicated
 
     def words(self) -> list[str]:
         """The options of `homing run`."""
@@ -155,6 +156,9 @@ def cases(program: str, size: Size) -> dict[str, Case]:
         # What one node has fetched stays in its memory until another node writes the line: a node's replicas
         # are a shared cache that holds everything.
         found["wildfire_replicated"] = _with(wild, shared="1GiB:16", **moving)
+    if program == "i_cg":
+        found["copies"] = _with(found["si_mig"], copies=True)
+        found["wildfire_copies"] = _with(found["wildfire_mig"], copies=True)
     found["every_region"] = every
     if above_v := size.programs[program].above_v:
         found["si_mig_without_v"] = _with(found["si_mig"], area_minimum=above_v)
@@ -263,6 +267,9 @@ def build_programs(programs: Iterable[Program]) -> Path:
             log = folder / "build.log"
             log.write_text(done.stdout + done.stderr)
             raise UserError(f"lof: the programs could not be built with homing cc: see {log}", 1)
+    for program in targets:
+        if program.startswith("i_cg_"):
+            copies.build(build / "apps", program, f"{folder}/homing-gcc", f"{folder}/homing-gfortran")
     return build / "apps"
 
 
@@ -282,9 +289,14 @@ def matrix_file(unknowns: int, order: str, tell: Callable[[str], None]) -> Path:
     return other
 
 
+def file_of(case: Case, program: Program) -> str:
+    """The program's file in the build."""
+    return program.file + (copies.SUFFIX if case.copies else "")
+
+
 def run_case(case: Case, program: Program, folder: Path, tell: Callable[[str], None]) -> Outcome:
     """Run one case. UserError where it fails or its answer is wrong."""
-    command = [str(folder / program.file), *program.arguments]
+    command = [str(folder / file_of(case, program)), *program.arguments]
     if program.unknowns:
         command += ["--matrix", str(matrix_file(program.unknowns, case.order, tell))]
     iterations = case.iterations or program.iterations

@@ -280,6 +280,8 @@ class Tables:
             if math.isfinite(needed):
                 self.rows.append(Row(name, needed, "iterations", "until SI+MIG is ahead of SI", known))
             lines.append(f"{line}   {needed:.0f} ({known:.0f})")
+            uma = self.uma_seconds(program)
+            self._copies(program, f"figure{figure}.{program}.copies", "", paper.SF15K_RATIO, uma, lines)
             self.curves[figure] = curves
         if len(lines) > 2:
             self.texts.append("\n".join(lines))
@@ -324,8 +326,35 @@ class Tables:
                 f"{curve[-1]:9.2f}{active:12d}   "
                 f"{before:.1%}, {runs['wildfire_mig'].fraction:.1%}, {after:.1%}"
             )
+            self._copies(program, f"{name}.copies", "wildfire", ratio, uma, lines)
         if len(lines) > 2:
             self.texts.append("\n".join(lines))
+
+    def _copies(
+        self, program: str, name: str, machine: str, ratio: float, uma: float, lines: list[str]
+    ) -> None:
+        """A program whose gathered vector is replicated by itself, the copying included."""
+        plain, copied = (f"{machine}_mig", f"{machine}_copies") if machine else ("si_mig", "copies")
+        runs = self.outcomes[program]
+        if not {plain, copied} <= runs.keys():
+            return
+        base, one = runs[plain].iterations[-1].total, runs[copied].iterations[-1]
+        waits = (one.total - one.remote + ratio * one.remote) / base
+        seconds = uma * (1 + self.m(program) * (waits - 1))
+        note = f"{one.remote:,} of {one.total:,} misses, the copying included; {base:,} without copies"
+        self.rows += [
+            Row(
+                f"{name}.seconds",
+                seconds,
+                "s an iteration",
+                "p replicated, the rest migrated",
+            ),
+            Row(f"{name}.remote", one.remote / base, "of the misses without copies", note),
+        ]
+        lines.append(
+            f"      with p replicated by the program, the rest migrated: {seconds:.2f} an iteration, remote "
+            f"{one.remote / base:.1%}; {one.total / base - 1:+.0%} misses"
+        )
 
     def every_region(self) -> None:
         """Their proposal (section 6): arming everything at the start of every parallel region."""
