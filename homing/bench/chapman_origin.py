@@ -183,7 +183,7 @@ ARGUMENTS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 THREADS = {"small": (1, 4, 16), "full": (1, 2, 4, 8, 16, 32, 64, 128)}
 #: LU's runs take minutes each; the paper's curves of it end with 32.
-_LU_THREADS = (1, 4, 16, 32, 64)
+_LU_THREADS = (1, 4, 16, 32, 64, 128)
 #: Of a smaller matrix, whose columns lie in the first-level cache as the large one's do: two at a time.
 _LU_FIRST_LEVEL = ("--n", "1024")
 #: distribute and reshape are one program under --to pages; no_affinity is LU's alone.
