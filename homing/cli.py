@@ -3,14 +3,11 @@ asked for."""
 
 from __future__ import annotations
 
-import importlib
 import signal
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import typer
 
 from homing import __version__
 from homing.errors import MISUSE, UserError, unexpected
@@ -26,6 +23,7 @@ class Command:
     summary: str
     #: Typer's context settings. Where a COMMAND follows, its flags are not ours.
     settings: dict[str, Any] = field(default_factory=dict)
+    help: tuple[str, ...] = ("-h", "--help")
 
 
 _TAKES_COMMAND = {"allow_interspersed_args": False}
@@ -41,7 +39,12 @@ COMMANDS = {
     "lab": Command(
         "homing.lab_command", "Run a command in a Linux guest with several NUMA nodes.", _TAKES_COMMAND
     ),
-    "cc": Command("homing.simulate.cc_command", "Compile a program for simulated machines.", _TAKES_COMPILER),
+    "cc": Command(
+        "homing.simulate.cc_command",
+        "Compile a program for simulated machines.",
+        _TAKES_COMPILER,
+        ("--help",),
+    ),
     "machine": Command("homing.simulate.machine_command", "The machines that can be simulated."),
     "translate": Command(
         "homing.translate.command", "Rewrite programs with data-distribution directives (SPMD, MPI)."
@@ -50,76 +53,12 @@ COMMANDS = {
 }
 
 
-def _placeholder() -> None:
-    """Stands for a subcommand that was not asked for."""
-
-
-class _Flags:
-    """A flag takes no value, but Typer's help says <bool>, and `--bind true` would run the command `true`."""
-
-    def get_params(self, context: Any) -> list[Any]:
-        found: list[Any] = super().get_params(context)  # type: ignore[misc]
-        for one in found:
-            if getattr(one, "is_flag", False) and one.metavar is None:
-                one.metavar = ""
-        return found
-
-
-class _Command(_Flags, typer.core.TyperCommand):
-    pass
-
-
-class _Group(_Flags, typer.core.TyperGroup):
-    pass
-
-
-def _load(name: str) -> Any:
-    entry = COMMANDS[name]
-    try:
-        module = importlib.import_module(entry.module)
-    except ModuleNotFoundError as error:
-        raise UserError(f"{name}: this installation lacks the Python module {error.name}") from error
-    return module
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"homing {__version__}")
-        raise typer.Exit()
-
-
-def _top(
-    context: typer.Context,
-    version: bool = typer.Option(
-        False, "--version", callback=_print_version, is_eager=True, help="Print the version and end."
-    ),
-) -> None:
-    """Send the memory pages of OpenMP programs to the NUMA nodes whose threads use them."""
-    if context.invoked_subcommand is None:
-        raise UserError(f"which command? One of {', '.join(COMMANDS)}; see homing --help")
-
-
-def build(wanted: Collection[str]) -> typer.Typer:
-    """The application, with the code of the subcommands `wanted` only: importing all of them takes too
-    long."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, cls=_Group)
-    app.callback(invoke_without_command=True)(_top)
-    for name, entry in COMMANDS.items():
-        module = _load(name) if name in wanted else None
-        app.command(
-            name,
-            cls=_Command,
-            short_help=entry.summary,
-            epilog=getattr(module, "epilog", None),
-            context_settings=dict(entry.settings),
-        )(module.command if module is not None else _placeholder)
-    return app
-
-
 def __getattr__(name: str) -> Any:
     """`app`: the whole application with every subcommand's code, for tools that inspect it."""
     if name != "app":
         raise AttributeError(name)
+    from homing.parser import build
+
     return build(COMMANDS)
 
 
@@ -133,7 +72,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _main(list(sys.argv[1:] if arguments is None else arguments))
 
 
+def _answer(words: list[str]) -> str:
+    """What is asked of the command itself, or of a screen of the help of `homing run`; empty: nothing."""
+    first, *rest = words or [""]
+    if first == "--version":
+        return f"homing {__version__}\n"
+    if first in ("-h", "--help"):
+        from homing import help
+
+        return help.top(COMMANDS)
+    if first == "--completion":
+        from homing.completion import script
+
+        return script(rest[0] if rest else "")
+    if first == "run" and len(rest) > 1 and rest[0] in ("-h", "--help"):
+        from homing.manual import run_screen
+
+        return run_screen(rest[1])
+    return ""
+
+
 def _main(words: list[str]) -> int:
+    try:
+        if answer := _answer(words):
+            print(answer, end="")
+            sys.stdout.flush()
+            return 0
+    except UserError as error:
+        if error.message:
+            _complain("homing run" if words[0] == "run" else "homing", error.message)
+        return error.status
     wanted = next((word for word in words if not word.startswith("-")), None)
     where = "homing"
     if wanted in COMMANDS:
@@ -141,6 +109,10 @@ def _main(words: list[str]) -> int:
     elif wanted is not None:
         _complain("homing", f"no command '{wanted}'; there are {', '.join(COMMANDS)}")
         return MISUSE
+    import typer
+
+    from homing.parser import build
+
     try:
         # Not standalone: Typer would print a box of several lines for each mistake.
         command = typer.main.get_command(build({wanted} if wanted else ()))

@@ -11,12 +11,15 @@ import errno
 import os
 import re
 import stat
+import sys
 from typing import BinaryIO, TextIO
 
 from homing.errors import UserError, os_reason
 
 #: Files that describe something: machines, costs, flags.
 MOST_DESCRIPTION = 16 << 20
+#: Where a file is asked for.
+STANDARD_OUTPUT = "-"
 #: A source file. The largest generated ones that are known have some ten MiB.
 MOST_SOURCE = 64 << 20
 
@@ -89,8 +92,11 @@ def system_text(path: str) -> str:
 
 
 def open_output(path: str) -> TextIO:
-    """Open a file for a text that is written once, after everything else. OSError also where it is a pipe
-    that nobody reads: there one would wait for ever."""
+    """Open a file for a text that is written once, after everything else; "-" is standard output. OSError
+    also where it is a pipe that nobody reads: there one would wait for ever."""
+    if path == STANDARD_OUTPUT:
+        sys.stdout.flush()
+        return open(os.dup(1), "w", encoding="utf-8")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
     try:
         file = os.open(path, flags, 0o666)

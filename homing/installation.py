@@ -3,7 +3,9 @@ package is LIB/homing/python/homing), in a source tree with its build, or where 
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 
 from homing.errors import UserError
 
@@ -64,6 +66,21 @@ def find_page() -> str:
         if os.path.isfile(os.path.join(folder, "report.js")):
             return folder
     raise UserError("--html: this homing was built without its page: make build (needs npm's packages once)")
+
+
+def find_launcher() -> str | None:
+    """The native command `homing` (src/launcher), or None: of the tree's build, or beside this Python's."""
+    places = [
+        os.path.join(BESIDE, "build", "release", "launcher"),
+        os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(BESIDE))), "bin"),
+        os.path.dirname(sys.executable),
+    ]
+    for place in places:
+        path = os.path.join(place, "homing")
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            if file.read(4) == b"\x7fELF":
+                return path
+    return None
 
 
 def find_headers() -> str | None:

@@ -36,6 +36,7 @@ class Option:
     choices: tuple[str, ...]
     doc: str
     most: float = math.inf  # of a number
+    group: str = "common"  #: of the help's screens
 
     def check(self, value: str, where: str = "") -> None:
         """Refuse, in one line, a value that the library would not understand. `where`: instead of the
@@ -94,6 +95,7 @@ def load_options(path: str = TABLE) -> list[Option]:
             choices=tuple(row.get("choices", ())),
             doc=row["doc"],
             most=float(row.get("most", math.inf)),
+            group=row.get("group", "common"),
         )
         for row in rows
     ]

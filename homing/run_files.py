@@ -16,6 +16,7 @@ from dataclasses import InitVar, dataclass, field
 from homing import environment
 from homing.channel import FILE, VARIABLE, Channel, Report, Slot
 from homing.errors import UserError, os_reason
+from homing.files import STANDARD_OUTPUT
 from homing.record_format import MAGIC
 
 #: What a record takes before its first row is written (src/record/record.cpp: piece_bytes).
@@ -54,7 +55,7 @@ def with_rank(name: str) -> str:
     """Each task of a job has a launcher of its own: they must not take each other's files. A device or a
     pipe is meant as it is."""
     rank = environment.job_rank(os.environ)
-    if rank is None or _holds(name, "%r"):
+    if rank is None or _holds(name, "%r") or name == STANDARD_OUTPUT:
         return name
     plain = name.replace("%%", "%")
     return name if os.path.exists(plain) and not os.path.isfile(plain) else f"{name}.{rank}"
@@ -67,6 +68,8 @@ def _holds(name: str, sign: str) -> bool:
 def check_writable(flag: str, name: str) -> None:
     """UserError where the file will not be written after the run, as far as that can be known before. %p may
     become any number."""
+    if name == STANDARD_OUTPUT:
+        return
     path = absolute(flag, environment.expand_name(name, None, os.environ))
     if not os.path.exists(path):
         _check_folder(flag, name, os.path.dirname(path))
@@ -91,6 +94,8 @@ def _check_folder(flag: str, name: str, folder: str) -> None:
 def check_record(flag: str, name: str) -> None:
     """UserError where no record can be left under this name, or where it would take the place of something
     else."""
+    if name == STANDARD_OUTPUT:
+        raise UserError(f"{flag} -: a record is no stream: the processes of a run write into it as a file")
     path = absolute(flag, environment.expand_name(name, None, os.environ))
     folder = os.path.dirname(path)
     if os.path.isdir(path):

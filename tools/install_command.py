@@ -12,6 +12,7 @@ import compileall
 import importlib.metadata
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -91,6 +92,9 @@ def main() -> None:
         partial.write_text(text, encoding="utf-8")
         partial.chmod(0o755)
         partial.replace(path)
+    # The manual and completion, from the package as it is installed.
+    words = [sys.executable, "-m", "homing.manual", str(binaries.parent / "share")]
+    subprocess.run(words, env={**os.environ, "PYTHONPATH": str(site)}, cwd=site, check=True)
     # Those who run it later may not be allowed to write here. DESTDIR is no part of the paths in tracebacks.
     stage = os.environ.get("DESTDIR", "")
     compileall.compile_dir(site / "homing", quiet=2, stripdir=stage or None)

@@ -41,6 +41,7 @@ BENCHES = {
         "homing.bench.treadmarks", "Jacobi, LU and LBE on shared memory between processes: messages, bytes"
     ),
     "overhead": Bench("homing.bench.overhead", "time that homing costs programs that gain nothing from it"),
+    "launcher": Bench("homing.bench.launcher", "how much longer a whole command takes under homing run"),
     "scale": Bench("homing.bench.scale", "what the engine takes with 64 nodes, 1,024 threads and 10 TiB"),
     "simulator_speed": Bench(
         "homing.bench.simulator_speed",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TextIO, TypeVar
 
 from homing.errors import UserError, os_reason
-from homing.files import open_output
+from homing.files import STANDARD_OUTPUT, open_output
 from homing.record_rows import PlaceDistribution, Region, TaskHints, Unwatched
 from homing.records import Record
 from homing.report.advice import settings
@@ -55,7 +55,7 @@ def print_summary(results: Results, path: str = "stderr") -> None:
 
 def print_lines(lines: Callable[[int], Iterable[Text | Table]], path: str) -> None:
     """Print lines and tables, made for a width, to a file, or to "stderr" or "stdout"."""
-    if path in ("stderr", "stdout"):
+    if path in ("stderr", "stdout", STANDARD_OUTPUT):
         _print_lines(lines, sys.stderr if path == "stderr" else sys.stdout)
         return
     try:

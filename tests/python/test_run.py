@@ -193,7 +193,7 @@ def test_a_library_that_is_not_there(homing: Command) -> None:
 
 def test_version_and_help(homing: Command) -> None:
     assert homing("--version").stdout == f"homing {__version__}\n"
-    text = homing("run", "--help", COLUMNS="200").stdout
+    text = homing("run", "--help", "all", COLUMNS="200").stdout
     for flag in (
         "--mechanism",
         "--no-signals",
@@ -210,7 +210,7 @@ def test_version_and_help(homing: Command) -> None:
 
 def test_the_help_is_the_manual_of_all_options(homing: Command) -> None:
     """Variables and defaults are there, and no flag looks as if it took a value."""
-    text = homing("run", "--help", COLUMNS="400").stdout
+    text = homing("run", "--help", "all", COLUMNS="400").stdout
     for option in load_options():
         assert option.env in text and option.flag in text
         if option.default and option.flag and option.kind != "flag":
