@@ -1,4 +1,4 @@
-"""README's tables of `homing bench chapman`, made of its results: a test holds README to them.
+"""The tables of docs/distributions.md, made of the results of `homing bench chapman`: a test compares them.
 
 `python -m homing.bench.chapman_tables` prints them.
 """

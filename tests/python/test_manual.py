@@ -31,7 +31,8 @@ def test_every_option_is_on_one_screen() -> None:
     screens = {name: manual.run_screen(name) for name in help.SCREENS}
     for option in load_options():
         if option.flag:
-            found = [name for name, text in screens.items() if re.search(rf"^  {option.flag}(?![-\w])", text, re.M)]
+            row = re.compile(rf"^  {option.flag}(?![-\w])", re.MULTILINE)
+            found = [name for name, text in screens.items() if row.search(text)]
             assert found == [option.group], option.flag
     whole = manual.run_screen("all")
     assert all(f"{name}: " in whole for name in help.SCREENS)
