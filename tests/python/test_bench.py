@@ -439,6 +439,7 @@ def test_the_list_names_every_benchmark(capsys: pytest.CaptureFixture[str]) -> N
         "treadmarks",
         "overhead",
         "scale",
+        "report",
         "simulator_speed",
         "agreement",
         "lof",

@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from homing.bench import report as bench
+from homing.bench.browser import CHROMIUM, Browser, browser
+from homing.bench.results import Results
 from homing.report.html import page
 from homing.report.json import to_json
 from homing.report.results import read_results
 from tests.places import TREE
-from tests.python.browser import CHROMIUM, Browser, browser
 from tests.python.large_record import large_run, page_map
 from tests.python.record_writer import RecordWriter, four_node_run
 
@@ -190,3 +192,13 @@ def test_ten_thousand_areas_and_a_million_runs(tab: Browser, tmp_path: Path) -> 
     tab.drawn()
     assert text_of(tab, ".detail h3") == run["areas"][-1]["title"]
     assert not tab.problems
+
+
+def test_bench_measures_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("AREAS", 50), ("RUNS", 4000), ("ITERATIONS", 20)):
+        monkeypatch.setattr(bench, name, value)
+    data = bench.measure(tmp_path, 1)
+    results = Results("report", "", "")
+    bench.add_rows(results, data)
+    assert [row.name for row in results.rows][:3] == ["html.bytes", "html.write", "html.open_ms"]
+    assert 0 < data["bytes"] < 1 << 20 and len(data["pan_ms"]) == len(data["scroll_ms"]) == 120

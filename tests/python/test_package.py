@@ -137,6 +137,8 @@ def test_wheel_holds_command_and_libraries(wheel: Path) -> None:
         "homing/bin/homing-costs",
         "homing/include/homing/homing.h",
         "homing/options.toml",
+        "homing/report/html/page/report.js",
+        "homing/report/html/page/report.css",
         "homing/bench/learner_of_0_1_0.json",
         "homing/cli.py",
         "homing/share/apps/nas/cg.f90",

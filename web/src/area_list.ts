@@ -6,7 +6,7 @@ import { AT_END, FOUND } from "./data"
 import { count, framed, h, onResize, percent, size } from "./dom"
 import { drawPages, lineOf } from "./lanes"
 import type { State } from "./state"
-import { onTheme } from "./theme"
+import { colour, onTheme } from "./theme"
 
 const ROW = 30
 /** Printed: so many, and a line that says how many more there are. */
@@ -45,7 +45,8 @@ export class AreaList {
     this.status = h("span", { class: "dim", role: "status" })
     this.space = h("div", { class: "space" })
     this.body = h("div", { class: "areas", role: "listbox", tabindex: 0, id: "areas", "aria-label": "Arrays and other areas of memory", onkeydown: (event: KeyboardEvent) => this.key(event) }, this.space)
-    this.body.addEventListener("scroll", this.draw)
+    // Scroll events come once a frame, before it is painted.
+    this.body.addEventListener("scroll", () => this.render(), { passive: true })
     this.more = h("p", { class: "only-print dim" })
     this.element = h("div", { class: "area-list" }, h("div", { class: "tools" }, this.input, order, this.status),
       h("div", { class: "area-head", "aria-hidden": "true" }, h("span", {}, "array"), h("span", { class: "right" }, "size"), h("span", { class: "strip" }, "found"), h("span", { class: "strip" }, "at the end"), h("span", { class: "right" }, "remote")),
@@ -169,7 +170,7 @@ function strip(data: ProcessData, area: Area, result: number, when: number): HTM
     canvas.width = 144; canvas.height = 44; canvas.style.height = "22px"
     if (pages && context) {
       const all = pages.reduce((sum, one) => sum + one, 0) || 1
-      context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--no-node")
+      context.fillStyle = colour("no-node")
       pages.forEach((held, node) => context.fillRect(0, (node * 44) / pages.length + 1, (144 * held) / all, 44 / pages.length - 2))
     }
   }

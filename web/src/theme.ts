@@ -16,11 +16,18 @@ export function isDark(): boolean {
   return stated ? stated === "dark" : matchMedia("(prefers-color-scheme: dark)").matches
 }
 
-export function colour(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()
-}
-
+// Asking for a style makes the browser compute all of it: once a theme.
+const colours = new Map<string, string>()
 let palette: string[] = []
+
+export function colour(name: string): string {
+  let found = colours.get(name)
+  if (found === undefined) {
+    found = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()
+    colours.set(name, found)
+  }
+  return found
+}
 
 /** The colour of a node by its position. Lanes, labels and positions tell the same without colour. */
 export function nodeColour(position: number): string {
@@ -36,6 +43,7 @@ export function nodeRgb(position: number): [number, number, number] {
 
 function tell(): void {
   palette = []
+  colours.clear()
   for (const listener of listeners) listener()
 }
 
