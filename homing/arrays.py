@@ -22,7 +22,9 @@ else:
         def __getattr__(self, name: str) -> Any:
             with launch.held_back():
                 import numpy
-            return getattr(numpy, name)
+            value = getattr(numpy, name)
+            setattr(self, name, value)  # the next time it is found without this
+            return value
 
     np = _NumPy()
     NDArray = None  # for annotations only, which nobody evaluates
