@@ -348,7 +348,15 @@ def _remote(process: ProcessResult, counted: bool) -> str:
         text += "; none of them moved" if process.moved else "; nothing moved"
     if counted and not by_access:
         text += "; of touches, also those that hit a cache"
-    return text
+    return text + _unseen(process)
+
+
+def _unseen(process: ProcessResult) -> str:
+    """What an estimate leaves out: most of the run, where homing rested for most of it."""
+    rows, count = process.record.iterations, process.iteration_count
+    if not rows or process.settled_at is None or 2 * (rows[-1].number + 1) >= count:
+        return ""
+    return f"; of the last {number(count - rows[-1].number - 1)} iterations, at rest, none was seen"
 
 
 def _totals(processes: list[ProcessResult], results: Results) -> Iterable[Text]:

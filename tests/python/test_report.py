@@ -67,6 +67,14 @@ def test_one_process(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in text
 
 
+def test_an_estimate_says_that_most_iterations_were_not_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    writer = four_node_run()
+    assert "none was seen" not in printed(results_of(writer), capsys)
+    writer.row("end", iterations=163, settled_at=4)
+    lines = {line.split("  ")[0]: line for line in printed(results_of(writer), capsys).splitlines()}
+    assert lines["remote"].endswith("; of the last 157 iterations, at rest, none was seen")
+
+
 def test_ranks_are_merged_with_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(results_of(four_node_run(rank=0, pid=50), four_node_run(rank=1, pid=51)), capsys)
     assert re.search(r"^ +0 +50 +cg +5\.5 MiB +5 +4 +2\.9 MiB +10 +75 % -> 1\.0 % *$", text, re.MULTILINE)
