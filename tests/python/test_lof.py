@@ -192,6 +192,7 @@ def test_copies_of_p_cost_their_misses() -> None:
     assert not any("copies" in row.name for row in plain.rows)
     local, remote = 1_000_000, 100_000  # 10 % more misses than without copies
     copied = Iteration([[local, remote], [0, 0]])
+    found["i_cg"]["wildfire_pi"] = outcome(0.2, "i_cg")
     found["i_cg"]["wildfire_copies"] = replace(outcome(0.0, "i_cg"), iterations=[copied, copied])
     tables = Tables(found).fill()
     rows = {row.name: row for row in tables.rows}

@@ -39,8 +39,8 @@ NOTES = [
     "Figure 3: iterations take the SF15K's seconds by clock rates, R = 6 (three times the SF15K's). Replicas "
     "that a node keeps are a shared cache that holds everything: remote remain the first read after another "
     "node's write, and writes. The daemon handles 1,000 pages a second; the paper does not say how many. "
-    "p replicated: REPLICATE(p) before the product, translated (`--to pages`), the other data migrated on "
-    "next touch; the copies are made in every iteration, and the misses of the copying are counted. Its time "
+    "p replicated: REPLICATE(p) before the product, translated (`--to pages`), the other data touched "
+    "first by its thread; the copies are made in every iteration, and the copying's misses count. Its time "
     "is T = 1 + m (L / n - 1), L: local misses, and R times the remote ones; n: the misses without copies.",
 ]
 

@@ -157,8 +157,10 @@ def cases(program: str, size: Size) -> dict[str, Case]:
         # are a shared cache that holds everything.
         found["wildfire_replicated"] = _with(wild, shared="1GiB:16", **moving)
     if program == "i_cg":
-        found["copies"] = _with(found["si_mig"], copies=True)
-        found["wildfire_copies"] = _with(found["wildfire_mig"], copies=True)
+        # By first touch: each thread's own rows are at home, and what is remote is p.
+        found["copies"] = _with(found["pi"], copies=True)
+        found["wildfire_pi"] = _with(found["wildfire_si"], initialise="parallel")
+        found["wildfire_copies"] = _with(found["wildfire_pi"], copies=True)
     found["every_region"] = every
     if above_v := size.programs[program].above_v:
         found["si_mig_without_v"] = _with(found["si_mig"], area_minimum=above_v)

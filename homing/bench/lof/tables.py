@@ -334,7 +334,7 @@ class Tables:
         self, program: str, name: str, machine: str, ratio: float, uma: float, lines: list[str]
     ) -> None:
         """A program whose gathered vector is replicated by itself, the copying included."""
-        plain, copied = (f"{machine}_mig", f"{machine}_copies") if machine else ("si_mig", "copies")
+        plain, copied = (f"{machine}_pi", f"{machine}_copies") if machine else ("pi", "copies")
         runs = self.outcomes[program]
         if not {plain, copied} <= runs.keys():
             return
@@ -347,12 +347,19 @@ class Tables:
                 f"{name}.seconds",
                 seconds,
                 "s an iteration",
-                "p replicated, the rest migrated",
+                "p replicated, the rest by first touch",
             ),
             Row(f"{name}.remote", one.remote / base, "of the misses without copies", note),
         ]
+        without = uma * relative_time(self.m(program), ratio, runs[plain].fraction)
+        self.rows.append(
+            Row(f"{name}.without.seconds", without, "s an iteration", "by first touch, no copies")
+        )
         lines.append(
-            f"      with p replicated by the program, the rest migrated: {seconds:.2f} an iteration, remote "
+            f"      by first touch: {without:.2f} an iteration, remote {runs[plain].fraction:.1%}; and"
+        )
+        lines.append(
+            f"      with p replicated by the program, too: {seconds:.2f} an iteration, remote "
             f"{one.remote / base:.1%}; {one.total / base - 1:+.0%} misses"
         )
 
