@@ -1,4 +1,4 @@
-! What CG and MG share: the options and the random numbers of the NAS Parallel Benchmarks.
+! What the NAS programs share: the options and the random numbers of the NAS Parallel Benchmarks.
 !
 ! Source: D. Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007, NASA Ames, 1994. The section on
 ! the pseudorandom number generator describes the generator below.
@@ -30,25 +30,46 @@ module nas_common
 contains
 
   ! Reads the command line of the benchmark `name`, whose classes have these published numbers of iterations.
-  ! `third` and its number are a way of its own in which its arrays may be touched first.
-  type(nas_run) function nas_options(name, published, third, third_number) result(run)
-    character(*), intent(in) :: name, third
+  ! `third` and its number are a way of its own in which its arrays may be touched first; `work`, where it is there,
+  ! becomes how often parts of an iteration are repeated.
+  type(nas_run) function nas_options(name, published, third, third_number, work) result(run)
+    character(*), intent(in) :: name
     integer, intent(in) :: published(:)
-    integer(c_int), intent(in) :: third_number
+    character(*), intent(in), optional :: third
+    integer(c_int), intent(in), optional :: third_number
+    integer(c_long), intent(out), optional :: work
     integer(c_long) :: iterations
 
     call app_begin(name)
-    run%class = app_choice_option("--class", 0_c_int, "S|W|A|B|C", "the problem size") + 1
+    run%class = app_choice_option("--class", 0_c_int, classes_of(size(published)), "the problem size") + 1
     iterations = app_integer_option("--iterations", 0_c_long, 1_c_long, 1000000_c_long, &
         "instead of the published number; there is no verification then")
-    run%initialisation = app_choice_option("--initialise", app_serial, "serial|parallel|"//third, &
-        "who touches the arrays first: the master thread, each thread its part, or see README.md")
-    if (run%initialisation > app_parallel) run%initialisation = third_number
+    if (present(third) .and. present(third_number)) then
+      run%initialisation = app_choice_option("--initialise", app_serial, "serial|parallel|"//third, &
+          "who touches the arrays first: the master thread, each thread its part, or see README.md")
+      if (run%initialisation > app_parallel) run%initialisation = third_number
+    else
+      run%initialisation = app_initialise_option()
+    end if
+    if (present(work)) work = app_integer_option("--work", 1_c_long, 1_c_long, 1000_c_long, &
+        "repeat the solvers so many times in each step; there is no verification then")
     call app_options_end()
 
     run%parallel_initialisation = run%initialisation == app_parallel
     run%published_iterations = iterations == 0 .or. iterations == published(run%class)
     run%iterations = merge(int(published(run%class), c_long), iterations, iterations == 0)
+  end function
+
+  ! As --class offers them: the first of S, W, A, B, C.
+  function classes_of(count) result(choices)
+    integer, intent(in) :: count
+    character(:), allocatable :: choices
+    integer :: i
+
+    choices = nas_classes(1:1)
+    do i = 2, count
+      choices = choices//"|"//nas_classes(i:i)
+    end do
   end function
 
   ! a * b mod 2**46 of two numbers below 2**46, in halves of 23 bits so that nothing overflows.

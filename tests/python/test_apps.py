@@ -22,6 +22,9 @@ NORM_OF_CLASS_S = 5.307707005734e-05
 COMPILERS = {
     "cg": ("gfortran", "flang"),
     "mg": ("gfortran", "flang"),
+    "bt": ("gfortran", "flang"),
+    "sp": ("gfortran", "flang"),
+    "ft": ("gfortran", "flang"),
     "jacobi": ("gcc", "clang"),
     "drift": ("gcc", "clang"),
     "i_cg": ("gfortran", "flang"),
@@ -31,6 +34,9 @@ COMPILERS = {
 SMALL = {
     "cg": (),
     "mg": (),
+    "bt": (),
+    "sp": (),
+    "ft": (),
     "jacobi": ("--n", "33", "--iterations", "50"),
     "drift": ("--bytes", "2500K", "--iterations", "30", "--drift-pages-per-iteration", "7"),
     "i_mg": ("--n", "16"),
@@ -124,6 +130,23 @@ def test_cg_computes_the_published_eigenvalue(compiler: str) -> None:
 def test_mg_computes_the_published_norm(compiler: str) -> None:
     done = run(program("mg", compiler))
     assert result(done.stdout, "norm of the residual") == pytest.approx(NORM_OF_CLASS_S, rel=1e-8)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["bt", "sp", "ft"])
+def test_class_w_verifies(name: str) -> None:
+    done = run(program(name, "gfortran"), "--class", "W", "--initialise", "parallel")
+    assert done.stdout.splitlines()[-1] == "verification: successful"
+
+
+@pytest.mark.parametrize("name", ["bt", "sp"])
+def test_more_work_repeats_the_solvers_and_is_not_verified(name: str) -> None:
+    once, often = (
+        run(program(name, "gfortran"), "--iterations", "3", "--work", work) for work in ("1", "4")
+    )
+    assert often.stdout.splitlines()[-1] == "verification: not applicable"
+    assert result(often.stdout, "error 1") == pytest.approx(result(once.stdout, "error 1"), rel=0.5)
+    assert result(often.stdout, "error 1") != result(once.stdout, "error 1")
 
 
 @pytest.mark.parametrize(("name", "compiler"), PROGRAMS)
@@ -328,7 +351,7 @@ def preloadable(folder: Path, name: str, source: str) -> Path:
 
 @pytest.mark.parametrize(
     ("name", "region"),
-    [("cg", 1587), ("mg", 150), ("jacobi", 30), ("drift", 50), ("i_cg", 188), ("i_mg", 1)],
+    [("cg", 1587), ("mg", 150), ("bt", 61), ("sp", 98), ("ft", 11), ("jacobi", 30), ("drift", 50), ("i_cg", 188), ("i_mg", 1)],
 )
 def test_lost_work_fails_the_verification_and_status_is_1(name: str, region: int, tmp_path: Path) -> None:
     path = program(name, COMPILERS[name][0])
