@@ -6,6 +6,7 @@ module homing
   implicit none
   private
   public :: homing_version, homing_watch, homing_unwatch, homing_iteration, homing_next_touch
+  public :: homing_watch_hot, homing_record, homing_replay, homing_undo, homing_replay_pages
   public :: homing_place_on_node, homing_place_round_robin, homing_place_random, homing_where
   public :: homing_statistics_t, homing_statistics
   public :: upmlib_init, upmlib_memrefcnt, upmlib_migrate_memory, upmlib_record, upmlib_replay, upmlib_undo
@@ -198,6 +199,31 @@ module homing
       type(c_ptr), value :: queues
       integer(c_int64_t), intent(out) :: at_home, elsewhere
     end subroutine
+    function c_watch_hot(start, bytes, name) bind(c, name='homing_watch_hot') result(status)
+      import :: c_int, c_size_t, c_char
+      type(*), dimension(*), intent(in) :: start
+      integer(c_size_t), value :: bytes
+      character(kind=c_char), dimension(*), intent(in) :: name
+      integer(c_int) :: status
+    end function
+    ! Phases: record at their transitions in one iteration, replay and undo at the same places in the others.
+    function homing_record() bind(c, name='homing_record') result(status)
+      import :: c_int
+      integer(c_int) :: status
+    end function
+    function homing_replay() bind(c, name='homing_replay') result(status)
+      import :: c_int
+      integer(c_int) :: status
+    end function
+    function homing_undo() bind(c, name='homing_undo') result(status)
+      import :: c_int
+      integer(c_int) :: status
+    end function
+    function homing_replay_pages(most) bind(c, name='homing_replay_pages') result(status)
+      import :: c_int, c_size_t
+      integer(c_size_t), value :: most
+      integer(c_int) :: status
+    end function
     subroutine upmlib_init() bind(c, name='upmlib_init')
     end subroutine
     subroutine c_memrefcnt(start, bytes) bind(c, name='upmlib_memrefcnt')
@@ -230,6 +256,15 @@ contains
     character(*), intent(in) :: name
     integer(c_int) :: status
     status = c_watch(start, bytes, trim(name)//c_null_char)
+  end function
+
+  !> The same, and pages move in memory that was registered so only.
+  function homing_watch_hot(start, bytes, name) result(status)
+    type(*), dimension(*), intent(in) :: start
+    integer(c_size_t), intent(in) :: bytes
+    character(*), intent(in) :: name
+    integer(c_int) :: status
+    status = c_watch_hot(start, bytes, trim(name)//c_null_char)
   end function
 
   !> Locality queues under a name (for messages). `keep`, if given: a thread of another domain takes a block only where

@@ -148,8 +148,30 @@ HOMING_API size_t homing_queues_waiting_all(const homing_queues_t* queues);
 /* Blocks with a home that were taken at home and elsewhere, so far. */
 HOMING_API void homing_queues_taken(const homing_queues_t* queues, uint64_t* at_home, uint64_t* elsewhere);
 
+/* Watch memory as homing_watch() does, and move pages in memory that was registered so only, from the next
+ * decision on. Since 0.2.0. */
+HOMING_API int homing_watch_hot(const void* start, size_t bytes, const char* name);
+
+/* Phases: a phase of the outer iteration may use some pages from other nodes than the rest of the iteration
+ * (Nikolopoulos et al. 2000, section 2.2). Since 0.2.0.
+ *
+ * In one iteration, call homing_record() at each transition: where a phase begins, and where it ends. In the
+ * iterations that follow call homing_replay() or homing_undo() at the same places, as many times in all: the
+ * k-th of these calls stands where the k-th record was. Replay moves the most critical pages of the phase
+ * that begins there to the nodes that access them most in it. Undo moves all pages that replay has moved
+ * since the last undo back to where they were, unless somebody else has moved them meanwhile. Pages that the
+ * kernel refuses to move leave the plan. A record after a replay begins anew.
+ *
+ * From the first record on pages do not move at iterations, unless the program calls homing_iteration().
+ * HOMING_INVALID: nothing was recorded, or no phase begins here. HOMING_REFUSED: of some pages. */
+HOMING_API int homing_record(void);
+HOMING_API int homing_replay(void);
+HOMING_API int homing_undo(void);
+/* So many pages at most move for a phase (else --replay-pages, 20), by plans that are made after the call. */
+HOMING_API int homing_replay_pages(size_t most);
+
 /* The names of UPMlib (Nikolopoulos et al. 2000, Figures 1 and 2). Fortran programs call them without any
- * interface: the size is a default integer there. record, replay and undo link, move nothing yet, and say so.
+ * interface: the size is a default integer there. What is given to memrefcnt is hot: pages move there only.
  */
 HOMING_API void upmlib_init(void);
 HOMING_API void upmlib_memrefcnt(const void* start, size_t bytes);

@@ -23,6 +23,7 @@ struct Named {
     AreaEntry entry;
     std::unique_ptr<std::string> name;
     Place* place;
+    bool hot;
 };
 
 struct Store {
@@ -79,7 +80,7 @@ bool forget_named_area(Address start) {
     return true;
 }
 
-bool name_area(Range range, std::string_view name) {
+bool name_area(Range range, std::string_view name, bool hot) {
     forget_named_area(range.begin);
     Store& s = store();
     const std::lock_guard lock(s.mutex);
@@ -93,6 +94,7 @@ bool name_area(Range range, std::string_view name) {
     named.entry.generation = ~std::uint64_t{0} - ++s.generation; // never the registry's
     named.entry.name = named.name->c_str();
     named.place = &place;
+    named.hot = hot;
     s.areas.push_back(std::move(named));
     place.end.store(range.end, std::memory_order_relaxed);
     place.begin.store(range.begin, std::memory_order_release);
@@ -108,6 +110,17 @@ void named_areas(std::vector<AreaEntry>& out) {
     s.forget_ended();
     for (const Named& named : s.areas)
         out.push_back(named.entry);
+}
+
+std::vector<Range> hot_ranges() {
+    Store& s = store();
+    const std::lock_guard lock(s.mutex);
+    s.forget_ended();
+    std::vector<Range> ranges;
+    for (const Named& named : s.areas)
+        if (named.hot) ranges.push_back(named.entry.range);
+    std::ranges::sort(ranges, {}, &Range::begin);
+    return ranges;
 }
 
 std::uint64_t named_areas_version() noexcept { return version.load(std::memory_order_acquire); }

@@ -11,8 +11,9 @@ namespace homing {
 
 inline constexpr std::size_t most_named_areas = 4096;
 
-/// False: there are too many. A second call for the same start replaces the first.
-bool name_area(Range range, std::string_view name);
+/// False: there are too many. A second call for the same start replaces the first. hot: pages move in such
+/// areas only, once there is one (upmlib_memrefcnt).
+bool name_area(Range range, std::string_view name, bool hot = false);
 /// [any thread, hooks] This memory goes away, and with it every area that lies in part of it. No lock, no
 /// allocation; one load where nothing is named.
 void end_named_areas(Range gone) noexcept;
@@ -20,6 +21,8 @@ void end_named_areas(Range gone) noexcept;
 bool forget_named_area(Address start);
 /// Areas named so far whose memory did not go, in no order; their names live as long as the process.
 void named_areas(std::vector<AreaEntry>& out);
+/// Of those that are hot, ascending.
+std::vector<Range> hot_ranges();
 /// Differs whenever the set changed. Cheap.
 std::uint64_t named_areas_version() noexcept;
 

@@ -39,6 +39,11 @@ bool decide() noexcept {
 
 void set_starter(Starter function) noexcept { starter.store(function, std::memory_order_release); }
 
+bool start() noexcept {
+    const int now = standing.load(std::memory_order_acquire);
+    return now == undecided ? !is_inside() && decide() : now == active;
+}
+
 bool begin(Address function) noexcept {
     const int now = standing.load(std::memory_order_acquire);
     if (now == is_aside || is_inside()) return false;

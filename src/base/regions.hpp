@@ -27,6 +27,10 @@ class Listener {
 using Starter = Listener* (*)() noexcept;
 void set_starter(Starter starter) noexcept;
 
+/// The program asks for something that needs the listener, which may be before its first region. False: there
+/// is none.
+bool start() noexcept;
+
 /// A parallel region begins on this thread. True: end() must be called when it has ended.
 bool begin(Address function) noexcept;
 void end() noexcept;

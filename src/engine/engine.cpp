@@ -77,13 +77,23 @@ bool Engine::next_touch_called(Range range) noexcept {
                                 (reason.empty() ? "no memory" : reason));
             return;
         }
-        close_window();
         pages_placed();
-        called_touch_ = make_next_touch_of(range);
-        called_touch_->iteration_begins(*this);
-        resting_ = false;
+        work_beside(make_next_touch_of(range));
     });
     return possible;
+}
+
+void Engine::work_beside(std::unique_ptr<Mechanism> work) {
+    close_window();
+    called_touch_ = std::move(work);
+    if (!called_touch_) return;
+    called_touch_->iteration_begins(*this);
+    resting_ = false;
+}
+
+void Engine::take_in() {
+    close_window();
+    if (source_running_ && samples_itself()) take_references();
 }
 
 void Engine::iteration_boundary(Basis basis) {
@@ -428,6 +438,7 @@ void Engine::count_references(Origin origin) {
         ++statistics_.references;
     }
     if (counts_misses()) count_remote_misses();
+    if (called_touch_) called_touch_->references_came(*this);
 }
 
 /// How many of the misses that were just taken went to another node.

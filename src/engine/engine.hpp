@@ -56,15 +56,7 @@ struct HookServices {
 };
 
 /// How the outer iteration is known.
-enum class Basis : std::uint32_t {
-    none = 0,
-    period = 1,
-    anchor = 2,
-    barriers = 3,
-    time = 4,
-    call = 5,
-    guess = 6
-};
+enum class Basis : std::uint32_t { none, period, anchor, barriers, time, call, guess };
 
 class Engine;
 
@@ -81,6 +73,8 @@ class Mechanism {
     virtual void region_ended(Engine&) {}
     /// The process ends: what is worth a row still.
     virtual void process_ends(Engine&) {}
+    /// Of one beside another: what the source saw was counted (Engine::references).
+    virtual void references_came(Engine&) {}
     /// A new iteration begins, observed or not.
     virtual void iteration_begins(Engine&) {}
     /// Windows of its own are still to come: no rest.
@@ -146,6 +140,17 @@ class Engine final : public phases::Listener {
     /// The program asks for next touch of this memory in the iteration to come. False: windows are not
     /// possible.
     bool next_touch_called(Range range) noexcept;
+    /// Alone, and never throwing into the program (engine/guarded.hpp).
+    template <class Work> void guarded(Work&& work) noexcept;
+    /// What the program asks for beside the mechanism, from now on; null: no more. Within guarded().
+    void work_beside(std::unique_ptr<Mechanism> work);
+    /// Do pages move at iterations? Within guarded().
+    void move_at_iterations(bool moves) { mechanism_ = make_iterative(moves, team_); }
+    /// What was seen up to now is counted. Within guarded().
+    void take_in();
+    void begin_observing(policy::Activity activity);
+    std::string prepare_windows();
+    void follow_changes();
     WatchList& watch() noexcept { return watch_; }
     TeamTable& team() noexcept { return team_; }
     /// The number of our own thread, 0 where there is none.
@@ -236,7 +241,6 @@ class Engine final : public phases::Listener {
     void choose_source(std::unique_ptr<ReferenceSource> given, bool asks, std::string& chosen,
                        std::string& reasons);
     void ask_beside();
-    std::string prepare_windows();
     void say_threads();
     void iteration_boundary(Basis basis);
     void called_boundary();
@@ -244,7 +248,6 @@ class Engine final : public phases::Listener {
     bool has_enough_references() const noexcept;
     double observation_cost() const;
     void next_iteration();
-    void begin_observing(policy::Activity activity);
     void start_source();
     void stop_sampling();
     void follow_changes_within_round(double now);
@@ -269,7 +272,6 @@ class Engine final : public phases::Listener {
     bool window_may_stay(double now);
     void window_region_begins();
     void window_region_ends(double seconds);
-    void follow_changes();
     bool synchronise_areas();
     void place_initially();
     void plan_allocations();
@@ -289,7 +291,6 @@ class Engine final : public phases::Listener {
     void record_iteration(double now, std::uint64_t references, std::uint64_t moved);
     void record_overhead(double now) noexcept;
     void record_totals(double now) noexcept;
-    template <class Work> void guarded(Work&& work) noexcept;
     /// Something went wrong inside homing: the program goes on without it.
     void step_aside(const std::string& reason) noexcept;
 

@@ -1,4 +1,4 @@
-// What programs call by name: homing.h, and the names of UPMlib.
+// What programs call by name: homing.h (the names of UPMlib are in upmlib.cpp).
 #include "homing/homing.h"
 
 #include "areas/areas.hpp"
@@ -9,6 +9,7 @@
 #include "engine/engine.hpp"
 #include "kernel/initial_nodes.hpp"
 #include "kernel/placement.hpp"
+#include "phases/replayer.hpp"
 #include "record/record.hpp"
 #include "sources/windows.hpp"
 #include "tasks/domains.hpp"
@@ -83,8 +84,29 @@ int place(const void* start, size_t bytes, MemoryPolicy policy,
     return result.refused ? HOMING_REFUSED : HOMING_OK;
 }
 
-void say_not_yet() noexcept {
-    record::message(record::Level::not_done, "upmlib_record, upmlib_replay and upmlib_undo move nothing yet");
+int watch(const void* start, size_t bytes, const char* name, bool hot) noexcept {
+    return serial([&] {
+        if (!is_memory(start, bytes)) return int{HOMING_INVALID};
+        const bool named = name_area(range_of(start, bytes), name ? name : "named", hot);
+        return named ? int{HOMING_OK} : int{HOMING_FULL};
+    });
+}
+
+/// Record, replay, undo. The first may come before the first region.
+int phase_call(replay::Outcome (*call)(Engine&) noexcept) noexcept {
+    return serial([=] {
+        if (phases::aside() || !phases::start()) return aside();
+        Engine* running = engine();
+        if (!running) return int{HOMING_ASIDE}; // the simulator counts, and there is nothing to move
+        switch (call(*running)) {
+        case replay::Outcome::refused:
+            return int{HOMING_REFUSED};
+        case replay::Outcome::nothing:
+            return int{HOMING_INVALID};
+        default:
+            return int{HOMING_OK};
+        }
+    });
 }
 
 } // namespace
@@ -95,10 +117,10 @@ static_assert(HOMING_VERSION == version_number, "homing.h and CMakeLists.txt sta
 int homing_version(void) { return HOMING_VERSION; }
 
 int homing_watch(const void* start, size_t bytes, const char* name) {
-    return serial([&] {
-        if (!is_memory(start, bytes)) return int{HOMING_INVALID};
-        return name_area(range_of(start, bytes), name ? name : "named") ? int{HOMING_OK} : int{HOMING_FULL};
-    });
+    return watch(start, bytes, name, false);
+}
+int homing_watch_hot(const void* start, size_t bytes, const char* name) {
+    return watch(start, bytes, name, true);
 }
 
 int homing_unwatch(const void* start) {
@@ -111,12 +133,18 @@ int homing_unwatch(const void* start) {
 int homing_iteration(void) {
     if (phases::drives_region()) {
         if (phases::aside()) return HOMING_ASIDE; // since this region began
-        if (Engine* running = engine()) running->iteration_called_in_region();
+        if (Engine* running = engine()) {
+            replay::iteration_called(*running);
+            running->iteration_called_in_region();
+        }
         return HOMING_OK;
     }
     return serial([] {
         if (phases::aside()) return aside();
-        if (Engine* running = engine()) running->iteration_called();
+        if (Engine* running = engine()) {
+            replay::iteration_called(*running);
+            running->iteration_called();
+        }
         return int{HOMING_OK};
     });
 }
@@ -209,21 +237,14 @@ int homing_statistics(homing_statistics_t* out) {
     return HOMING_OK;
 }
 
-void upmlib_init(void) {}
-void upmlib_memrefcnt(const void* start, size_t bytes) { homing_watch(start, bytes, "upmlib"); }
-void upmlib_migrate_memory(void) { homing_iteration(); }
-void upmlib_record(void) { say_not_yet(); }
-void upmlib_replay(void) { say_not_yet(); }
-void upmlib_undo(void) { say_not_yet(); }
-
-// As Fortran calls them without an interface: by reference, the size a default integer.
-HOMING_API void upmlib_init_(void) { upmlib_init(); }
-HOMING_API void upmlib_memrefcnt_(const void* start, const int32_t* bytes) {
-    upmlib_memrefcnt(start, static_cast<size_t>(static_cast<uint32_t>(*bytes)));
+int homing_record(void) { return phase_call(replay::record_called); }
+int homing_replay(void) { return phase_call(replay::replay_called); }
+int homing_undo(void) { return phase_call(replay::undo_called); }
+int homing_replay_pages(size_t most) {
+    return serial([=] {
+        replay::set_most(most);
+        return int{HOMING_OK};
+    });
 }
-HOMING_API void upmlib_migrate_memory_(void) { upmlib_migrate_memory(); }
-HOMING_API void upmlib_record_(void) { say_not_yet(); }
-HOMING_API void upmlib_replay_(void) { say_not_yet(); }
-HOMING_API void upmlib_undo_(void) { say_not_yet(); }
 
 } // extern "C"

@@ -15,6 +15,7 @@
 #include "hooks/surroundings.hpp"
 #include "hooks/syscalls/own_calls.hpp"
 #include "machine/simulation.hpp"
+#include "phases/replayer.hpp"
 #include "record/channel.hpp"
 #include "record/record.hpp"
 
@@ -24,6 +25,12 @@
 
 namespace homing::hooks {
 namespace {
+
+/// Of what only the program's own calls need.
+void last_rows() noexcept {
+    record_affinity();
+    replay::write_rows();
+}
 
 /// Programs whose runtime must not share a process with us. What our tables know of would be no leak for the
 /// last one.
@@ -96,8 +103,7 @@ __attribute__((constructor)) void enter() noexcept {
         step_aside();
     } else if (simulation()) {
         note_blocks_from(option_size(Option::area_minimum));
-        lend_services(
-            {nullptr, nullptr, record_affinity, nullptr}); // nothing is protected, nothing is in the way
+        lend_services({nullptr, nullptr, last_rows, nullptr}); // nothing is protected, nothing is in the way
         phases::set_starter(start_engine);
         ::pthread_atfork(nullptr, nullptr, in_child);
     } else if (const char* symbol = sanitizer()) {
@@ -112,7 +118,7 @@ __attribute__((constructor)) void enter() noexcept {
     } else {
         // Blocks that the user does not want to be watched are noted, too: the record names them.
         note_blocks_from(std::min(option_size(Option::area_minimum), unwatched_minimum), true);
-        lend_services({prepare_handler, exclude_alternate_stacks, record_affinity, surroundings_allow,
+        lend_services({prepare_handler, exclude_alternate_stacks, last_rows, surroundings_allow,
                        keeps_windows_in_regions, makes_own_calls, true});
         phases::set_starter(start_engine);
         ::pthread_atfork(before_fork, after_fork, in_child);

@@ -163,6 +163,15 @@ inline constexpr std::size_t row_bytes = 128;
     ROW(49, page_map,                                                                                        \
         FIELD(u32, area) FIELD(u32, when) FIELD(f64, time) FIELD(u32, at) FIELD(u32, count) FIELD(u32, step) \
             ARRAY(u32, first, 11) ARRAY(i32, node, 11))                                                      \
+    /* a phase between two calls of record (its number among `phases`): pages of the hot areas that it       \
+     * accessed, those that met the criterion, those of the plan, those that left it; calls of replay, and   \
+     * pages that they moved and that went back; its references in the recorded iteration, how many of them  \
+     * were remote, and with its plan; seconds and calls of the moves; the newest row of a number counts */  \
+    ROW(51, phase,                                                                                           \
+        FIELD(u32, number) FIELD(u32, phases) FIELD(f64, time) FIELD(u64, accessed) FIELD(u64, eligible)     \
+            FIELD(u64, planned) FIELD(u64, refused) FIELD(u64, replays) FIELD(u64, moved) FIELD(u64, undone) \
+                FIELD(u64, references) FIELD(u64, remote) FIELD(u64, remote_with_plan) FIELD(f64, seconds)   \
+                    FIELD(u32, calls))                                                                       \
     /* iterations that have ended; the only row that is written anew in its place, so that it is true also   \
      */                                                                                                      \
     /* of a process that was killed */                                                                       \

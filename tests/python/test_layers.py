@@ -20,7 +20,8 @@ BELOW = {
     "areas": ("base", "model", "record", "kernel", "machine"),
     "sources": ("base", "model", "record", "kernel", "machine", "areas"),
     "engine": ("base", "model", "record", "kernel", "machine", "areas", "sources"),
-    "hooks": ("base", "model", "record", "kernel", "machine", "areas", "sources", "engine", "tasks"),
+    "phases": ("base", "model", "record", "kernel", "machine", "areas", "sources", "engine"),
+    "hooks": ("base", "model", "record", "kernel", "machine", "areas", "sources", "engine", "phases", "tasks"),
 }
 #: (file, what it includes): why.
 EXCEPTIONS: dict[tuple[str, str], str] = {}

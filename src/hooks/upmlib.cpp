@@ -1,0 +1,102 @@
+// The names of UPMlib (Nikolopoulos et al. 2000, Figures 1 and 2), for C and for Fortran without an
+// interface: calls that tell nothing of how they went, so what they could not do is said.
+#include "homing/homing.h"
+
+#include "areas/areas.hpp"
+#include "base/inside.hpp"
+#include "base/uncancelled.hpp"
+#include "record/record.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+namespace {
+
+using namespace homing;
+
+/// What a call with a result tells, these say once: that they came from a region. What else can be wrong the
+/// engine says.
+void tell(const char* call, int status, std::atomic<bool>& said) noexcept {
+    if (status != HOMING_IN_REGION || said.exchange(true, std::memory_order_relaxed)) return;
+    const Inside inside;
+    const Uncancelled uncancelled;
+    try {
+        record::message(record::Level::warning,
+                        std::string(call) + " was called inside a parallel region, where it does nothing: it "
+                                            "belongs into serial code");
+    } catch (...) {
+        return; // no memory for a line
+    }
+}
+
+bool is_mapped_at(const void* address, std::size_t bytes) noexcept {
+    if (!address) return false;
+    const Inside inside;
+    const Uncancelled uncancelled;
+    try {
+        return is_mapped(pages_of(range_of(address, bytes)));
+    } catch (...) {
+        return false;
+    }
+}
+
+void refuse(const void* start, std::size_t bytes, int status) noexcept {
+    const Inside inside;
+    const Uncancelled uncancelled;
+    try {
+        const char* why = status == HOMING_FULL ? "there are too many registered areas"
+                          : bytes == 0          ? "0 bytes are no array"
+                          : status == HOMING_IN_REGION
+                              ? "the call belongs into serial code"
+                              : "the program has no such memory (the size is in bytes)";
+        char address[24];
+        std::snprintf(address, sizeof address, "%p", start);
+        record::message(record::Level::warning, std::string("upmlib_memrefcnt(") + address + ", " +
+                                                    std::to_string(bytes) + ") registers nothing: " + why);
+    } catch (...) {
+        return;
+    }
+}
+
+void register_hot(const void* start, std::size_t bytes) noexcept {
+    int status = homing_watch_hot(start, bytes, "upmlib");
+    // Fortran that is compiled without underscores calls C's name, and gives the address of the size.
+    const auto* by_reference = reinterpret_cast<const std::int32_t*>(bytes);
+    if (status == HOMING_INVALID && bytes % alignof(std::int32_t) == 0 &&
+        is_mapped_at(by_reference, sizeof *by_reference)) {
+        bytes = static_cast<std::uint32_t>(*by_reference);
+        status = homing_watch_hot(start, bytes, "upmlib");
+    }
+    if (status != HOMING_OK && status != HOMING_ASIDE) refuse(start, bytes, status);
+}
+
+constinit std::atomic<bool> record_said{false}, replay_said{false}, undo_said{false};
+
+} // namespace
+
+extern "C" {
+
+void upmlib_init(void) {}
+void upmlib_memrefcnt(const void* start, size_t bytes) { register_hot(start, bytes); }
+void upmlib_migrate_memory(void) { homing_iteration(); }
+void upmlib_record(void) { tell("upmlib_record", homing_record(), record_said); }
+void upmlib_replay(void) { tell("upmlib_replay", homing_replay(), replay_said); }
+void upmlib_undo(void) { tell("upmlib_undo", homing_undo(), undo_said); }
+
+// As Fortran calls them without an interface: by reference, the size a default integer; with one underscore,
+// and with two (-fsecond-underscore).
+#define HOMING_FORTRAN_NAMES(name, parameters, call)                                                         \
+    HOMING_API void name##_ parameters { call; }                                                             \
+    HOMING_API void name##__ parameters { call; }
+HOMING_FORTRAN_NAMES(upmlib_init, (void), upmlib_init())
+HOMING_FORTRAN_NAMES(upmlib_memrefcnt, (const void* start, const int32_t* bytes),
+                     register_hot(start, static_cast<size_t>(static_cast<uint32_t>(*bytes))))
+HOMING_FORTRAN_NAMES(upmlib_migrate_memory, (void), upmlib_migrate_memory())
+HOMING_FORTRAN_NAMES(upmlib_record, (void), upmlib_record())
+HOMING_FORTRAN_NAMES(upmlib_replay, (void), upmlib_replay())
+HOMING_FORTRAN_NAMES(upmlib_undo, (void), upmlib_undo())
+#undef HOMING_FORTRAN_NAMES
+
+} // extern "C"

@@ -1,0 +1,95 @@
+#include "phases/recorder.hpp"
+
+#include "areas/named.hpp"
+#include "base/find_range.hpp"
+#include "record/record.hpp"
+
+#include <algorithm>
+
+namespace homing::replay {
+namespace {
+
+/// Granules that windows arm in all of a recorded iteration before they arm a few a region only: at 5 to 15
+/// us for arming and the fault that is up to four seconds, once.
+constexpr std::uint64_t most_armed = std::uint64_t{1} << 18;
+constexpr std::size_t few_armed = 64;
+
+class Recorder final : public Mechanism {
+  public:
+    explicit Recorder(std::function<Trace*()> trace) : trace_(std::move(trace)) {}
+    const char* name() const noexcept override { return "record"; }
+    void iteration_observed(Engine&, bool) override {}
+    /// It ends with the program's word only.
+    bool needs_windows() const noexcept override { return true; }
+    bool region_begins(Engine& engine, std::uint32_t region) override;
+    void references_came(Engine& engine) override;
+
+  private:
+    std::function<Trace*()> trace_;
+    std::size_t next_ = 0; ///< of the granules: the first of the next window, where one cannot have all
+    std::uint64_t armed_ = 0;
+    bool said_ = false;
+};
+
+bool Recorder::region_begins(Engine& engine, std::uint32_t) {
+    if (!engine.windows() || engine.counts_misses() || !trace_()) return false;
+    const HotMemory hot;
+    std::vector<Range> granules;
+    for (const auto& area : engine.watch().areas())
+        for (std::uint64_t granule = 0; granule < area->granules; ++granule)
+            if (area->is_armable(granule) && hot.has(*area, granule))
+                granules.push_back(area->granule_range(granule));
+    const std::size_t most = armed_ < most_armed ? engine.windows()->capacity() : few_armed;
+    if (granules.size() > most) {
+        if (!std::exchange(said_, true))
+            record::message(record::Level::note,
+                            "recording looks at " + std::to_string(most) + " of " +
+                                std::to_string(granules.size()) +
+                                " pages in each region, one part after the other: there are too many");
+        std::rotate(granules.begin(), granules.begin() + static_cast<std::ptrdiff_t>(next_ % granules.size()),
+                    granules.end());
+        next_ = (next_ + most) % granules.size();
+        granules.resize(most);
+        std::ranges::sort(granules, {}, &Range::begin);
+    }
+    armed_ += granules.size();
+    return !granules.empty() && engine.open_window(std::move(granules)) > 0;
+}
+
+void Recorder::references_came(Engine& engine) {
+    Trace* trace = trace_();
+    if (!trace) return;
+    const HotMemory hot;
+    for (const Reference& reference : engine.references()) {
+        const WatchedArea* area = engine.watch().find(reference.address);
+        if (!area) continue;
+        const std::uint64_t granule = area->granule_of(reference.address);
+        if (!hot.has(*area, granule)) continue;
+        trace->add({area->id, granule}, static_cast<policy::Node>(engine.nodes().position(reference.node)),
+                   reference.weight);
+    }
+}
+
+} // namespace
+
+HotMemory::HotMemory() {
+    for (const Range& range : hot_ranges()) { // they may overlap
+        if (ranges_.empty() || ranges_.back().end < range.begin)
+            ranges_.push_back(range);
+        else
+            ranges_.back().end = std::max(ranges_.back().end, range.end);
+    }
+}
+
+bool HotMemory::has(const WatchedArea& area, std::uint64_t granule) const {
+    if (ranges_.empty()) return true;
+    // What is registered may begin and end within a page: the middle decides.
+    const Range range = area.granule_range(granule);
+    return find_range(ranges_, range.begin + range.bytes() / 2, std::identity()) != nullptr;
+}
+
+std::unique_ptr<Mechanism> make_recorder(std::function<Trace*()> trace) {
+    return std::make_unique<Recorder>(std::move(trace));
+}
+
+} // namespace homing::replay

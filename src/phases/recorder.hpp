@@ -1,0 +1,26 @@
+// Observes the recorded iteration: what the source sees goes into the trace of the phase that runs. Where the
+// source does not count misses, windows take all pages of the hot areas away at each region, so that whoever
+// touches a page first in a region is one reference of it.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "phases/trace.hpp"
+
+#include <memory>
+
+namespace homing::replay {
+
+/// Memory in which pages may move: the areas that the program has registered; all of it where there is none.
+class HotMemory {
+  public:
+    HotMemory();
+    bool has(const WatchedArea& area, std::uint64_t granule) const;
+
+  private:
+    std::vector<Range> ranges_;
+};
+
+/// `trace`: of the phase that runs, at the time of the call; null: none does.
+std::unique_ptr<Mechanism> make_recorder(std::function<Trace*()> trace);
+
+} // namespace homing::replay

@@ -1,0 +1,100 @@
+// Record, replay and undo (Nikolopoulos et al. 2000, section 2.2, Figure 2): the program records at all phase
+// transitions of one iteration; from then on replay moves the most critical pages of a phase before it, and
+// undo sends them home behind it.
+//
+// What the program asks for is done, whatever the guard would say, and it is accounted (rows `phase`). From
+// its first record on pages do not move at iterations, unless the program calls for these, too (the paper's
+// hybrid).
+#pragma once
+
+#include "engine/engine.hpp"
+#include "kernel/page_moves.hpp"
+#include "phases/plan.hpp"
+#include "phases/positions.hpp"
+
+#include <map>
+#include <vector>
+
+namespace homing::replay {
+
+/// What a call came to.
+enum class Outcome { done, refused, nothing };
+
+/// One at a time: all calls within Engine::guarded().
+class Replayer {
+  public:
+    /// most: pages that move for a phase; moves: false where nothing is to be moved, only accounted.
+    Replayer(std::size_t most, double threshold, bool moves)
+        : most_(most), threshold_(threshold), moves_(moves) {}
+
+    Outcome record(Engine& engine);
+    Outcome replay(Engine& engine);
+    Outcome undo(Engine& engine);
+    /// An iteration ends, by the program's word.
+    void iteration_called(Engine& engine);
+    /// Pages that move for a phase: of the plans that are made from now on.
+    void set_most(std::size_t most) noexcept { most_ = most; }
+    /// Rows of all phases, as they are now.
+    void write_rows() const;
+
+    struct Phase {
+        explicit Phase(int nodes) : trace(nodes) {}
+        Trace trace;
+        std::vector<PlannedMove> plan;
+        std::size_t accessed = 0; ///< pages
+        std::size_t eligible = 0;
+        std::size_t planned = 0;
+        std::uint64_t refused = 0;
+        std::uint64_t replays = 0;
+        std::uint64_t moved = 0;
+        std::uint64_t undone = 0;
+        Share share;
+        double seconds = 0;
+        std::uint32_t calls = 0;
+    };
+    /// Those of the newest recording; the last one, behind the last record, is none.
+    const std::vector<Phase>& phases() const noexcept { return phases_; }
+
+  private:
+    /// A page that replay has moved since the last undo.
+    struct Displaced {
+        policy::Node original;
+        policy::Node now;
+        std::size_t phase;
+    };
+    enum class Said : unsigned { nothing_recorded = 1, one_record = 2, no_phase = 4, nothing_replayed = 8 };
+
+    Trace* running_trace() noexcept { return phases_.empty() ? nullptr : &phases_.back().trace; }
+    void stop_recording(Engine& engine);
+    void make_plans(Engine& engine);
+    Outcome bring_back(Engine& engine);
+    Moves send(Engine& engine, std::vector<PageMove>& moves);
+    void account(Engine& engine, const Moves& moves);
+    void say_once(Said what, const char* text);
+    static void write_row(const Phase& phase, std::size_t number, std::size_t phases);
+
+    std::size_t most_;
+    double threshold_;
+    bool moves_;
+    Positions positions_;
+    std::vector<Phase> phases_;
+    std::map<PageId, Displaced> displaced_;
+    std::map<std::uint32_t, std::size_t> granule_bytes_; ///< by area, when plans were made
+    bool planned_ = false;
+    bool iterations_called_ = false; ///< by the program
+    bool held_back_ = false;         ///< pages do not move at iterations
+    unsigned said_ = 0;
+    Moves to_come_; ///< moves that have no row yet: programs may have thousands of phases in an iteration
+    std::uint64_t rows_ = 0;
+};
+
+// For the program's own calls (hooks/api).
+Outcome record_called(Engine& engine) noexcept;
+Outcome replay_called(Engine& engine) noexcept;
+Outcome undo_called(Engine& engine) noexcept;
+void iteration_called(Engine& engine) noexcept;
+void set_most(std::size_t most) noexcept;
+/// At the end of the process.
+void write_rows() noexcept;
+
+} // namespace homing::replay
