@@ -219,6 +219,28 @@ class Unwatched:
 
 
 @dataclass(frozen=True)
+class Phase:
+    """A phase between two calls of record, and what replay and undo did for it."""
+
+    number: int
+    #: Pages of the hot areas that it accessed, of them those that met the criterion, and those of the plan.
+    accessed: int
+    eligible: int
+    planned: int
+    #: Pages that left the plan.
+    refused: int
+    replays: int
+    moved: int
+    undone: int
+    #: Of the recorded iteration; remote ones as pages lay, and as the plan has them.
+    references: int
+    remote: int
+    remote_with_plan: int
+    seconds: float
+    calls: int
+
+
+@dataclass(frozen=True)
 class TaskHints:
     """Affinity clauses of OpenMP tasks. given: hints of tasks; honoured: those that decided a task's queue;
     at_home, elsewhere: of these, taken by a thread of the data's domain or by another one; left: the others,

@@ -36,6 +36,7 @@ from homing.record_rows import (
     Node,
     Overhead,
     Ownership,
+    Phase,
     PlaceDistribution,
     Placement,
     References,
@@ -567,6 +568,18 @@ class Record:
         for row in self._dicts("simulated", "moved_pages", "move_calls", "page_bytes"):
             last = (row["moved_pages"], row["move_calls"], row["page_bytes"])
         return last
+
+    @cached_property
+    def phases(self) -> list[Phase]:
+        """Those of the newest recording, in order; the newest row of each."""
+        found: dict[int, Phase] = {}
+        counts = ("accessed", "eligible", "planned", "refused", "replays", "moved", "undone")
+        shares = ("references", "remote", "remote_with_plan")
+        for row in self._dicts("phase", "number", "phases", *counts, *shares, "seconds", "calls"):
+            found = {number: phase for number, phase in found.items() if number < row["phases"]}
+            values = {name: row[name] for name in ("number", *counts, *shares, "calls")}
+            found[row["number"]] = Phase(**values, seconds=_finite(row["seconds"]))
+        return [found[number] for number in sorted(found)]
 
     @cached_property
     def task_hints(self) -> TaskHints | None:

@@ -126,6 +126,7 @@ def _process(process: ProcessResult) -> dict[str, Any]:
             for one in record.moves
         ],
         "remote_fraction": _remote(process.remote),
+        "phases": [vars(one) | {"seconds": number(one.seconds)} for one in record.phases],
         "tasks": _tasks(record.task_hints),
         "unwatched": [{"what": one.what, "bytes": one.bytes} for one in record.unwatched],
         "seconds": {

@@ -11,7 +11,7 @@ from typing import Any, TextIO, TypeVar
 
 from homing.errors import UserError, os_reason
 from homing.files import STANDARD_OUTPUT, open_output
-from homing.record_rows import PlaceDistribution, Region, TaskHints, Unwatched
+from homing.record_rows import Phase, PlaceDistribution, Region, TaskHints, Unwatched
 from homing.records import Record
 from homing.report.advice import settings
 from homing.report.area_lines import MOST_NODES, area_lines, change, interval, not_placed
@@ -375,6 +375,9 @@ def _totals(processes: list[ProcessResult], results: Results) -> Iterable[Text]:
     if refused:
         text += f"; refused: {refused_words(refused)}"
     yield _head("moved", text)
+    phases = [one for process in processes for one in process.record.phases if one.accessed]
+    if phases:
+        yield _head("phases", "; ".join(_phase(one) for one in phases[:PHASES_SHOWN]) + _more_phases(phases))
     hints = [one for process in processes if (one := process.record.task_hints) is not None and one.given]
     if hints:
         yield _head("tasks", _tasks(hints))
@@ -390,6 +393,28 @@ def _added(counts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
         for key, count in one.items():
             sums[key] = sums.get(key, 0) + count
     return sums
+
+
+#: Phases that the summary describes; all of them are in the record.
+PHASES_SHOWN = 6
+
+
+def _phase(one: Phase) -> str:
+    """A phase that was recorded: what its plan would bring, and what replaying it took."""
+    text = f"{one.number + 1}: {number(one.planned)} of {number(one.eligible)} critical pages"
+    text += f" (of {number(one.accessed)} accessed)"
+    if one.references:
+        now, then = one.remote / one.references, one.remote_with_plan / one.references
+        text += f", {percent(now)} remote, {percent(then)} with them elsewhere"
+    text += f"; {number(one.replays)} replays moved {number(one.moved)}, {number(one.undone)} went back"
+    if one.replays and one.seconds:
+        text += f", {duration(one.seconds / one.replays)} each"
+    return text + (f", {number(one.refused)} refused" if one.refused else "")
+
+
+def _more_phases(phases: Sequence[Phase]) -> str:
+    more = len(phases) - PHASES_SHOWN
+    return f"; and {number(more)} more" if more > 0 else ""
 
 
 def _tasks(hints: Sequence[TaskHints]) -> str:

@@ -27,7 +27,8 @@ using namespace model::tuning;
 class Iterative final : public Mechanism {
   public:
     Iterative(bool moves, const TeamTable& team)
-        : moves_(moves), learner_(team), threshold_(option_number(Option::threshold)) {}
+        : moves_(moves), guarded_(option_is(Option::guard, "on")), learner_(team),
+          threshold_(option_number(Option::threshold)) {}
     const char* name() const noexcept override { return moves_ ? "iterative" : "observe"; }
     void iteration_observed(Engine& engine, bool check) override;
     bool places_allocations() const noexcept override { return moves_; }
@@ -45,7 +46,7 @@ class Iterative final : public Mechanism {
                                 bool permitted);
     void move(Engine& engine, const Decision& decision, double deadline);
 
-    bool moves_;
+    bool moves_, guarded_;
     /// What has waited since the last round, by area: nothing new was learnt of most of it.
     std::unordered_map<std::uint32_t, Judgement> waiting_;
     std::uint32_t placements_ = 0; ///< Engine::placements() then
@@ -152,7 +153,7 @@ Iterative::Decision Iterative::decide(Engine& engine, WatchedArea& area, std::ui
                                 static_cast<std::uint64_t>(look_share * static_cast<double>(more_looks));
     const std::uint64_t calls = 1 + decision.wanted / 512;
     const bool permitted =
-        decision.wanted == 0 || engine.guard().permits(area.id, pages, calls, area.base_pages());
+        decision.wanted == 0 || !guarded_ || engine.guard().permits(area.id, pages, calls, area.base_pages());
     area.waiting = moves_ && decision.wanted > 0; // until it has moved
     decision.moves_now = moves_ && ((decision.wanted > 0 && permitted) || area.refused.waiting() > 0);
     record_decision(engine, decision, calls, permitted);

@@ -230,6 +230,22 @@ def test_policies_are_as_the_user_set_them(
     assert found["array_end"] == found["array_before"]
 
 
+def test_replay_moves_pages_before_a_phase_and_undo_brings_them_back(
+    runs: GuestRuns, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    phased = built(tmp_path_factory.mktemp("phased"), "phased")
+    alone, _ = run_placed(runs, [phased], None)
+    found, record = run_placed(runs, [phased], {"HOMING_REFERENCES": "windows"}, "phased")
+    assert record is not None
+    assert found["sum"] == alone["sum"]
+    assert alone["in_phase"] == alone["behind"] == 6 * [0]
+    assert found["in_phase"] == [0, 20, 20, 20, 20, 20], found
+    assert found["behind"] == 6 * [0], found
+    (phase,) = record.phases
+    assert (phase.replays, phase.planned, phase.moved, phase.undone) == (5, 20, 100, 100)
+    assert phase.remote_with_plan < phase.remote
+
+
 @pytest.mark.parametrize("initial", INITIALS)
 def test_initial_placements(runs: GuestRuns, placed: str, initial: str) -> None:
     homing = {"HOMING_INITIAL": initial, "HOMING_MECHANISM": "observe"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -88,6 +89,47 @@ def test_figure_1_of_upmlib_works_as_printed(compiler: str, tmp_path: Path) -> N
         bases.pop(0)
     assert set(bases[1:]) == {"call"}
     assert sum(area.name == "upmlib" for area in seen.areas) == 3, "the three arrays are named"
+
+
+#: As the paper's program is compiled; names with two underscores, and with none.
+NAMES = [(), ("-fsecond-underscore",), ("-fno-underscoring",)]
+
+
+@pytest.mark.parametrize("flags", NAMES, ids=lambda flags: "".join(flags) or "plain")
+def test_figure_2_of_upmlib_moves_pages_and_brings_them_back(flags: tuple[str, ...], tmp_path: Path) -> None:
+    module = str(ROOT / "fortran" / "homing.f90")
+    program = compile_program("gfortran", "figure2.f90", tmp_path, module, f"-J{tmp_path}", *flags)
+    alone, record = run(program, nodes=0).splitlines(), tmp_path / "r.homing"
+    moved = run(program, nodes=4, record=record).splitlines()
+    assert moved[-1] == alone[-1], "the sum"
+    assert moved[0] == "step 1: 0 then 0"
+    for line in moved[1:-1]:
+        assert re.fullmatch(r"step \d: [1-9]\d* then 0", line), moved
+    (phase,) = read_record(record).phases
+    assert (phase.replays, phase.refused) == (7, 0)
+    assert 1 <= phase.planned <= 20
+    assert phase.moved == phase.undone == 7 * phase.planned
+
+
+def test_replay_moves_so_many_pages_as_were_asked_for(tmp_path: Path) -> None:
+    program = compile_program("gcc", "phases.c", tmp_path)
+    assert run(program, nodes=4).split() == ["0", "0", *3 * ["8", "0"], "passed"]
+
+
+def test_calls_of_phases_that_mean_nothing_have_a_line_each(tmp_path: Path) -> None:
+    program = compile_program("gcc", "phases.c", tmp_path)
+    record = tmp_path / "r.homing"
+    assert run(program, "misuse", nodes=4, record=record) == "passed\n"
+    said = [message.text for message in read_record(record).messages]
+    for part in (
+        "upmlib_replay moves nothing: no call of upmlib_record came before it",
+        "upmlib_replay moves nothing: a phase lies between two calls of upmlib_record",
+        "upmlib_undo moves nothing",
+        "upmlib_record was called inside a parallel region",
+        ") registers nothing: 0 bytes are no array",
+        ") registers nothing: the program has no such memory",
+    ):
+        assert sum(part in text for text in said) >= 1, (part, said)
 
 
 def test_the_fortran_module(tmp_path: Path) -> None:

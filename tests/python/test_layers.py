@@ -21,7 +21,9 @@ BELOW = {
     "sources": ("base", "model", "record", "kernel", "machine", "areas"),
     "engine": ("base", "model", "record", "kernel", "machine", "areas", "sources"),
     "phases": ("base", "model", "record", "kernel", "machine", "areas", "sources", "engine"),
-    "hooks": ("base", "model", "record", "kernel", "machine", "areas", "sources", "engine", "phases", "tasks"),
+    "hooks": (
+        *("base", "model", "record", "kernel", "machine", "areas", "sources", "engine", "phases", "tasks"),
+    ),
 }
 #: (file, what it includes): why.
 EXCEPTIONS: dict[tuple[str, str], str] = {}

@@ -302,6 +302,26 @@ def test_an_array_whose_users_differ_by_region_says_which_one_its_pages_follow(
     assert "by region" not in printed(results_of(four_node_run()), capsys)
 
 
+def test_the_newest_row_of_each_phase_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    writer = four_node_run()
+    recorded = {"phases": 2, "accessed": 400, "eligible": 200, "planned": 20}
+    recorded |= {"references": 1000, "remote": 500}
+    for replays in (1, 7):
+        writer.row(
+            "phase", number=0, replays=replays, moved=20 * replays, undone=20 * replays, seconds=0.0007,
+            remote_with_plan=450, calls=2 * replays, **recorded,
+        )  # fmt: skip
+    writer.row("phase", number=1, replays=7, refused=3, **recorded)
+    results = results_of(writer)
+    (process,) = to_json(results)["processes"]
+    assert [one["replays"] for one in process["phases"]] == [7, 7]
+    text = " ".join(printed(results, capsys).split())
+    assert "1: 20 of 200 critical pages (of 400 accessed), 50 % remote, 45 % with them elsewhere" in text
+    assert "7 replays moved 140, 140 went back" in text
+    assert "3 refused" in text
+    assert "critical pages" not in printed(results_of(four_node_run()), capsys)
+
+
 def test_a_run_that_could_not_be_observed_names_the_setting(capsys: pytest.CaptureFixture[str]) -> None:
     """As an MPI program's, on most machines."""
     writer = RecordWriter()

@@ -1,0 +1,71 @@
+// Record, replay and undo by C's names, in every order that a program may get wrong. Printed: what each step
+// of a right use moved, then "passed".
+#include <homing/homing.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGES = 512, PAGE = 4096, BYTES = PAGES * PAGE };
+
+static double* array;
+static const long count = BYTES / (long)sizeof(double);
+static int before[PAGES], now[PAGES];
+
+static int moved(void) {
+    int different = 0;
+    homing_where(array, BYTES, now, PAGES);
+    for (int i = 0; i < PAGES; ++i)
+        different += now[i] != before[i];
+    return different;
+}
+
+static void expect(int holds, const char* what) {
+    if (!holds) printf("failed: %s\n", what);
+}
+
+static void forwards(void) {
+#pragma omp parallel for schedule(static)
+    for (long i = 0; i < count; ++i)
+        array[i] += 1;
+}
+static void backwards(void) {
+#pragma omp parallel for schedule(static)
+    for (long i = 0; i < count; ++i)
+        array[count - 1 - i] += 1;
+}
+
+int main(int argc, char** argv) {
+    const int misuse = argc > 1 && strcmp(argv[1], "misuse") == 0;
+    array = aligned_alloc(PAGE, BYTES);
+    forwards();
+    if (homing_where(array, BYTES, before, PAGES) != PAGES) return 1;
+    if (misuse) {
+        upmlib_replay();
+        upmlib_undo();
+        upmlib_memrefcnt(NULL, BYTES);
+        upmlib_memrefcnt(array, 0);
+        upmlib_memrefcnt(array, (size_t)1 << 46);
+#pragma omp parallel
+        upmlib_record();
+        expect(homing_replay() == HOMING_INVALID, "nothing was recorded");
+        expect(homing_record() == HOMING_OK, "record");
+        expect(homing_replay() == HOMING_INVALID, "one record is no phase");
+        forwards();
+        expect(moved() == 0, "nothing moved");
+        puts("passed");
+        return 0;
+    }
+    upmlib_memrefcnt(array, BYTES);
+    homing_replay_pages(8);
+    for (int step = 1; step <= 4; ++step) {
+        forwards();
+        expect((step == 1 ? homing_record() : homing_replay()) == HOMING_OK, "begin of the phase");
+        const int in_phase = moved();
+        backwards();
+        expect((step == 1 ? homing_record() : homing_undo()) == HOMING_OK, "end of the phase");
+        printf("%d %d\n", in_phase, moved());
+    }
+    puts("passed");
+    return 0;
+}
