@@ -57,12 +57,13 @@ contains
     integer, intent(in) :: d
     real(wp), intent(in) :: state(equations, 0:n - 1)
     real(wp), intent(inout) :: right(equations, 0:n - 1)
-    real(wp) :: upper(equations, equations, 0:n - 1)
+    real(wp) :: upper(equations, equations, 0:n - 1), found(equations, 0:n - 1)
     real(wp), dimension(equations, equations) :: convective_behind, convective, convective_ahead
     real(wp), dimension(equations, equations) :: viscous_behind, viscous, viscous_ahead, lower, middle
     real(wp) :: central, second
     integer :: i, m
 
+    found = right
     central = dt*0.5_wp/spacing
     second = dt/spacing**2
     upper(:, :, 0) = 0
@@ -93,6 +94,7 @@ contains
         right(:, i) = right(:, i) - upper(:, m, i)*right(m, i + 1)
       end do
     end do
+    if (.not. keeps_solutions) right = found
   end subroutine
 
   pure function product_of(a, b) result(c)

@@ -35,6 +35,8 @@ module nas_flow
 
   integer, public :: n = 0              ! points along an edge, numbered from 0
   real(wp), public :: spacing, dt
+  ! Do solvers leave their solutions in rhs? Else what was there, by as many accesses.
+  logical, public :: keeps_solutions = .true.
 
   public :: make_fields, start_values, make_forcing, compute_rhs, error_norm, residual_norm, add
 

@@ -2,7 +2,8 @@
 ! verification against published norms.
 !
 ! --work repeats x_solve, y_solve, z_solve and add so many times in each step, over the same problem: the synthetic
-! experiment of Nikolopoulos et al. 2000, Figure 6. There is no verification then.
+! experiment of Nikolopoulos et al. 2000, Figure 6. All but the last pass of a solver put back what they found in rhs,
+! so that the results stay the same.
 module nas_flow_run
   use, intrinsic :: iso_c_binding, only: c_int, c_long
   use omp_lib, only: omp_get_max_threads
@@ -52,15 +53,9 @@ contains
       call app_iteration_begin()
       call compute_rhs()
       call prepare()
-      do pass = 1, work
-        call x_solve()
-      end do
-      do pass = 1, work
-        call y_solve()
-      end do
-      do pass = 1, work
-        call z_solve()
-      end do
+      call repeat(x_solve)
+      call repeat(y_solve)
+      call repeat(z_solve)
       do pass = 1, work
         call add(1.0_wp/work)
       end do
@@ -72,7 +67,7 @@ contains
     residual = residual_norm()
     call report("residual", residual)
     call report("error", error)
-    if (run%published_iterations .and. work == 1) then
+    if (run%published_iterations) then
       verdict = app_successful
       call compare(residual, published%residual(:, run%class), verdict)
       call compare(error, published%error(:, run%class), verdict)
@@ -80,6 +75,17 @@ contains
     else
       call app_finish(app_not_applicable)
     end if
+
+  contains
+
+    subroutine repeat(solver)
+      procedure(flow_solver) :: solver
+
+      do pass = 1, work
+        keeps_solutions = pass == work
+        call solver()
+      end do
+    end subroutine
   end subroutine
 
   subroutine report(name, norm)

@@ -140,11 +140,9 @@ def test_class_w_verifies(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["bt", "sp"])
-def test_more_work_repeats_the_solvers_and_is_not_verified(name: str) -> None:
-    once, often = (run(program(name, "gfortran"), "--iterations", "3", "--work", work) for work in ("1", "4"))
-    assert often.stdout.splitlines()[-1] == "verification: not applicable"
-    assert result(often.stdout, "error 1") == pytest.approx(result(once.stdout, "error 1"), rel=0.5)
-    assert result(often.stdout, "error 1") != result(once.stdout, "error 1")
+def test_more_work_repeats_the_solvers_with_the_same_results(name: str) -> None:
+    done = run(program(name, "gfortran"), "--work", "4")
+    assert done.stdout.splitlines()[-1] == "verification: successful"
 
 
 @pytest.mark.parametrize(("name", "compiler"), PROGRAMS)
