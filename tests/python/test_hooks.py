@@ -174,6 +174,27 @@ def test_two_libgomps_in_one_process(tmp_path: Path) -> None:
     assert "libgomq.so.1 => " + str(tmp_path) in maps, maps
 
 
+def test_linked_without_libgomp(tmp_path: Path) -> None:
+    """Linkers leave libgomp out of a program that needs nothing of it but what this library interposes."""
+    source = tmp_path / "one.c"
+    source.write_text(
+        "int main(void) {\n    int n = 0;\n#pragma omp parallel\n    n = 1;\n    return n - 1;\n}\n"
+    )
+    command = [
+        "gcc",
+        "-fopenmp",
+        source,
+        LIBRARY,
+        f"-Wl,-rpath,{Path(LIBRARY).parent}",
+        "-o",
+        tmp_path / "one",
+    ]
+    subprocess.run(command, check=True, timeout=100)
+    needed = subprocess.run(["readelf", "-d", tmp_path / "one"], capture_output=True, text=True, check=True)
+    assert "libgomp" not in needed.stdout, "else it shows nothing"
+    subprocess.run([tmp_path / "one"], check=True, timeout=100)
+
+
 def test_runtime_in_a_namespace_of_its_own(tmp_path: Path) -> None:
     """dlmopen: nothing preloaded is seen there, and nothing may break."""
     both([built("plugin_host", "plain"), "namespace", built("library", "gcc-library")], tmp_path)

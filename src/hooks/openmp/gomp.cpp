@@ -3,7 +3,9 @@
 // (reductions look into data).
 //
 // libgomp may arrive by dlopen with RTLD_LOCAL (every Python wheel brings its own): then no next definition
-// is visible, and the real function is looked up through the link map of the caller.
+// is visible, and the real function is looked up through the link map of the caller. A program that is linked
+// with this library, and needs nothing of libgomp but what is interposed here, has no libgomp at all (linkers
+// leave out what nobody needs): it is loaded then.
 #include "base/regions.hpp"
 #include "hooks/export.hpp"
 
@@ -24,12 +26,23 @@ struct Local {
 };
 constinit Local local_callers[1024];
 
+/// Is it one of this library's own entry points?
+bool is_ours(void* function) noexcept {
+    Dl_info ours{}, its{};
+    return ::dladdr(reinterpret_cast<void*>(&is_ours), &ours) && ::dladdr(function, &its) &&
+           ours.dli_fbase == its.dli_fbase;
+}
+
 void* find_for_caller(const char* name, void* caller) noexcept {
     Dl_info info{};
     link_map* map = nullptr;
     if (!::dladdr1(caller, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) || !map) return nullptr;
     void* handle = ::dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
     void* function = handle ? ::dlsym(handle, name) : nullptr;
+    if (function && is_ours(function)) {
+        void* libgomp = ::dlopen("libgomp.so.1", RTLD_LAZY); // never closed
+        function = libgomp ? ::dlsym(libgomp, name) : nullptr;
+    }
     if (function &&
         ::dladdr(function, &info)) // keep that libgomp for as long as we may call it: never closed
         ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
