@@ -5,10 +5,8 @@ Fortran writes subscripts a(i, j), C a[i][j]; all else is the same, and keywords
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from homing.translate.directives.located import Located
 from homing.translate.directives.model import (
@@ -37,39 +35,8 @@ from homing.translate.directives.model import (
     ThreadAffinity,
     Width,
 )
+from homing.translate.directives.reader import END, Reader, Wrong
 from homing.translate.positions import Name, Problem, Text
-
-_TOKEN = re.compile(
-    r"""(?P<blank>\s+)
-      | (?P<name>[A-Za-z_]\w*)
-      | (?P<number>\d+(?:\.\d+)?(?:_\w+|[uUlL]+)?)
-      | (?P<string>'[^']*'|"[^"]*")
-      | (?P<mark>::|->|\*\*|//|<<|>>|[<>=/!]=|&&|\|\||[][(){},:=*+\-/<>%&|!~^?.;])""",
-    re.VERBOSE | re.ASCII,
-)
-_OPENING = {"(": ")", "[": "]"}
-_CLOSING = frozenset(_OPENING.values())
-_END = "the end of the directive"
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class _Token:
-    kind: str  # name, number, string, mark or end
-    text: str
-    offset: int
-
-    @property
-    def end(self) -> int:
-        return self.offset + len(self.text)
-
-
-class _Wrong(Exception):
-    def __init__(self, token: _Token, reason: str) -> None:
-        super().__init__(reason)
-        self.token = token
-        self.reason = reason
 
 
 def parse(located: Located, source: Source, clauses_only: bool = False) -> tuple[Directive, ...] | Problem:
@@ -79,19 +46,14 @@ def parse(located: Located, source: Source, clauses_only: bool = False) -> tuple
     try:
         parser = _Parser(located, source)
         return tuple(parser.clauses() if clauses_only else parser.directive())
-    except _Wrong as wrong:
+    except Wrong as wrong:
         position = located.position(wrong.token.offset) if located.text.strip() else source.position
         text = wrong.token.text if wrong.token.kind != "end" else located.text.strip()
         return Problem(position, text or source.text.strip(), wrong.reason)
 
 
-class _Parser:
-    def __init__(self, located: Located, source: Source) -> None:
-        self._located = located
-        self._source = source
-        self._fortran = source.form.fortran
-        self._tokens = _tokenise(located.text)
-        self._at = 0
+class _Parser(Reader):
+    """All directives."""
 
     # --- directives ---------------------------------------------------------------------------------------
 
@@ -119,9 +81,9 @@ class _Parser:
         if word in ("on", "affinity", "nest", "numa"):
             return self.clauses()
         if word not in kinds:
-            raise _Wrong(
+            raise Wrong(
                 token,
-                f"a directive is missing before {_END}"
+                f"a directive is missing before {END}"
                 if token.kind == "end"
                 else "is no directive of homing",
             )
@@ -143,9 +105,9 @@ class _Parser:
             elif self._keyword("numa"):
                 found.append(Numa(self._source))
             else:
-                raise _Wrong(token, "only ON HOME, AFFINITY, NEST and NUMA can stand here")
+                raise Wrong(token, "only ON HOME, AFFINITY, NEST and NUMA can stand here")
             if any(type(one) is type(found[-1]) for one in found[:-1]):
-                raise _Wrong(token, "is said twice")
+                raise Wrong(token, "is said twice")
             comma = self._mark(",")
             if not comma and self._peek().kind == "end":
                 return found
@@ -166,7 +128,7 @@ class _Parser:
         parts = self._distributees()
         for one in parts:
             if one.extents:
-                raise _Wrong(self._tokens[0], "EXTENT belongs to the array's DISTRIBUTE, not here")
+                raise Wrong(self._tokens[0], "EXTENT belongs to the array's DISTRIBUTE, not here")
         return [Redistribute(self._source, one.name, one.formats, one.onto) for one in parts]
 
     def _next_touch(self) -> list[Directive]:
@@ -181,7 +143,7 @@ class _Parser:
         token = self._peek()
         extents = self._parenthesised(self._expression) if self._keyword("extent") else ()
         if extents and len(names) > 1:
-            raise _Wrong(token, "EXTENT goes with one array")
+            raise Wrong(token, "EXTENT goes with one array")
         return names, extents
 
     def _distributees(self) -> list[_Distributee]:
@@ -189,7 +151,7 @@ class _Parser:
             formats = self._formats()
             (common,) = self._with_clauses([_Distributee(None, formats)])
             if not self._mark("::"):
-                raise _Wrong(self._peek(), "must be `:: names` after the distribution")
+                raise Wrong(self._peek(), "must be `:: names` after the distribution")
             return [replace(common, given=name) for name in self._names()]
         found: list[_Distributee] = []
         while True:
@@ -204,24 +166,22 @@ class _Parser:
             token = self._peek()
             if (onto := self._onto()) is not None:
                 if found[-1].onto is not None:
-                    raise _Wrong(token, "is said twice")
+                    raise Wrong(token, "is said twice")
                 found = [replace(one, onto=one.onto or onto) for one in found]
             elif self._keyword("extent"):
                 extents = self._parenthesised(self._expression)
                 if found[-1].extents:
-                    raise _Wrong(token, "is said twice")
+                    raise Wrong(token, "is said twice")
                 found = [replace(one, extents=one.extents or extents) for one in found]
                 for one in found:
                     if len(one.extents) != len(one.formats):
-                        raise _Wrong(token, f"has {len(extents)} extents for {len(one.formats)} dimensions")
+                        raise Wrong(token, f"has {len(extents)} extents for {len(one.formats)} dimensions")
             else:
                 return found
 
     def _formats(self) -> tuple[Format, ...]:
         if self._peek().text not in ("(", "["):
-            raise _Wrong(
-                self._peek(), "must be a distribution for each dimension, such as " + self._example()
-            )
+            raise Wrong(self._peek(), "must be a distribution for each dimension, such as " + self._example())
         return self._subscripts(self._format)
 
     def _example(self) -> str:
@@ -234,18 +194,18 @@ class _Parser:
         if word == "*":
             return Format(Kind.STAR, (), position)
         if token.kind != "name" or word not in ("block", "cyclic", "gen_block"):
-            raise _Wrong(token, "must be BLOCK, CYCLIC, CYCLIC(k), GEN_BLOCK(sizes) or *")
+            raise Wrong(token, "must be BLOCK, CYCLIC, CYCLIC(k), GEN_BLOCK(sizes) or *")
         kind = Kind(word)
         arguments: tuple[Text, ...] = ()
         if self._peek().text == "(":
             opening = self._peek()
             arguments = self._parenthesised(self._expression)
             if kind is Kind.BLOCK:
-                raise _Wrong(opening, "BLOCK takes no size here: write GEN_BLOCK(sizes)")
+                raise Wrong(opening, "BLOCK takes no size here: write GEN_BLOCK(sizes)")
             if kind is Kind.CYCLIC and len(arguments) != 1:
-                raise _Wrong(opening, f"CYCLIC takes one number, not {len(arguments)}")
+                raise Wrong(opening, f"CYCLIC takes one number, not {len(arguments)}")
         elif kind is Kind.GEN_BLOCK:
-            raise _Wrong(self._peek(), "GEN_BLOCK needs its sizes: GEN_BLOCK(name of an array) or a list")
+            raise Wrong(self._peek(), "GEN_BLOCK needs its sizes: GEN_BLOCK(name of an array) or a list")
         return Format(kind, arguments, position)
 
     def _onto(self) -> Onto | None:
@@ -260,7 +220,7 @@ class _Parser:
         if token.text == "*":
             return self._text(self._take())
         if token.kind != "number":
-            raise _Wrong(token, "must be a number or *")
+            raise Wrong(token, "must be a number or *")
         return self._expression()
 
     def _align(self) -> list[Directive]:
@@ -269,7 +229,7 @@ class _Parser:
             subscripts = self._subscripts(self._align_subscript)
             target = self._with_target()
             if not self._mark("::"):
-                raise _Wrong(self._peek(), "must be `:: names` after the alignment")
+                raise Wrong(self._peek(), "must be `:: names` after the alignment")
             return [Align(self._source, name, subscripts, target) for name in self._names()]
         name = self._name("an array")
         subscripts = self._subscripts(self._align_subscript) if self._peek().text in ("(", "[") else ()
@@ -277,7 +237,7 @@ class _Parser:
 
     def _with_target(self) -> Reference:
         if not self._keyword("with"):
-            raise _Wrong(self._peek(), "must be WITH and what to align with")
+            raise Wrong(self._peek(), "must be WITH and what to align with")
         name = self._name("an array or template")
         subscripts: tuple[Text, ...] = ()
         if self._peek().text in ("(", "["):
@@ -287,7 +247,7 @@ class _Parser:
     def _align_subscript(self) -> Text:
         token = self._take()
         if token.kind != "name" and token.text not in ("*", ":"):
-            raise _Wrong(token, "must be a name, : or *")
+            raise Wrong(token, "must be a name, : or *")
         return self._text(token)
 
     def _align_target(self) -> Text:
@@ -333,7 +293,7 @@ class _Parser:
         if self._peek().text in ("(", "["):
             widths = self._subscripts(self._width)
             if not self._mark("::"):
-                raise _Wrong(self._peek(), "must be `:: names` after the widths")
+                raise Wrong(self._peek(), "must be `:: names` after the widths")
             return [Shadow(self._source, name, widths) for name in self._names()]
         found: list[Directive] = []
         while True:
@@ -358,14 +318,14 @@ class _Parser:
 
     def _on_home(self) -> OnHome:
         if not self._keyword("home"):
-            raise _Wrong(self._peek(), "must be ON HOME(array element)")
+            raise Wrong(self._peek(), "must be ON HOME(array element)")
         (home,) = self._parenthesised(self._reference, most=1)
         return OnHome(self._source, home)
 
     def _affinity(self) -> Directive:
         variables = self._variables()
         if not self._mark("="):
-            raise _Wrong(
+            raise Wrong(
                 self._peek(),
                 "must be `= DATA(array element)` or `= THREAD(expression)`; this is not OpenMP's AFFINITY "
                 "clause of tasks",
@@ -376,129 +336,24 @@ class _Parser:
         if self._keyword("thread"):
             (thread,) = self._parenthesised(self._expression, most=1)
             return ThreadAffinity(self._source, variables, thread)
-        raise _Wrong(self._peek(), "must be DATA(array element) or THREAD(expression)")
+        raise Wrong(self._peek(), "must be DATA(array element) or THREAD(expression)")
 
     def _variables(self) -> tuple[Name, ...]:
         opening = self._peek()
         found = self._parenthesised(lambda: self._name("a loop variable"))
         if len({name.key for name in found}) < len(found):
-            raise _Wrong(opening, "names a loop variable twice")
+            raise Wrong(opening, "names a loop variable twice")
         return found
 
     def _reference(self) -> Reference:
         name = self._name("an array element")
         if self._peek().text not in ("(", "["):
-            raise _Wrong(self._peek(), "must be the subscripts of an array element")
+            raise Wrong(self._peek(), "must be the subscripts of an array element")
         return Reference(name, self._subscripts(self._section))
 
     def _section(self) -> Text:
         """A subscript, also a section `i:j` or `:`."""
         return self._expression(colon=True)
-
-    # --- what they are made of ----------------------------------------------------------------------------
-
-    def _subscripts(self, one: Callable[[], T]) -> tuple[T, ...]:
-        """`(x, y)` in Fortran, `[x][y]` in C."""
-        if self._fortran:
-            if self._peek().text == "[":
-                raise _Wrong(self._peek(), "Fortran writes subscripts in parentheses")
-            return self._parenthesised(one)
-        if self._peek().text == "(":
-            raise _Wrong(self._peek(), "C writes subscripts in brackets, one pair a dimension")
-        found: list[T] = []
-        while self._peek().text == "[" or not found:
-            self._expect("[")
-            found.append(one())
-            self._expect("]")
-        return tuple(found)
-
-    def _parenthesised(self, one: Callable[[], T], most: int = 0) -> tuple[T, ...]:
-        self._expect("(")
-        found = [one()]
-        while len(found) != most and self._mark(","):
-            found.append(one())
-        self._expect(")")
-        return tuple(found)
-
-    def _names(self) -> list[Name]:
-        found = [self._name("an array or template")]
-        while self._mark(","):
-            found.append(self._name("an array or template"))
-        return found
-
-    def _name(self, what: str) -> Name:
-        token = self._take()
-        if token.kind != "name":
-            raise _Wrong(token, f"must be {what}")
-        if self._peek().text in ("%", ".", "->"):
-            raise _Wrong(token, "a component of a structure cannot be named in a directive")
-        key = token.text.lower() if self._fortran else token.text
-        return Name(token.text, self._located.position(token.offset), key)
-
-    def _expression(self, colon: bool = False) -> Text:
-        """Everything up to a comma, a closing bracket or (unless `colon`) a colon outside of brackets."""
-        first, last = self._peek(), None
-        open_: list[str] = []
-        while True:
-            token = self._peek()
-            if token.kind == "end" or token.text == "::":
-                break
-            if token.kind == "mark":
-                if token.text in _OPENING:
-                    open_.append(_OPENING[token.text])
-                elif token.text in _CLOSING:
-                    if not open_:
-                        break
-                    if open_.pop() != token.text:
-                        raise _Wrong(token, "does not close what is open")
-                elif not open_ and (token.text == "," or (token.text == ":" and not colon)):
-                    break
-                elif token.text in ";{}":
-                    raise _Wrong(token, "cannot stand in an expression")
-            last = self._take()
-        if last is None:
-            raise _Wrong(self._peek(), "must be an expression")
-        if open_:
-            raise _Wrong(self._peek(), f"`{open_[-1]}` is missing before {_END}")
-        return Text(self._located.text[first.offset : last.end], self._located.position(first.offset))
-
-    def _text(self, token: _Token) -> Text:
-        return Text(token.text, self._located.position(token.offset))
-
-    # --- tokens -------------------------------------------------------------------------------------------
-
-    def _peek(self) -> _Token:
-        return self._tokens[self._at]
-
-    def _word(self, ahead: int) -> str:
-        token = self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
-        return token.text.lower() if token.kind == "name" else ""
-
-    def _take(self) -> _Token:
-        token = self._tokens[self._at]
-        if token.kind != "end":
-            self._at += 1
-        return token
-
-    def _mark(self, text: str) -> bool:
-        found = self._peek().kind == "mark" and self._peek().text == text
-        self._at += found
-        return found
-
-    def _keyword(self, word: str) -> bool:
-        found = self._word(0) == word
-        self._at += found
-        return found
-
-    def _expect(self, mark: str) -> None:
-        token = self._peek()
-        if not self._mark(mark):
-            ending = token.kind == "end"
-            raise _Wrong(token, f"`{mark}` is missing before {_END}" if ending else f"must be `{mark}`")
-
-    def _expect_end(self) -> None:
-        if self._peek().kind != "end":
-            raise _Wrong(self._peek(), "the directive should have ended before this")
 
 
 @dataclass(frozen=True)
@@ -512,17 +367,3 @@ class _Distributee:
     def name(self) -> Name:
         assert self.given is not None
         return self.given
-
-
-def _tokenise(text: str) -> list[_Token]:
-    tokens, at = [], 0
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
-            raise _Wrong(_Token("mark", text[at], at), "this character has no meaning here")
-        kind = found.lastgroup or ""
-        if kind != "blank":
-            tokens.append(_Token(kind, found.group(), at))
-        at = found.end()
-    tokens.append(_Token("end", "", len(text)))
-    return tokens

@@ -14,13 +14,14 @@ from homing.translate.plan.array import Array
 from homing.translate.plan.brought import bring
 from homing.translate.plan.effects import Effects
 from homing.translate.plan.generics import call_by_own_names, calls, generics
+from homing.translate.plan.grids import Grids
 from homing.translate.plan.model import Dimension
 from homing.translate.plan.passed_elements import pass_elements
 from homing.translate.plan.passed_pieces import pass_pieces
 from homing.translate.plan.passing import Passing
 from homing.translate.plan.redistribution import Redistributions
 from homing.translate.plan.reference_text import folded
-from homing.translate.plan.templates import ends, with_templates
+from homing.translate.plan.templates import with_templates
 from homing.translate.positions import Problem, Text
 from homing.translate.tree import (
     Access,
@@ -47,6 +48,7 @@ class Distributions:
         self.routines: dict[str, Routine] = {}
         self._redistributions: dict[int, Redistributions] = {}
         self.effects = Effects(self.routines)
+        self.grids = Grids(self._wrong, self._note)
         self.passing = Passing(
             units, self.routines, self.arrays, in_place, self.redistributions, self._wrong_in
         )
@@ -185,7 +187,7 @@ class Distributions:
                 nosequence.append(directive)
         space: dict[str, list[Dimension]] = {}
         for name, distribute in distributes.items():
-            dimensions = self._dimensions(routine, distribute, templates, arrangements)
+            dimensions = self.grids.of(routine, distribute, templates, arrangements)
             if dimensions is None:
                 continue
             space[name] = dimensions
@@ -231,88 +233,6 @@ class Distributions:
                 return
             widths.append((low.constant, high.constant))
         array.given_shadow = widths
-
-    def _dimensions(
-        self,
-        routine: Routine,
-        distribute: d.Distribute,
-        templates: dict[str, d.Template],
-        arrangements: dict[str, d.Arrangement],
-    ) -> list[Dimension] | None:
-        grid = self._grid(routine, distribute, arrangements)
-        if grid is None:
-            return None
-        template = templates.get(distribute.name.key)
-        if template is not None and len(template.bounds) != len(distribute.formats):
-            self._wrong(
-                distribute,
-                f"template '{distribute.name}' has {len(template.bounds)} dimensions, not "
-                f"{len(distribute.formats)}",
-            )
-            return None
-        dimensions = []
-        taken = 0
-        for index, format_ in enumerate(distribute.formats):
-            if format_.kind is d.Kind.STAR:
-                dimensions.append(Dimension(d.Kind.STAR))
-                continue
-            parts = grid[taken] if taken < len(grid) else ""
-            taken += 1
-            argument, sizes = "", ""
-            texts = [folded(argument.text, routine) for argument in format_.arguments]
-            if format_.kind is d.Kind.CYCLIC:
-                argument = texts[0] if texts else "1"
-            elif format_.kind is d.Kind.GEN_BLOCK:
-                sizes = ", ".join(texts)
-            made = Dimension(format_.kind, argument, sizes, parts=parts)
-            if template is not None:
-                lower, upper = ends(template.bounds[index], distribute.source.form.fortran, routine)
-                word = f"{routine.name}/{distribute.name.key}/{index}"
-                made = replace(made, template=word, lower=lower, upper=upper)
-            dimensions.append(made)
-        return dimensions
-
-    def _grid(
-        self, routine: Routine, distribute: d.Distribute, arrangements: dict[str, d.Arrangement]
-    ) -> list[str] | None:
-        """The extents of the grid of parts that ONTO names, as far as it gives them; None: it is wrong."""
-        onto = distribute.onto
-        count = sum(f.kind is not d.Kind.STAR for f in distribute.formats)
-        if onto is None:
-            return []
-        if onto.arrangement is None:
-            if len(onto.weights) != count:
-                reason = f"ONTO has {len(onto.weights)} weights, {count} dimensions are distributed"
-                self._wrong(distribute, reason)
-                return None
-            self._note(
-                distribute, "ONTO's weights are ignored: the grid is chosen from the number of threads"
-            )
-            return []
-        arrangement = arrangements.get(onto.arrangement.key)
-        if arrangement is None:
-            self._wrong(distribute, f"no PROCESSORS or MEMORIES '{onto.arrangement}' is declared here")
-            return None
-        grid: list[str] = []
-        for extent in arrangement.bounds:
-            last = folded(extent.upper.text, routine)
-            if last == "*":
-                grid.append("")
-            elif extent.lower is not None:
-                grid.append(f"({last}) - ({folded(extent.lower.text, routine)}) + 1")
-            else:
-                grid.append(last)
-        if arrangement.bounds and len(grid) != count:
-            reason = f"'{onto.arrangement}' has {len(grid)} dimensions, {count} are distributed"
-            self._wrong(distribute, reason)
-            return None
-        if not arrangement.memories:
-            return grid
-        self._note(
-            distribute,
-            "data are mapped to threads, not to memories: every thread of a memory gets a part of its own",
-        )
-        return []
 
     def _note(self, directive: d.Directive, reason: str) -> None:
         self.notes.append(directive.source.problem(reason))
@@ -491,7 +411,7 @@ class Distributions:
         arrangements = {
             one.name.key: one for one in array.routine.directives if isinstance(one, d.Arrangement)
         }
-        dimensions = self._dimensions(array.routine, distribute, {}, arrangements)
+        dimensions = self.grids.of(array.routine, distribute, {}, arrangements)
         if dimensions is None:
             return None
         dimensions = with_templates(array.routine, array.name, array.declaration, dimensions)

@@ -11,17 +11,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from homing.translate.affine import affine, shifted
-from homing.translate.directives import model as d
 from homing.translate.names import added
 from homing.translate.plan.array import Array
 from homing.translate.plan.boxes import Site
 from homing.translate.plan.last_values import last_values
-from homing.translate.plan.model import Box, Follow, Home, LocalIndex, LoopPlan, Schedule
+from homing.translate.plan.model import Box, Follow, LocalIndex, LoopPlan, Schedule
 from homing.translate.plan.model import Subscript as Anew
 from homing.translate.plan.order import Nest, any_order, disorders
 from homing.translate.plan.reference_text import reference_subscripts, why_not_followed
 from homing.translate.targets.broadcast_values import too_old
 from homing.translate.targets.communication import Communication
+from homing.translate.targets.loop_homes import LoopHomes
 from homing.translate.targets.routine import Work
 from homing.translate.tree import (
     Access,
@@ -74,6 +74,7 @@ class OwnedLoops:
     def __init__(self, work: Work, exchange: Communication) -> None:
         self.work = work
         self.exchange = exchange
+        self.homes = LoopHomes(work)
 
     def share_out(self, construct: Construct, loop: Loop, region: Region) -> Around:
         """Give the loop the part's own iterations. Returns the lines around it."""
@@ -102,7 +103,7 @@ class OwnedLoops:
                 self.work.wrong(inner.directive.begin, inner.directive.end, reason)
         if len(self.work.problems) > problems:
             return None
-        home = self.home_of(construct, loop, sites)
+        home = self.homes.home_of(construct, loop, sites)
         if home is None:
             return None
         why, follows = home
@@ -190,140 +191,6 @@ class OwnedLoops:
             if piece:
                 reason = "a piece of a distributed array is passed on (sequence association)"
                 self.work.wrong(reference.begin, reference.end, reason)
-
-    def home_of(
-        self, construct: Construct, loop: Loop, sites: Sequence[Site]
-    ) -> tuple[Home, dict[str, Follow]] | None:
-        """The array whose owners run the iterations (and why), and which loop goes with which of its
-        dimensions."""
-        where: d.OnHome | d.DataAffinity | None = None
-        for directive in construct.homing:
-            if isinstance(directive, d.OnHome | d.DataAffinity):
-                if where is not None:
-                    self._wrong_directive(directive, "the loop has a home already")
-                where = directive
-            elif isinstance(directive, d.ThreadAffinity):
-                self._wrong_directive(
-                    directive,
-                    "the loop touches distributed arrays: iterations go to the owners (ON HOME), "
-                    "not to threads",
-                )
-        variables = [n.variable for n in walk([loop]) if isinstance(n, Loop) and n.variable]
-        if where is None:
-            return self._owner_computes(loop, sites, variables)
-        follows = self._given_home(where, loop, variables)
-        if follows is None:
-            return None
-        return Home.ON_HOME if isinstance(where, d.OnHome) else Home.AFFINITY, follows
-
-    def _wrong_directive(self, directive: d.Directive, reason: str) -> None:
-        self.work.problems.append(directive.source.problem(reason))
-
-    def _given_home(
-        self, where: d.OnHome | d.DataAffinity, loop: Loop, variables: Sequence[str]
-    ) -> dict[str, Follow] | None:
-        """What a directive says."""
-        given = where.home
-        array = self.work.arrays.get(given.name.key)
-        if array is None:
-            self._wrong_directive(where, f"'{given.name}' is not distributed")
-            return None
-        if len(given.subscripts) != array.rank:
-            self._wrong_directive(where, f"'{given.name}' has {array.rank} dimensions")
-            return None
-        texts = [subscript.text.strip() for subscript in given.subscripts]
-        if where.source.form.fortran:
-            texts = [text.lower() for text in texts]
-        follows = self._follows(array, texts, variables)
-        if follows is None:
-            follows = self._partly(array, texts, loop, variables)
-        if follows is None:
-            reason = "a distributed dimension's subscript is not a loop's index plus a number"
-            self._wrong_directive(where, reason)
-        return follows
-
-    def _owner_computes(
-        self, loop: Loop, sites: Sequence[Site], variables: Sequence[str]
-    ) -> tuple[Home, dict[str, Follow]] | None:
-        """The written reference that needs no other part's elements, else what is read."""
-        candidates = [s.reference for s in sites if s.reference.access in (Access.WRITE, Access.UPDATE)]
-        candidates += [s.reference for s in sites if s.reference.access is Access.READ]
-        best: tuple[tuple[int, int, int], dict[str, Follow]] | None = None
-        for number, reference in enumerate(candidates):
-            array = self.work.arrays[reference.name]
-            texts = ["" if s.section else s.text for s in reference_subscripts(reference)]
-            follows = self._follows(array, texts, variables)
-            if follows is None:
-                continue
-            distance = sum(abs(f.offset + array.dimensions[f.dimension].offset) for f in follows.values())
-            key = (
-                int(reference.access is Access.READ),
-                distance + 100 * (loop.variable not in follows),
-                number,
-            )
-            if best is None or key < best[0]:
-                best = (key, follows)
-        if best is not None:
-            return Home.READ if best[0][0] else Home.WRITTEN, best[1]
-        for reference in candidates:
-            texts = ["" if s.section else s.text for s in reference_subscripts(reference)]
-            partly = self._partly(self.work.arrays[reference.name], texts, loop, variables)
-            if partly is not None and reference.access is not Access.READ:
-                return Home.WRITTEN, partly
-        bad = self._unanalysed(sites, variables)
-        if bad is not None:
-            reason = f"the distributed subscript '{bad.text}' is not a loop's index plus a number"
-            self.work.wrong(bad.begin, bad.end, reason)
-        else:
-            reason = f"no distributed dimension goes with '{loop.variable}': say ON HOME(...)"
-            self.work.wrong(loop.head.begin, loop.head.end, reason)
-        return None
-
-    def _unanalysed(self, sites: Sequence[Site], variables: Sequence[str]) -> Subscript | None:
-        for site in sites:
-            array = self.work.arrays[site.reference.name]
-            for index in array.distributed_dimensions():
-                subscript = reference_subscripts(site.reference)[index]
-                value = affine(subscript.text)
-                if (
-                    not subscript.section
-                    and value.names & set(variables)
-                    and not any(value.follows(variable) is not None for variable in variables)
-                ):
-                    return subscript
-        return None
-
-    def _follows(
-        self, array: Array, texts: Sequence[str], variables: Sequence[str]
-    ) -> dict[str, Follow] | None:
-        """Which loop goes with which distributed dimension; None when one goes with none."""
-        follows: dict[str, Follow] = {}
-        for index in array.distributed_dimensions():
-            value = affine(texts[index])
-            for variable in variables:
-                offset = value.follows(variable)
-                if offset is not None and variable not in follows:
-                    follows[variable] = Follow(variable, array.name, index, offset, array.dimensions[index])
-                    break
-            else:
-                return None
-        return follows
-
-    def _partly(
-        self, array: Array, texts: Sequence[str], loop: Loop, variables: Sequence[str]
-    ) -> dict[str, Follow] | None:
-        """The same, where the other dimensions' subscripts are the same in all iterations: fixed_home."""
-        changing = written_in(loop) | set(variables)
-        fixed = [i for i in array.distributed_dimensions() if not affine(texts[i]).names & changing]
-        dealt = [
-            replace(one, kind=d.Kind.STAR) if index in fixed else one
-            for index, one in enumerate(array.dimensions)
-        ]
-        follows = self._follows(replace(array, dimensions=dealt), texts, variables)
-        if not follows:
-            return None
-        self.work.fixed_home[id(loop)] = tuple((index, texts[index]) for index in fixed)
-        return follows
 
     def _classify(self, site: Site, found: _Found) -> None:
         """Does the reference reach own elements, those of another part, or the same for all iterations?"""

@@ -146,7 +146,7 @@ class Pages:
         sites = [
             s for s in sites if len(s.reference.subscripts or []) == self.work.arrays[s.reference.name].rank
         ]
-        home = self.loops.home_of(node, loop, sites)
+        home = self.loops.homes.home_of(node, loop, sites)
         if home is None:
             return
         why, follows = home
