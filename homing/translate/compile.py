@@ -1,5 +1,5 @@
-"""Translate and compile in one step: `homing translate --to T -- gfortran ARGS`, and homing-translate-fc
-and homing-translate-cc."""
+"""Translate and compile in one step: `homing translate --to T -- gfortran ARGS`, and homing-translate-fc,
+homing-translate-cc and homing-translate-cxx."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from homing.compilers import NOT_LINKING, expand_response_files
 from homing.errors import UserError
 from homing.integers import decimal
 from homing.translate.build import more_arguments
+from homing.translate.directives import scanner
 from homing.translate.not_translated import REFUSED, directives_in, parallel_in_cxx, sources_of
 from homing.translate.plan.collect import collected
 from homing.translate.plan.model import Plan
@@ -89,6 +90,8 @@ def translate_and_compile(
     preprocess = [*flags, *_preprocessor_flags(arguments)]
     if not any(word.startswith("-fopenmp") for word in arguments):
         preprocess.append("-U_OPENMP")
+    if found.cxx:
+        preprocess.append(scanner.CXX)
     if any(word.startswith("-ffixed-line-length-") for word in arguments):
         text = next(w for w in arguments if w.startswith("-ffixed-line-length-")).rpartition("-")[2]
         length = 0 if text == "none" else decimal(text)
@@ -236,3 +239,8 @@ def fortran_main() -> int:
 def c_main() -> int:
     """homing-translate-cc: HOMING_CC (gcc) behind a translation to HOMING_TRANSLATE (spmd)."""
     return _one_word("gcc", "HOMING_CC")
+
+
+def cxx_main() -> int:
+    """homing-translate-cxx: HOMING_CXX (g++) behind a translation to HOMING_TRANSLATE (spmd)."""
+    return _one_word("g++", "HOMING_CXX")

@@ -1,7 +1,8 @@
 """Sources of a compiler's command that the translation does not read: what stands in them in vain is said.
 
-C++ and files whose names say nothing, what comes from the standard input, and files that others include. A
-directive in one of them is an error: the program would run, and the user would believe that it was obeyed.
+Preprocessed C++ and files whose names say nothing, what comes from the standard input, and files that
+others include. A directive in one of them is an error: the program would run, and the user would believe that
+it was obeyed.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Sources:
 
     translated: list[int] = field(default_factory=list)
     others: list[tuple[str, str]] = field(default_factory=list)
+    cxx: bool = False  # does the command take C sources for C++?
 
 
 def sources_of(compiler: str, arguments: Sequence[str]) -> Sources:
@@ -66,25 +68,26 @@ def sources_of(compiler: str, arguments: Sequence[str]) -> Sources:
         elif word == "-":
             found.others.append((word, "the standard input"))
         elif not word.startswith("-") and os.path.exists(word):
-            reason = _why_not(word, language, cxx)
+            reason = _why_not(word, language)
             if reason is None:
                 found.translated.append(index)
+                found.cxx |= cxx or language.startswith("c++")
             elif reason:
                 found.others.append((word, reason))
     return found
 
 
-def _why_not(path: str, language: str, cxx: bool) -> str | None:
+def _why_not(path: str, language: str) -> str | None:
     """Why a file is not translated; empty: it is no source; None: it is translated."""
     form = scanner.form_of(path)
     if language != "none":
         if language.startswith("c++"):
-            return "C++"
+            return None if scanner.is_cxx(path) or (form is Form.C and path.endswith(".c")) else "C++"
         same = form is Form.C if language in _C_LANGUAGES else form is not None and form is not Form.C
         if language in _C_LANGUAGES | _FORTRAN_LANGUAGES and same:
             return None
         return f"a source of '{language}' by an option, and by its name none"
-    if path.endswith(CXX_SOURCES) or (cxx and form is Form.C):
+    if path.endswith(CXX_SOURCES) and form is None:
         return "C++"
     if form is not None:
         return None

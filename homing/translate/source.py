@@ -20,6 +20,7 @@ class SourceFile:
     form: Form
     fixed_columns: int = 72
     marked: bool = False  # C: it has line markers of ours (Fortran's are always read)
+    cxx: bool = False  # form C, and C++
     _starts: list[int] = field(default_factory=list)
     _marks: list[tuple[int, int, str]] = field(default_factory=list)  # line of text, what it says to be
 

@@ -412,9 +412,10 @@ def _standard_input(routine: Routine) -> list[Problem]:
 def _load(path: str, options: Options) -> SourceFile:
     form = scanner.form_of(path)
     if form is None:
-        raise UserError(f"{path}: neither Fortran nor C, by its name")
+        raise UserError(f"{path}: neither Fortran, C nor C++, by its name")
     text = read_text(path, MOST_SOURCE, errors="surrogateescape")
-    return SourceFile(path, text, form, options.of(path).fixed_columns)
+    own = options.of(path)
+    return SourceFile(path, text, form, own.fixed_columns, scanner.is_cxx(path, own.flags))
 
 
 def _read_all(
@@ -455,6 +456,9 @@ def _read_one(source: SourceFile, scanned: scanner.Scanned, options: Options) ->
         with time_limit(_LEAST_SECONDS + source.text.count("\n") / lines_a_second):
             unit, lines = _parse(source, scanned, options)
     except TranslationError as error:
+        serial = source.cxx and "pragma" not in source.text
+        if options.target == "upm" and serial:  # it has no calls to get
+            return _Read(None, [], problems, [*notes, error.problems[0]])
         return _Read(None, [], [*problems, *error.problems], notes)
     except UserError:
         raise

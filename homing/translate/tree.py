@@ -268,6 +268,7 @@ class Routine:
     prototypes: list[Prototype] = field(default_factory=list)  # of a C file
     headers: dict[str, str] = field(default_factory=dict)  # C file: which header declares a function
     included: set[str] = field(default_factory=set)  # C file: variables that its headers declare
+    namespaces: dict[str, str] = field(default_factory=dict)  # C++ file: where its variables stand
     implicit_none: bool = False
     implicit: dict[str, str] = field(default_factory=dict)  # Fortran: types by first letter
     functions: dict[str, Statement] = field(default_factory=dict)  # Fortran's statement functions

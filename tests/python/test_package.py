@@ -235,14 +235,14 @@ def test_installed_bench_says_what_is_missing(installed: Path, tmp_path: Path) -
 COMPILERS = {
     "gcc": ("homing-gcc", "homing-g++", "homing-gfortran"),
     "llvm": ("homing-clang", "homing-clang++", "homing-flang"),
-    "translate": ("homing-translate-cc", "", "homing-translate-fc"),
+    "translate": ("homing-translate-cc", "homing-translate-cxx", "homing-translate-fc"),
 }
 
 
 def as_compilers(installed: Path, which: str, cache: Path) -> dict[str, str]:
-    """CC, CXX and FC for a build that knows nothing of homing. There is no translator for C++."""
+    """CC, CXX and FC for a build that knows nothing of homing."""
     commands = zip(("CC", "CXX", "FC"), COMPILERS[which], strict=True)
-    chosen = {name: os.fspath(installed / "bin" / word) if word else "g++" for name, word in commands}
+    chosen = {name: os.fspath(installed / "bin" / word) for name, word in commands}
     # Of LLVM's, those that were asked about (tests/compilers.py): `clang` may be one without a runtime.
     ours = {"HOMING_CLANG": "clang-19", "HOMING_CLANGXX": "clang++-19", "HOMING_FLANG": "flang-new-19"}
     return {**chosen, **ours, "XDG_CACHE_HOME": os.fspath(cache)}

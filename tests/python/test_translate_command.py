@@ -47,9 +47,7 @@ def test_response_files_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("g++", "-fopenmp", "x.cpp", "-o", "x"),
-        ("g++", "-fopenmp", "x.c", "-o", "x"),
-        ("gcc", "-fopenmp", "-x", "c++", "x.c", "-o", "x"),
+        ("g++", "-fopenmp", "x.ii", "-o", "x"),
         ("gcc", "-fopenmp", "-xc", "x.txt", "-o", "x"),
         ("gcc", "-fopenmp", "-include", "x.h", "plain.c", "-o", "x"),
         ("gcc", "-fopenmp", "includes.c", "-o", "x"),
@@ -58,7 +56,7 @@ def test_response_files_are_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_directive_in_vain_is_an_error(tmp_path: Path, words: tuple[str, ...]) -> None:
-    for name in ("x.cpp", "x.c", "x.txt"):
+    for name in ("x.ii", "x.c", "x.txt"):
         program(tmp_path, name)
     (tmp_path / "x.h").write_text(f"/* kept */\n{DIRECTIVE}\n")
     program(tmp_path, "plain.c", "")
@@ -74,10 +72,10 @@ def test_a_directive_in_vain_is_an_error(tmp_path: Path, words: tuple[str, ...])
 
 
 def test_files_of_other_languages(tmp_path: Path) -> None:
-    program(tmp_path, "x.cpp")
-    done = homing(tmp_path, "--to", "pages", "x.cpp")
+    program(tmp_path, "x.ii")
+    done = homing(tmp_path, "--to", "pages", "x.ii")
     assert done.returncode == 1
-    assert done.stderr.startswith("x.cpp:4:1: ")
+    assert done.stderr.startswith("x.ii:4:1: ")
     program(tmp_path, "y.cpp", "")
     done = homing(tmp_path, "--to", "pages", "--", "g++", "-fopenmp", "-c", "y.cpp")
     assert done.returncode == 0, done.stderr
@@ -86,13 +84,15 @@ def test_files_of_other_languages(tmp_path: Path) -> None:
 
 def test_what_a_command_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("a.c", "b.f90", "c.cc", "D.C", "e.o", "libf.so.1", "g.inc"):
+    for name in ("a.c", "b.f90", "c.cc", "D.C", "e.o", "libf.so.1", "g.inc", "h.ii"):
         Path(name).write_text("")
     words = ["-o", "a.c", "a.c", "b.f90", "--param", "b.f90", "c.cc", "D.C", "e.o", "libf.so.1", "g.inc"]
-    found = sources_of("/usr/bin/gcc", words)
-    assert [words[at] for at in found.translated] == ["a.c", "b.f90"]
-    assert [name for name, _ in found.others] == ["c.cc", "D.C", "g.inc"]
-    assert sources_of("x86_64-linux-gnu-g++-12", ["a.c", "b.f90"]).translated == [1]
+    found = sources_of("/usr/bin/gcc", [*words, "h.ii"])
+    assert [words[at] for at in found.translated] == ["a.c", "b.f90", "c.cc", "D.C"]
+    assert [name for name, _ in found.others] == ["g.inc", "h.ii"]
+    assert not found.cxx, "gcc takes each file for what its name says"
+    assert sources_of("x86_64-linux-gnu-g++-12", ["a.c", "b.f90"]).translated == [0, 1]
+    assert sources_of("x86_64-linux-gnu-g++-12", ["a.c", "b.f90"]).cxx
     assert sources_of("gcc", ["-x", "c", "-"]).others[0][0] == "-"
 
 

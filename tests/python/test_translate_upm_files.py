@@ -137,12 +137,11 @@ def test_a_program_with_nothing_but_structures(name: str, where: str, tmp_path: 
 
 
 def test_cxx(tmp_path: Path) -> None:
-    parallel = (
-        "int main() {\n    int n = 0;\n#pragma omp parallel for\n    for (int i = 0; i < 9; i++) n = i;\n}\n"
-    )
-    write(tmp_path, {"x.cpp": parallel, "serial.cpp": "int main() { return 0; }\n"})
-    done = front("c", tmp_path, "-fopenmp", "-c", "x.cpp")
+    parallel = "int main() {\n    auto f = [] { return 1; };\n#pragma omp parallel for\n"
+    parallel += "    for (int i = 0; i < 9; i++) f();\n}\n"
+    write(tmp_path, {"x.cpp": parallel, "serial.cpp": parallel.replace("#pragma omp parallel for", "")})
+    done = front("cxx", tmp_path, "-fopenmp", "-c", "x.cpp")
     assert done.returncode == 1
-    assert "x.cpp:3:1: C++ is not translated: no calls are inserted: #pragma omp parallel for" in done.stderr
+    assert "x.cpp:2:14: a lambda is not followed" in done.stderr
     assert not (tmp_path / "x.o").exists()
-    assert front("c", tmp_path, "-c", "serial.cpp").returncode == 0
+    assert front("cxx", tmp_path, "-c", "serial.cpp").returncode == 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from homing.translate.directives import grammar
@@ -19,6 +19,11 @@ from homing.translate.positions import Position, Problem
 _FIXED_SUFFIXES = frozenset({".f", ".for", ".ftn", ".f77", ".fpp"})
 _FREE_SUFFIXES = frozenset({".f90", ".f95", ".f03", ".f08", ".f18"})
 _C_SUFFIXES = frozenset({".c", ".h"})
+#: C++'s, `.C` apart, which only its case tells from C's.
+_CXX_SUFFIXES = frozenset({".cc", ".cp", ".cpp", ".cxx", ".c++", ".hh", ".hpp", ".hxx"})
+
+#: The option that makes C++ of a C source, as g++ does.
+CXX = "-xc++"
 
 _SGI_KEYWORDS = "distribute_reshape|distribute|redistribute|dynamic"
 #: Directives of the two makers that are not about distributions, or have no meaning here.
@@ -46,11 +51,17 @@ def form_of(path: str) -> Form | None:
     for suffixes, form in (
         (_FIXED_SUFFIXES, Form.FIXED),
         (_FREE_SUFFIXES, Form.FREE),
-        (_C_SUFFIXES, Form.C),
+        (_C_SUFFIXES | _CXX_SUFFIXES, Form.C),
     ):
         if suffix in suffixes:
             return form
     return None
+
+
+def is_cxx(path: str, flags: Sequence[str] = ()) -> bool:
+    """Is it a C++ source, by its name, or by the compiler that it is for?"""
+    suffix = os.path.splitext(path)[1]
+    return suffix == ".C" or suffix.lower() in _CXX_SUFFIXES or (suffix == ".c" and CXX in flags)
 
 
 def scan(text: str, path: str, form: Form, line_length: int = 72) -> Scanned:

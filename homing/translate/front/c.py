@@ -1,4 +1,4 @@
-"""The C front end: libclang says what the program means and where each piece stands.
+"""The C and C++ front end: libclang says what the program means and where each piece stands.
 
 Parsed without -fopenmp: with it libclang does not descend into loops under a directive. OpenMP pragmas are
 read from the text, and _OPENMP is defined as if it were.
@@ -11,14 +11,16 @@ import re
 from collections.abc import Sequence
 
 from clang import cindex
-from clang.cindex import BinaryOperator, Cursor, CursorKind, TranslationUnit, TypeKind
+from clang.cindex import Cursor, CursorKind, TranslationUnit, TypeKind
 
 from homing.translate.affine import shifted
 from homing.translate.attach import attach
 from homing.translate.directives.model import Directive
-from homing.translate.front.c_accesses import Accesses, strip
+from homing.translate.front.c_accesses import Accesses
+from homing.translate.front.c_loops import Loops
 from homing.translate.front.c_places import Places, declarator
 from homing.translate.front.c_pragmas import pragmas_of
+from homing.translate.front.cxx import INPUT, OUTPUT, REFERENCES, Unlike, children, qualified
 from homing.translate.front.includes import check_includes
 from homing.translate.front.libclang import index as clang_index
 from homing.translate.front.libclang import other_headers, raising_callbacks, survives
@@ -30,12 +32,10 @@ from homing.translate.tree import (
     Branch,
     Declaration,
     Kind,
-    Loop,
     Node,
     Prototype,
     Routine,
     Statement,
-    Subscript,
     Unit,
 )
 
@@ -57,23 +57,10 @@ _OUTPUT = frozenset(
         "fclose",
         "perror",
         "vprintf",
+        OUTPUT,
     ]
 )
-_INPUT = frozenset(["scanf", "fscanf", "fgets", "fread", "getchar", "gets", "fgetc", "getc"])
-#: The same comparison with its sides exchanged.
-_TURNED = {
-    BinaryOperator.LT: BinaryOperator.GT,
-    BinaryOperator.LE: BinaryOperator.GE,
-    BinaryOperator.GT: BinaryOperator.LT,
-    BinaryOperator.GE: BinaryOperator.LE,
-}
-_UNSIGNED = (
-    TypeKind.UCHAR,
-    TypeKind.USHORT,
-    TypeKind.UINT,
-    TypeKind.ULONG,
-    TypeKind.ULONGLONG,
-)
+_INPUT = frozenset(["scanf", "fscanf", "fgets", "fread", "getchar", "gets", "fgetc", "getc", INPUT])
 
 
 def read(source: SourceFile, directives: Sequence[Directive], flags: Sequence[str]) -> tuple[Unit, list[int]]:
@@ -85,7 +72,8 @@ def read(source: SourceFile, directives: Sequence[Directive], flags: Sequence[st
     index = clang_index()
     check_includes(source, flags)
     here = os.path.dirname(os.path.abspath(source.path))
-    arguments = ["-std=gnu17", "-Wno-everything", _OPENMP, f"-I{here}", *flags, *other_headers()]
+    language = ["-xc++", "-std=gnu++17"] if source.cxx else ["-std=gnu17"]
+    arguments = [*language, "-Wno-everything", _OPENMP, f"-I{here}", *flags, *other_headers()]
     text = source.text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
     def parse() -> TranslationUnit:
@@ -113,6 +101,8 @@ def read(source: SourceFile, directives: Sequence[Directive], flags: Sequence[st
         raise TranslationError(problems)
     builder = _Builder(source)
     with raising_callbacks():
+        if source.cxx and (unlike := Unlike(builder.places, source.path).file(unit.cursor)):
+            raise TranslationError([source.problem(*one) for one in unlike])
         builder.file(unit.cursor)
         pragmas = list(pragmas_of(source, unit))
     attach(source, builder.routines, pragmas, directives)
@@ -129,16 +119,16 @@ def read(source: SourceFile, directives: Sequence[Directive], flags: Sequence[st
     return Unit(source, source.form, builder.routines), sorted(builder.lines)
 
 
-class _Builder:
+class _Builder(Loops):
     def __init__(self, source: SourceFile) -> None:
         self.source = source
+        self.cxx = source.cxx
         self.routines: list[Routine] = []
         self.lines: set[int] = set()
         self.routine = Routine(os.path.basename(source.path), source, 0, len(source.text) + 1, module=True)
         self.places = Places(source)
-        self.begin, self.end, self.text = self.places.begin, self.places.end, self.places.text
         self.place = self.places.place
-        self.expression = Accesses(self.places, self.is_array).expression
+        self.accesses = Accesses(self.places, self.is_array)
 
     # --- the file ---------------------------------------------------------------------------------------
 
@@ -146,13 +136,13 @@ class _Builder:
         scope = self.routine
         scope.declarations_end = scope.body_end = len(self.source.text)
         self.routines.append(scope)
-        for cursor in top.get_children():
+        for cursor in children(top) if self.cxx else top.get_children():
             where = cursor.location
             if where.file is None or where.file.name != self.source.path:
                 if cursor.kind is CursorKind.VAR_DECL and where.file is not None:
                     scope.included.add(cursor.spelling)
                 elif cursor.kind is CursorKind.FUNCTION_DECL and where.file is not None:
-                    scope.headers[cursor.spelling] = where.file.name
+                    scope.headers[self.name(cursor)] = where.file.name
                 continue
             self.lines.add(self.source.line_start(self.begin(cursor)))
             if cursor.kind is CursorKind.FUNCTION_DECL:
@@ -161,14 +151,27 @@ class _Builder:
                 else:
                     places = tuple((self.begin(one), self.end(one)) for one in cursor.get_arguments())
                     whole = self.begin(cursor), self.end(cursor)
-                    scope.prototypes.append(Prototype(cursor.spelling, *whole, places))
+                    scope.prototypes.append(Prototype(self.name(cursor), *whole, places))
             elif cursor.kind is CursorKind.VAR_DECL:
-                self.variable(scope, cursor, "static")
+                self.global_variable(scope, cursor)
+
+    def name(self, cursor: Cursor) -> str:
+        return qualified(cursor) if self.cxx else cursor.spelling
+
+    def global_variable(self, scope: Routine, cursor: Cursor) -> None:
+        around = self.name(cursor).rpartition("::")[0]
+        other = scope.declarations.get(cursor.spelling)
+        if other is not None and scope.namespaces.get(cursor.spelling, "") != around:
+            reason = f"'{cursor.spelling}' stands in two namespaces: give them names of their own"
+            raise TranslationError([self.source.problem(self.begin(cursor), self.end(cursor), reason)])
+        if around:
+            scope.namespaces[cursor.spelling] = around
+        self.variable(scope, cursor, "static")
 
     def function(self, cursor: Cursor) -> None:
         scope = self.routines[0]
         made = Routine(
-            cursor.spelling,
+            self.name(cursor),
             self.source,
             self.begin(cursor),
             self.end(cursor),
@@ -184,9 +187,18 @@ class _Builder:
             elif child.kind is CursorKind.COMPOUND_STMT:
                 start = self.begin(child)
                 made.head_end = made.declarations_end = self.source.next_line(start)
-                made.arguments_end = self.source.text.rindex(")", made.begin, start)
+                made.arguments_end = self.arguments_end(cursor, start)
                 made.body_end = self.source.line_start(self.end(child) - 1)
                 made.body = self.block(child)
+
+    def arguments_end(self, cursor: Cursor, start: int) -> int:
+        """The bracket that closes the list of arguments; C++ may have more behind it."""
+        text, given = self.source.text, list(cursor.get_arguments())
+        if not self.cxx:
+            return text.rindex(")", self.begin(cursor), start)
+        if given:
+            return text.index(")", self.end(given[-1]))
+        return text.index(")", text.index("(", self.place(cursor.location.offset)))
 
     def variable(self, scope: Routine, cursor: Cursor, storage: str) -> Declaration:
         begin, end = self.begin(cursor), self.end(cursor)
@@ -205,6 +217,9 @@ class _Builder:
                 in_brackets = re.search(r"\(\s*\*[\s\w]*$", before) is not None
                 if in_brackets and closed:
                     at = closed.end()
+            elif self.cxx and re.search(r"\(\s*&$", before):  # `double (&a)[10]`
+                closed = re.compile(r"\s*\)").match(text, at)
+                at = closed.end() if closed else at
             while group := re.compile(r"\s*\[([^\]]*)\]").match(text, at):
                 inner = re.sub(r"^\s*(?:restrict|static|const|\s)+\b", "", group[1]).strip()
                 if inner:
@@ -216,6 +231,8 @@ class _Builder:
                 at = group.end()
             if pointer and bounds:
                 bounds.insert(0, Bound("0", None, deferred=True))
+        if cursor.type.kind in REFERENCES:
+            kind = cursor.type.get_pointee()
         element = kind
         while element.kind in (
             TypeKind.POINTER,
@@ -224,6 +241,8 @@ class _Builder:
             TypeKind.INCOMPLETEARRAY,
         ):
             element = element.get_pointee() if element.kind is TypeKind.POINTER else element.element_type
+        if element.kind is TypeKind.AUTO:
+            element = element.get_canonical()
         type_text = re.sub(r"\b(?:const|volatile|restrict)\b\s*", "", element.spelling).strip()
         initial = None
         match = re.compile(r"\s*=\s*").match(text, at)
@@ -290,6 +309,8 @@ class _Builder:
             ]
         if kind is CursorKind.FOR_STMT:
             return [self.loop(cursor)]
+        if kind is CursorKind.CXX_FOR_RANGE_STMT:
+            return [self.range_loop(cursor)]
         if kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):
             return [self.other_loop(cursor)]
         if kind is CursorKind.IF_STMT:
@@ -337,7 +358,9 @@ class _Builder:
             writes.add(child.spelling)
             for inner in child.get_children():
                 if inner.kind.is_expression():
-                    self.expression(inner, made.references, Access.READ, False, made)
+                    # Of what a reference is made, the name is another one.
+                    access = Access.OTHER if child.type.kind in REFERENCES else Access.READ
+                    self.expression(inner, made.references, access, False, made)
         self.finish(made)
         made.writes |= frozenset(writes)
         return made
@@ -380,118 +403,6 @@ class _Builder:
                 made.kind = Kind.OUTPUT
             elif made.calls[0] in _INPUT:
                 made.kind = Kind.INPUT
-
-    def other_loop(self, cursor: Cursor) -> Loop:
-        children = list(cursor.get_children())
-        body, condition = (
-            (children[0], children[-1]) if cursor.kind is CursorKind.DO_STMT else (children[-1], children[0])
-        )
-        head = self.expression_statement(condition)
-        head.begin = self.begin(cursor)
-        return Loop(
-            head,
-            self.body(body),
-            self.end(cursor),
-            self.end(cursor),
-            unrolled_reason="a while loop",
-            body_begin=self.begin(body),
-        )
-
-    def loop(self, cursor: Cursor) -> Loop:
-        begin, end = self.begin(cursor), self.end(cursor)
-        children = list(cursor.get_children())
-        body = children[-1]
-        head = self.blank(begin, self.begin(body))
-        made = Loop(head, [], end, end, body_begin=self.begin(body))
-        written = re.match(r"for\b", self.source.text[begin : begin + 4]) is not None
-        counted = written and len(children) == 4 and self.control(made, children)
-        if not counted:
-            made.variable = None
-            made.unrolled_reason = "not `for (i = first; i < last; i++)`"
-            if not written:
-                word = re.match(r"\w*", self.source.text[begin:])
-                made.unrolled_reason = (
-                    f"its head comes from the macro '{word[0] if word else ''}': write it out"
-                )
-            for child in children[:-1]:
-                if child.kind is CursorKind.DECL_STMT:
-                    inner = self.declaration(child)
-                    head.references += inner.references
-                    head.writes |= inner.writes
-                else:
-                    self.expression(child, head.references, Access.READ, False, head)
-        head.reads = frozenset(r.name for r in head.references if r.access is not Access.WRITE)
-        head.writes |= frozenset(
-            r.name for r in head.references if r.access not in (Access.READ, Access.OTHER)
-        )
-        made.body = self.body(body)
-        return made
-
-    def control(self, made: Loop, children: list[Cursor]) -> bool:
-        """Fill in variable, bounds and step; False where the loop is not counted."""
-        init, condition, increment, _ = children
-        if init.kind is CursorKind.DECL_STMT:
-            variables = [child for child in init.get_children() if child.kind is CursorKind.VAR_DECL]
-            if len(variables) != 1:
-                return False
-            values = [child for child in variables[0].get_children() if child.kind.is_expression()]
-            if not values:
-                return False
-            name, first = variables[0].spelling, values[-1]
-            counter = variables[0].type
-            self.variable(self.routine, variables[0], "automatic")
-        elif init.kind is CursorKind.BINARY_OPERATOR and init.binary_operator is BinaryOperator.Assign:
-            target, first = list(init.get_children())
-            if target.kind is not CursorKind.DECL_REF_EXPR:
-                return False
-            name, counter = target.spelling, target.type
-        else:
-            return False
-        if condition.kind is not CursorKind.BINARY_OPERATOR:
-            return False
-        left, right = (strip(child) for child in condition.get_children())
-        operator = condition.binary_operator
-        if right.kind is CursorKind.DECL_REF_EXPR and right.spelling == name:  # `n > i`
-            left, right, operator = right, left, _TURNED.get(operator, operator)
-        step = self.step(increment, name)
-        if operator is BinaryOperator.NE and step in ("1", "-1"):  # it ends there, or never
-            operator = BinaryOperator.LT if step == "1" else BinaryOperator.GT
-        steps = {
-            BinaryOperator.LT: -1,
-            BinaryOperator.LE: 0,
-            BinaryOperator.GT: 1,
-            BinaryOperator.GE: 0,
-        }
-        if left.kind is not CursorKind.DECL_REF_EXPR or left.spelling != name or operator not in steps:
-            return False
-        if step is None or (operator in (BinaryOperator.LT, BinaryOperator.LE)) == step.startswith("-"):
-            return False
-        first_text = self.text(self.begin(first), self.end(first))
-        last_text = self.text(self.begin(right), self.end(right))
-        made.variable = name
-        made.first = Subscript(self.begin(first), self.end(first), first_text)
-        made.last = Subscript(self.begin(right), self.end(right), shifted(last_text, steps[operator]))
-        made.step = step
-        made.condition = (self.begin(condition), self.end(condition))
-        made.increment = (self.begin(increment), self.end(increment))
-        made.unsigned = counter.get_canonical().kind in _UNSIGNED
-        self.expression(first, made.head.references, Access.READ, False, made.head)
-        self.expression(right, made.head.references, Access.READ, False, made.head)
-        made.head.writes = frozenset({name})
-        return True
-
-    def step(self, increment: Cursor, name: str) -> str | None:
-        text = self.text(self.begin(increment), self.end(increment)).replace(" ", "")
-        if text in (f"{name}++", f"++{name}"):
-            return "1"
-        if text in (f"{name}--", f"--{name}"):
-            return "-1"
-        match = re.fullmatch(rf"{re.escape(name)}([+-])=(.+)", text)
-        if match is None:
-            match = re.fullmatch(rf"{re.escape(name)}={re.escape(name)}([+-])(.+)", text)
-        if match is None:
-            return None
-        return ("-" if match[1] == "-" else "") + match[2]
 
     # --- expressions ------------------------------------------------------------------------------------
 

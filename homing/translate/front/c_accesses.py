@@ -8,6 +8,7 @@ from collections.abc import Callable
 from clang import cindex
 from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
 
+from homing.translate.front import cxx
 from homing.translate.front.c_places import Places
 from homing.translate.tree import Access, Kind, Reference, Statement, Subscript
 
@@ -39,7 +40,7 @@ class Accesses:
             inner = strip(list(cursor.get_children())[-1])
             if inner.kind is CursorKind.DECL_REF_EXPR:
                 return  # `(void)a`: for the compiler's warnings
-        if kind in _TRANSPARENT or kind is CursorKind.CSTYLE_CAST_EXPR:
+        if kind in _TRANSPARENT or kind in cxx.CASTS:
             for child in cursor.get_children():
                 if child.kind.is_expression():
                     self.expression(child, found, access, conditional, into)
@@ -48,6 +49,8 @@ class Accesses:
             referenced = cursor.referenced
             if referenced is None or referenced.kind is not CursorKind.FUNCTION_DECL:
                 (begin, end), name = self.places.access(cursor), cursor.spelling
+                if self.places.source.cxx and "::" in self.places.source.text[begin:end]:
+                    access = Access.OTHER
                 found.append(Reference(name, begin, begin + len(name), end, None, access, conditional))
         elif kind is CursorKind.MEMBER_REF_EXPR:
             for child in cursor.get_children():
@@ -70,6 +73,15 @@ class Accesses:
             self._unary(cursor, found, access, conditional, into)
         elif kind is CursorKind.CALL_EXPR:
             self._call(cursor, found, conditional, into)
+        elif kind is CursorKind.CXX_NEW_EXPR:
+            into.calls += ("calloc" if _is_zeroed(self.places, cursor) else "malloc",)
+            for child in cursor.get_children():
+                if child.kind.is_expression() and child.extent.start.offset:
+                    self.expression(child, found, Access.READ, conditional, into)
+        elif kind is CursorKind.CXX_DELETE_EXPR:
+            into.calls += ("free",)
+            for child in cursor.get_children():
+                self.expression(child, found, Access.ARGUMENT, conditional, into)
         elif kind is CursorKind.CXX_UNARY_EXPR:
             self._size_of(cursor, found, conditional, into)
         else:
@@ -117,11 +129,21 @@ class Accesses:
         self.expression(operand, found, access, conditional, into)
 
     def _call(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> None:
-        name = cursor.spelling
+        if self.places.source.cxx and self._cxx_call(cursor, found, conditional, into):
+            return
+        name = (
+            cxx.qualified(cursor.referenced)
+            if self.places.source.cxx and cursor.referenced
+            else cursor.spelling
+        )
         into.calls += (name,)
-        for index, argument in enumerate(cursor.get_arguments()):
+        changed = cxx.by_reference(cursor) if self.places.source.cxx else frozenset[int]()
+        for index, argument in enumerate(cxx.arguments(cursor)):
             inner = strip(argument)
-            if inner.kind is CursorKind.CSTYLE_CAST_EXPR and inner.type.kind is TypeKind.POINTER:
+            if index in changed:
+                self.expression(inner, found, Access.OTHER, conditional, into)
+                continue
+            if inner.kind in cxx.CASTS and inner.type.kind is TypeKind.POINTER:
                 inner = strip(list(inner.get_children())[-1])
             count = len(found)
             array = inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind in (
@@ -140,6 +162,30 @@ class Accesses:
             if (array or piece) and len(found) > count:
                 found[count].argument_of = name
                 found[count].argument_index = index
+
+    def _cxx_call(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> bool:
+        """What is a call in C++ alone: of a stream, or a copy of a structure."""
+        stream = cxx.stream_call(cursor)
+        callee = cursor.referenced
+        if stream is not None:
+            into.calls += (stream,)
+            access = Access.WRITE if stream == cxx.INPUT else Access.READ
+            for argument in cxx.arguments(cursor):
+                if cxx.is_stream(argument.type) and strip(argument).kind is not CursorKind.CALL_EXPR:
+                    continue
+                self.expression(argument, found, access, conditional, into)
+            return True
+        if callee is not None and callee.kind is CursorKind.CONSTRUCTOR:
+            for argument in cxx.arguments(cursor):
+                self.expression(argument, found, Access.READ, conditional, into)
+            return True
+        if callee is not None and callee.kind is CursorKind.CXX_METHOD and callee.spelling == "operator=":
+            left, right = list(cursor.get_arguments())
+            into.kind = Kind.ASSIGNMENT
+            self.expression(left, found, Access.WRITE, conditional, into)
+            self.expression(right, found, Access.READ, conditional, into)
+            return True
+        return False
 
     def _size_of(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> None:
         """sizeof: nothing is evaluated."""
@@ -200,7 +246,14 @@ def strip(cursor: Cursor) -> Cursor:
 
 def _is_null(cursor: Cursor) -> bool:
     inner = strip(cursor)
-    if inner.kind is CursorKind.CSTYLE_CAST_EXPR and inner.type.kind is TypeKind.POINTER:
+    if inner.kind is CursorKind.CXX_NULL_PTR_LITERAL_EXPR:
+        return True
+    if inner.kind in cxx.CASTS and inner.type.kind is TypeKind.POINTER:
         children = list(inner.get_children())
         return bool(children) and children[-1].kind is CursorKind.INTEGER_LITERAL
     return cursor.type.kind is TypeKind.POINTER and inner.kind is CursorKind.INTEGER_LITERAL
+
+
+def _is_zeroed(places: Places, new: Cursor) -> bool:
+    """C++: `new double[n]()`."""
+    return places.source.text[places.begin(new) : places.end(new)].rstrip().endswith((")", "}"))

@@ -69,15 +69,16 @@ _MATH = _words("""
 """)
 _C_HARMLESS = frozenset(name + suffix for name in _MATH for suffix in ("", "f", "l")) | _words("""
     __assert_fail abs aligned_alloc assert calloc free isalpha isdigit isfinite isinf isnan isspace labs llabs
-    malloc memcmp realloc strcmp strlen strncmp tolower toupper
+    malloc memcmp realloc std::abs std::clamp std::max std::min std::move std::swap strcmp strlen strncmp
+    tolower toupper
 """)
 #: They write what their first argument means, and nothing else.
 _C_INTO_FIRST = _words("memcpy memmove memset snprintf sprintf strcat strcpy strncpy")
 _C_ENDS = _words("_Exit _exit abort exit quick_exit")
 _C_IO = _words("""
     close fclose fflush fgetc fgets fopen fprintf fputc fputs fread freopen fscanf fseek ftell fwrite getc
-    getchar gets open perror printf putc putchar puts read remove rename rewind scanf system tmpfile ungetc
-    vfprintf vprintf write
+    getchar gets open perror printf putc putchar puts read remove rename rewind scanf std::cin std::cout
+    system tmpfile ungetc vfprintf vprintf write
 """)
 #: Intrinsic subroutines that do no more than set their arguments.
 _FORTRAN_HARMLESS = _words("""
@@ -218,7 +219,7 @@ def _through_pointer(routine: Routine, reference: Reference) -> bool:
     declared = routine.declarations.get(reference.name)
     if declared is None or declared.storage != "pointer":
         return False
-    if re.match(r"\(?[\w\s*()]*\b(malloc|calloc|alloca|aligned_alloc)\b", declared.initial or ""):
+    if re.match(r"\(?[\w\s*()]*\b(malloc|calloc|alloca|aligned_alloc|new)\b", declared.initial or ""):
         return False
     text = routine.source.text
     before, behind = text[: reference.begin].rstrip(" (\t"), text[reference.name_end : reference.name_end + 9]
@@ -232,7 +233,7 @@ def _argument(routine: Routine, act: Act) -> int | None:
     declared = routine.declarations.get(act.name)
     if routine.source.form is Form.C:
         text = routine.source.text[declared.statement_begin : declared.statement_end] if declared else "*"
-        if "*" not in text and "[" not in text:
+        if "*" not in text and "[" not in text and "&" not in text:
             return None  # passed by value
     return routine.arguments.index(act.name)
 

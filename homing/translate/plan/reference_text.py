@@ -18,6 +18,9 @@ def reference_subscripts(reference: Reference) -> list[Subscript]:
 def why_not_followed(source: SourceFile, reference: Reference) -> str:
     """Why an access in a way that cannot be followed is refused."""
     word = re.compile(r"[A-Za-z_]\w*").match(source.text, reference.begin)
+    behind = source.text[word.end() : word.end() + 9].lstrip() if word else source.text[reference.begin :]
+    if source.cxx and behind.startswith("::"):
+        return f"'{reference.name}' with its namespace: write `using namespace`, and the name alone"
     if source.form is Form.C and word and word[0] != reference.name:
         return f"an access to '{reference.name}' through the macro '{word[0]}': write it out"
     return "may give the distributed array another name"

@@ -221,7 +221,7 @@ def _below(top: str) -> list[str] | None:
 
 
 def _is_source(name: str) -> bool:
-    return scanner.form_of(name) is not None and not name.endswith(".h")
+    return scanner.form_of(name) is not None and not name.endswith((".h", ".hh", ".hpp", ".hxx"))
 
 
 def _sources(folder: str) -> list[str]:

@@ -16,6 +16,11 @@
 #include <limits.h>
 #include <stddef.h>
 
+#ifdef __cplusplus
+#include <initializer_list>
+#include <type_traits>
+#endif
+
 /* Memory that nothing else reaches. */
 #if defined(__GNUC__)
 #define HOMING_ALONE __attribute__((malloc))
@@ -39,7 +44,10 @@ enum {
     HOMING_BITS_OTHER
 };
 enum { HOMING_INTEGERS, HOMING_UNSIGNED, HOMING_REALS, HOMING_COMPLEXES, HOMING_LOGICALS };
-/* C: which of them an expression is. */
+/* Which of them an expression is. */
+#ifdef __cplusplus
+#define HOMING_CLASS(x) homing_class(x)
+#else
 #define HOMING_CLASS(x)                                                                                      \
     _Generic((x),                                                                                            \
         _Bool: HOMING_LOGICALS,                                                                              \
@@ -53,6 +61,19 @@ enum { HOMING_INTEGERS, HOMING_UNSIGNED, HOMING_REALS, HOMING_COMPLEXES, HOMING_
         unsigned long: HOMING_UNSIGNED,                                                                      \
         unsigned long long: HOMING_UNSIGNED,                                                                 \
         default: HOMING_INTEGERS)
+#endif
+
+#ifdef __cplusplus
+template <typename T> constexpr int homing_class(const T&) {
+    return std::is_same<T, bool>::value       ? HOMING_LOGICALS
+           : std::is_floating_point<T>::value ? HOMING_REALS
+           : std::is_unsigned<T>::value       ? HOMING_UNSIGNED
+           : std::is_integral<T>::value       ? HOMING_INTEGERS
+                                              : HOMING_COMPLEXES;
+}
+
+extern "C" {
+#endif
 
 /* One dimension of a layout. The index i of the array lies where index i + offset of the template lies; the
  * template's bounds are what is cut into parts. argument: k of CYCLIC(k). */
@@ -229,5 +250,9 @@ int homing_remove(const char* name);
 /* What was written into exchange buffers so far, by all parts of this rank, and the messages between ranks.
  * HOMING_PARTS=statistics prints it at the end of the program. */
 void homing_exchanged(long* exchanges, long* bytes, long* messages, long* message_bytes);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

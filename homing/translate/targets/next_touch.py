@@ -118,8 +118,10 @@ class _Writer:
         before = _NO_STATEMENT.sub("", text[self.routine.begin : node.begin]).rstrip()
         if before[-1:] not in ("{", "}", ";", ":"):
             return "would be the one statement of what stands before: put braces around both"
-        if _PROTOTYPE not in self.edits.lines_before(0):
-            self.edits.insert_lines(0, [_PROTOTYPE])
+        language = 'extern "C"' if self.routine.source.cxx else "extern"
+        prototype = _PROTOTYPE.replace("extern", language, 1)
+        if prototype not in self.edits.lines_before(0):
+            self.edits.insert_lines(0, [prototype])
         self.edits.replace(node.begin, node.end, " ".join(f"{call};" for call in calls))
         return None
 

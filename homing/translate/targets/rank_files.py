@@ -123,7 +123,7 @@ def _changes(
         for match in re.finditer(r"\b(fopen|remove)\b(?=\s*\()", code):
             if match[1] in statement.calls and match[1] not in known:
                 at = statement.begin + match.start()
-                yield at, at + len(match[1]), _C_REPLACED[match[1]]
+                yield _qualified(routine, at), at + len(match[1]), _replaced(routine, match[1])
         return
     action = _action(statement.code)
     if action is None:
@@ -144,6 +144,17 @@ def _changes(
     if action.word in ("read", "write") and unit is not None and not _is_opened(routine, unit.text, opened):
         reason = f"unit {unit.text} is opened by no OPEN statement of the files given: every rank has fort.N"
         wrong.append((statement.begin, statement.end, reason))
+
+
+def _qualified(routine: Routine, at: int) -> int:
+    """C++: where `std::` before the name begins."""
+    before = re.search(r"(?:\bstd\s*)?::\s*$", routine.source.text[routine.begin : at])
+    return routine.begin + before.start() if before else at
+
+
+def _replaced(routine: Routine, name: str) -> str:
+    cast = "(FILE *)" if routine.source.cxx and name == "fopen" else ""
+    return cast + _C_REPLACED[name]
 
 
 def _is_opened(routine: Routine, unit: str, opened: frozenset[str]) -> bool:

@@ -288,7 +288,9 @@ class _Writer:
         writer = FileWriter(self.source, self.edits, header="")
         if self.in_c:
             top = self.edits.lines_before(0)
-            self.edits.insert_lines(0, [line for line in _PROTOTYPES if line not in top])
+            language = 'extern "C"' if self.source.cxx else "extern"
+            lines = [line.replace("extern", language, 1) for line in _PROTOTYPES]
+            self.edits.insert_lines(0, [line for line in lines if line not in top])
         for name, (length, declaration) in lengths.items():
             place = self._place(name, construct)
             writer.around(
@@ -307,7 +309,8 @@ class _Writer:
 
     def _taking(self, name: str, declaration: Declaration) -> list[str]:
         if self.in_c:
-            return [f"const __typeof__({name}[0])* const {_copy(name)} = homing_replica({name});"]
+            kind = f"const __typeof__({name}[0])*"
+            return [f"{kind} const {_copy(name)} = ({kind})homing_replica({name});"]
         bounds = ", ".join(f"lbound({name}, {at + 1}):" for at in range(len(declaration.bounds)))
         return [
             "continue",  # a region that begins with a BLOCK would be the BLOCK alone

@@ -19,6 +19,7 @@ from homing.translate.tree import (
     Statement,
     walk,
 )
+from homing.translate.write.c_language import CLanguage, reference_to_pointer
 from homing.translate.write.writer import RoutineText
 
 _KINDS = {
@@ -34,6 +35,7 @@ class CDeclarations(RoutineText):
 
     def __init__(self, routine: Routine, distributions: Distributions, edits: Edits, mpi: bool) -> None:
         super().__init__(routine, distributions, edits, mpi)
+        self.language = CLanguage(routine.source)
         self.waiting: list[Statement] = []
         self.copies = 0
 
@@ -48,16 +50,17 @@ class CDeclarations(RoutineText):
         return self.routine.body[0].begin if self.routine.body else self.routine.head_end
 
     def gather(self, arrays: Sequence[Array], anew: Sequence[Array] = ()) -> list[str]:
-        return [f"{array.name} = homing_gather({self.layout(array)});" for array in arrays]
+        each = ((array.name, f"homing_gather({self.layout(array)})") for array in arrays)
+        return [f"{name} = {self.language.whole(name, call)};" for name, call in each]
 
     def release(
         self, arrays: Sequence[Array], changed: Sequence[Array], anew: Sequence[Array] = ()
     ) -> list[str]:
-        return [
-            f"{array.name} = homing_release({self.layout(array)}, (void *){array.name}, "
-            f"{int(array in changed)});"
-            for array in arrays
-        ]
+        found = []
+        for array in arrays:
+            call = f"homing_release({self.layout(array)}, (void *){array.name}, {int(array in changed)})"
+            found.append(f"{array.name} = {self.language.whole(array.name, call)};")
+        return found
 
     def lifetime(self, statement: Statement, arrays: Sequence[Array]) -> None:
         del arrays
@@ -80,7 +83,8 @@ class CDeclarations(RoutineText):
                     f"{self.layout(array)} = homing_layout_free({self.layout(array)})",
                 )
             else:
-                self.edits.replace(statement.begin, statement.end, f"{reference.name} = homing_nowhere()")
+                nowhere = self.language.whole(reference.name, "homing_nowhere()")
+                self.edits.replace(statement.begin, statement.end, f"{reference.name} = {nowhere}")
 
     def _redistribute(self, node: Executable, old: Array, new: Array) -> None:
         layout, before = self.layout(old), self.layout_before(old)
@@ -139,6 +143,9 @@ class CDeclarations(RoutineText):
                     lines.append(f"static homing_layout *{self.layout(array)};")
                 else:
                     lines += self._create(array, declare=True)
+            if routine.module and routine.namespaces:  # main, outside of them, makes the layouts
+                self.edits.insert_lines(0, lines)
+                return
             self._put(self.source.next_line(at), lines, at if not routine.module else 0, first=True)
 
     def _end(self, directive: d.Directive) -> int:
@@ -177,27 +184,28 @@ class CDeclarations(RoutineText):
                     )
                 else:
                     argument = str(dimension.sizes.count(",") + 1)
-                    sizes.append((f"(const long[]){{{dimension.sizes}}}", argument))
+                    begin, end = self.language.listed("long")
+                    sizes.append(
+                        (f"{begin}{self.language.numbers(dimension.sizes.split(','))}{end}", argument)
+                    )
             low, high = array.shadow[index]
             if array.given_shadow:
                 low, high = max(low, array.given_shadow[index][0]), max(high, array.given_shadow[index][1])
-            rows.append(
-                f"{{{lower}, {upper}, {_KINDS[dimension.kind]}, {argument}, {low}, {high}, {first}, {last}, "
-                f"{dimension.offset}, {dimension.parts or 0}}}"
-            )
+            values = [lower, upper, _KINDS[dimension.kind], argument, str(low), str(high), first, last]
+            values += [str(dimension.offset), str(dimension.parts or 0)]
+            rows.append(f"{{{self.language.numbers(values)}}}")
         if len(sizes) > 1:
             self.problems.append(
                 (array.declaration.begin, array.declaration.end, "GEN_BLOCK in two dimensions in C")
             )
         layout = self.layout(array)
-        zero = int(
-            array.declaration.storage != "pointer" or "calloc" in (array.declaration.initial or "calloc")
-        )
+        zero = int(array.declaration.storage != "pointer" or _zeroed(array.declaration.initial))
         start = f"{'homing_layout *' if declare else ''}{layout} = "
+        begin, end = self.language.listed("homing_dimension")
         lines = [
             f'{start}homing_layout_create("{array.name}", HOMING_C, {array.rank}, '
             f"sizeof({array.declaration.type}),",
-            "    (const homing_dimension[]){" + (",\n" + "        ").join(rows) + "},",
+            f"    {begin}" + (",\n" + "        ").join(rows) + f"{end},",
             f"    {sizes[0][0] if sizes else 'NULL'});",
             "#pragma omp parallel num_threads(homing_threads())",
             f"homing_allocate({layout}, homing_part(), {zero});",
@@ -211,7 +219,8 @@ class CDeclarations(RoutineText):
         if declaration.storage == "pointer":
             if declaration.initial is not None:
                 begin = declaration.end - len(declaration.initial)
-                self.edits.replace(begin, declaration.end, "homing_nowhere()")
+                nowhere = self.language.whole(declaration.name, "homing_nowhere()")
+                self.edits.replace(begin, declaration.end, nowhere)
             return
         if not self.routine.module and not self.routine.main:
             reason = "a distributed array of a function: take memory with malloc, or declare it in main"
@@ -240,9 +249,38 @@ class CDeclarations(RoutineText):
             declaration = array.declaration
             # The layout comes first: widths of the part depend on it.
             start = declaration.statement_begin
-            self.edits.replace(start, start, f"homing_layout *{self.layout(array)}, ")
+            layout = f"homing_layout *{self.layout(array)}, "
+            if self.language.cxx:
+                self._cxx_argument(array, layout)
+                continue
+            self.edits.replace(start, start, layout)
             if self.inside:
                 self._widths(array)
+
+    def _cxx_argument(self, array: Array, layout: str) -> None:
+        """No parameter of C++ has widths that are known when it is called: a part comes as an address."""
+        declaration, text = array.declaration, self.source.text
+        start = declaration.statement_begin
+        if not self.inside:
+            kept = reference_to_pointer(text[start : declaration.end])
+            self.edits.replace(start, declaration.end, layout + kept)
+            return
+        given = f"hm_given_{array.name}"
+        const = "const " if "const" in declaration.attributes else ""
+        self.edits.replace(start, declaration.end, f"{layout}{const}void *{given}")
+        line = self._part_pointer(array, given)
+        self._put(self.routine.head_end, [line, f"(void){array.name};"], self._like(), first=True)
+
+    def _part_pointer(self, array: Array, value: str) -> str:
+        const = "const " if "const" in array.declaration.attributes else ""
+        widths = ""
+        for index in range(1, array.rank):
+            cut = array.dimensions[index].distributed
+            extent = shifted(array.declaration.bounds[index].upper or "", 1)
+            widths += (
+                f"[homing_width({self.layout(array)}, homing_part(), {index})]" if cut else f"[{extent}]"
+            )
+        return self.language.pointer(const + array.declaration.type, array.name, widths, value)
 
     def _widths(self, array: Array) -> None:
         declaration = array.declaration
@@ -265,3 +303,10 @@ class CDeclarations(RoutineText):
                     group.end(1),
                     f"homing_width({self.layout(array)}, homing_part(), {index})",
                 )
+
+
+def _zeroed(initial: str | None) -> bool:
+    """Does the memory come with zeros? As far as that is not known, it does."""
+    if initial is None or "calloc" in initial:
+        return True
+    return re.search(r"\bnew\b[^;]*\]\s*(\(\s*\)|\{\s*\})\s*$", initial) is not None

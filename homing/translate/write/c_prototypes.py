@@ -12,6 +12,7 @@ from homing.translate.plan.arrays import Distributions
 from homing.translate.positions import Problem
 from homing.translate.source import Edits
 from homing.translate.tree import Routine, Unit
+from homing.translate.write.c_language import reference_to_pointer
 
 _EXTENT = re.compile(r"\[([^\[\]]*)\]")
 
@@ -32,7 +33,10 @@ def adapt_prototypes(
             for index, array in taken:
                 if index >= len(prototype.parameters):  # `void f();` says nothing
                     continue
-                if not _adapt(prototype.parameters[index], array, edits[id(unit)], parts):
+                where = prototype.parameters[index]
+                if unit.source.cxx and parts:
+                    _adapt_cxx(where, array, edits[id(unit)], distributions.inside(array.routine))
+                elif not _adapt(where, array, edits[id(unit)], parts):
                     reason = (
                         f"'{array.name}' of '{prototype.name}' has a name for its type here: write it out"
                     )
@@ -60,3 +64,10 @@ def _adapt(where: tuple[int, int], array: Array, edits: Edits, parts: bool) -> b
         if index and array.dimensions[index].distributed:
             edits.replace(group.start(1), group.end(1), "*")
     return True
+
+
+def _adapt_cxx(where: tuple[int, int], array: Array, edits: Edits, inside: bool) -> None:
+    begin, end = where
+    const = "const " if "const" in array.declaration.attributes else ""
+    text = f"{const}void *" if inside else reference_to_pointer(edits.source.text[begin:end])
+    edits.replace(begin, end, f"homing_layout *, {text}")

@@ -43,19 +43,20 @@ class CWriter(CThreadLoops):
         extents = []
         for box in boxes:
             for side in box.sides:
+                values = [side.first, side.last]
                 if side.follow is None:
-                    extents.append(f"{{{side.first}, {side.last}, 0, 0, 0, 0}}")
+                    values += ["0"] * 4
                 else:
                     follow = side.follow
-                    extents.append(
-                        f"{{{side.first}, {side.last}, {follow.dimension + 1}, {follow.offset}, "
-                        f"{side.low}, {side.high}}}"
-                    )
+                    values += map(str, (follow.dimension + 1, follow.offset, side.low, side.high))
+                extents.append(f"{{{self.language.numbers(values)}}}")
         lines = [f"homing_{verb}({self.layout(array)}, {self.layout(home)}, {PART}, {array}, {len(boxes)},"]
         rows = [", ".join(extents[at : at + rank]) for at in range(0, len(extents), rank)]
-        lines.append("    (const homing_extent[]){" + rows[0] + ("," if len(rows) > 1 else "});"))
+        begin, end = self.language.listed("homing_extent")
+        end += ");"
+        lines.append(f"    {begin}{rows[0]}{',' if len(rows) > 1 else end}")
         for number, row in enumerate(rows[1:], 2):
-            lines.append("                             " + row + ("," if number < len(rows) else "});"))
+            lines.append(" " * (4 + len(begin)) + row + ("," if number < len(rows) else end))
         return lines
 
     def fetch(self, array: str, boxes: Sequence[Box]) -> list[str]:
@@ -69,17 +70,15 @@ class CWriter(CThreadLoops):
         array = self.arrays[box.array]
         del region
         self.copies += 1
-        low = ", ".join(side.first for side in box.sides)
-        high = ", ".join(side.last for side in box.sides)
+        begin, end = self.language.listed("long")
+        low = self.language.numbers([side.first for side in box.sides])
+        high = self.language.numbers([side.last for side in box.sides])
         widths = "".join(
             f"[homing_at_least_one(({side.last}) - ({side.first}) + 1)]" for side in box.sides[1:]
         )
-        element = array.declaration.type
-        declared = f"(*restrict {target}){widths}" if widths else f"*restrict {target}"
-        return [
-            f"const {element} {declared} = homing_broadcast_copy({self.layout(array)}, {PART}, {array.name},",
-            f"    (const long[]){{{low}}}, (const long[]){{{high}}}, {self.copies});",
-        ]
+        call = f"homing_broadcast_copy({self.layout(array)}, {PART}, {array.name},"
+        declared = self.language.pointer(f"const {array.declaration.type}", target, widths, call)
+        return [declared.removesuffix(";"), f"    {begin}{low}{end}, {begin}{high}{end}, {self.copies});"]
 
     # --- loops ------------------------------------------------------------------------------------------
 
@@ -416,9 +415,7 @@ class CWriter(CThreadLoops):
                 widths += f"[homing_width({self.layout(array)}, {PART}, {index})]"
             else:
                 widths += f"[{shifted(bound.upper or '', 1)}]"
-        name = array.name
-        declared = f"(*restrict {name}){widths}" if widths else f"*restrict {name}"
-        return f"{array.declaration.type} {declared} = {value};"
+        return self.language.pointer(array.declaration.type, array.name, widths, value)
 
     def begin_procedure(self, region: Region) -> None:
         self._put(self.routine.head_end, self._prologue(region), self._like(), first=True)

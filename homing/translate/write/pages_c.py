@@ -48,7 +48,10 @@ class PagesC(CWriter):
         lines = super()._create(array, declare)[:-2]
         static = array.declaration.storage != "pointer"
         if static or array.declaration.initial is not None:
-            lines.append(f"homing_place({self.layout(array)}, {array.name});")
+            around = array.routine.namespaces.get(array.name, "")
+            lines.append(
+                f"homing_place({self.layout(array)}, {around + '::' if around else ''}{array.name});"
+            )
         return lines
 
     def _declaration(self, array: Array) -> None:
@@ -56,6 +59,10 @@ class PagesC(CWriter):
 
     def _widths(self, array: Array) -> None:
         """So do the widths of arguments."""
+
+    def _cxx_argument(self, array: Array, layout: str) -> None:
+        start = array.declaration.statement_begin
+        self.edits.replace(start, start, layout)
 
     def frame(self) -> None:
         self.inside = False

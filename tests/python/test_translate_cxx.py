@@ -1,0 +1,225 @@
+"""C++ programs with directives: what is like C is translated, the rest is refused by its name."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from homing.translate.positions import TranslationError
+from homing.translate.translation import Options, translate
+from tests.python.translate_programs import MPIRUN, TREE, run_command
+
+TARGETS = ("spmd", "pages", "mpi", "upm")
+LIBRARY = os.environ.get("HOMING_LIBRARY") or str(TREE / "build" / "release" / "libhoming.so")
+
+#: References to arrays, namespaces, range-for, auto, new and delete, std's functions and streams.
+GRID = """\
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+namespace grid {
+const int n = 20;
+static double u[n + 2][n + 2], v[n + 2][n + 2];
+#pragma homing distribute u[block][*], v[block][*]
+inline double mean(double a, double b, double c, double d) { return 0.25 * (a + b + c + d); }
+void sweep(double (&to)[n + 2][n + 2], const double (&from)[n + 2][n + 2], double &change)
+{
+    double most = 0;
+#pragma omp parallel for reduction(max : most)
+    for (int i = 1; i <= n; ++i)
+        for (int j = 1; j <= n; j++) {
+            to[i][j] = mean(from[i - 1][j], from[i + 1][j], from[i][j - 1], from[i][j + 1]);
+            most = std::max(most, std::fabs(to[i][j] - from[i][j]));
+        }
+    change = most;
+}
+}
+extern "C" {
+static int parity(int i) { return i % 2; }
+}
+using namespace grid;
+int main()
+{
+    double change = 0;
+    auto steps = 5;
+    for (int i = 0; i < n + 2; i++)
+        for (int j = 0; j < n + 2; j++)
+            u[i][j] = v[i][j] = (i * j) % 7;
+    for (int t = 0; t < steps; t++) {
+        grid::sweep(v, u, change);
+        grid::sweep(u, v, change);
+    }
+    double w[4] = {1, 2, 3, 4}, sum = 0;
+    for (auto &x : w)
+        x *= 2;
+    for (double x : w)
+        sum += x;
+    double *line = new double[n]();
+#pragma homing distribute line[cyclic(2)] extent(n)
+#pragma omp parallel for
+    for (int i = 0; i < n; i++)
+        line[i] = line[i] + i + w[i % 4] + parity(i);
+    for (int i = 0; i < n; i++)
+        sum += line[i];
+    std::cout << u[3][4] << ' ' << sum << " " << change << std::endl;
+    std::printf("%.17g\\n", u[10][10]);
+    delete[] line;
+    return EXIT_SUCCESS;
+}
+"""
+#: Procedures that a region calls get their parts; a matrix that is cut in both dimensions; prototypes.
+PARTS = """\
+#include <cstdio>
+struct cell { double value; int count; };
+const int n = 12;
+double a[n][n], b[n][n];
+cell cells[n];
+#pragma homing distribute a[block][block], b[block][block], cells[cyclic]
+void add(double (&to)[n][n], const double from[][n], long by);
+int main()
+{
+    for (int i = 0; i < n; i++) {
+        cells[i] = cell{1.5 * i, i};
+        for (int j = 0; j < n; j++) {
+            a[i][j] = i - 2 * j;
+            b[i][j] = i * j;
+        }
+    }
+    double total = 0;
+#pragma omp parallel
+    {
+        add(a, b, 3);
+#pragma omp for reduction(+ : total)
+        for (int i = 0; i < n; i++) {
+            cells[i].value += 1;
+            total += cells[i].value * cells[i].count;
+        }
+    }
+    cell last = cells[n - 1];
+    std::printf("%g %g %d\\n", total, last.value, last.count);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            std::printf("%g ", a[i][j]);
+}
+void add(double (&to)[n][n], const double from[][n], long by)
+{
+    long half = by;
+#pragma homing nest(i, j)
+#pragma omp for
+    for (int i = 1; i < n; i++)
+        for (int j = 0; j < n; j++)
+            to[i][j] += from[i - 1][j] + half;
+}
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("text", [GRID, PARTS], ids=["grid", "parts"])
+def test_programs_like_c(text: str, target: str, tmp_path: Path, workshop_folder: Path) -> None:
+    source = tmp_path / "p.cpp"
+    source.write_text(text)
+    run_command(["g++", "-O1", "-fopenmp", "p.cpp", "-o", "plain"], tmp_path)
+    expected = run_command(["./plain"], tmp_path, OMP_NUM_THREADS="1")
+    code = "import sys; from homing.cli import main; sys.exit(main(sys.argv[1:]))"
+    compiler = "mpicxx" if target == "mpi" else "g++"
+    words = ["translate", "--to", target, "--", compiler, "-O1", "-fopenmp", "-Wall", "-Wno-unknown-pragmas"]
+    words += ["p.cpp", "-o", "parts"]
+    cache = os.fspath(workshop_folder)
+    environment = {"PYTHONPATH": str(TREE), "HOMING_LIBRARY": LIBRARY, "XDG_CACHE_HOME": cache}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        cwd=tmp_path,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr
+    start = [*MPIRUN, "-n", "2"] if target == "mpi" else []
+    for threads in ("1", "2") if target == "mpi" else ("1", "3", "5"):
+        assert run_command([*start, "./parts"], tmp_path, OMP_NUM_THREADS=threads) == expected
+
+
+@pytest.fixture(scope="module")
+def workshop_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+BODY = """\
+#include <algorithm>
+#include <vector>
+#include <string>
+%s
+int main()
+{
+    static double a[9];
+#pragma homing distribute a[block]
+    int n = 9;
+#pragma omp parallel for
+    for (int i = 0; i < 9; i++)
+        a[i] = i;
+    %s
+}
+"""
+REFUSED = [
+    ("", "std::vector<double> v(9);", "13:5", "an object of std::vector<double> is not followed"),
+    ("", "std::string s;", "13:5", "an object of std::"),
+    ("", "auto f = [&](int i) { return a[i]; }; f(n);", "13:5", "a lambda is not followed"),
+    ("", "try { throw n; } catch (int) { }", "13:5", "exceptions are not followed"),
+    ("", "std::sort(a, a + 9);", "13:5", "'sort' comes from a template"),
+    ("", "double &x = a[2]; x = 3;", "13:17", "another name"),
+    ("", "for (double &x : a) x = 3;", "13:22", "another name"),
+    ("", "if (int m = n) a[0] = m;", "13:5", "a declaration in a condition"),
+    ("template <class T> T twice(T x) { return x + x; }", "", "4:1", "the template 'twice' is not followed"),
+    ("struct P { int x; int get() { return x; } };", "", "4:1", "the class 'P' has functions or bases"),
+    ("void f(double *, int) {}\nvoid f(double *) {}", "f(a);", "5:1", "'f' is overloaded"),
+    ("struct P { int x; };\nP operator+(P p, P) { return p; }", "", "5:1", "the overloaded operator+"),
+    ("namespace one { int k; }\nnamespace two { int k; }", "", "5:17", "'k' stands in two namespaces"),
+    ("void f(int, double *x = nullptr) {}", "f(1);", "4:13", "a default argument"),
+]
+
+
+@pytest.mark.parametrize(("before", "inside", "where", "reason"), REFUSED)
+def test_what_is_not_like_c_is_refused(
+    before: str, inside: str, where: str, reason: str, tmp_path: Path
+) -> None:
+    source = tmp_path / "p.cc"
+    source.write_text(BODY % (before, inside))
+    with pytest.raises(TranslationError) as error:
+        translate([str(source)], Options("spmd"))
+    places = {f"{one.position.line}:{one.position.column}": one.reason for one in error.value.problems}
+    assert reason in places.get(where, ""), places
+
+
+def test_a_name_with_its_namespace(tmp_path: Path) -> None:
+    """In a region the array's own name means the part, one with a namespace the whole array."""
+    source = tmp_path / "p.cpp"
+    text = "namespace g { static double a[9];\n#pragma homing distribute a[block]\n}\nint main()\n{\n"
+    text += "#pragma omp parallel for\n    for (int i = 0; i < 9; i++)\n        g::a[i] = i;\n}\n"
+    source.write_text(text)
+    with pytest.raises(TranslationError, match=r"p\.cpp:8:9: .*using namespace"):
+        translate([str(source)], Options("spmd"))
+
+
+def test_c_for_a_cxx_compiler(tmp_path: Path) -> None:
+    """g++ takes x.c for C++."""
+    source = tmp_path / "x.c"
+    source.write_text(
+        "#include <vector>\nstatic double a[9];\n#pragma homing distribute a[block]\nint main() {}\n"
+    )
+    assert translate([str(source)], Options("spmd", flags=("-xc++",))).outputs[0].changed
+    with pytest.raises(TranslationError, match="vector"):
+        translate([str(source)], Options("spmd"))
+
+
+def test_a_file_without_directives_may_be_anything(tmp_path: Path) -> None:
+    source = tmp_path / "x.cpp"
+    source.write_text("#include <vector>\nint main() { std::vector<int> v; }\n")
+    result = translate([str(source)], Options("spmd"))
+    assert not result.outputs[0].changed
