@@ -18,9 +18,16 @@ from homing.paths import Cache
 from homing.translate.directives import scanner
 from homing.translate.directives.model import Form
 
-_RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime")
+RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime")
 #: Fortran that has no arrays of any type.
 _OLD_FORTRAN = frozenset({"-std=f95", "-std=f2003", "-std=f2008"})
+
+
+def runtime_files(fortran: bool) -> list[str]:
+    """The runtime's sources that a translated program needs, in the order of their compilation."""
+    pieces = sorted(os.listdir(os.path.join(RUNTIME, "homing_parts")))
+    inner = [f"homing_parts/{name}" for name in pieces if name.endswith(".h")]
+    return ["homing_parts.h", *inner, "homing_parts.c", *(["homing_parts.f90"] if fortran else [])]
 
 
 def more_arguments(
@@ -60,7 +67,7 @@ def _companion(compiler: str) -> str:
     name = os.path.basename(compiler)
     if "flang" in name or "clang" in name:
         if "clang" in name:
-            return compiler
+            return os.path.join(os.path.dirname(compiler), name.replace("clang++", "clang"))
         version = name.rpartition("-")[2]
         for candidate in (f"clang-{version}" if version.isdigit() else "clang", "clang"):
             if shutil.which(candidate):
@@ -108,10 +115,10 @@ def runtime(compiler: str, target: str, fortran: bool) -> str:
     base = "homing_parts"
     with_fortran = fortran and is_fortran(compiler)
     digest = hashlib.sha256()
-    for name in sorted(os.listdir(_RUNTIME)):
-        if os.path.isfile(os.path.join(_RUNTIME, name)):
-            with open(os.path.join(_RUNTIME, name), "rb") as file:
-                digest.update(file.read())
+    sources = runtime_files(fortran=True)
+    for name in sources:
+        with open(os.path.join(RUNTIME, name), "rb") as file:
+            digest.update(file.read())
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
     digest.update(f"{shutil.which(compiler)}\n{version}\n{target}\n{with_fortran}".encode())
     cache = Cache("translate")
@@ -121,9 +128,9 @@ def runtime(compiler: str, target: str, fortran: bool) -> str:
         return place
 
     def build(building: str) -> None:
-        for source in (f"{base}.h", f"{base}.c", f"{base}.f90"):
-            if os.path.exists(os.path.join(_RUNTIME, source)):
-                shutil.copy(os.path.join(_RUNTIME, source), building)
+        os.makedirs(os.path.join(building, base), exist_ok=True)
+        for source in sources:
+            shutil.copy(os.path.join(RUNTIME, source), os.path.join(building, source))
         c_compiler = _companion(compiler)
         c_flags = ["-DHOMING_MPI", *_mpi_flags("compile")] if target == "mpi" else []
         objects = [f"{base}.o"]

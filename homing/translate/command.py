@@ -12,7 +12,9 @@ from enum import Enum
 import typer
 
 from homing.errors import UserError, os_reason
-from homing.translate.directives.scanner import form_of
+from homing.translate.build import RUNTIME, runtime_files
+from homing.translate.directives.model import Form
+from homing.translate.directives.scanner import form_of, is_cxx
 from homing.translate.not_translated import REFUSED, directives_in
 from homing.translate.plan import explain
 from homing.translate.plan.collect import collected
@@ -21,7 +23,6 @@ from homing.translate.plan.record import to_json
 from homing.translate.positions import TranslationError
 from homing.translate.translation import TARGETS, Options, Refused, Result, translate
 
-_RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime")
 _SECONDS_BEFORE_PROGRESS = 2.0
 
 
@@ -96,7 +97,10 @@ def command(
     in_vain = list(directives_in(unknown, b""))
     if in_vain:
         report_problems(TranslationError(in_vain))
-        say(f"{', '.join(word for word, _ in unknown)}: neither Fortran nor C, by name; nothing was written")
+        say(
+            f"{', '.join(word for word, _ in unknown)}: "
+            "neither Fortran, C nor C++, by name; nothing was written"
+        )
         show(collected(to, words, (), (), in_vain, ()), told)
         return REFUSED
     try:
@@ -163,15 +167,17 @@ def write(result: Result, folder: str, target: str) -> None:
         ):
             raise UserError(f"{output.path}: would be overwritten; give another folder with --output")
     if result.runtime and target in ("spmd", "mpi", "pages"):
-        for name in runtime_files(target, any(name.endswith(".c") is False for name in names)):
-            with open(os.path.join(_RUNTIME, name), encoding="utf-8") as file:
+        for name in runtime_files(any(form_of(name) is not Form.C for name in names)):
+            with open(os.path.join(RUNTIME, name), encoding="utf-8") as file:
                 files.append((name, file.read()))
     if not result.runtime:
         say("no directive was found: the files are copied as they are")
     try:
         os.makedirs(folder, exist_ok=True)
         for name, text in files:
-            temporary = os.path.join(folder, f".{name}.part")
+            inner, last = os.path.split(name)
+            os.makedirs(os.path.join(folder, inner), exist_ok=True)
+            temporary = os.path.join(folder, inner, f".{last}.part")
             with open(temporary, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
                 file.write(text)
             os.replace(temporary, os.path.join(folder, name))
@@ -182,25 +188,30 @@ def write(result: Result, folder: str, target: str) -> None:
         say(f"compile them with: {compile_line(folder, names, target)}")
 
 
-def runtime_files(target: str, fortran: bool) -> list[str]:
-    """The runtime's sources that a translated program needs, in the order of their compilation."""
-    del target
-    return ["homing_parts.h", "homing_parts.c", *(["homing_parts.f90"] if fortran else [])]
-
-
 def compile_line(folder: str, names: list[str], target: str) -> str:
     """A command that compiles the output."""
-    fortran = [name for name in names if not name.endswith(".c")]
-    others = [name for name in names if name.endswith(".c")]
+    fortran = [name for name in names if form_of(name) is not Form.C]
+    cxx = [name for name in names if is_cxx(name)]
+    others = [name for name in names if name not in fortran and name not in cxx]
     if target == "upm":
         return f"... {' '.join(names)} -lhoming"
-    runtime = runtime_files(target, bool(fortran))
+    runtime = runtime_files(bool(fortran))
     mpi = target == "mpi"
     c_compiler = "mpicc -DHOMING_MPI" if mpi else "gcc"
     c_files = [name for name in runtime if name.endswith(".c")]
-    if not fortran:
+    if not fortran and not cxx:
         return f"cd {folder} && {c_compiler} -O2 -fopenmp {' '.join([*c_files, *others])} -lm"
     objects = " ".join(name[:-2] + ".o" for name in [*c_files, *others])
+    if cxx:
+        linker = "mpicxx" if mpi else "g++"
+        made = f"cd {folder} && {c_compiler} -O2 -fopenmp -c {' '.join([*c_files, *others])} && "
+        if not fortran:
+            return f"{made}{linker} -O2 -fopenmp {' '.join(cxx)} {objects}"
+        made += f"{linker} -O2 -fopenmp -c {' '.join(cxx)} && "
+        objects += "".join(f" {os.path.splitext(name)[0]}.o" for name in cxx) + " -lstdc++"
+        f_compiler = "mpifort" if mpi else "gfortran"
+        sources = [name for name in runtime if name.endswith(".f90")] + fortran
+        return f"{made}{f_compiler} -O2 -fopenmp {' '.join(sources)} {objects}"
     f_compiler = "mpifort" if mpi else "gfortran"
     sources = [name for name in runtime if name.endswith(".f90")] + fortran
     return (

@@ -98,8 +98,7 @@ def outputs(folder: Path, name: str, text: str) -> tuple[str, str, Result]:
     made = folder / "made"
     made.mkdir()
     (made / name).write_text(result.outputs[0].text)
-    for one in ("homing_parts.c", "homing_parts.h", "homing_parts.f90"):
-        shutil.copy(RUNTIME / one, made)
+    shutil.copytree(RUNTIME, made, dirs_exist_ok=True)
     run_command(["gcc", "-O1", "-fopenmp", NODES, "-c", "homing_parts.c"], made)
     if name.endswith(".c"):
         compiler, runtime, checks = "gcc", ["homing_parts.o"], ["-Wall", "-Werror", "-fsanitize=address"]

@@ -22,6 +22,7 @@ CHECKS = {
     ".f90": ("-fcheck=all",),
     ".f": ("-fcheck=all",),
     ".c": ("-std=gnu17", "-Wall", "-Wextra", "-Werror", "-fsanitize=address"),
+    ".cpp": ("-std=gnu++17", "-Wall", "-Wextra", "-Werror", "-fsanitize=address"),
 }
 #: Open MPI makes one folder for all of a user's runs: test workers that begin at once fail over it.
 _SESSIONS = tempfile.TemporaryDirectory(prefix="ompi-")
@@ -74,8 +75,7 @@ class Workshop:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.count = 0
-        for name in ("homing_parts.c", "homing_parts.h", "homing_parts.f90"):
-            shutil.copy(RUNTIME / name, folder)
+        shutil.copytree(RUNTIME, folder, dirs_exist_ok=True)
         shutil.copy(APPS / "common" / "app.f90", folder)
         strict = ("-O2", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fopenmp")
         run_command(["gcc", *strict, "-std=c11", "-c", "homing_parts.c"], folder)
