@@ -17,6 +17,8 @@ class Frames(RandomProgram):
     included: dict[str, str]
     later: list[tuple[str, Text]]
     called: set[str]
+    generic: bool
+    old: bool
 
     def _head(self) -> None:
         self.before: dict[str, str] = {}
@@ -28,9 +30,15 @@ class Frames(RandomProgram):
             self.storage = choose(["allocatable"] * 4 + ["static"] * 3 + ["module"] * 3 + ["module static"])
             self.place = choose(["contains", "module", "external"])
         else:
-            self.storage = choose(["allocated", "allocated", "automatic", "file"])
+            kinds = ["allocated", "allocated", "automatic", "file"]
+            if self.cxx:  # no parameter of C++ has a width that is not constant
+                kinds = kinds[2:] if len(self.variables) == 2 else ["allocated", "new", *kinds[2:]]
+            self.storage = choose(kinds)
             self.place = choose(["same"] * 7 + ["second"])
         self.second = self.random.random() < 0.4
+        #: Procedures of a module are called by a generic name; arrays are declared by older statements.
+        self.generic = self.fortran and self.place == "module" and self.random.random() < 0.5
+        self.old = self.fortran and "static" in self.storage and self.random.random() < 0.4
         self.include = self.random.random() < 0.3
         self.aligned = self.random.random() < 0.2
         if self.fortran:
@@ -57,7 +65,7 @@ class Frames(RandomProgram):
                 *(f"!$homing align {one}({index}) with {first}({index})" for one in others),
             ]
         extent = f" extent({', '.join('n + 4' for _ in self.variables)})"
-        extent = extent if self.storage == "allocated" else ""
+        extent = extent if self.storage in ("allocated", "new") else ""
         each = "".join(f"[{one}]" for one in self.formats)
         if not self.aligned:
             return ["#pragma homing distribute " + ", ".join(one + each for one in self.arrays) + extent]
@@ -72,7 +80,12 @@ class Frames(RandomProgram):
         module = "module" in self.storage
         bounds = ", ".join((f"-1:{LARGEST + 2}" if static else ":") for _ in self.variables)
         kind = "integer(8)" if static else "integer(8), allocatable"
-        declared = [f"  {kind} :: {', '.join(f'{a}({bounds})' for a in self.arrays)}", *self._directives()]
+        each = [f"{a}({bounds})" for a in self.arrays]
+        declared = [f"  {kind} :: {', '.join(each)}"]
+        if self.old:
+            declared = [f"  integer(8) {', '.join(self.arrays)}", f"  dimension {', '.join(each)}"]
+            declared = declared[:: self.random.choice([1, -1])]
+        declared += self._directives()
         scalars = [
             "  integer :: n, i, j, k, t, hi, unit",
             "  integer(8) :: total, q, pivot, peak, bits, last",
@@ -131,7 +144,7 @@ class Frames(RandomProgram):
         lines += [
             "int main(int argc, char** argv) {",
             "  int n = argc > 1 ? atoi(argv[1]) : 5, i = 0, j = 0, k = 1, t, hi = n;",
-            "  long total = 0, q = 0, pivot = 0, *w = malloc(sizeof(long) * (size_t)(n + 4));",
+            "  long total = 0, q = 0, pivot = 0, *w = (long *)malloc(sizeof(long) * (size_t)(n + 4));",
             "  long peak = 0, bits = 0, last = 0;",
             "  (void)i, (void)j, (void)k, (void)q, (void)pivot, (void)hi, (void)last;",
         ]
@@ -139,7 +152,10 @@ class Frames(RandomProgram):
             lines.append(f"  long {', '.join(one + width for one in self.arrays)};")
         for array in self.arrays if self.storage == "allocated" else ():
             size = "sizeof(long) * (size_t)(n + 4)" + (" * (size_t)(n + 4)" if two else "")
-            lines.append(f"  long {f'(*{array})[n + 4]' if two else f'*{array}'} = malloc({size});")
+            cast = "(long *)" if self.cxx else ""
+            lines.append(f"  long {f'(*{array})[n + 4]' if two else f'*{array}'} = {cast}malloc({size});")
+        for array in self.arrays if self.storage == "new" else ():
+            lines.append(f"  long *{array} = new long[n + 4]{self.random.choice(['', '()'])};")
         if self.storage != "file":
             lines += self._directives()
         self.to.lines = lines
@@ -164,6 +180,8 @@ class Frames(RandomProgram):
         to.out('printf("sum %ld %ld %ld\\n", total, peak, bits);')
         with to.loop("i", "0", "n + 3"):
             to.out('printf("%ld ", w[i]);')
+        for array in self.arrays if self.storage == "new" else ():
+            to.out(f"delete[] {array};")
         for array in [*(self.arrays if self.storage == "allocated" else ()), "w"]:
             to.out(f"free({array});")
         to.lines.append("}")
@@ -219,7 +237,11 @@ class Frames(RandomProgram):
             else:
                 to.lines += text
             return
-        work = ["module work", "  implicit none", "contains", *made, "end module"]
+        generics = [
+            f"  interface any_{name}\n    module procedure {name}\n  end interface" for name, _ in self.later
+        ]
+        generics = generics if self.generic else []
+        work = ["module work", "  implicit none", *generics, "contains", *made, "end module"]
         to.lines.append("end program")
         to.lines.insert(self.with_work, "  use work")
         if self.second:
@@ -230,11 +252,14 @@ class Frames(RandomProgram):
     def _c_procedures(self) -> None:
         static = "" if self.place == "second" and self.later else "static "
         width = "[n + 4]" if self.storage == "allocated" else f"[{LARGEST + 4}]"
-        shape = (
-            (lambda one: f"long (*{one}){width}")
-            if len(self.variables) == 2
-            else (lambda one: f"long *{one}")
-        )
+        two = len(self.variables) == 2
+        reference = self.cxx and two and self.random.random() < 0.5
+
+        def shape(one: str) -> str:
+            if reference:
+                return f"long (&{one}){width}{width}"
+            return f"long (*{one}){width}" if two else f"long *{one}"
+
         heads, made = [], []
         for name, body in self.later:
             head = (
@@ -258,4 +283,4 @@ class Frames(RandomProgram):
             return
         self.to.lines[at : at + 1] = [*twice, *heads]
         uses = [*self.common, *(twice if any("twice(" in line for line in made) else []), *heads]
-        self.behind["work.c"] = "\n".join([*uses, *made]) + "\n"
+        self.behind["work.cpp" if self.cxx else "work.c"] = "\n".join([*uses, *made]) + "\n"

@@ -36,6 +36,10 @@ C_KEYWORDS = words(
     try catch part layout thread
     """
 )
+#: Of these, C++'s own.
+CXX_KEYWORDS = frozenset(
+    words("class new delete this template namespace operator public private virtual try catch")
+)
 C_INTRINSICS = words(
     """
     index y1 j0 time signal div round exp log sin floor getc remove rename strlen

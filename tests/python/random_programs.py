@@ -64,7 +64,8 @@ class Text:
         self.depth += 1
         yield
         self.depth -= 1
-        name = directive.split()[0]
+        words = directive.split()
+        name = " ".join(words[:2]) if words[1:2] in (["workshare"], ["sections"]) else words[0]
         self.out("}" if self.sentinel.startswith("#") else f"{self.sentinel} end {name}")
 
     loop_end: str
@@ -129,6 +130,7 @@ class RandomProgram:
     def __init__(self, seed: int, suffix: str) -> None:
         self.random = random.Random(seed)
         self.fortran = suffix == ".f90"
+        self.cxx = suffix == ".cpp"
         self.to: Text = FortranText() if self.fortran else CText()
         self.variables = ["i", "j"][: self.random.choice([1, 2, 2])]
         self.arrays = ["x", "y", "z"][: self.random.randint(2, 3)]

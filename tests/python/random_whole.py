@@ -11,20 +11,25 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tests.python.random_frames import Frames
+from tests.python.random_constructs import Constructs
 from tests.python.random_names import (
     C_INTRINSICS,
     C_KEYWORDS,
+    CXX_KEYWORDS,
     FORTRAN_INTRINSICS,
     FORTRAN_KEYWORDS,
     LONG,
 )
 from tests.python.random_programs import Text
 
+SCHEDULES = (
+    "static", "static, 1", "dynamic", "guided", "auto", "static, 2", "runtime",
+    "monotonic: static", "dynamic, 3",
+)  # fmt: skip
 _NAMED = ("x", "y", "z", "w", "q", "total", "hi", "pivot", "step", "sweep", "peak", "bits", "last")
 
 
-class WholeProgram(Frames):
+class WholeProgram(Constructs):
     """One program; files are its sources by name, in the order of their compilation; what is included is in
     `included`."""
 
@@ -49,7 +54,8 @@ class WholeProgram(Frames):
         words, intrinsics = (
             (FORTRAN_KEYWORDS, FORTRAN_INTRINSICS) if self.fortran else (C_KEYWORDS, C_INTRINSICS)
         )
-        words, intrinsics = list(words), list(intrinsics)
+        words = [one for one in words if not (self.cxx and one in CXX_KEYWORDS)]
+        intrinsics = [] if self.cxx else list(intrinsics)  # std's functions of these names are overloaded
         self.random.shuffle(words)
         self.random.shuffle(intrinsics)
         names: dict[str, str] = {}
@@ -82,7 +88,8 @@ class WholeProgram(Frames):
     def _call(self, name: str) -> None:
         one, other = self.random.sample(self.arrays, 2)
         if self.fortran:
-            self.to.out(f"call {name}({one}, {other}, w, n, hi, total, peak, bits)")
+            called = f"any_{name}" if self.generic else name
+            self.to.out(f"call {called}({one}, {other}, w, n, hi, total, peak, bits)")
         else:
             self.to.out(f"{name}(n, hi, {one}, {other}, w, &total, &peak, &bits);")
 
@@ -125,8 +132,10 @@ class WholeProgram(Frames):
             self._whole()
         elif kind < 0.28 and self.fortran:
             self._file()
-        elif kind < 0.31 and self.storage in ("allocatable", "module", "allocated"):
+        elif kind < 0.33 and self.storage in ("allocatable", "module", "allocated"):
             self._allocated_anew()
+        elif kind < 0.45:
+            self._construct_piece()
         else:
             super()._piece(depth)
 
@@ -187,9 +196,13 @@ class WholeProgram(Frames):
         array = self.random.choice(self.arrays)
         if self.fortran:
             bounds = ",".join("-1:n+2" for _ in self.variables)
+            other = next(one for one in self.arrays if one != array)
             self.to.out(f"deallocate({array})")
-            self.to.out(f"allocate({array}({bounds}))")
-            self.to.out(f"{array} = 5")
+            how = self.random.choice(["", "", "source=5_8", f"source={other}", f"mold={other}"])
+            named = f"{array}({bounds})" if "=5" in how or not how or self.random.random() < 0.3 else array
+            self.to.out(f"allocate({named}, {how})" if how else f"allocate({named})")
+            if "source" not in how:
+                self.to.out(f"{array} = 5")
             return
         low, high = "0", "n + 3"
         self._everywhere(low, high, f"{self.to.element(array, self.variables)} = 5")
@@ -332,9 +345,7 @@ class WholeProgram(Frames):
         words += [f"reduction({operators[one]}:{one})" for one in reductions]
         words += ["lastprivate(last)"] if last else []
         if choose() < 0.3:
-            words.append(
-                f"schedule({pick(['static', 'static, 1', 'dynamic', 'guided', 'auto', 'static, 2'])})"
-            )
+            words.append(f"schedule({pick(SCHEDULES)})")
         if choose() < 0.08:
             words.append("firstprivate(hi)")
         if not inside and choose() < 0.1:
@@ -348,6 +359,10 @@ class WholeProgram(Frames):
                 if one not in listed | firsts
             ]
             words.append(f"default(none) shared({', '.join(shared)})")
+        if choose() < 0.05:
+            words.append("order(concurrent)")
+        elif choose() < 0.05 and not inside:
+            words.append("allocate(q)")
         self.random.shuffle(words)
         return words
 

@@ -16,7 +16,9 @@ from tests.python.translate_programs import CHECKS, MPIRUN, TREE, Workshop, run_
 TARGETS = ("spmd", "pages", "mpi", "upm")
 FLAGS = ("-O0", "-g", "-fopenmp", "-ffp-contract=off")
 #: gfortran's warnings about what random programs are like are not wanted.
-MORE = {".f90": ("-ffree-line-length-none",), ".c": ("-w",)}
+MORE = {".f90": ("-ffree-line-length-none",), ".c": ("-w",), ".cpp": ("-w",)}
+#: Each language's compiler, as it is and for ranks.
+COMPILERS = {".f90": ("gfortran", "mpifort"), ".c": ("gcc", "mpicc"), ".cpp": ("g++", "mpicxx")}
 
 
 SAME, REFUSED = "same", "refused"
@@ -35,7 +37,7 @@ def compiled(workshop: Workshop, files: Sequence[Path], target: str = "", runtim
     folder, suffix = files[0].parent, files[0].suffix
     fortran = suffix == ".f90"
     mpi = target == "mpi"
-    compiler = ("mpifort" if mpi else "gfortran") if fortran else "mpicc" if mpi else "gcc"
+    compiler = COMPILERS[suffix][mpi]
     checks = (
         [flag for flag in CHECKS[suffix] if flag not in ("-Wall", "-Wextra", "-Werror")] if target else []
     )
