@@ -14,7 +14,7 @@ from homing.translate.targets.upm.phases import Phase, phases
 from homing.translate.targets.upm.program import Identity, Program, place
 from homing.translate.targets.upm.timeloop import TimeLoop
 from homing.translate.targets.upm.writer import FileWriter
-from homing.translate.tree import Access, Construct, Declaration, Kind, Routine, Statement, statements
+from homing.translate.tree import Access, Construct, Declaration, Kind, Node, Routine, Statement, statements
 
 
 @dataclass
@@ -115,12 +115,14 @@ class Calls:
             size = size_of(routine, name, use.declaration) if name else None
             if name is None:
                 reason = f"{identity[1]} ({identity[0]}) is not visible in {routine.name}, {where}"
+            elif routine.source.form is Form.C and _declared_behind(routine, name, start):
+                reason = f"{name} is declared behind the place, {where}"
             elif identity in late:
                 reason = f"{name} is allocated inside the parallel region"
             elif size is None:
                 reason = f"the size of {name} is not known {where}"
             else:
-                made.append(f"upmlib_memrefcnt({name}, {size})")
+                made.append(f"upmlib_memrefcnt({full_name(routine, name)}, {size})")
                 self.registered.add(identity)
                 behind = (
                     f" before the parallel region of {place(routine, start)}" if self.found.around else ""
@@ -157,6 +159,19 @@ def _chosen(in_c: bool, test: str | None, then: str) -> list[str]:
     return [f"if ({first}) then", f"  call {one}", behind, f"  call {other}", "end if"]
 
 
+def _declared_behind(routine: Routine, name: str, start: Node) -> bool:
+    """C: is it a variable of the routine's own, or of the file, that is not there yet?"""
+    found = routine.lookup(name)
+    return found is not None and found[0].source is routine.source and found[1].begin > start.begin
+
+
+def full_name(routine: Routine, name: str) -> str:
+    """C++: with the namespace, which may not be open where the name is put."""
+    found = routine.lookup(name)
+    around = found[0].namespaces.get(name) if found else None
+    return f"{around}::{name}" if around else name
+
+
 def size_of(routine: Routine, name: str, declaration: Declaration) -> str | None:
     """The array's size in bytes, as text that is valid in the routine."""
     if routine.source.form is not Form.C:
@@ -165,13 +180,16 @@ def size_of(routine: Routine, name: str, declaration: Declaration) -> str | None
             return None  # assumed size
         return interfaces.size(name)
     if declaration.storage != "pointer":
-        return f"sizeof {name}"
+        return f"sizeof {full_name(routine, name)}"
     text = declaration.initial or ""
     for statement in statements(routine.body):
         if statement.kind is Kind.ALLOCATE and any(
             r.name == name and r.access is Access.WRITE and r.subscripts is None for r in statement.references
         ):
             text = statement.text
+    match = re.search(r"\bnew\s+([\w:\s]+?)\s*\[(.*)\]\s*(?:\(\s*\)|\{\s*\})?\s*;?$", text, re.DOTALL)
+    if match:
+        return f"(unsigned long)({' '.join(match[2].split())}) * sizeof({match[1]})"
     match = re.search(r"\bmalloc\s*\((.*)\)\s*;?$", text, re.DOTALL)
     if match:
         return " ".join(match[1].split())
