@@ -72,6 +72,51 @@ int main()
     return EXIT_SUCCESS;
 }
 """
+#: Arrays of a namespace that main does not open; memory from new in an anonymous one.
+APART = """\
+#include <cstdio>
+namespace store {
+const int n = 16;
+double a[n], b[n];
+#pragma homing distribute a[block], b[block]
+void fill()
+{
+    for (int i = 0; i < n; i++)
+        a[i] = i * i, b[i] = 0;
+}
+void step()
+{
+#pragma omp parallel for
+    for (int i = 1; i < n - 1; i++)
+        b[i] = a[i - 1] + a[i + 1];
+#pragma omp parallel for
+    for (int i = 1; i < n - 1; i++)
+        a[i] = b[i] / 2;
+}
+void show()
+{
+    for (int i = 0; i < n; i++)
+        std::printf("%g ", a[i]);
+}
+}
+namespace {
+int *marks, count = 11;
+#pragma homing distribute marks[cyclic] extent(count)
+}
+int main()
+{
+    marks = new int[count];
+    store::fill();
+    for (int t = 0; t < 4; t++)
+        store::step();
+#pragma omp parallel for
+    for (int i = 0; i < count; i++)
+        marks[i] = 3 * i;
+    store::show();
+    std::printf("%d\\n", marks[10]);
+    delete[] marks;
+}
+"""
 #: Procedures that a region calls get their parts; a matrix that is cut in both dimensions; prototypes.
 PARTS = """\
 #include <cstdio>
@@ -119,7 +164,7 @@ void add(double (&to)[n][n], const double from[][n], long by)
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("text", [GRID, PARTS], ids=["grid", "parts"])
+@pytest.mark.parametrize("text", [GRID, PARTS, APART], ids=["grid", "parts", "apart"])
 def test_programs_like_c(text: str, target: str, tmp_path: Path, workshop_folder: Path) -> None:
     source = tmp_path / "p.cpp"
     source.write_text(text)

@@ -49,8 +49,11 @@ class Accesses:
             referenced = cursor.referenced
             if referenced is None or referenced.kind is not CursorKind.FUNCTION_DECL:
                 (begin, end), name = self.places.access(cursor), cursor.spelling
-                if self.places.source.cxx and "::" in self.places.source.text[begin:end]:
-                    access = Access.OTHER
+                if self.places.source.cxx and referenced is not None:
+                    if referenced.kind is CursorKind.ENUM_CONSTANT_DECL:
+                        return
+                    if "::" in self.places.source.text[begin:end]:
+                        access = Access.OTHER
                 found.append(Reference(name, begin, begin + len(name), end, None, access, conditional))
         elif kind is CursorKind.MEMBER_REF_EXPR:
             for child in cursor.get_children():

@@ -168,6 +168,9 @@ class Unlike:
             self._declared(cursor)
         return self.found
 
+    def _text(self, cursor: Cursor) -> str:
+        return self.places.text(self.places.begin(cursor), self.places.end(cursor))
+
     def _wrong(self, cursor: Cursor, reason: str) -> None:
         begin = self.places.written_at(cursor.extent.start)
         end = self.places.written_at(cursor.extent.end)
@@ -223,7 +226,7 @@ class Unlike:
             return _NOT_FOLLOWED[kind]
         if kind in _RECORDS and cursor.is_definition() and not like_c(cursor):
             return f"the class '{cursor.spelling}' has functions or bases, which are not followed"
-        if kind is CursorKind.PARM_DECL and _has_default(cursor):
+        if kind is CursorKind.PARM_DECL and _has_default(cursor, self._text(cursor)):
             return "a default argument of an array or pointer: write it in each call"
         if kind in (CursorKind.IF_STMT, CursorKind.SWITCH_STMT, CursorKind.WHILE_STMT):
             inner = list(cursor.get_children())
@@ -296,14 +299,8 @@ def _of_class(cursor: Cursor) -> str | None:
     return f"an object of {record.type.spelling} is not followed: use an array or a plain variable"
 
 
-def _has_default(parameter: Cursor) -> bool:
-    if parameter.type.get_canonical().kind not in (TypeKind.POINTER, *REFERENCES):
-        return False
-    return any(
-        child.kind
-        in (CursorKind.CXX_NULL_PTR_LITERAL_EXPR, CursorKind.UNEXPOSED_EXPR, CursorKind.DECL_REF_EXPR)
-        for child in parameter.get_children()
-    )
+def _has_default(parameter: Cursor, text: str) -> bool:
+    return parameter.type.get_canonical().kind in (TypeKind.POINTER, *REFERENCES) and "=" in text
 
 
 def _has_values(new: Cursor) -> bool:

@@ -34,6 +34,10 @@ def declare_anew(
                 reason = "declares a function that gets distributed arrays in a way that is not followed"
                 yield owner.source.problem(routine.begin, routine.head_end, reason)
                 continue
+            if any(unit.source.cxx != owner.source.cxx for unit in users):
+                reason = "gets distributed arrays, and is called in C and in C++ by a header's declaration"
+                yield owner.source.problem(routine.begin, routine.head_end, reason)
+                continue
             for unit in users:
                 first = min(one.begin for one in unit.routines if not one.module)
                 edits[id(unit)].insert_lines(unit.source.line_start(first), list(lines))

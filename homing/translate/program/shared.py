@@ -40,7 +40,9 @@ class Shared:
     def symbols(self) -> tuple[str, ...]:
         """What it may be called in an object: by gfortran and flang, or by C."""
         if not self.fortran:
-            return (self.name,)
+            words = self.name.split("::")
+            nested = "".join(f"{len(word)}{word}" for word in words)
+            return (self.name,) if len(words) == 1 else (self.name, f"_ZN{nested}E")
         if self.module:
             return (
                 f"__{self.module}_MOD_{self.name}",
@@ -51,7 +53,8 @@ class Shared:
     def named_in(self, text: str, form: Form) -> bool:
         """Does a source that nobody could read name it?"""
         if form is Form.C:
-            words = (self.name, f"{self.name}_") if self.fortran and not self.module else (self.name,)
+            name = self.name.rpartition("::")[2]
+            words = (name, f"{name}_") if self.fortran and not self.module else (name,)
             return any(re.search(rf"\b{re.escape(word)}\b", text) for word in words)
         if self.module:
             return re.search(rf"\buse\b[^\n!]*\b{re.escape(self.module)}\b", text, re.I) is not None
@@ -71,7 +74,9 @@ def shared(units: Sequence[Unit], distributions: Distributions) -> tuple[Shared,
                 module = routine.name if fortran else ""
                 for array in own if not distributions.in_place else ():
                     place = routine.source.place(array.declaration.begin)
-                    found.append(Shared(array.name, module, fortran, place, False))
+                    around = routine.namespaces.get(array.name, "")
+                    name = f"{around}::{array.name}" if around else array.name
+                    found.append(Shared(name, module, fortran, place, False))
             elif not routine.main and _knows(routine, distributions):
                 host = routine.parent
                 if host is not None and not host.module:

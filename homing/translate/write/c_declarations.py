@@ -119,7 +119,10 @@ class CDeclarations(RoutineText):
         if routine.main:
             lines = ["homing_start();"]
             for array in self.arrays.values():
-                if array.routine.module:
+                around = array.routine.namespaces.get(array.name)
+                if array.routine.module and around:  # whose names may not be open here
+                    lines.append(f"{around}::hm_make_{array.name}();")
+                elif array.routine.module:
                     lines += self._create(array, declare=False)
             self._put(routine.head_end, lines, self._like(), first=True)
         if not own:
@@ -134,7 +137,10 @@ class CDeclarations(RoutineText):
         real = [array for array in own if not array.dummy]
         for array in real:
             self._declaration(array)
-        if real:
+        if routine.module and routine.namespaces:
+            for array in real:
+                self._in_namespace(array)
+        elif real:
             places = [self._end(a.origin) for a in real if a.origin is not None]
             at = max(places)
             lines = []
@@ -143,10 +149,16 @@ class CDeclarations(RoutineText):
                     lines.append(f"static homing_layout *{self.layout(array)};")
                 else:
                     lines += self._create(array, declare=True)
-            if routine.module and routine.namespaces:  # main, outside of them, makes the layouts
-                self.edits.insert_lines(0, lines)
-                return
             self._put(self.source.next_line(at), lines, at if not routine.module else 0, first=True)
+
+    def _in_namespace(self, array: Array) -> None:
+        """C++: beside the array, what main calls to make it."""
+        lines = [f"static homing_layout *{self.layout(array)};"]
+        if array.name in self.routine.namespaces:
+            made = self._create(array, declare=False)
+            lines += [f"static void hm_make_{array.name}() {{", *made, "}"]
+        if array.origin is not None:
+            self._put(self.source.next_line(self._end(array.origin)), lines, 0)
 
     def _end(self, directive: d.Directive) -> int:
         source = directive.source

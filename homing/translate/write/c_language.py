@@ -32,8 +32,7 @@ class CLanguage:
     def pointer(self, element: str, name: str, widths: str, value: str) -> str:
         """A pointer to elements, or to rows of these widths, that nothing else reaches."""
         inner = f"(*{self.restrict} {name}){widths}" if widths else f"*{self.restrict} {name}"
-        kind = f"{element} (*){widths}" if widths else f"{element} *"
-        return f"{element} {inner} = {f'({kind}){value}' if self.cxx else value};"
+        return f"{element} {inner} = {self.whole(name, value)};"
 
 
 def reference_to_pointer(text: str) -> str:

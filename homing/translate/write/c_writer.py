@@ -50,7 +50,8 @@ class CWriter(CThreadLoops):
                     follow = side.follow
                     values += map(str, (follow.dimension + 1, follow.offset, side.low, side.high))
                 extents.append(f"{{{self.language.numbers(values)}}}")
-        lines = [f"homing_{verb}({self.layout(array)}, {self.layout(home)}, {PART}, {array}, {len(boxes)},"]
+        memory = f"(void *){array}" if self.language.cxx else array
+        lines = [f"homing_{verb}({self.layout(array)}, {self.layout(home)}, {PART}, {memory}, {len(boxes)},"]
         rows = [", ".join(extents[at : at + rank]) for at in range(0, len(extents), rank)]
         begin, end = self.language.listed("homing_extent")
         end += ");"

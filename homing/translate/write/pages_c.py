@@ -48,10 +48,7 @@ class PagesC(CWriter):
         lines = super()._create(array, declare)[:-2]
         static = array.declaration.storage != "pointer"
         if static or array.declaration.initial is not None:
-            around = array.routine.namespaces.get(array.name, "")
-            lines.append(
-                f"homing_place({self.layout(array)}, {around + '::' if around else ''}{array.name});"
-            )
+            lines.append(f"homing_place({self.layout(array)}, {array.name});")
         return lines
 
     def _declaration(self, array: Array) -> None:
