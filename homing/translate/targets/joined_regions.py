@@ -64,7 +64,7 @@ def joined(unit: Unit, distributed: Container[str]) -> tuple[SourceFile, list[tu
         out += [source.text[at:begin], text]
         at = end
     text = "".join([*out, source.text[at:]])
-    made = SourceFile(source.path, text, source.form, source.fixed_columns, marked=True)
+    made = SourceFile(source.path, text, source.form, source.fixed_columns, marked=True, cxx=source.cxx)
     return made, [(routine.name, run[0].begin) for routine, run in runs]
 
 
