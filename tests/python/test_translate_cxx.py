@@ -163,8 +163,21 @@ void add(double (&to)[n][n], const double from[][n], long by)
 """
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("text", [GRID, PARTS, APART], ids=["grid", "parts", "apart"])
+#: These stay in `make test`; together the others take half a minute.
+SHORT = {("grid", "mpi"), ("parts", "spmd"), ("apart", "upm")}
+RUNS = [
+    pytest.param(
+        text,
+        target,
+        id=f"{name}-{target}",
+        marks=[] if (name, target) in SHORT else pytest.mark.full,
+    )
+    for name, text in (("grid", GRID), ("parts", PARTS), ("apart", APART))
+    for target in TARGETS
+]
+
+
+@pytest.mark.parametrize(("text", "target"), RUNS)
 def test_programs_like_c(text: str, target: str, tmp_path: Path, workshop_folder: Path) -> None:
     source = tmp_path / "p.cpp"
     source.write_text(text)
