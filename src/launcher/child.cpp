@@ -100,6 +100,8 @@ pid_t start(const std::string& path, const std::vector<std::string>& command, En
     const std::vector<char*> variables = environment.pointers();
 
     volatile int error = 0; // the child shares our memory until it has become the program
+    // posix_spawn cannot leave a signal ignored; between vfork and execve only system calls are made.
+    // NOLINTBEGIN(bugprone-unsafe-functions,clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork)
     const pid_t child = vfork();
     if (child == 0) {
         sigaction(SIGCHLD, &signals.child_action(), nullptr);
@@ -109,6 +111,7 @@ pid_t start(const std::string& path, const std::vector<std::string>& command, En
         error = errno;
         _exit(127);
     }
+    // NOLINTEND(bugprone-unsafe-functions,clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork)
     if (child < 0) leave_to_python();
     if (error != 0) {
         waitpid(child, nullptr, 0);

@@ -71,9 +71,11 @@ Python::Python(const std::string& stated) {
         // A wheel: pip has put this program into the bin/ of its environment.
         package_ = folder_of(first_match(roots + "/lib*/python3*/*-packages/homing/cli.py"));
         const std::string version = version_of(package_);
-        for (const std::string& name : {"python" + version, std::string("python3")})
-            if (interpreter_.empty() && access((here + "/" + name).c_str(), X_OK) == 0)
-                interpreter_ = here + "/" + name;
+        for (const std::string& name : {"python" + version, std::string("python3")}) {
+            std::string path = here;
+            path.append("/").append(name);
+            if (interpreter_.empty() && access(path.c_str(), X_OK) == 0) interpreter_ = path;
+        }
         if (interpreter_.empty()) interpreter_ = version.empty() ? "python3" : "python" + version;
         package_ = version.empty() ? "" : package_;
     }
