@@ -4,6 +4,7 @@
 
 #include "record/record.hpp"
 
+#include <fstream>
 #include <linux/mempolicy.h>
 
 namespace homing::engine_tests {
@@ -490,6 +491,25 @@ TEST_F(EngineTest, ABrokenRuleMakesHomingStepAsideAndSayWhere) {
         std::_Exit(record::messages(record::Level::not_done) > 0 ? 0 : 3);
     };
     ASSERT_EXIT(run(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(EngineTest, WithoutTheGuardPagesMoveWhateverThatCosts) {
+    const std::string costs = std::string(::testing::TempDir()) + "dear." + std::to_string(::getpid());
+    std::ofstream(costs) << "local_ns = 100\nremote_ns = 101\nmove_call_us = 1000\nmove_page_us = 1000000\n";
+    const Variable stated("HOMING_COSTS", costs.c_str());
+    for (const char* guard : {"on", "off"}) {
+        SCOPED_TRACE(guard);
+        const Variable chosen("HOMING_GUARD", guard);
+        Program program(1024);
+        program.simulated.touch_all(program.range, 0);
+        ASSERT_TRUE(program.start());
+        program.iterate(20, program.block());
+        if (std::string_view(guard) == "on")
+            EXPECT_EQ(program.simulated.pages_moved(), 0u);
+        else
+            EXPECT_GT(program.right(program.block()), 900u);
+    }
+    std::remove(costs.c_str());
 }
 
 } // namespace
