@@ -228,11 +228,11 @@ inline constexpr std::uint32_t granules_of_round = 1024;
 /// EPYC, where benchmarks/belief measures 0.17 to 0.23 ms: what is meant is an amount of work, and in the
 /// guest, where floating point is emulated, a fit takes 40 times as long); a share of the run's first seconds
 /// (longest_wait); and a share of all of it, which checks at rest may take, too. Guest, pattern dynamic: with
-/// 5,000 fits at once 96 % of a run was spent on owners that cannot be told. Six patterns ended as well with
-/// .005 of the first seconds as with .1 (many_arrays 10.0 and 10.0 %, multigrid 1.1 and 1.2, csr_random 19
-/// and 18). A run with 2,000 arrays uses up what it may.
+/// 5,000 fits at once 96 % of a run was spent on owners that cannot be told. With .02 of the first seconds
+/// six patterns ended as well as with .1, but pool 34 % remote in one run of six, and at the most 5 % in
+/// seven with .1. A run with 2,000 arrays uses up what it may.
 inline constexpr double first_fits = 500;
-inline constexpr double early_share = 0.02;
+inline constexpr double early_share = 0.1;
 inline constexpr double share_of_run = 0.01;
 /// Seconds that a reference which comes by itself (a hint fault, a sample of the PMU) costs the thread that
 /// makes it.
