@@ -378,6 +378,15 @@ bool WatchList::adopt_or_return(std::vector<BlockGroup> fresh, Areas gone, doubl
     return areas_.size() != count;
 }
 
+/// Where the program has said which memory is hot, pages elsewhere stay.
+void WatchList::leave_what_is_not_hot() {
+    const std::vector<Range> hot = hot_ranges();
+    if (hot.empty()) return;
+    for (const auto& area : areas_)
+        area->left_alone |=
+            std::ranges::none_of(hot, [&](const Range& range) { return range.overlaps(area->range); });
+}
+
 bool WatchList::synchronise(double now) {
     const std::uint64_t changes = area_registry().changes();
     const std::uint64_t objects = loaded_objects_version();
@@ -387,7 +396,7 @@ bool WatchList::synchronise(double now) {
     if (changes == seen_changes_ && objects == seen_objects_ && names == seen_names_ && !of_arenas &&
         !mapped_.has_changed())
         return false;
-    seen_names_ = names;
+    const bool names_are_new = std::exchange(seen_names_, names) != names;
     if (objects != seen_objects_) {
         // An object may have gone: its static arrays go with it. Start over, keep what is still there.
         seen_objects_ = objects;
@@ -438,6 +447,7 @@ bool WatchList::synchronise(double now) {
     bool changed = !gone.empty() || std::exchange(stacks_are_news_, false);
     if (changed || !fresh.empty()) changed |= adopt_or_return(std::move(fresh), std::move(gone), now);
     leave(memory_gone);
+    if (changed || names_are_new) leave_what_is_not_hot();
     if (changed || of_arenas) refresh_armable();
     if (of_arenas) next_arenas_ = now + (thread_seconds() - begun) / model::tuning::negligible_part;
     if (changed) {

@@ -89,6 +89,7 @@ class WatchList {
     void add_arenas(std::vector<AreaEntry>& entries);
     void add_mappings(std::vector<AreaEntry>& entries) const;
     void leave(std::span<const MappedMemory::Gone> gone) const;
+    void leave_what_is_not_hot();
     using Areas = std::vector<std::unique_ptr<WatchedArea>>;
     bool adopt_or_return(std::vector<BlockGroup> fresh, Areas gone, double now);
     void come_back(std::unique_ptr<WatchedArea> area, BlockGroup group, double now);

@@ -49,7 +49,7 @@ struct WatchedArea final : MovableMemory {
     double touches_in_iteration = 1;   ///< of each of its granules
     std::uint64_t remote_misses = 0;   ///< since the last decision, by a source that counts misses
     bool waiting = false;    ///< for the guard, or for time to move: what is misplaced costs on, seen or not
-    bool left_alone = false; ///< the program itself bound it to nodes
+    bool left_alone = false; ///< the program bound it to nodes, or has named other memory as hot
     bool worth_nothing = false; ///< what is misplaced of it costs nothing where it is
     bool sent_home = false;     ///< its pages are where homing put them, no longer where the program did
     std::uint64_t shown = 0; ///< granules that were known when a scan last showed something new (ScanRounds)

@@ -229,7 +229,7 @@ inline constexpr std::uint32_t granules_of_round = 1024;
 /// guest, where floating point is emulated, a fit takes 40 times as long); a share of the run's first seconds
 /// (longest_wait); and a share of all of it, which checks at rest may take, too. Guest, pattern dynamic: with
 /// 5,000 fits at once 96 % of a run was spent on owners that cannot be told. With .02 of the first seconds
-/// six patterns ended as well as with .1, but pool 34 % remote in one run of six, and at the most 5 % in
+/// six patterns ended as well as with .1, but pool 34 % remote in one run of five, and at the most 5 % in
 /// seven with .1. A run with 2,000 arrays uses up what it may.
 inline constexpr double first_fits = 500;
 inline constexpr double early_share = 0.1;

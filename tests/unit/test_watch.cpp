@@ -1,6 +1,7 @@
 // The areas that are watched, over real memory.
 #include "areas/watch.hpp"
 
+#include "areas/named.hpp"
 #include "machine/machine.hpp"
 
 #include <gtest/gtest.h>
@@ -61,6 +62,23 @@ class WatchTest : public ::testing::Test {
   protected:
     std::optional<WatchList> watch;
 };
+
+TEST_F(WatchTest, WhereMemoryIsNamedHotAllOtherStays) {
+    const Rows one(1, std::size_t{1} << 20, std::size_t{1} << 20);
+    const Rows other(1, std::size_t{1} << 20, std::size_t{1} << 20);
+    watch->synchronise(0);
+    ASSERT_TRUE(area_of(one) && area_of(other));
+    EXPECT_FALSE(area_of(one)->left_alone || area_of(other)->left_alone);
+    ASSERT_TRUE(name_area(one.rows[0], "hot", true));
+    watch->synchronise(1);
+    EXPECT_FALSE(area_of(one)->left_alone);
+    EXPECT_TRUE(area_of(other)->left_alone);
+    const Rows later(1, std::size_t{1} << 20, std::size_t{1} << 20);
+    watch->synchronise(2);
+    ASSERT_TRUE(area_of(later));
+    EXPECT_TRUE(area_of(later)->left_alone);
+    EXPECT_TRUE(forget_named_area(one.rows[0].begin));
+}
 
 TEST_F(WatchTest, OfTheRowsOfAMatrixOnlyPagesThatAreOneRowsAreArmed) {
     const std::size_t page = page_bytes();
