@@ -26,7 +26,8 @@ from homing.installation import find_library
 from homing.lab.counts import parse
 from homing.lab.errors import LabError
 from homing.lab.steps import Step, StepResult
-from homing.records import Record
+from homing.records import Record, parse_record
+from tests.python.record_writer import RecordWriter
 
 OUTPUT = """\
 program: cg
@@ -145,14 +146,12 @@ def test_a_run_that_failed_is_no_outcome(result: StepResult, message: str) -> No
 
 
 def record(**tables: list[dict[str, Any]]) -> Record:
-    """A record with the rows given; columns are those of the first row."""
-    rows = {}
+    """A record with the rows given."""
+    writer = RecordWriter()
     for name, entries in tables.items():
-        types = [
-            (column, "<f8" if isinstance(value, float) else "<u8") for column, value in entries[0].items()
-        ]
-        rows[name] = np.array([tuple(entry.values()) for entry in entries], dtype=types)
-    return Record("r", 1, -1, "cg", [], "host", 0.0, "0.1.0", 4096, rows)
+        for entry in entries:
+            writer.row(name, **entry)
+    return parse_record(writer.bytes(), "r")
 
 
 def iterations(*regions: int) -> list[dict[str, Any]]:
@@ -167,7 +166,6 @@ def iterations(*regions: int) -> list[dict[str, Any]]:
             "references": 0,
             "moved": 0,
             "overhead_seconds": 0.0,
-            "remote_fraction": 0.5,
         }
         for number, count in enumerate(regions)
     ]
@@ -438,6 +436,7 @@ def test_the_list_names_every_benchmark(capsys: pytest.CaptureFixture[str]) -> N
         "chapman",
         "treadmarks",
         "overhead",
+        "launcher",
         "scale",
         "report",
         "simulator_speed",

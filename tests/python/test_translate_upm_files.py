@@ -142,6 +142,6 @@ def test_cxx(tmp_path: Path) -> None:
     write(tmp_path, {"x.cpp": parallel, "serial.cpp": parallel.replace("#pragma omp parallel for", "")})
     done = front("cxx", tmp_path, "-fopenmp", "-c", "x.cpp")
     assert done.returncode == 1
-    assert "x.cpp:2:14: a lambda is not followed" in done.stderr
+    assert "x.cpp:2:5: a lambda is not followed" in done.stderr
     assert not (tmp_path / "x.o").exists()
     assert front("cxx", tmp_path, "-c", "serial.cpp").returncode == 0

@@ -160,7 +160,7 @@ class LoopProcedures:
         if arguments is None:
             return None
         begin, end = lines
-        name = f"hm_loop_{self._source.line_of(loop.begin)}"
+        name = self._name(loop)
         listed = f"{name}({', '.join(arguments)})"
         instead = [self._indented(self._source.indent(loop.begin), f"call {listed}")]
         outer = self._source.indent(self._routine.body_end) + "  "
@@ -168,6 +168,13 @@ class LoopProcedures:
         head += [self._indented(outer + "  ", declaration) for declaration in arguments.values()]
         tail = [self._indented(outer, "end subroutine")]
         return Move(begin, end, self._place(), instead, head, tail)
+
+    def _name(self, loop: Loop) -> str:
+        """By the line where the user finds the loop; one file may be included twice."""
+        place = self._source.place(loop.begin)
+        if place.file == self._source.path:
+            return f"hm_loop_{place.line}"
+        return f"hm_loop_at_{self._source.line_of(loop.begin)}"
 
     def _arguments(
         self, region: Region, loop: Loop, changed: str, own: Mapping[str, str]
