@@ -71,12 +71,12 @@ TEST_F(EngineTest, APlacementThatIsRightIsNotHarmed) {
 TEST_F(EngineTest, SerialInitialisationOfMixedPagesGetsNoWorse) {
     for (const Mix& mix : mixes()) {
         SCOPED_TRACE(std::string(mix.name) + ", " + std::to_string(mix.nodes) + " nodes");
-        Program program(8192, 1 << 20, mix.nodes);
+        Program program(4096, 1 << 20, mix.nodes);
         const auto owner = [&](std::size_t page) { return mix.owner(page, program.pages()); };
         program.simulated.touch_all(program.range, 0);
         const std::size_t before = program.right(owner);
         ASSERT_TRUE(program.start());
-        program.iterate(80, owner);
+        program.iterate(50, owner);
         EXPECT_GE(program.right(owner) + program.pages() / 100, before);
         EXPECT_LE(program.simulated.pages_moved(), program.pages() * 2) << "to and fro";
     }
