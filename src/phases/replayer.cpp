@@ -95,6 +95,9 @@ void Replayer::make_plans(Engine& engine) {
     engine.follow_changes();
     engine.own_areas();
     granule_bytes_.clear();
+    std::map<std::uint32_t, std::vector<std::uint64_t>> accessed; // granules by area, in any phase
+    for (const Phase& phase : phases_)
+        phase.trace.for_each([&](PageId page, auto) { accessed[page.area].push_back(page.granule); });
     std::map<PageId, policy::Node> homes;
     for (const auto& [id, area] : areas_by_id(engine)) {
         if (engine.policies().bound_by_program(area->range.begin)) {
@@ -103,11 +106,8 @@ void Replayer::make_plans(Engine& engine) {
             continue;
         }
         granule_bytes_[id] = area->granule;
-        std::vector<std::uint64_t> granules;
-        for (const Phase& phase : phases_)
-            phase.trace.for_each([&, of = id, count = area->granules](PageId page, auto) {
-                if (page.area == of && page.granule < count) granules.push_back(page.granule);
-            });
+        std::vector<std::uint64_t>& granules = accessed[id];
+        std::erase_if(granules, [count = area->granules](std::uint64_t one) { return one >= count; });
         std::ranges::sort(granules);
         granules.erase(std::unique(granules.begin(), granules.end()), granules.end());
         std::vector<int> at;
