@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from homing.report.area_lines import interval
-from homing.report.lines import Text
+from homing.report.lines import Text, labelled
 from homing.report.remote import Share
 from homing.report.results import AreaResult, ProcessResult, Results
 from homing.report.words import duration, number, percent, size
@@ -45,7 +45,7 @@ def comparison(before: Results, after: Results, names: tuple[str, str]) -> Itera
     """What changed from one run to the other, in lines."""
     yield Text(f"{'':<11}{names[0]} -> {names[1]}", "bold")
     if before.seconds is not None and after.seconds is not None:
-        yield _line("command", f"{duration(before.seconds)} -> {duration(after.seconds)}, one run each")
+        yield labelled("command", f"{duration(before.seconds)} -> {duration(after.seconds)}, one run each")
     yield from _counted(before, after)
     pairs = _pairs(before, after)
     if not pairs:
@@ -56,10 +56,6 @@ def comparison(before: Results, after: Results, names: tuple[str, str]) -> Itera
         yield from _processes(one, other)
     if len(before.processes) != len(after.processes):
         yield Text(f"note: {len(before.processes)} processes, and {len(after.processes)}")
-
-
-def _line(label: str, text: str) -> Text:
-    return Text.assemble((f"{label:<11}", "dim"), text)
 
 
 def _pairs(before: Results, after: Results) -> list[tuple[ProcessResult, ProcessResult]]:
@@ -74,7 +70,7 @@ def _counted(before: Results, after: Results) -> Iterable[Text]:
     if before.counts is None or after.counts is None:
         return
     first, second = before.counts["run"], after.counts["run"]
-    yield _line(
+    yield labelled(
         "counted",
         f"{percent(first['remote_fraction'])} of {number(first['total_misses'])} cache misses remote -> "
         f"{percent(second['remote_fraction'])} of {number(second['total_misses'])} (exact, of two runs)",
@@ -85,11 +81,11 @@ def _processes(before: ProcessResult, after: ProcessResult) -> Iterable[Text]:
     one, other = before.record, after.record
     if one.program != other.program:
         yield Text(f"note: two programs, {one.program} and {other.program}")
-    yield _line("run", f"{duration(one.seconds)} -> {duration(other.seconds)}, one run each")
-    yield _line("iteration", _times(before, after))
-    yield _line("remote", _shares(_end(before), _end(after)) + ", of touches, estimated")
-    yield _line("moved", f"{size(before.moved_bytes)} -> {size(after.moved_bytes)}")
-    yield _line("homing", f"{duration(one.overhead.total)} -> {duration(other.overhead.total)}")
+    yield labelled("run", f"{duration(one.seconds)} -> {duration(other.seconds)}, one run each")
+    yield labelled("iteration", _times(before, after))
+    yield labelled("remote", _shares(_end(before), _end(after)) + ", of touches, estimated")
+    yield labelled("moved", f"{size(before.moved_bytes)} -> {size(after.moved_bytes)}")
+    yield labelled("homing", f"{duration(one.overhead.total)} -> {duration(other.overhead.total)}")
     yield from _areas(before, after)
 
 

@@ -73,6 +73,11 @@ def _styled(text: str, style: str) -> str:
     return f"\x1b[{codes}m{text}\x1b[0m" if codes else text
 
 
+def labelled(label: str, text: str, style: str = "") -> Text:
+    """A line of a report: the label in its column, and what it says."""
+    return Text.assemble((f"{label:<11}", "dim"), (text, style))
+
+
 def cell_len(text: str) -> int:
     """How many cells of a terminal the text takes."""
     if text.isascii():

@@ -17,7 +17,7 @@ from homing.report.advice import settings
 from homing.report.area_lines import MOST_NODES, area_lines, change, interval, not_placed
 from homing.report.layout import Column, fitted, records
 from homing.report.left import Left, briefly, stated_costs, why
-from homing.report.lines import Table, Text, knows_styles, terminal_width
+from homing.report.lines import Table, Text, knows_styles, labelled, terminal_width
 from homing.report.remote import LEAST_SAMPLES
 from homing.report.results import AreaResult, ProcessResult, Results
 from homing.report.symbols import readable_symbol
@@ -124,10 +124,6 @@ def _process_name(record: Record) -> str:
     return f"{os.path.basename(record.program)} ({rank}process {record.pid} on {record.host})"
 
 
-def _head(label: str, text: str, style: str = "") -> Text:
-    return Text.assemble((f"{label:<11}", "dim"), (text, style))
-
-
 def _machine(process: ProcessResult) -> Iterable[Text]:
     record = process.record
     nodes = record.nodes
@@ -146,12 +142,12 @@ def _machine(process: ProcessResult) -> Iterable[Text]:
         machine += f" and {_range(memory, size)} each" if known else " each, memory unknown"
     if excluded:
         machine += f"; never targets: node {', '.join(excluded)}"
-    yield _head("machine", machine)
-    yield _head("threads", _threads(record))
-    yield _head("source", _source(record))
-    yield _head("mechanism", record.facts.get("mechanism", "unknown"))
+    yield labelled("machine", machine)
+    yield labelled("threads", _threads(record))
+    yield labelled("source", _source(record))
+    yield labelled("mechanism", record.facts.get("mechanism", "unknown"))
     if "costs" in record.facts:
-        yield _head("costs", _costs(record))
+        yield labelled("costs", _costs(record))
 
 
 def _range(values: Sequence[int], show: Callable[[int], str] = str) -> str:
@@ -227,7 +223,7 @@ def _process(process: ProcessResult, results: Results, width: int) -> Iterable[T
     for area in process.areas:
         (areas if area.before or area.after or area.moved else rest).append(area)
     settled = _still_remote(process, results) if process.settled_at is not None else ""
-    yield _head("iteration", _iterations(process) + settled)
+    yield labelled("iteration", _iterations(process) + settled)
     if areas:
         yield from area_lines(areas, process.record, results.names, width)
     if rest:
@@ -235,7 +231,7 @@ def _process(process: ProcessResult, results: Results, width: int) -> Iterable[T
     yield from _left(areas, process.record)
     yield from _by_region(areas, process.record)
     if process.record.unwatched:
-        yield _head("unwatched", _unwatched(process.record.unwatched))
+        yield labelled("unwatched", _unwatched(process.record.unwatched))
 
 
 def _still_remote(process: ProcessResult, results: Results) -> str:
@@ -294,7 +290,7 @@ def _left(areas: list[AreaResult], record: Record) -> Iterable[Text]:
             names.setdefault(reason, []).append(area.name.title)
     for reason, left in sorted(reasons.items(), key=lambda one: -one[1].pages):
         pages = f"{number(left.pages)} pages of " if left.pages else ""
-        yield _head("not moved", f"{pages}{some(names[reason])}: {why(left, record)}")
+        yield labelled("not moved", f"{pages}{some(names[reason])}: {why(left, record)}")
 
 
 def _by_region(areas: list[AreaResult], record: Record) -> Iterable[Text]:
@@ -305,7 +301,7 @@ def _by_region(areas: list[AreaResult], record: Record) -> Iterable[Text]:
         others = [way for way in area.by_region if not way.followed]
         if not followed or not others:
             continue
-        yield _head(
+        yield labelled(
             "by region",
             f"{area.name.title}: no one placement serves all; pages follow "
             f"{some([_way(way, regions) for way in followed])}, "
@@ -361,7 +357,7 @@ def _unseen(process: ProcessResult) -> str:
 
 def _totals(processes: list[ProcessResult], results: Results) -> Iterable[Text]:
     if len(processes) == 1 and (remote := _remote(processes[0], results.counts is not None)):
-        yield _head("remote", remote)
+        yield labelled("remote", remote)
     moved = sum(process.moved for process in processes)
     moved_bytes = sum(process.moved_bytes for process in processes)
     batches = [move for process in processes for move in process.record.moves]
@@ -374,16 +370,17 @@ def _totals(processes: list[ProcessResult], results: Results) -> Iterable[Text]:
     refused = _added(process.refused for process in processes)
     if refused:
         text += f"; refused: {refused_words(refused)}"
-    yield _head("moved", text)
+    yield labelled("moved", text)
     phases = [one for process in processes for one in process.record.phases if one.accessed]
     if phases:
-        yield _head("phases", "; ".join(_phase(one) for one in phases[:PHASES_SHOWN]) + _more_phases(phases))
+        shown = "; ".join(_phase(one) for one in phases[:PHASES_SHOWN])
+        yield labelled("phases", shown + _more_phases(phases))
     hints = [one for process in processes if (one := process.record.task_hints) is not None and one.given]
     if hints:
-        yield _head("tasks", _tasks(hints))
+        yield labelled("tasks", _tasks(hints))
     if windows := _windows(processes):
-        yield _head("windows", windows)
-    yield _head("time", _overhead(processes))
+        yield labelled("windows", windows)
+    yield labelled("time", _overhead(processes))
 
 
 def _added(counts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
@@ -512,18 +509,18 @@ def _counts(results: Results) -> Iterable[Text]:
     text = f"{percent(run['remote_fraction'])} of {number(run['total_misses'])} cache misses remote"
     oracle = run["oracle_remote_fraction"]
     if oracle is None:
-        yield _head("counted", f"{text}, in the iterations that ended: the process was killed")
+        yield labelled("counted", f"{text}, in the iterations that ended: the process was killed")
     else:
-        yield _head("counted", f"{text}; with every page on its majority node {percent(oracle)}")
+        yield labelled("counted", f"{text}; with every page on its majority node {percent(oracle)}")
     if results.counts.get("source") == "simulator":
         from homing.simulate.summary import simulated
 
         for label, line in simulated(results.counts):
-            yield _head(label, line)
+            yield labelled(label, line)
     if len(phases) > 1:
         fractions = [percent(phase["remote_fraction"]) for phase in phases]
         shown = fractions if len(fractions) <= 8 else [*fractions[:4], "...", *fractions[-3:]]
-        yield _head("", f"by phase: {', '.join(shown)}")
+        yield labelled("", f"by phase: {', '.join(shown)}")
 
 
 def _messages(processes: list[ProcessResult], results: Results) -> Iterable[Text]:
