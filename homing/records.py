@@ -104,9 +104,7 @@ class Record:
         arrays = _ARRAYS.get(name, set())
         # One value where several belong, or the other way round: a damaged header, or a later column.
         names = [
-            column.name
-            for column in self.rows.columns(name)
-            if (column.count > 1) == (column.name in arrays)
+            column.name for column in self.rows.columns(name) if (column.count > 1) == (column.name in arrays)
         ]
         if all(column in names for column in needed):
             yield from self.rows.values(name, names)

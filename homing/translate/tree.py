@@ -265,6 +265,7 @@ class Routine:
     equivalence: frozenset[str] = frozenset()
     private: frozenset[str] = frozenset()  # THREADPRIVATE
     places: dict[str, list[int]] = field(default_factory=dict)  # C: where the name is declared, in any block
+    inner: frozenset[str] = frozenset()  # C: of these, those that an inner block declares
     prototypes: list[Prototype] = field(default_factory=list)  # of a C file
     headers: dict[str, str] = field(default_factory=dict)  # C file: which header declares a function
     included: set[str] = field(default_factory=set)  # C file: variables that its headers declare

@@ -42,7 +42,7 @@ USUAL = {
 }
 #: Signals and streams.
 HOSTILE = {
-    "killed": "for n in TERM KILL SEGV PIPE; do $H -- sh -c \"kill -$n \\$\\$\" ; echo $?; done 2>k",
+    "killed": 'for n in TERM KILL SEGV PIPE; do $H -- sh -c "kill -$n \\$\\$" ; echo $?; done 2>k',
     "closed": "$H -- true >&- 2>&-; echo $?; $H -- cat <&- 2>c; echo $?; $H -- true 2>/dev/full; echo $?",
     # The last digits: of glibc's own signals Python's way to start a program leaves two ignored.
     "ignored": "trap '' HUP USR1; $H -- grep SigIgn /proc/self/status | sed 's/.*\\(....\\)$/\\1/'",

@@ -14,6 +14,7 @@ KINDS = (
     "allocated_by_procedures.f90",
     "allocated_if.f90",
     "allocated_like.f90",
+    "both_declared.f90",
     "columns_of_parts.c",
     "columns_of_parts.f90",
     "eliminated.c",
@@ -93,3 +94,60 @@ def test_a_generic_name_with_several_procedures_is_refused(tmp_path: Path) -> No
     )
     with pytest.raises(TranslationError, match=r"p\.f90:\d+:\d+: a generic name, one of whose"):
         translate([str(tmp_path / "p.f90")], Options("spmd"))
+
+
+def test_internal_files_are_written(tmp_path: Path) -> None:
+    """Rank by rank, a WRITE to a unit's number changes nothing, one to a text does."""
+    source = tmp_path / "p.f90"
+    text = """program p
+      implicit none
+      integer :: i, unit(4) = 6
+      character(3) :: word
+      real :: a(9)
+!$homing distribute a(block)
+      a = 1
+!$omp parallel do
+      do i = 1, 4
+        write (word, '(i3)') unit(i)
+        a(i) = len_trim(word)
+      end do
+      print *, a
+end program
+"""
+    source.write_text(text)
+    with pytest.raises(TranslationError, match="'word' is shared and written in a loop"):
+        translate([str(source)], Options("mpi"))
+    source.write_text(text.replace("write (word", "write (unit(i)"))
+    plan = translate([str(source)], Options("spmd")).plan
+    assert "unit" not in str(plan.refused)
+
+
+def test_names_that_blocks_declare_anew_are_refused(tmp_path: Path) -> None:
+    source = tmp_path / "p.c"
+    source.write_text("""static double x[20], y[20];
+#pragma homing distribute x[block], y[block]
+int main(void)
+{
+    for (int i = 0; i < 20; i++) {
+        x[i] = i;
+        double y = 3;
+        x[i] += y;
+    }
+#pragma omp parallel for
+    for (int i = 0; i < 20; i++)
+        y[i] = x[i];
+    return (int)y[3];
+}
+""")
+    with pytest.raises(TranslationError) as raised:
+        translate([str(source)], Options("spmd"))
+    problem = raised.value.problems[0]
+    assert (problem.position.line, problem.position.column) == (7, 16)
+    assert problem.reason.startswith("declares the distributed 'y' anew in a block")
+
+
+def test_arrays_that_are_called_like_types_are_refused(tmp_path: Path) -> None:
+    source = tmp_path / "p.f90"
+    source.write_text("program p\n  integer integer(9)\n!$homing distribute integer(block)\nend program\n")
+    with pytest.raises(TranslationError, match=r"p\.f90:3:\d+: 'integer': ALLOCATE"):
+        translate([str(source)], Options("spmd"))

@@ -249,11 +249,20 @@ class _Filler:
         rest = parts(self.words, at, len(self.words), ",")
         return self._list(rest[1][0], len(self.words)) if len(rest) > 1 else []
 
-    def _write(self, at: int, start: int) -> None:
+    def _print(self, at: int, start: int) -> None:
         self._unit_or_format(at)
         self.made.references += self._items(at)
 
-    _print = _write
+    def _write(self, at: int, start: int) -> None:
+        """The unit may be an internal file, whose text changes: see resolve.py."""
+        self._print(at, start)
+        for number, (first, last) in enumerate(parts(self.words, at + 1, closing(self.words, at), ",")):
+            keyword = self._keyword(first, last)
+            if keyword == "unit" or (keyword is None and number == 0):
+                place = self.code.word_place(first + 2 if keyword else first)
+                for reference in self.made.references:
+                    if reference.begin == place:
+                        reference.access = Access.UPDATE
 
     def _unit_or_format(self, at: int) -> None:
         if self._text(at) == "(":

@@ -190,6 +190,14 @@ class _Builder(Loops):
                 made.arguments_end = self.arguments_end(cursor, start)
                 made.body_end = self.source.line_start(self.end(child) - 1)
                 made.body = self.block(child)
+                made.inner = frozenset(made.places) - self.outer_names(cursor, child)
+
+    def outer_names(self, function: Cursor, body: Cursor) -> set[str]:
+        """The names that are declared by a function's parameters and in its outermost block alone."""
+        declared = [one for one in body.get_children() if one.kind is CursorKind.DECL_STMT]
+        places = {self.begin(one) for statement in declared for one in statement.get_children()}
+        places |= {self.begin(one) for one in function.get_arguments()}
+        return {name for name, found in self.routine.places.items() if places.issuperset(found)}
 
     def arguments_end(self, cursor: Cursor, start: int) -> int:
         """The bracket that closes the list of arguments; C++ may have more behind it."""

@@ -5,19 +5,43 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from homing.translate.front.intrinsics import INQUIRIES, INTRINSICS
-from homing.translate.tree import Reference, Routine, references, statements
+from homing.translate.tree import Access, Kind, Reference, Routine, Statement, references, statements
 
 
 def resolve(routine: Routine, procedures: Collection[str] = ()) -> None:
     """Tell functions of the language from the program's own names, and arrays from functions. procedures: the
     file's."""
     for statement in statements(routine.body):
+        if statement.kind is Kind.OUTPUT:
+            _unit(routine, statement)
         own = {*procedures, *statement.calls}
         for reference in statement.references:
             if reference.name in INTRINSICS and reference.subscripts is not None:
                 reference.intrinsic = reference.name not in own and routine.lookup(reference.name) is None
             if reference.argument_of is not None:
                 _argument(routine, reference, reference.argument_of, own)
+
+
+def _unit(routine: Routine, statement: Statement) -> None:
+    """What WRITE names as its unit is only read where it is the number of one, and no internal file."""
+    numbers = [r for r in statement.references if r.access is Access.UPDATE and _is_number(routine, r.name)]
+    for reference in numbers:
+        reference.access = Access.READ
+    others = {r.name for r in statement.references if r.access not in (Access.READ, Access.OTHER)}
+    statement.writes -= {reference.name for reference in numbers} - others
+
+
+def _is_number(routine: Routine, name: str) -> bool:
+    """Is it surely an integer?"""
+    found = routine.lookup(name)
+    if found is not None:
+        return found[1].type.lower().startswith("integer")
+    scope: Routine | None = routine
+    while scope is not None:
+        if scope.uses or scope.implicit_none or scope.implicit:
+            return False
+        scope = scope.parent
+    return name[0] in "ijklmn"
 
 
 def _argument(routine: Routine, reference: Reference, name: str, own: Collection[str]) -> None:

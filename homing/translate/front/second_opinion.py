@@ -149,10 +149,10 @@ def _shown(readings: Counter[str]) -> str:
 
 # --- fparser's tree -----------------------------------------------------------------------------------------
 
-#: What holds no access: types, literals, and formats.
+#: What holds no access: types, literals, formats, and names of constructs.
 _QUIET = frozenset(
     ["Intrinsic_Type_Spec", "Declaration_Type_Spec", "Derived_Type_Spec", "Type_Name", "Kind_Selector",
-     "Length_Selector", "Char_Selector", "Label"]
+     "Length_Selector", "Char_Selector", "Label", "Exit_Stmt", "Cycle_Stmt"]
 )  # fmt: skip
 #: A keyword or a variable of their own comes first.
 _FIRST_IS_OWN = frozenset(

@@ -34,6 +34,9 @@ from homing.translate.tree import (
     statements,
 )
 
+#: Words for which ALLOCATE(word(...)) begins with a type.
+_TYPES = frozenset({"integer", "complex", "character"})
+
 
 class Distributions:
     """The distributed arrays of all units that are translated together."""
@@ -72,6 +75,7 @@ class Distributions:
                     at = routine.places[name][0]
                     self._wrong_in(routine)(at, at, f"declares the distributed '{name}' anew in a BLOCK")
         if not in_place:
+            self._hidden_in_blocks()
             bring(units, self.routines, self.passing.in_regions, self.of)
         for unit in units:
             for routine in unit.routines:
@@ -84,6 +88,16 @@ class Distributions:
             for routine in unit.routines:
                 self.passing.whole_calls(routine)
         self._generic_calls({name: behind for name, behind in named.items() if len(behind) > 1})
+
+    def _hidden_in_blocks(self) -> None:
+        """C: a name has one meaning in a function as far as it is followed."""
+        for unit in self.units:
+            of_file = self.of(unit.routines[0]) if unit.form is d.Form.C else {}
+            for routine in unit.routines if unit.form is d.Form.C else ():
+                for name in sorted((self.of(routine).keys() | of_file.keys()) & routine.inner):
+                    at = routine.source.text.index(name, routine.places[name][-1])
+                    reason = f"declares the distributed '{name}' anew in a block: give it another name"
+                    self._wrong_in(routine)(at, at + len(name), reason)
 
     def _generic_calls(self, named: dict[str, list[str]]) -> None:
         """Which procedure a generic name with several means is not known here."""
@@ -282,6 +296,11 @@ class Distributions:
         if declaration.storage == "pointer" and fortran and not self.in_place:
             self._wrong(
                 origin, f"'{origin.name}' is a POINTER, which may have other names: make it ALLOCATABLE"
+            )
+            return
+        if name in _TYPES and fortran and not self.in_place:
+            self._wrong(
+                origin, f"'{origin.name}': ALLOCATE({name}(...)) names a type: call the array otherwise"
             )
             return
         if "target" in declaration.attributes and not self.in_place:

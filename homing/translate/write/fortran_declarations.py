@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 from homing.translate.directives import model as d
 from homing.translate.plan.array import Array
-from homing.translate.tree import (
-    Construct,
-    walk,
-)
+from homing.translate.tree import Construct, Declaration, walk
 from homing.translate.write.fortran_arrays import FortranArrays
 from homing.translate.write.writer import PART
+
+_INTENT_IN = re.compile(r"\bintent\s*\(\s*in\s*\)", re.IGNORECASE)
 
 
 class FortranDeclarations(FortranArrays):
@@ -200,16 +199,18 @@ class FortranDeclarations(FortranArrays):
             lines += [self._brought(array) for array in dummies if array.name in routine.brought]
             self.edits.insert_lines(at, [self.indented(self._indent(), x) for x in lines])
             self._argument_list(dummies)
+        elsewhere = {
+            place[0] for array in own if self._must_change(array) for place in array.declaration.elsewhere
+        }
         for begin, arrays in by_statement.items():
             changed = [a for a in arrays if self._must_change(a) and a.name not in routine.brought]
             if not changed:
                 continue
             if self.inside:
-                for array in changed:
-                    self._local_bounds(array)
+                self._changeable(begin, changed)
                 continue
-            self._take_out(begin, changed)
-        self._leave_out([array for array in own if self._must_change(array) and array.declaration.elsewhere])
+            self._take_out(begin, changed, begin in elsewhere)
+        self._leave_out([array for array in own if self._must_change(array)])
 
     def _brought(self, array: Array) -> str:
         """The declaration of an argument that the text does not have."""
@@ -242,11 +243,44 @@ class FortranDeclarations(FortranArrays):
             new = match.group() if self.inside else self.container(array)
             self.edits.replace(match.start(), match.end(), f"{new}, {self.layout(array)}")
 
+    def _changeable(self, begin: int, arrays: Sequence[Array]) -> None:
+        """The dummies of one statement with their parts' bounds. What others write is brought into parts that
+        the user's text only reads: INTENT(IN) forbids it."""
+        every = [one for one in self.routine.declarations.values() if one.statement_begin == begin]
+        head = begin, min(one.begin for one in every)
+        found = _INTENT_IN.search(self.source.text, *head)
+        pure = re.search(r"\b(?<!im)pure\b|\belemental\b", self._head(), re.IGNORECASE)
+        if found is None or pure:
+            alone = list(arrays)
+        elif len(every) == len(arrays):
+            alone = list(arrays)
+            self.edits.replace(found.start(), found.end(), "intent(inout)")
+        else:
+            alone = []
+            for array in arrays:
+                words = sorted(array.declaration.attributes - {"intent", "dimension"})
+                listed = ", ".join([array.declaration.type, *words, "intent(inout)"])
+                self.extra.append(f"{listed} :: {array.declaration.spelling}({self._part_shape(array)})")
+            self._name_no_more(every, {array.name for array in arrays})
+        for array in alone:
+            self._local_bounds(array)
+
+    def _head(self) -> str:
+        return self.source.text[self.routine.begin : self.routine.head_end]
+
     def _local_bounds(self, array: Array) -> None:
         """A dummy inside a region has the bounds of the part."""
         declaration = array.declaration
         text = self.source.text[declaration.begin : declaration.end]
-        shape = declaration.separate_shape
+        new = f"({self._part_shape(array)})"
+        opening = text.find("(")
+        if opening >= 0:
+            self.edits.replace(declaration.begin + opening, declaration.end, new)
+        else:
+            self.edits.replace(declaration.end, declaration.end, new)
+
+    def _part_shape(self, array: Array) -> str:
+        declaration = array.declaration
         parts = []
         for index, (dimension, bound) in enumerate(zip(array.dimensions, declaration.bounds, strict=True)):
             low = f"homing_low({self.layout(array)}, homing_part(), {index})"
@@ -257,18 +291,12 @@ class FortranDeclarations(FortranArrays):
                 parts.append(f"{bound.lower}:" if bound.lower != "1" else ":")
             else:
                 parts.append(f"{bound.lower}:{bound.upper}" if bound.lower != "1" else str(bound.upper))
-        new = f"({', '.join(parts)})"
-        del shape
-        opening = text.find("(")
-        if opening >= 0:
-            self.edits.replace(declaration.begin + opening, declaration.end, new)
-        else:
-            self.edits.replace(declaration.end, declaration.end, new)
+        return ", ".join(parts)
 
-    def _leave_out(self, arrays: Sequence[Array]) -> None:
+    def _leave_out(self, changed: Sequence[Array]) -> None:
         """Other statements (DIMENSION, a type) that declare the arrays name them no more."""
         names: dict[tuple[int, int], set[str]] = {}
-        for array in arrays:
+        for array in (one for one in changed if one.declaration.elsewhere):
             if self.inside or array.dummy:
                 begin, end = array.declaration.begin, array.declaration.end
                 self.problems.append((begin, end, "an argument in two declarations: declare it in one"))
@@ -276,6 +304,7 @@ class FortranDeclarations(FortranArrays):
             for place in array.declaration.elsewhere:
                 names.setdefault(place, set()).add(array.name)
         for (begin, end), out in names.items():
+            out |= {one.name for one in changed if one.declaration.statement_begin == begin}
             text = re.sub(r"&[ \t]*(?:![^\n]*)?\n\s*&?|\n {5}\S", "", self.source.text[begin:end])
             head = re.match(
                 r"[^:,]*(?:,[^:]*)?::|double\s+precision\b|\w+(?:\s*\*\s*\d+)?(?:\s*\([^)]*\))?(?=\s+\w)",
@@ -289,9 +318,7 @@ class FortranDeclarations(FortranArrays):
                 continue
             self.edits.replace(begin, end, f"{head[0]} {', '.join(kept)}" if kept else "")
 
-    def _take_out(self, begin: int, arrays: Sequence[Array]) -> None:
-        """Declare the arrays of one statement as allocatables instead (dummies: as locals)."""
-        first = arrays[0].declaration
+    def _as_allocatables(self, arrays: Sequence[Array]) -> list[str]:
         lines = []
         for array in arrays:
             colons = ", ".join(":" for _ in array.dimensions)
@@ -301,24 +328,34 @@ class FortranDeclarations(FortranArrays):
                 self.problems.append(
                     (decl.begin, decl.end, "an initialised distributed array: assign its values instead")
                 )
+        return lines
+
+    def _take_out(self, begin: int, arrays: Sequence[Array], others_too: bool) -> None:
+        """Declare the arrays of one statement as allocatables instead (dummies: as locals). others_too: the
+        statement is shortened by _leave_out."""
+        first = arrays[0].declaration
+        lines = self._as_allocatables(arrays)
+        if others_too:
+            self.extra += lines
+            return
         names = {array.name for array in arrays}
         others = [
             decl
             for decl in self.routine.declarations.values()
             if decl.statement_begin == begin and decl.name not in names
         ]
-        source = self.source
         if not others:
             self.edits.replace(first.statement_begin, first.statement_end, lines[0])
             self.extra += lines[1:]
         else:
-            everything = sorted(
-                (decl for decl in self.routine.declarations.values() if decl.statement_begin == begin),
-                key=lambda decl: decl.begin,
-            )
-            kept = [source.text[decl.begin : decl.end] for decl in everything if decl.name not in names]
-            self.edits.replace(everything[0].begin, everything[-1].end, ", ".join(_joined(k) for k in kept))
+            self._name_no_more([*others, *(array.declaration for array in arrays)], names)
             self.extra += lines
+
+    def _name_no_more(self, every: Sequence[Declaration], names: set[str]) -> None:
+        """Leave names out of a declaration with these entities."""
+        ordered = sorted(every, key=lambda one: one.begin)
+        kept = [self.source.text[one.begin : one.end] for one in ordered if one.name not in names]
+        self.edits.replace(ordered[0].begin, ordered[-1].end, ", ".join(_joined(one) for one in kept))
 
 
 def _entities(text: str) -> list[str]:

@@ -209,13 +209,13 @@ class PagesFortran(FortranWriter):
     def _companions(self, array: Array) -> list[str]:
         return [self.layout(array)]
 
-    def _take_out(self, begin: int, arrays: Sequence[Array]) -> None:
+    def _take_out(self, begin: int, arrays: Sequence[Array], others_too: bool) -> None:
         """Declarations stay."""
 
-    def _leave_out(self, arrays: Sequence[Array]) -> None:
+    def _leave_out(self, changed: Sequence[Array]) -> None:
         """So do others of the same names."""
 
-    def _local_bounds(self, array: Array) -> None:
+    def _changeable(self, begin: int, arrays: Sequence[Array]) -> None:
         """Bounds stay."""
 
     def frame(self) -> None:
