@@ -121,7 +121,8 @@ class _Command:
         """Translate, compile, and keep in the objects how. TranslationError: something is refused. Returns
         the compiler's exit status."""
         from homing.translate.command import say, show, tell
-        from homing.translate.program.link import compile_again, linked
+        from homing.translate.program.again import compile_again
+        from homing.translate.program.link import linked
         from homing.translate.program.view import viewed
 
         target = options.target
@@ -143,16 +144,19 @@ class _Command:
             changed = _written(view.result, self.sources, self.arguments, folder)
         else:
             show(Plan(target, ()), told)
-        if stale:
-            names = ", ".join(os.path.relpath(record.source) for record, _, _ in stale)
-            say(f"{names}: compiled again for this program, whose other files have changed or were not known")
 
         def more(compiler: str, arguments: Sequence[str], source: int) -> Sequence[str]:
             return more_arguments(compiler, arguments, [source], target, True)
 
         added = more_arguments(self.compiler, self.arguments, self.sources, target, changed)
-        if stale and (failed := compile_again(stale, self.arguments, folder, more)):
-            return failed
+        if stale:
+            again = compile_again(stale, self.arguments, folder, more)
+            if again.compiled:
+                names = ", ".join(os.path.relpath(source) for source in again.compiled)
+                why = "whose other files have changed or were not known"
+                say(f"{names}: compiled again for this program, {why}")
+            if again.failed:
+                return again.failed
         run = [*self.launcher, self.compiler, *self.arguments, *added]
         done = subprocess.run(run, check=False, input=self.standard_input).returncode
         if done == 0 and view is not None and target != "upm" and not _KEEPING.isdisjoint(words):

@@ -115,8 +115,15 @@ def test_an_edited_file_changes_what_others_should_be(tmp_path: Path) -> None:
     assert build.says() == build.plain() != EXPECTED
     assert (build.objects / "fields.o").read_bytes() == before
     assert "up to date" in build.make()
+    expected = build.says()
     build.edit("src/mod/relax.f90", "end subroutine", "end subroutine relax")
+    said = build.make()
+    assert "relax.f90 -o relax.o" in said and "again" not in said  # kept from the link before
+    assert build.says() == expected
+    build.edit("src/mod/relax.f90", "a(i - 2)", "a(i - 3)")
+    build.edit("src/mod/relax.f90", "do i = 2, n", "do i = 3, n")
     assert "fields.f90: compiled again" in build.make()
+    assert build.says() == build.plain() != expected
     build.edit("src/mod/fields.f90", "u(0) = 1", "u(0) = 2")
     assert "again" not in build.make()
 
@@ -281,6 +288,22 @@ def test_c_with_a_prototype_in_a_header(tmp_path: Path, target: str) -> None:
     assert build.run(build.cc, "-fopenmp", "main.o", "relax.o", "-o", "prog").returncode == 0
     command = [*MPIRUN, "-n", "2", "./prog"] if target == "mpi" else ["./prog"]
     assert build.says(*command) == "174.5625"
+
+
+def test_a_stale_object_is_compiled_once(tmp_path: Path) -> None:
+    """Compiled before the program was there, it is none of the program's; each link would need another."""
+    build = Build(tmp_path)
+    shutil.rmtree(build.top / "src")
+    link = (build.cc, "-fopenmp", "main.o", "relax.o", "-o", "prog")
+    for name in ("relax.h", "relax.c", "main.c"):
+        (build.objects / name).write_text(C[name])
+        if name.endswith(".c"):
+            assert build.run(build.cc, "-fopenmp", "-c", name).returncode == 0
+    said = [build.run(*link).stderr for _ in range(2)]
+    assert "relax.c: compiled again for this program" in said[0] and said[1] == ""
+    assert build.says() == "174.5625"
+    shutil.rmtree(tmp_path / "cache")
+    assert build.run(*link).stderr == said[0]
 
 
 def test_c_arrays_of_another_file(tmp_path: Path) -> None:

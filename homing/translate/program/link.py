@@ -3,8 +3,8 @@
 Objects carry records of how they were translated (record.py). Where all of them were translated in view of
 just this program, nothing is to do. Else the program is translated again, as its objects' sources make it
 up, and each object is compared with what it should be. One that should be otherwise (another file has
-changed since, or was not known when it was compiled) is compiled again for this program, in a folder of
-this command: the build's own objects stay as they are, so that builds may run side by side. Objects without
+changed since, or was not known when it was compiled) is compiled again for this program (again.py): the
+build's own objects stay as they are, so that builds may run side by side. Objects without
 a record are asked for what they need: a distributed array of a module, or a procedure that works on parts,
 is nothing that they could know of.
 """
@@ -12,29 +12,19 @@ is nothing that they could know of.
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from homing.compilers import WITH_VALUE, values_of
 from homing.errors import UserError
-from homing.translate.directives import scanner
-from homing.translate.directives.model import Form
 from homing.translate.plan.collect import refusals
 from homing.translate.plan.model import Plan
 from homing.translate.positions import Position, Problem, TranslationError
-from homing.translate.program.files import order_of_modules
-from homing.translate.program.record import Found, Record, keep, records_of, unrecorded
+from homing.translate.program.record import Found, Record, records_of, unrecorded
 from homing.translate.program.shared import Shared
 from homing.translate.program.state import Piece, piece_of, state_of, without_wrong
 from homing.translate.program.view import Viewed, of_these, spelled, unread
 from homing.translate.translation import Options, Own, Refused, Result
-
-#: Options of a recorded command that are not for another object: those with a value in the next word,
-#: and those without.
-_NOT_AGAIN_WITH_VALUE = frozenset({"-o", "-MF", "-MT", "-MQ", "-J", "-module-dir"})
-_NOT_AGAIN = frozenset({"-MD", "-MMD", "-MP", "-MG", "-c"})
-_PATHS = ("-I", "-isystem", "-iquote", "-include", "-idirafter")
 
 
 @dataclass
@@ -188,68 +178,3 @@ def _without_records(found: dict[int, Found], shared: Iterable[Shared], records:
                 problems.append(Problem(thing.place, "", reason))
     if problems:
         raise Refused(problems, Plan("", (), refused=refusals(problems)))
-
-
-def compile_again(
-    again: Sequence[tuple[Record, int, str]],
-    arguments: list[str],
-    folder: str,
-    more: Callable[[str, Sequence[str], int], Sequence[str]],
-) -> int:
-    """Compile the stale objects in `folder`, modules first, and name them in the linking command. more:
-    further arguments for a compiler's command and the place of its source there. Returns the exit status of
-    the compiler that failed, or 0."""
-    order = {
-        path: number for number, path in enumerate(order_of_modules([one.source for one, _, _ in again]))
-    }
-    before: dict[int, list[str]] = {}
-    for number, (record, at, text) in enumerate(sorted(again, key=lambda one: order[one[0].source])):
-        inner = os.path.join(folder, f"again{number}")
-        os.makedirs(inner)
-        source = os.path.join(inner, os.path.basename(record.source))
-        with open(source, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-            file.write(text)
-        made = os.path.join(inner, os.path.splitext(os.path.basename(record.source))[0] + ".o")
-        compiler, *options = _anew(record, folder)
-        options += [f"-I{os.path.dirname(record.source)}", "-c", source, "-o", made]
-        options += more(compiler, options, options.index(source))
-        done = subprocess.run([compiler, *options], cwd=folder, check=False)
-        if done.returncode:
-            return done.returncode
-        keep(record, made)
-        before.setdefault(at, []).append(made)
-    for at in sorted(before, reverse=True):
-        # In front of an archive, so that its own member is not needed.
-        whole = arguments[at].endswith((".o", ".obj", ".lo"))
-        arguments[at : at + 1] = before[at] if whole else [*before[at], arguments[at]]
-    return 0
-
-
-def _anew(record: Record, folder: str) -> list[str]:
-    """The recorded command without its sources and what it makes, for another folder."""
-    words: list[str] = [record.words[0]]
-    modules = [folder]
-    option = ""
-    for word in record.words[1:]:
-        path = os.path.normpath(os.path.join(record.folder, word))
-        if option:
-            if option in ("-J", "-module-dir"):
-                modules.append(path)
-            elif option not in _NOT_AGAIN_WITH_VALUE:
-                words.append(path if option in _PATHS and os.path.exists(path) else word)
-            option = ""
-            continue
-        if word in WITH_VALUE:
-            option = word
-            words += [word] if word not in _NOT_AGAIN_WITH_VALUE else []
-        elif word.startswith("-J"):
-            modules.append(os.path.normpath(os.path.join(record.folder, word[2:])))
-        elif word.startswith("-I"):
-            words.append("-I" + os.path.normpath(os.path.join(record.folder, word[2:])))
-        elif word.startswith("-"):
-            words += [word] if word not in _NOT_AGAIN else []
-        elif scanner.form_of(word) is None or not os.path.exists(path):
-            words.append(word)
-    fortran = scanner.form_of(record.source) is not Form.C
-    first = ["-J", folder, *(f"-I{one}" for one in (*modules[1:], record.folder))] if fortran else []
-    return [words[0], *first, *words[1:]]

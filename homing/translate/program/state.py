@@ -131,7 +131,7 @@ def _translated(pieces: Sequence[Piece], options: Options) -> Result:
         outcome = _outcome(pieces, options) if kept is None else pickle.loads(kept)
         if kept is None:
             cache.write(key, pickle.dumps(outcome))
-            _forget_old(cache.folder)
+            forget_old(cache.folder, _MOST_STATES)
     if isinstance(outcome, Result):
         return outcome
     problems, plan, sources = outcome
@@ -169,12 +169,12 @@ def _alone(folder: str, key: str) -> Iterator[None]:
             os.close(lock)
 
 
-def _forget_old(folder: str) -> None:
-    """Only the newest states stay."""
+def forget_old(folder: str, most: int) -> None:
+    """Only the newest files of a cache stay."""
     with contextlib.suppress(OSError):
         names = [name for name in os.listdir(folder) if not name.startswith(("lock.", "."))] if folder else []
-        if len(names) <= _MOST_STATES:
+        if len(names) <= most:
             return
         paths = [os.path.join(folder, name) for name in names]
-        for path in sorted(paths, key=lambda one: os.lstat(one).st_mtime)[:-_MOST_STATES]:
+        for path in sorted(paths, key=lambda one: os.lstat(one).st_mtime)[:-most]:
             os.unlink(path)
