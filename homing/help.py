@@ -20,6 +20,7 @@ SCREENS = {
     "common": "what most runs need",
     "guest": "for --on lab: a Linux guest with several NUMA nodes",
     "machines": "for --on MACHINE: simulated machines",
+    "mechanisms": "when pages move: rules of the mechanisms",
     "experiments": "constants and rules, for experiments",
     "variables": "what only the environment sets",
 }

@@ -241,6 +241,22 @@ class Phase:
 
 
 @dataclass(frozen=True)
+class Sampling:
+    """What the sampling mechanism came to."""
+
+    scans: int
+    #: Pages that were looked at; of them those that had been accessed since, and met the criterion.
+    scanned: int
+    accessed: int
+    eligible: int
+    moved: int
+    #: Pages that stay: they went to and fro, or were refused again and again.
+    frozen: int
+    #: Processor time of the thread, without the moves.
+    seconds: float
+
+
+@dataclass(frozen=True)
 class TaskHints:
     """Affinity clauses of OpenMP tasks. given: hints of tasks; honoured: those that decided a task's queue;
     at_home, elsewhere: of these, taken by a thread of the data's domain or by another one; left: the others,

@@ -43,6 +43,7 @@ from homing.record_rows import (
     Refusal,
     Region,
     Rule,
+    Sampling,
     TaskHints,
     Thread,
     Unwatched,
@@ -578,6 +579,16 @@ class Record:
             values = {name: row[name] for name in ("number", *counts, *shares, "calls")}
             found[row["number"]] = Phase(**values, seconds=_finite(row["seconds"]))
         return [found[number] for number in sorted(found)]
+
+    @cached_property
+    def sampling(self) -> Sampling | None:
+        """The newest account of `--mechanism sampling`; None with another."""
+        last = None
+        counts = ("scans", "scanned", "accessed", "eligible", "moved", "frozen")
+        for row in self._dicts("sampling", *counts, "seconds"):
+            values = {name: row[name] for name in counts}
+            last = Sampling(**values, seconds=_finite(row["seconds"]))
+        return last
 
     @cached_property
     def task_hints(self) -> TaskHints | None:

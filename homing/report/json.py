@@ -11,7 +11,7 @@ from typing import Any
 from homing import __version__
 from homing.errors import UserError, os_reason
 from homing.files import open_output
-from homing.record_rows import ALL_AREAS, Ownership, Placement, TaskHints
+from homing.record_rows import ALL_AREAS, Ownership, Placement, Sampling, TaskHints
 from homing.records import LAB_COUNTS, Record
 from homing.report.left import Account, Left, why
 from homing.report.remote import CONFIDENCE, Estimate
@@ -127,6 +127,7 @@ def _process(process: ProcessResult) -> dict[str, Any]:
         ],
         "remote_fraction": _remote(process.remote),
         "phases": [vars(one) | {"seconds": number(one.seconds)} for one in record.phases],
+        "sampling": _sampling(record.sampling),
         "tasks": _tasks(record.task_hints),
         "unwatched": [{"what": one.what, "bytes": one.bytes} for one in record.unwatched],
         "seconds": {
@@ -141,6 +142,10 @@ def _process(process: ProcessResult) -> dict[str, Any]:
         "windows": {"armed": overhead.armed, "touched": overhead.touches, "calls": overhead.calls},
         "region_events": overhead.region_events,
     }
+
+
+def _sampling(one: Sampling | None) -> dict[str, Any] | None:
+    return None if one is None else vars(one) | {"seconds": number(one.seconds)}
 
 
 def _tasks(hints: TaskHints | None) -> dict[str, Any] | None:

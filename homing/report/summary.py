@@ -11,7 +11,7 @@ from typing import Any, TextIO, TypeVar
 
 from homing.errors import UserError, os_reason
 from homing.files import STANDARD_OUTPUT, open_output
-from homing.record_rows import Phase, PlaceDistribution, Region, TaskHints, Unwatched
+from homing.record_rows import Phase, PlaceDistribution, Region, Sampling, TaskHints, Unwatched
 from homing.records import Record
 from homing.report.advice import settings
 from homing.report.area_lines import MOST_NODES, area_lines, change, interval, not_placed
@@ -375,6 +375,9 @@ def _totals(processes: list[ProcessResult], results: Results) -> Iterable[Text]:
     if phases:
         shown = "; ".join(_phase(one) for one in phases[:PHASES_SHOWN])
         yield labelled("phases", shown + _more_phases(phases))
+    for process in processes:
+        if (sampled := process.record.sampling) is not None:
+            yield labelled("sampling", _sampling(sampled, process.record.seconds))
     hints = [one for process in processes if (one := process.record.task_hints) is not None and one.given]
     if hints:
         yield labelled("tasks", _tasks(hints))
@@ -407,6 +410,18 @@ def _phase(one: Phase) -> str:
     if one.replays and one.seconds:
         text += f", {duration(one.seconds / one.replays)} each"
     return text + (f", {number(one.refused)} refused" if one.refused else "")
+
+
+def _sampling(one: Sampling, seconds: float | None) -> str:
+    """What the scans of the sampling mechanism came to, and what its thread took."""
+    text = f"{number(one.scans)} scans looked at {number(one.scanned)} pages: {number(one.accessed)} were"
+    text += f" accessed since, {number(one.eligible)} clearly more from another node"
+    text += f"; {number(one.moved)} moved"
+    if one.frozen:
+        text += f"; {number(one.frozen)} went to and fro, or were refused, and stay"
+    if one.seconds and seconds:
+        text += f"; its thread took {percent(one.seconds / seconds)} of a core, moves not included"
+    return text
 
 
 def _more_phases(phases: Sequence[Phase]) -> str:

@@ -4,6 +4,7 @@
 #include "base/raw_calls.hpp"
 #include "base/uncancelled.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <csignal>
@@ -31,7 +32,22 @@ timespec time_of(double seconds) noexcept {
     return time;
 }
 
+constinit std::atomic<int> our_threads[4] = {};
+
+void replace(int thread, int by) noexcept {
+    for (std::atomic<int>& one : our_threads) {
+        int expected = thread;
+        if (one.compare_exchange_strong(expected, by)) return;
+    }
+}
+
 } // namespace
+
+bool HelperThread::is_ours(int thread) noexcept {
+    return thread != 0 && std::ranges::any_of(our_threads, [=](const std::atomic<int>& one) {
+               return one.load(std::memory_order_relaxed) == thread;
+           });
+}
 
 bool HelperThread::start(Work work, void* self, double seconds) noexcept {
     const int state = state_.load(std::memory_order_acquire);
@@ -69,9 +85,11 @@ void* HelperThread::main(void* self) noexcept {
     const Inside inside;
     const Uncancelled uncancelled;
     helper.id_.store(static_cast<int>(raw::call(SYS_gettid)), std::memory_order_release);
+    replace(0, helper.id());
     raw::call(SYS_prctl, PR_SET_NAME, "homing", 0, 0, 0);
     for (double seconds = helper.seconds_; seconds >= 0 && helper.sleep(seconds);)
         seconds = helper.work_(helper.self_);
+    replace(helper.id(), 0);
     helper.id_.store(0, std::memory_order_release);
     int expected = running;
     helper.state_.compare_exchange_strong(expected, ended, std::memory_order_acq_rel);

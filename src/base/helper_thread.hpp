@@ -31,6 +31,8 @@ class HelperThread {
     void stop_and_wait() noexcept;
     /// In the child of a fork: it is not there.
     void abandon() noexcept { state_.store(never, std::memory_order_release); }
+    /// Is this thread (its number in /proc/self/task) one of these?
+    static bool is_ours(int thread) noexcept;
     /// Its number in /proc/self/task, 0 where there is none.
     int id() const noexcept { return id_.load(std::memory_order_acquire); }
 

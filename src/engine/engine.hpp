@@ -144,8 +144,8 @@ class Engine final : public phases::Listener {
     template <class Work> void guarded(Work&& work) noexcept;
     /// What the program asks for beside the mechanism, from now on; null: no more. Within guarded().
     void work_beside(std::unique_ptr<Mechanism> work);
-    /// Do pages move at iterations? Within guarded().
-    void move_at_iterations(bool moves) { mechanism_ = make_iterative(moves, team_); }
+    /// From now on pages move by this. Within guarded().
+    void move_by(std::unique_ptr<Mechanism> mechanism) { mechanism_ = std::move(mechanism); }
     /// What was seen up to now is counted. Within guarded().
     void take_in();
     void begin_observing(policy::Activity activity);

@@ -4,6 +4,7 @@
 #include "areas/areas.hpp"
 #include "areas/named.hpp"
 #include "base/inside.hpp"
+#include "base/options.hpp"
 #include "base/regions.hpp"
 #include "base/uncancelled.hpp"
 #include "engine/engine.hpp"
@@ -84,20 +85,29 @@ int place(const void* start, size_t bytes, MemoryPolicy policy,
     return result.refused ? HOMING_REFUSED : HOMING_OK;
 }
 
+/// What cannot wait for the first region begins here, with nothing of ours on the stack.
+void start_now() noexcept {
+    if (!phases::in_region() && !phases::aside()) phases::start();
+}
+
 int watch(const void* start, size_t bytes, const char* name, bool hot) noexcept {
-    return serial([&] {
+    const int status = serial([&] {
         if (!is_memory(start, bytes)) return int{HOMING_INVALID};
         const bool named = name_area(range_of(start, bytes), name ? name : "named", hot);
         return named ? int{HOMING_OK} : int{HOMING_FULL};
     });
+    // Sampling waits for no region: a program may have none.
+    if (status == HOMING_OK && option_is(Option::mechanism, "sampling")) start_now();
+    return status;
 }
 
 /// Record, replay, undo. The first may come before the first region.
 int phase_call(replay::Outcome (*call)(Engine&) noexcept) noexcept {
+    start_now();
     return serial([=] {
-        if (phases::aside() || !phases::start()) return aside();
+        if (phases::aside()) return aside();
         Engine* running = engine();
-        if (!running) return int{HOMING_ASIDE}; // the simulator counts, and there is nothing to move
+        if (!running) return int{HOMING_ASIDE}; // it is too early, or the simulator counts only
         switch (call(*running)) {
         case replay::Outcome::refused:
             return int{HOMING_REFUSED};

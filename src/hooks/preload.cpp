@@ -18,6 +18,7 @@
 #include "phases/replayer.hpp"
 #include "record/channel.hpp"
 #include "record/record.hpp"
+#include "sampling/thread.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -30,6 +31,12 @@ namespace {
 void last_rows() noexcept {
     record_affinity();
     replay::write_rows();
+}
+
+phases::Listener* start() noexcept {
+    phases::Listener* listener = start_engine();
+    if (Engine* running = engine()) sampling::begin(*running);
+    return listener;
 }
 
 /// Programs whose runtime must not share a process with us. What our tables know of would be no leak for the
@@ -62,6 +69,7 @@ void in_child() noexcept {
     if (Engine* running = engine()) {
         running->policies().after_fork_in_child();
         running->abandon();
+        sampling::abandon();
     }
     if (Simulation* simulated = simulation()) simulated->abandon();
     phases::step_aside();
@@ -104,7 +112,7 @@ __attribute__((constructor)) void enter() noexcept {
     } else if (simulation()) {
         note_blocks_from(option_size(Option::area_minimum));
         lend_services({nullptr, nullptr, last_rows, nullptr}); // nothing is protected, nothing is in the way
-        phases::set_starter(start_engine);
+        phases::set_starter(start);
         ::pthread_atfork(nullptr, nullptr, in_child);
     } else if (const char* symbol = sanitizer()) {
         step_aside();
@@ -120,7 +128,7 @@ __attribute__((constructor)) void enter() noexcept {
         note_blocks_from(std::min(option_size(Option::area_minimum), unwatched_minimum), true);
         lend_services({prepare_handler, exclude_alternate_stacks, last_rows, surroundings_allow,
                        keeps_windows_in_regions, makes_own_calls, true});
-        phases::set_starter(start_engine);
+        phases::set_starter(start);
         ::pthread_atfork(before_fork, after_fork, in_child);
     }
     errno = saved;
@@ -128,6 +136,7 @@ __attribute__((constructor)) void enter() noexcept {
 
 __attribute__((destructor)) void leave() noexcept {
     const Uncancelled uncancelled;
+    sampling::stop();
     if (Simulation* simulated = simulation())
         simulated->finish(engine());
     else if (Engine* running = engine())

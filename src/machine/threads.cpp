@@ -1,5 +1,6 @@
 #include "machine/threads.hpp"
 
+#include "base/helper_thread.hpp"
 #include "record/record.hpp"
 
 #include <cerrno>
@@ -88,7 +89,7 @@ ThreadBinding record_threads(Kernel& kernel, const char* tasks, AffinityOf affin
     CpuSet cpus;
     for (const dirent* entry = ::readdir(folder); entry; entry = ::readdir(folder)) {
         const pid_t thread = std::atoi(entry->d_name);
-        if (thread <= 0 || thread == own) continue;
+        if (thread <= 0 || thread == own || HelperThread::is_ours(thread)) continue;
         if (const int error = cpus.read(thread, affinity_of)) {
             if (error == ESRCH) continue; // it has ended meanwhile
             binding.error = error;

@@ -70,7 +70,7 @@ Outcome Replayer::record(Engine& engine) {
     if (phases_.empty()) {
         if (!iterations_called_ && option_is(Option::mechanism, "iterative") &&
             !std::exchange(held_back_, true))
-            engine.move_at_iterations(false);
+            engine.move_by(make_iterative(false, engine.team()));
         engine.begin_observing(policy::Activity::observe);
         if (engine.prepare_windows().empty()) {
             engine.follow_changes();
@@ -247,7 +247,7 @@ Outcome Replayer::undo(Engine& engine) {
 void Replayer::iteration_called(Engine& engine) {
     iterations_called_ = true;
     positions_.iteration_ended();
-    if (std::exchange(held_back_, false)) engine.move_at_iterations(true);
+    if (std::exchange(held_back_, false)) engine.move_by(make_iterative(true, engine.team()));
 }
 
 void Replayer::write_row(const Phase& phase, std::size_t number, std::size_t phases) {

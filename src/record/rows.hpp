@@ -172,6 +172,12 @@ inline constexpr std::size_t row_bytes = 128;
             FIELD(u64, planned) FIELD(u64, refused) FIELD(u64, replays) FIELD(u64, moved) FIELD(u64, undone) \
                 FIELD(u64, references) FIELD(u64, remote) FIELD(u64, remote_with_plan) FIELD(f64, seconds)   \
                     FIELD(u32, calls))                                                                       \
+    /* the sampling mechanism so far: scans, pages that they looked at, of these those that were accessed    \
+     * since the scan before, and those that met the criterion; base pages that moved, pages that stay       \
+     * because they went to and fro; processor seconds of the thread; the newest row counts */               \
+    ROW(52, sampling,                                                                                        \
+        FIELD(f64, time) FIELD(u64, scans) FIELD(u64, scanned) FIELD(u64, accessed) FIELD(u64, eligible)     \
+            FIELD(u64, moved) FIELD(u64, frozen) FIELD(f64, seconds))                                        \
     /* iterations that have ended; the only row that is written anew in its place, so that it is true also   \
      */                                                                                                      \
     /* of a process that was killed */                                                                       \

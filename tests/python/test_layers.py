@@ -21,8 +21,10 @@ BELOW = {
     "sources": ("base", "model", "record", "kernel", "machine", "areas"),
     "engine": ("base", "model", "record", "kernel", "machine", "areas", "sources"),
     "phases": ("base", "model", "record", "kernel", "machine", "areas", "sources", "engine"),
+    "sampling": ("base", "model", "record", "kernel", "machine", "areas", "sources", "engine", "phases"),
     "hooks": (
-        *("base", "model", "record", "kernel", "machine", "areas", "sources", "engine", "phases", "tasks"),
+        *("base", "model", "record", "kernel", "machine", "areas", "sources", "engine", "phases", "sampling"),
+        "tasks",
     ),
 }
 #: (file, what it includes): why.

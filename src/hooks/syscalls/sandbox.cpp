@@ -8,6 +8,7 @@
 #include "hooks/allocator/heap.hpp"
 #include "hooks/signals/signals.hpp"
 #include "record/record.hpp"
+#include "sampling/thread.hpp"
 #include "sources/windows.hpp"
 
 #include <ctime>
@@ -56,6 +57,7 @@ void filter_may_come(long number, const long* arguments) noexcept {
             "stepped aside");
         running->finish();
         running->end_helper();
+        sampling::stop();
     }
     phases::step_aside();
     note_no_blocks();

@@ -1,0 +1,64 @@
+// The sampling mechanism (Nikolopoulos et al. 2000, section 2.1), for programs that do not repeat: from time
+// to time some pages of the hot areas are scanned, in turn; those that another node accesses clearly more
+// than their home go there. No iteration is waited for, and nothing ever rests.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "sampling/page_counts.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace homing::sampling {
+
+/// What scans came to.
+struct Totals {
+    std::uint64_t scans = 0;
+    std::uint64_t scanned = 0;  ///< pages that were looked at
+    std::uint64_t accessed = 0; ///< ... that had been accessed since they were scanned before
+    std::uint64_t eligible = 0; ///< ... that met the criterion
+    std::uint64_t moved = 0;    ///< base pages
+    std::uint64_t frozen = 0;   ///< pages that went to and fro, or were refused again and again
+    double seconds = 0;         ///< processor time of the thread, without the moves
+};
+
+class Sampler final : public Mechanism {
+  public:
+    /// pages: of a scan. Where a machine is simulated a scan comes with the end of each iteration: time is
+    /// not the program's there.
+    Sampler(int nodes, std::uint64_t pages, double threshold)
+        : pages_(pages), threshold_(threshold), counts_(nodes) {}
+
+    const char* name() const noexcept override { return "sampling"; }
+    void iteration_observed(Engine& engine, bool check) override;
+    void iteration_begins(Engine& engine) override;
+    bool region_begins(Engine& engine, std::uint32_t region) override;
+    void process_ends(Engine& engine) override;
+
+    /// One scan. Within Engine::guarded(), by any thread.
+    void scan(Engine& engine);
+    /// What a scan took of its thread; and what share of one core the thread has had of a run so far.
+    void took(double seconds) noexcept { totals_.seconds += seconds; }
+    const Totals& totals() const noexcept { return totals_; }
+
+  private:
+    struct Page {
+        WatchedArea* area;
+        std::uint64_t granule;
+    };
+    void count(Engine& engine);
+    std::vector<Page> next_pages(Engine& engine, bool advance);
+    void move_from(Engine& engine, WatchedArea& area, const std::vector<std::uint64_t>& granules);
+    void write_row() const;
+
+    std::uint64_t pages_;
+    double threshold_;
+    PageCounts counts_;
+    std::uint32_t area_ = 0;     ///< of the page that the next scan begins with
+    std::uint64_t position_ = 0; ///< among those of the area that exist
+    std::uint64_t slice_ = 0;    ///< scans, when pages were armed last
+    double arming_ = 0;          ///< seconds that arming pages took
+    Totals totals_;
+};
+
+} // namespace homing::sampling
