@@ -1,4 +1,4 @@
-! The Fortran side of app.h and mark.h: see there for what each procedure does.
+! The Fortran side of app.h, upmlib.h and mark.h: see there for what each procedure does.
 module app
   use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int, c_long, c_loc, c_null_char, &
       c_associated, c_f_pointer, c_null_ptr, c_ptr, c_size_t
@@ -11,6 +11,7 @@ module app
   public :: app_begin, app_integer_option, app_bytes_option, app_choice_option, app_text_option, app_initialise_option
   public :: app_options_end, app_missing
   public :: app_describe, app_iterations_begin, app_iteration_begin, app_iteration_end, app_iterations_end
+  public :: app_upmlib_option, app_phase_begins, app_phase_ends, app_upmlib_iteration_ends
   public :: app_result, app_result_integer, app_compare, app_finish, app_error, homing_mark
 
   ! The arguments as C sees them; they must live until app_options_end.
@@ -91,6 +92,24 @@ module app
       import
       type(c_ptr), value :: value_name
       real(c_double), value :: number
+    end subroutine
+
+    subroutine app_upmlib_option() bind(c, name="app_upmlib_option")
+    end subroutine
+
+    subroutine app_phase_begins(iteration) bind(c, name="app_phase_begins")
+      import
+      integer(c_long), value :: iteration
+    end subroutine
+
+    subroutine app_phase_ends(iteration) bind(c, name="app_phase_ends")
+      import
+      integer(c_long), value :: iteration
+    end subroutine
+
+    subroutine app_upmlib_iteration_ends(iteration) bind(c, name="app_upmlib_iteration_ends")
+      import
+      integer(c_long), value :: iteration
     end subroutine
 
     subroutine app_iterations_end() bind(c, name="app_iterations_end")

@@ -8,12 +8,9 @@ module bt_solvers
   implicit none
   private
 
-  public :: nothing, x_solve, y_solve, z_solve
+  public :: x_solve, y_solve, z_solve
 
 contains
-
-  subroutine nothing()
-  end subroutine
 
   subroutine x_solve()
     integer :: j, k
@@ -173,6 +170,8 @@ contains
 end module
 
 program bt
+  use, intrinsic :: iso_c_binding, only: c_long
+  use app
   use nas_flow
   use nas_flow_run
   use bt_solvers
@@ -200,5 +199,32 @@ program bt
       52.96984714093686_wp, 4.463289611567067_wp, 13.122573342210174_wp, &
       12.006925323559145_wp, 124.59576151035986_wp], [equations, 4]))
 
-  call run_flow("bt", published, nothing, x_solve, y_solve, z_solve)
+  type(flow_run) :: flow
+  integer(c_long) :: step, pass
+
+  flow = flow_begin("bt", published)
+  do step = 1, flow%steps
+    call app_iteration_begin()
+    call compute_rhs()
+    do pass = 1, flow%work
+      keeps_solutions = pass == flow%work
+      call x_solve()
+    end do
+    do pass = 1, flow%work
+      keeps_solutions = pass == flow%work
+      call y_solve()
+    end do
+    call app_phase_begins(step)
+    do pass = 1, flow%work
+      keeps_solutions = pass == flow%work
+      call z_solve()
+    end do
+    call app_phase_ends(step)
+    do pass = 1, flow%work
+      call add(1.0_wp/flow%work)
+    end do
+    call app_upmlib_iteration_ends(step)
+    call app_iteration_end()
+  end do
+  call flow_end(flow, published)
 end program

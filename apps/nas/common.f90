@@ -51,8 +51,11 @@ contains
     else
       run%initialisation = app_initialise_option()
     end if
-    if (present(work)) work = app_integer_option("--work", 1_c_long, 1_c_long, 1000_c_long, &
-        "repeat the solvers so many times in each step, with the same results")
+    if (present(work)) then
+      work = app_integer_option("--work", 1_c_long, 1_c_long, 1000_c_long, &
+          "repeat the solvers so many times in each step, with the same results")
+      call app_upmlib_option()
+    end if
     call app_options_end()
 
     run%parallel_initialisation = run%initialisation == app_parallel

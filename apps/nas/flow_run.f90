@@ -1,9 +1,8 @@
-! The main loop that BT and SP share: options, time steps of compute_rhs, x_solve, y_solve, z_solve and add, and the
-! verification against published norms.
+! What BT and SP share around their time steps: options, the start, and the verification against published norms.
 !
 ! --work repeats x_solve, y_solve, z_solve and add so many times in each step, over the same problem: the synthetic
 ! experiment of Nikolopoulos et al. 2000, Figure 6. All but the last pass of a solver put back what they found in rhs,
-! so that the results stay the same.
+! so that the results stay the same. --upmlib puts the calls of their Figure 2 around z_solve (apps/common/upmlib.h).
 module nas_flow_run
   use, intrinsic :: iso_c_binding, only: c_int, c_long
   use omp_lib, only: omp_get_max_threads
@@ -13,7 +12,7 @@ module nas_flow_run
   implicit none
   private
 
-  public :: run_flow, flow_published, flow_solver
+  public :: flow_published, flow_run, flow_begin, flow_end
 
   ! By class: S, W, A, B.
   type :: flow_published
@@ -22,70 +21,51 @@ module nas_flow_run
     real(wp) :: residual(equations, 4), error(equations, 4)
   end type
 
-  abstract interface
-    subroutine flow_solver()
-    end subroutine
-  end interface
+  type :: flow_run
+    type(nas_run) :: run
+    integer(c_long) :: steps, work
+  end type
 
 contains
 
-  ! `prepare` comes after compute_rhs, before the solvers.
-  subroutine run_flow(name, published, prepare, x_solve, y_solve, z_solve)
+  ! Everything before the time steps.
+  type(flow_run) function flow_begin(name, published) result(flow)
     character(*), intent(in) :: name
     type(flow_published), intent(in) :: published
-    procedure(flow_solver) :: prepare, x_solve, y_solve, z_solve
-    type(nas_run) :: run
-    integer(c_int) :: verdict
-    integer(c_long) :: step, work, pass
-    real(wp) :: residual(equations), error(equations)
     character(len=80) :: text
 
-    run = nas_options(name, published%steps, work=work)
-    call make_fields(published%points(run%class), published%time_step(run%class), run%parallel_initialisation)
-    write (text, "('class ', a, ', ', i0, ' points an edge')") nas_classes(run%class:run%class), n
-    call app_describe(text, int((3*size(u) + 6*size(inverse))*storage_size(u)/8, c_long), run%initialisation, &
+    flow%run = nas_options(name, published%steps, work=flow%work)
+    flow%steps = flow%run%iterations
+    call make_fields(published%points(flow%run%class), published%time_step(flow%run%class), &
+        flow%run%parallel_initialisation)
+    write (text, "('class ', a, ', ', i0, ' points an edge')") nas_classes(flow%run%class:flow%run%class), n
+    call app_describe(text, int((3*size(u) + 6*size(inverse))*storage_size(u)/8, c_long), flow%run%initialisation, &
         int(omp_get_max_threads(), c_int))
     call make_forcing()
     call start_values()
+    call app_iterations_begin(flow%steps)
+  end function
 
-    call app_iterations_begin(run%iterations)
-    do step = 1, run%iterations
-      call app_iteration_begin()
-      call compute_rhs()
-      call prepare()
-      call repeat(x_solve)
-      call repeat(y_solve)
-      call repeat(z_solve)
-      do pass = 1, work
-        call add(1.0_wp/work)
-      end do
-      call app_iteration_end()
-    end do
+  ! Everything behind them.
+  subroutine flow_end(flow, published)
+    type(flow_run), intent(in) :: flow
+    type(flow_published), intent(in) :: published
+    integer(c_int) :: verdict
+    real(wp) :: residual(equations), error(equations)
+
     call app_iterations_end()
-
     error = error_norm()
     residual = residual_norm()
     call report("residual", residual)
     call report("error", error)
-    if (run%published_iterations) then
+    if (flow%run%published_iterations) then
       verdict = app_successful
-      call compare(residual, published%residual(:, run%class), verdict)
-      call compare(error, published%error(:, run%class), verdict)
+      call compare(residual, published%residual(:, flow%run%class), verdict)
+      call compare(error, published%error(:, flow%run%class), verdict)
       call app_finish(verdict)
     else
       call app_finish(app_not_applicable)
     end if
-
-  contains
-
-    subroutine repeat(solver)
-      procedure(flow_solver) :: solver
-
-      do pass = 1, work
-        keeps_solutions = pass == work
-        call solver()
-      end do
-    end subroutine
   end subroutine
 
   subroutine report(name, norm)

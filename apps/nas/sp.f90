@@ -209,6 +209,8 @@ contains
 end module
 
 program sp
+  use, intrinsic :: iso_c_binding, only: c_long
+  use app
   use nas_flow
   use nas_flow_run
   use sp_solvers
@@ -236,5 +238,33 @@ program sp
       0.009810006190188_wp, 0.00102282790567_wp, 0.001720597911692_wp, &
       0.001694479428231_wp, 0.01847456263981_wp], [equations, 4]))
 
-  call run_flow("sp", published, to_eigenvectors, x_solve, y_solve, z_solve)
+  type(flow_run) :: flow
+  integer(c_long) :: step, pass
+
+  flow = flow_begin("sp", published)
+  do step = 1, flow%steps
+    call app_iteration_begin()
+    call compute_rhs()
+    call to_eigenvectors()
+    do pass = 1, flow%work
+      keeps_solutions = pass == flow%work
+      call x_solve()
+    end do
+    do pass = 1, flow%work
+      keeps_solutions = pass == flow%work
+      call y_solve()
+    end do
+    call app_phase_begins(step)
+    do pass = 1, flow%work
+      keeps_solutions = pass == flow%work
+      call z_solve()
+    end do
+    call app_phase_ends(step)
+    do pass = 1, flow%work
+      call add(1.0_wp/flow%work)
+    end do
+    call app_upmlib_iteration_ends(step)
+    call app_iteration_end()
+  end do
+  call flow_end(flow, published)
 end program

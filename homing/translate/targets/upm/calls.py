@@ -100,7 +100,7 @@ class Calls:
             inside.around(phase.routine, phase.first, phase.last, before, behind)
             self.lines.append(f"upm: {phase.where}: a phase: recorded, replayed and undone")
         self.lines.append(
-            "upm: record, replay and undo link today, move nothing yet, and say so when they run"
+            "upm: the 20 most critical pages of a phase move before it and go back behind it (docs/phases.md)"
         )
 
     def registrations(self) -> list[str]:
