@@ -24,6 +24,7 @@ from homing.translate.program.header_functions import declare_anew
 from homing.translate.program.shared import Shared, shared
 from homing.translate.program.static_functions import tell_apart
 from homing.translate.source import Edits, SourceFile
+from homing.translate.targets.commons import as_modules
 from homing.translate.targets.joined_regions import JOINED, joined, names_of
 from homing.translate.targets.next_touch import translate_next_touch
 from homing.translate.targets.pages import translate_pages
@@ -235,13 +236,35 @@ def _join(
         if found is None or one.unit is None:
             continue
         source, begins = found
-        again = scanner.scan(source.text, source.path, source.form, source.fixed_columns)
-        anew = _read_one(source, again, options)
-        if anew.unit is None or anew.problems:
-            continue
-        steps += [NotePlan(one.unit.source.place(begin), name, JOINED) for name, begin in begins]
-        sources[index], scanned[index], read[index] = source, again, anew
+        if _put(source, index, sources, scanned, read, options):
+            steps += [NotePlan(one.unit.source.place(begin), name, JOINED) for name, begin in begins]
     return steps
+
+
+def _uncommon(
+    sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[_Read], options: Options
+) -> None:
+    """Puts files whose COMMON blocks have distributed arrays in modules into the place of the others."""
+    places = [index for index, one in enumerate(read) if one.unit is not None]
+    for place, source in as_modules([one.unit for one in read if one.unit is not None]).items():
+        _put(source, places[place], sources, scanned, read, options)
+
+
+def _put(
+    source: SourceFile,
+    index: int,
+    sources: list[SourceFile],
+    scanned: list[scanner.Scanned],
+    read: list[_Read],
+    options: Options,
+) -> bool:
+    """A changed source into the place of one, if it can be read."""
+    again = scanner.scan(source.text, source.path, source.form, source.fixed_columns)
+    anew = _read_one(source, again, options)
+    if anew.unit is None or anew.problems:
+        return False
+    sources[index], scanned[index], read[index] = source, again, anew
+    return True
 
 
 def _translated(
@@ -266,6 +289,8 @@ def _translated(
         return result
     read = _read_all(sources, scanned, options, progress)
     regions: list[Step] = []
+    if options.target in ("spmd", "mpi") and not any(one.problems for one in read):
+        _uncommon(sources, scanned, read, options)
     if join and options.target in ("spmd", "mpi") and not any(one.problems for one in read):
         regions = _join(sources, scanned, read, options)
     problems = [problem for one in read for problem in one.problems]

@@ -286,6 +286,8 @@ class WholeProgram(Constructs):
             self._home_of(target, written, order)
         word = "do" if self.fortran else "for"
         simd = " simd" if choose() < 0.05 and not together else ""  # gfortran 12 dies of both
+        if simd:  # gcc 12 takes ALLOCATE for the loop's, and PRIVATE for the region's
+            words = [one for one in words if one != "allocate(q)"]
         to.out(f"{to.sentinel} {'' if inside else 'parallel '}{word}{simd} {' '.join(words)}".rstrip())
         steps = [self.random.choice([1] * 10 + [-1, 2, -2]) for _ in order]
 

@@ -355,13 +355,9 @@ c$omp parallel do reduction(+:s)
 """
 
 
-def test_arrays_of_a_common_block_where_the_layout_stays(
-    workshop: Workshop, program: Callable[..., Path]
-) -> None:
-    source = program(IN_COMMON, "c.f")
-    same_output(workshop, source, "pages")
-    with pytest.raises(TranslationError, match="is in a COMMON block, where sequence matters"):
-        translate([str(source)], Options("spmd"))
+@pytest.mark.parametrize("target", ["pages", "spmd"])
+def test_arrays_of_a_common_block(workshop: Workshop, program: Callable[..., Path], target: str) -> None:
+    same_output(workshop, program(IN_COMMON, "c.f"), target)
 
 
 EVERY_STATEMENT = """

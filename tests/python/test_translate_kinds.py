@@ -15,6 +15,7 @@ KINDS = (
     "allocated_if.f90",
     "allocated_like.f90",
     "both_declared.f90",
+    "common.f",
     "columns_of_parts.c",
     "columns_of_parts.f90",
     "eliminated.c",
@@ -150,4 +151,23 @@ def test_arrays_that_are_called_like_types_are_refused(tmp_path: Path) -> None:
     source = tmp_path / "p.f90"
     source.write_text("program p\n  integer integer(9)\n!$homing distribute integer(block)\nend program\n")
     with pytest.raises(TranslationError, match=r"p\.f90:3:\d+: 'integer': ALLOCATE"):
+        translate([str(source)], Options("spmd"))
+
+
+#: Of which the text is, in one procedure, and what makes that another block than that of the others.
+OTHER_BLOCKS = {
+    "START": ("A(12,12), B(12,12)", "A(12,12), B(6,24)"),
+    "BACK": ("A(12,12), STEP, B(12,12)", "B(12,12), STEP, A(12,12)"),
+    "RELAX": ("A(*,BLOCK)", "A(BLOCK,*)"),
+    "SHOW": ("PRINT", "EQUIVALENCE (A(3,3), X)\n      PRINT"),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_BLOCKS)
+def test_a_block_that_is_not_the_same_to_all_is_refused(tmp_path: Path, name: str) -> None:
+    before, head, behind = (PROGRAMS / "common.f").read_text().partition(f"SUBROUTINE {name}\n")
+    assert OTHER_BLOCKS[name][0] in behind
+    source = tmp_path / "common.f"
+    source.write_text(before + head + behind.replace(*OTHER_BLOCKS[name], 1))
+    with pytest.raises(TranslationError, match=r"common\.f:\d+:1: '[ABab]' is in a COMMON block"):
         translate([str(source)], Options("spmd"))

@@ -36,7 +36,7 @@ REFUSED = [
     ("", LOOP.format("a(i, index(j)) = 0"), "not a loop's index plus a number"),
     ("", LOOP.format("a(i, j) = a(i, index(j))"), "'index(j)'"),
     ("  equivalence (a(1, 1), s)", "", "EQUIVALENCE"),
-    ("  common /blk/ a", "", "COMMON"),
+    ("  common /blk/ a\n!$homing processors p(2)", "", "COMMON"),
     ("!$homing distribute a(block, *)", "", "twice"),
     ("!$homing distribute b(block)", "", "2 dimensions, not 1"),
     ("!$homing distribute c(block)", "", "not declared"),

@@ -210,16 +210,21 @@ def _attribute(routine: Routine, code: Expressions, line: Line, what: Form) -> N
             made = _entity(routine, code, line, (first, last), "", attributes, None)
             routine.declarations[made.name] = made
             declared = made
+        if word == "parameter" and declared is None:
+            declared = _entity(routine, code, line, (first, last), "", set(), None)
+            routine.declarations[declared.name] = declared
         if declared is not None:
             if word != "dimension":
                 declared.attributes |= {word}
+            if word == "parameter":
+                declared.initial = code.text(min(first + 2, last), last)
             if word in ("allocatable", "pointer"):
                 declared.storage = word
 
 
 def _common(routine: Routine, code: Expressions, line: Line, at: int) -> None:
     """COMMON /block/ a(10), b: the names between slashes are blocks'."""
-    for block, first, last in _common_entities(code, at):
+    for block, first, last in common_entities(code, at):
         made = _entity(routine, code, line, (first, last), "", set(), None)
         before = routine.declarations.get(made.name)
         if before is not None:
@@ -230,8 +235,8 @@ def _common(routine: Routine, code: Expressions, line: Line, at: int) -> None:
         routine.declarations[made.name] = made
 
 
-def _common_entities(code: Expressions, at: int) -> Iterator[tuple[str, int, int]]:
-    """(block, first word, behind the last) of each; the blank block has no name."""
+def common_entities(code: Expressions, at: int) -> Iterator[tuple[str, int, int]]:
+    """(block, first word, behind the last) of each in a COMMON statement; the blank block has no name."""
     words = code.words
     block = ""
     while at < len(words):

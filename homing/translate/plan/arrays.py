@@ -34,6 +34,8 @@ from homing.translate.tree import (
     statements,
 )
 
+#: Of which COMMON blocks the distributed arrays become a module's (targets/commons.py).
+_BLOCKS = "all of the main program's file must mean the same by it, and no other file name it"
 #: Words for which ALLOCATE(word(...)) begins with a type.
 _TYPES = frozenset({"integer", "complex", "character"})
 
@@ -287,7 +289,7 @@ class Distributions:
             self._wrong(origin, f"'{origin.name}' is in a NAMELIST, which reads and writes it unseen")
             return
         if declaration.storage == "common" and not self.in_place:
-            self._wrong(origin, f"'{origin.name}' is in a COMMON block, where sequence matters")
+            self._wrong(origin, f"'{origin.name}' is in a COMMON block, where sequence matters: {_BLOCKS}")
             return
         if name in scope.private:
             self._wrong(origin, f"'{origin.name}' is THREADPRIVATE")

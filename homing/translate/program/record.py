@@ -183,11 +183,13 @@ def unrecorded(path: str) -> Iterator[tuple[str, set[str]]]:
 
 
 def _needed(path: str) -> set[str]:
-    command = ["nm", "--undefined-only", "-P", path]
+    command = ["nm", "-P", path]
     if ".so" in os.path.basename(path):
         command.insert(1, "-D")
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")
     except OSError:
         raise UserError("nm (binutils) is not here: what objects need cannot be known") from None
-    return {line.split()[0].partition("@")[0] for line in done.stdout.splitlines() if line.strip()}
+    words = [line.split() for line in done.stdout.splitlines() if line.strip()]
+    # U: not defined; w, v: the same, weak; C: a COMMON block's.
+    return {one[0].partition("@")[0] for one in words if len(one) > 1 and one[1] in "UwvC"}

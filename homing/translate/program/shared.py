@@ -15,6 +15,9 @@ from homing.translate.plan.arrays import Distributions
 from homing.translate.positions import Position
 from homing.translate.tree import Routine, Unit
 
+#: The module of what was a COMMON block (targets/commons.py) has the block's name behind this.
+COMMON = "hm_common_"
+
 
 @dataclass(frozen=True)
 class Shared:
@@ -43,6 +46,9 @@ class Shared:
             words = self.name.split("::")
             nested = "".join(f"{len(word)}{word}" for word in words)
             return (self.name,) if len(words) == 1 else (self.name, f"_ZN{nested}E")
+        if self.module.startswith(COMMON):  # who does not know has the block
+            block = self.module.removeprefix(COMMON)
+            return (f"{block}_", "__BLNK__") if block == "blank" else (f"{block}_",)
         if self.module:
             return (
                 f"__{self.module}_MOD_{self.name}",

@@ -305,18 +305,11 @@ class FortranDeclarations(FortranArrays):
                 names.setdefault(place, set()).add(array.name)
         for (begin, end), out in names.items():
             out |= {one.name for one in changed if one.declaration.statement_begin == begin}
-            text = re.sub(r"&[ \t]*(?:![^\n]*)?\n\s*&?|\n {5}\S", "", self.source.text[begin:end])
-            head = re.match(
-                r"[^:,]*(?:,[^:]*)?::|double\s+precision\b|\w+(?:\s*\*\s*\d+)?(?:\s*\([^)]*\))?(?=\s+\w)",
-                text,
-                re.IGNORECASE,
-            )
-            items = _entities(text[head.end() :]) if head else []
-            kept = [item for item in items if re.sub(r"\W.*", "", item, flags=re.DOTALL).lower() not in out]
-            if head is None or len(items) - len(kept) != len(out):
+            left = without_entities(self.source.text[begin:end], out)
+            if left is None:
                 self.problems.append((begin, end, "declares a distributed array, and another statement, too"))
                 continue
-            self.edits.replace(begin, end, f"{head[0]} {', '.join(kept)}" if kept else "")
+            self.edits.replace(begin, end, left)
 
     def _as_allocatables(self, arrays: Sequence[Array]) -> list[str]:
         lines = []
@@ -356,6 +349,22 @@ class FortranDeclarations(FortranArrays):
         ordered = sorted(every, key=lambda one: one.begin)
         kept = [self.source.text[one.begin : one.end] for one in ordered if one.name not in names]
         self.edits.replace(ordered[0].begin, ordered[-1].end, ", ".join(_joined(one) for one in kept))
+
+
+def without_entities(text: str, names: set[str]) -> str | None:
+    """A declaration without some of the names that it declares, empty where none is left; None: they are not
+    found there."""
+    text = re.sub(r"&[ \t]*(?:![^\n]*)?\n\s*&?|\n {5}\S", "", text)
+    head = re.match(
+        r"[^:,]*(?:,[^:]*)?::|double\s+precision\b|\w+(?:\s*\*\s*\d+)?(?:\s*\([^)]*\))?(?=\s+\w)",
+        text,
+        re.IGNORECASE,
+    )
+    items = _entities(text[head.end() :]) if head else []
+    kept = [item for item in items if re.sub(r"\W.*", "", item, flags=re.DOTALL).lower() not in names]
+    if head is None or len(items) - len(kept) != len(names):
+        return None
+    return f"{head[0]} {', '.join(kept)}" if kept else ""
 
 
 def _entities(text: str) -> list[str]:

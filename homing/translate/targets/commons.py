@@ -1,0 +1,317 @@
+"""Distributed arrays of COMMON blocks, as arrays of a module (--to spmd, --to mpi).
+
+A COMMON block says where its members lie beside one another, and a distributed array lies in parts. Where
+all that name a block mean the same arrays by the same names, as INCLUDE files make it, nothing depends on
+that: the block could as well be a module, with its distributed arrays. The text is changed before it is
+planned, into what the user could have written; what is not distributed stays in the block.
+
+It is done where the main program stands in the one file that names the block. Otherwise the array stays
+where it is, and is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from homing.translate.directives import model as d
+from homing.translate.front import lines as text_lines
+from homing.translate.front.declarations import common_entities
+from homing.translate.front.expressions import Expressions
+from homing.translate.front.kinds import form
+from homing.translate.program.shared import COMMON as MODULE
+from homing.translate.source import Edits, SourceFile
+from homing.translate.tree import Declaration, Routine, Unit, statements
+from homing.translate.write.fortran_declarations import without_entities
+
+#: Types that mean the same everywhere.
+_TYPE = re.compile(
+    r"(integer|real|complex|logical|character|double\s*precision|double\s*complex)"
+    r"(\s*\*\s*\d+|\s*\(\s*((kind|len)\s*=)?\s*\d+\s*\))?$",
+    re.IGNORECASE,
+)
+_BLOCK_DATA = re.compile(r"\s*block\s*data\b", re.IGNORECASE)
+_NUMBERS = re.compile(r"[\d+\-*/() ]+")
+#: How deep PARAMETERs may be made of others.
+_DEEPEST = 20
+
+
+def as_modules(units: Sequence[Unit]) -> dict[int, SourceFile]:
+    """New sources for units, by their places in the sequence."""
+    users: dict[str, set[int]] = {}
+    for index, unit in enumerate(units):
+        for _, declaration in _members(unit):
+            users.setdefault(declaration.block, set()).add(index)
+    found = {}
+    for index, unit in enumerate(units):
+        blocks = [_Block(unit, name) for name in sorted(users) if users[name] == {index}]
+        source = _changed(unit, [one for one in blocks if one.arrays and one.possible()])
+        if source is not None:
+            found[index] = source
+    return found
+
+
+def _members(unit: Unit) -> Iterator[tuple[Routine, Declaration]]:
+    for routine in unit.routines if unit.form is not d.Form.C else ():
+        for declaration in routine.declarations.values():
+            if declaration.storage == "common":
+                yield routine, declaration
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """A COMMON statement: (block, name, text) of each member."""
+
+    begin: int
+    end: int
+    members: tuple[tuple[str, str, str], ...]
+
+
+def _commons(routine: Routine, unit: Unit) -> list[_Statement]:
+    """The COMMON statements of a routine itself."""
+    inner = [one for one in unit.routines if one is not routine and one.parent is routine]
+    found = []
+    for line in text_lines.split(unit.source):
+        if line.openmp or not routine.begin <= line.begin < routine.end:
+            continue
+        if any(one.begin <= line.begin < one.end for one in inner):
+            continue
+        code = Expressions(line.code, line.places)
+        what = form(code.words)
+        if what.kind == "common":
+            members = tuple(
+                (block, code.words[first].text, code.code[code.words[first].begin : code.words[last - 1].end])
+                for block, first, last in common_entities(code, what.at)
+            )
+            found.append(_Statement(line.begin, line.end, members))
+    return found
+
+
+class _Block:
+    """One COMMON block of a file. arrays: its distributed ones."""
+
+    def __init__(self, unit: Unit, name: str) -> None:
+        self.unit = unit
+        self.name = name
+        self.routines = [
+            routine
+            for routine in unit.routines
+            if any(one.block == name and one.storage == "common" for one in routine.declarations.values())
+        ]
+        self.arrays = {
+            directive.name.key
+            for routine in self.routines
+            for directive in routine.directives
+            if isinstance(directive, d.Distribute | d.Align) and self._mine(routine, directive.name.key)
+        }
+
+    @property
+    def module(self) -> str:
+        return f"{MODULE}{self.name or 'blank'}"
+
+    def _mine(self, routine: Routine, name: str) -> bool:
+        found = routine.declarations.get(name)
+        return found is not None and found.storage == "common" and found.block == self.name
+
+    # --- where it can be done ---------------------------------------------------------------------------
+
+    def possible(self) -> bool:
+        """Is the block the same thing to all that name it?"""
+        main = next((one for one in self.unit.routines if one.main), None)
+        if main is None or main.head_end == main.begin:
+            return False  # of one without a PROGRAM statement
+        if main not in self.routines and self._named(main):
+            return False
+        layouts = {self._layout(routine) for routine in self.routines}
+        if len(layouts) != 1 or None in layouts or self.directives() is None:
+            return False
+        private = re.compile(rf"\$omp[^\n]*/\s*{re.escape(self.name)}\s*/", re.IGNORECASE)
+        if private.search(self.unit.source.text):
+            return False
+        return all(self._free(routine) for routine in self.routines)
+
+    def _named(self, main: Routine) -> bool:
+        """Does the main program, or what is in it, mean something else by the arrays' names?"""
+        inside = [one for one in self.unit.routines if one is main or one.parent is main]
+        used = {name for one in inside for s in statements(one.body) for name in (*s.reads, *s.writes)}
+        return bool(self.arrays & (used | {name for one in inside for name in one.declarations}))
+
+    def _free(self, routine: Routine) -> bool:
+        """Does nothing else tie the arrays to the block in a routine?"""
+        members = {one.name for one in routine.declarations.values() if one.block == self.name}
+        if (routine.equivalence | routine.private) & {*members, self.name}:
+            return False
+        if _BLOCK_DATA.match(routine.source.text, routine.begin):
+            return False
+        held = [routine.declarations[name] for name in self.arrays]
+        bound = {"namelist", "data", "target", "pointer", "save", "volatile"}
+        return not any(one.attributes & bound or one.initial is not None for one in held)
+
+    def _layout(self, routine: Routine) -> tuple[str, ...] | None:
+        """The members in their order, with what they are; None: that is not known here."""
+        named = [
+            name
+            for statement in _commons(routine, self.unit)
+            for block, name, _ in statement.members
+            if block == self.name
+        ]
+        texts = [self.declared(routine, name) for name in named]
+        return None if None in texts or not self.arrays <= set(named) else tuple(map(str, texts))
+
+    def declared(self, routine: Routine, name: str) -> str | None:
+        """A declaration of the member that means the same anywhere."""
+        found = routine.declarations[name]
+        kind = " ".join(found.type.lower().split())
+        if _TYPE.match(kind) is None:
+            return None
+        sides = []
+        for bound in found.bounds:
+            low, high = _number(bound.lower, routine), _number(bound.upper or "", routine)
+            if low is None or high is None:
+                return None
+            sides.append(f"{low}:{high}" if low != 1 else str(high))
+        shape = f"({', '.join(sides)})" if sides else ""
+        return f"{kind} :: {found.spelling.lower()}{shape}"
+
+    def directives(self) -> list[d.Distribute | d.Align] | None:
+        """The directives of the arrays, one for each; None: they contradict, or name others, too."""
+        kept: dict[str, d.Distribute | d.Align] = {}
+        for routine in self.routines:
+            for one in routine.directives:
+                if isinstance(one, d.Template | d.Arrangement):
+                    return None
+                if not isinstance(one, d.Distribute | d.Align | d.Shadow | d.NoSequence | d.Dynamic):
+                    continue
+                names = set(_named_beside(one, routine))
+                names |= {one.target.name.key} if isinstance(one, d.Align) else set()
+                if not names & self.arrays:
+                    continue
+                if names - self.arrays or not isinstance(one, d.Distribute | d.Align):
+                    return None
+                if _said(kept.setdefault(one.name.key, one)) != _said(one):
+                    return None
+        return list(kept.values())
+
+
+def _named_beside(one: d.Directive, routine: Routine) -> Iterator[str]:
+    """The names in a directive of several."""
+    for other in routine.directives:
+        if isinstance(other, d.Declaration) and other.source.position == one.source.position:
+            yield other.name.key
+
+
+def _said(one: d.Directive) -> str:
+    return re.sub(r"[\s&]|^.\$\w*", "", one.source.text.lower())
+
+
+def _number(text: str, routine: Routine, depth: int = 0) -> int | None:
+    """The value of a constant expression of whole numbers."""
+    missing = depth > _DEEPEST
+
+    def value(match: re.Match[str]) -> str:
+        nonlocal missing
+        found = routine.lookup(match[0].lower())
+        initial = found[1].initial if found and "parameter" in found[1].attributes else None
+        inner = _number(initial, routine, depth + 1) if initial is not None and not missing else None
+        missing |= inner is None
+        return f"({inner})"
+
+    plain = re.sub(r"[A-Za-z]\w*", value, text)
+    if missing or _NUMBERS.fullmatch(plain) is None:
+        return None
+    try:
+        return _evaluated(ast.parse(plain.strip(), mode="eval").body)
+    except (SyntaxError, ZeroDivisionError):
+        return None
+
+
+def _evaluated(node: ast.expr) -> int | None:
+    """As Fortran computes it: division leaves the fraction away."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _evaluated(node.operand)
+        return None if inner is None else -inner
+    if not isinstance(node, ast.BinOp):
+        return None
+    left, right = _evaluated(node.left), _evaluated(node.right)
+    if left is None or right is None:
+        return None
+    if isinstance(node.op, ast.Div):
+        quotient = abs(left) // abs(right)
+        return quotient if (left < 0) == (right < 0) else -quotient
+    plain = {ast.Add: left + right, ast.Sub: left - right, ast.Mult: left * right}
+    return plain.get(type(node.op))
+
+
+# --- the new text -------------------------------------------------------------------------------------------
+
+
+def _changed(unit: Unit, blocks: Sequence[_Block]) -> SourceFile | None:
+    source = unit.source
+    edits = Edits(source)
+    margin = "      " if source.form is d.Form.FIXED else ""
+    for block in blocks:
+        edits.insert_lines(0, list(_module(block, margin)))
+        for routine in unit.routines:
+            if routine in block.routines or routine.main:
+                edits.insert_lines(routine.head_end, [f"{margin}use {block.module}"], first=True)
+        if not all(_without(edits, unit, routine, blocks) for routine in block.routines):
+            return None
+    if not blocks:
+        return None
+    lines = [line.line_begin for line in text_lines.split(source)]
+    return SourceFile(source.path, edits.apply(lines), source.form, source.fixed_columns)
+
+
+def _module(block: _Block, margin: str) -> Iterator[str]:
+    routine = block.routines[0]
+    yield f"{margin}module {block.module}"
+    for name in sorted(block.arrays):
+        yield f"{margin}{block.declared(routine, name)}"
+    seen = set()
+    for directive in block.directives() or ():
+        if (where := directive.source.position) not in seen:
+            seen.add(where)
+            yield from directive.source.text.splitlines()
+    yield f"{margin}end module"
+
+
+def _without(edits: Edits, unit: Unit, routine: Routine, blocks: Sequence[_Block]) -> bool:
+    """Take the arrays out of the routine's own declarations and directives."""
+    source = unit.source
+    names = {name for block in blocks if routine in block.routines for name in block.arrays}
+    commons = _commons(routine, unit)
+    for statement in commons:
+        text = _common([one for one in statement.members if one[1] not in names])
+        edits.replace(statement.begin, statement.end, text)
+    inside = {one.begin for one in commons}
+    others: dict[tuple[int, int], set[str]] = {}
+    for name in names:
+        declaration = routine.declarations[name]
+        places = [(declaration.statement_begin, declaration.statement_end), *declaration.elsewhere]
+        for place in places:
+            if place[0] not in inside:
+                others.setdefault(place, set()).add(name)
+    for (begin, end), out in others.items():
+        left = without_entities(source.text[begin:end], out)
+        if left is None:
+            return False
+        edits.replace(begin, end, left)
+    for directive in routine.directives:
+        if isinstance(directive, d.Distribute | d.Align) and directive.name.key in names:
+            where = directive.source
+            begin = source.offset(where.position.line, where.position.column)
+            edits.replace(begin, source.offset(where.end_line, where.end_column), "")
+    return True
+
+
+def _common(members: Sequence[tuple[str, str, str]]) -> str:
+    """A COMMON statement with these members; nothing for none."""
+    texts, before = [], None
+    for block, _, text in members:
+        texts.append(f", {text}" if block == before else f" /{block}/ {text}")
+        before = block
+    return f"common{''.join(texts)}" if texts else ""
