@@ -57,6 +57,11 @@ BENCHES = {
         "the tables and figures of Löf, Nordén, Holmgren 2004 on simulated machines",
         ("small", "medium", "paper"),
     ),
+    "upmlib": Bench(
+        "homing.bench.upmlib",
+        "Figures 3 to 6 of Nikolopoulos et al. 2000 on a simulated machine",
+        ("small", "medium", "paper"),
+    ),
     "tasks": Bench("homing.bench.tasks", "locality queues: cost a task, throughput, share of tasks at home"),
     "wittmann": Bench("homing.bench.wittmann", "blocked Jacobi by every way of Wittmann and Hager 2010"),
     "wittmann_why": Bench("homing.bench.wittmann_why", "experiments on what `wittmann` does not confirm"),

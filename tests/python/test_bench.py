@@ -442,6 +442,7 @@ def test_the_list_names_every_benchmark(capsys: pytest.CaptureFixture[str]) -> N
         "simulator_speed",
         "agreement",
         "lof",
+        "upmlib",
         "tasks",
         "wittmann",
         "wittmann_why",

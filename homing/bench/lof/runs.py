@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shlex
@@ -263,12 +264,14 @@ def build_programs(programs: Iterable[Program]) -> Path:
         f"-DCMAKE_Fortran_COMPILER={folder}/homing-gfortran",
     ]
     configure += ["-DHOMING_CLANG=OFF", "-DHOMING_FLANG=OFF"]
-    for words in (configure, [cmake, "--build", str(build), "--target", *targets]):
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            log = folder / "build.log"
-            log.write_text(done.stdout + done.stderr)
-            raise UserError(f"lof: the programs could not be built with homing cc: see {log}", 1)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another benchmark builds its programs here
+        for words in (configure, [cmake, "--build", str(build), "--target", *targets]):
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                log = folder / "build.log"
+                log.write_text(done.stdout + done.stderr)
+                raise UserError(f"the programs could not be built with homing cc: see {log}", 1)
     for program in targets:
         if program.startswith("i_cg_"):
             copies.build(build / "apps", program, f"{folder}/homing-gcc", f"{folder}/homing-gfortran")

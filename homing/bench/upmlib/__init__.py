@@ -1,0 +1,234 @@
+"""`homing bench upmlib`: Figures 3 to 6 of Nikolopoulos et al. 2000 on a simulated Origin 2000."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from homing.bench.lof.runs import Program, build_programs
+from homing.bench.places import kept_folder
+from homing.bench.progress import Progress
+from homing.bench.results import Check, Parts, Results, Row, check_only, library_key
+from homing.bench.upmlib import paper
+from homing.bench.upmlib.pictures import Bars, draw
+from homing.bench.upmlib.runs import MACHINE, SIZES, Case, Outcome, Size, cases, run_case, words_of
+from homing.bench.upmlib.statements import Found, statements
+from homing.installation import find_library
+
+NOTES = [
+    f"Programs of apps/nas built by `homing cc gfortran`, 16 threads, run by `homing run --on {MACHINE} "
+    "--guard off`. Counted are misses of each CPU's cache by the node of the CPU and the home of the page, "
+    "of the iterations alone (last half: of the last half of those that are simulated). First touch: "
+    "initialised in parallel; worst case: in serial. Round robin and random: `--initial`. Kernel migration "
+    "(IRIXmig) is not simulated.",
+    "Times are a model, not measured: T = 1 + m (R - 1) f for each iteration, with R = "
+    f"{paper.RATIO} and m = {paper.M} (assumed; the paper has no number), an iteration's seconds at first "
+    "touch from the paper's words for class A, in proportion to the bytes of the arrays; iterations that "
+    "were not simulated are as the last half. Moves are on the critical path (striped): "
+    f"{1e3 * paper.PAGE_SECONDS:.2f} ms a page and {1e6 * paper.CALL_SECONDS:.0f} us a call; those of the "
+    "sampling thread are not.",
+    "Sampling: a scan at the end of each iteration, of as many pages as the paper's thread scans in an "
+    "iteration's time. Record/replay and hybrid: `--upmlib replay|hybrid`, around z_solve, 20 pages.",
+]
+
+
+def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
+    """The benchmark. only: programs."""
+    wanted = SIZES[size]
+    check_only(only, wanted.programs)
+    title = "Nikolopoulos et al. 2000: Figures 3 to 6, on a simulated Origin 2000"
+    results = Results(
+        "upmlib" if size == "paper" else f"upmlib_{size}", title, tell(["upmlib"]), notes=list(NOTES)
+    )
+    results.notes.append(
+        f"Size {size}: class {wanted.letter}, {wanted.iterations} iterations, {' '.join(wanted.options)}."
+    )
+    runs = cases(wanted, only)
+    if size != "paper":
+        results.notes.append(
+            "At this size 20 pages are a large part of the arrays, and a page's move is as dear as at the "
+            "paper's: times with record/replay say nothing."
+        )
+    outcomes = _outcomes(runs, size, wanted, redo)
+    found = Found(outcomes)
+    for case, outcome in outcomes.items():
+        _rows(results, found, case, outcome)
+    results.texts = [_table(found, outcomes), _phases(outcomes), _said(found)]
+    results.pictures = draw(_figures(found, outcomes))
+    results.checks = _checks(outcomes)
+    results.details = {case.name: outcome.to_dict() for case, outcome in outcomes.items()}
+    return results
+
+
+def _outcomes(runs: Sequence[Case], size: str, wanted: Size, redo: bool) -> dict[Case, Outcome]:
+    """Those that are kept from an earlier time, and the others made now, two at a time."""
+    progress = Progress("upmlib", [3.0, *(1.0 for _ in runs)])
+    parts = Parts(
+        kept_folder() / f"upmlib-{size}.json",
+        {"size": size, "iterations": wanted.iterations, "library": library_key(find_library())},
+    )
+    outcomes: dict[Case, Outcome] = {}
+    try:
+        progress.step("building the programs with homing cc")
+        folder = build_programs(
+            Program(f"{one}_gfortran", (), 1) for one in sorted({r.program for r in runs})
+        )
+        progress.finished()
+
+        def made(case: Case) -> Outcome:
+            # The share of pages that a scan looks at needs the bytes of the arrays, which a run tells.
+            first = outcomes.get(Case(case.program, "ft", "nothing"))
+            bytes_of_run = first.bytes if first else 0
+            key = f"{case.name} {' '.join(words_of(case, wanted, bytes_of_run))} {_binary(folder, case)}"
+            kept = None if redo else parts.get(key)
+            if kept is not None:
+                return Outcome.from_dict(kept)
+            outcome = run_case(case, wanted, folder, bytes_of_run)
+            parts.put(key, outcome.to_dict())
+            return outcome
+
+        first = [case for case in runs if (case.placement, case.mechanism, case.work) == ("ft", "nothing", 1)]
+        rest = [case for case in runs if case not in first]
+        with ThreadPoolExecutor(2) as pool:
+            for group in (first, rest):
+                for case, outcome in zip(group, pool.map(made, group), strict=True):
+                    progress.step(case.name)
+                    outcomes[case] = outcome
+                    progress.finished()
+    finally:
+        progress.close()
+    return {case: outcomes[case] for case in runs}
+
+
+def _binary(folder: Path, case: Case) -> str:
+    return f"{library_key(str(folder / f'{case.program}_gfortran'))[0]:.0f}"
+
+
+def _rows(results: Results, found: Found, case: Case, outcome: Outcome) -> None:
+    beside = {"bt4.ft.replay": paper.QUADRUPLED * found.time("bt4.ft.iterative")} if _has(found) else {}
+    name = case.name
+    results.rows += [
+        Row(f"{name}.remote", outcome.fraction, "of misses"),
+        Row(f"{name}.last_half", outcome.last_half, "of misses"),
+        Row(f"{name}.time", found.time(name), "of first touch", "model", beside.get(name)),
+        Row(f"{name}.pages", outcome.moved, "pages"),
+        Row(f"{name}.calls", outcome.calls, "calls"),
+    ]
+    if case.mechanism == "replay" and outcome.phase:
+        middle = sum(paper.CRITICAL) / 2
+        results.rows.append(
+            Row(f"{name}.critical", outcome.phase["eligible"], "pages", "paper: 160 to 250, class A", middle)
+        )
+
+
+def _has(found: Found) -> bool:
+    return "bt4.ft.iterative" in found
+
+
+def _table(found: Found, outcomes: dict[Case, Outcome]) -> str:
+    lines = [
+        "Figures 3 to 6: remote misses of all iterations and of their last half, model time, pages, calls",
+        "",
+    ]
+    lines.append(f"{'program, placement, mechanism':<34} remote  last half   time  moves   pages  calls")
+    before = ""
+    for case, outcome in outcomes.items():
+        if before not in ("", case.program + str(case.work)):
+            lines.append("")
+        before = case.program + str(case.work)
+        total, moves = outcome.seconds(case)
+        program = case.program.upper() + (f" x{case.work}" if case.work > 1 else "")
+        label = f"{program}, {paper.PLACEMENTS[case.placement]}, {paper.MECHANISMS[case.mechanism]}"
+        lines.append(
+            f"{label:<34} {outcome.fraction:>6.1%} {outcome.last_half:>9.1%} {found.time(case.name):>7.3f} "
+            f"{moves / total:>5.1%} {outcome.moved:>7,} {outcome.calls:>6,}"
+        )
+    return "\n".join(lines)
+
+
+def _phases(outcomes: dict[Case, Outcome]) -> str:
+    lines = ["Phase z_solve: its remote misses in the whole run, the plan, and what replaying it takes", ""]
+    lines.append(
+        f"{'':<20} remote  critical  planned  recorded: remote -> with the plan  moves an iteration  calls"
+    )
+    for case, outcome in outcomes.items():
+        if not outcome.z_solve[0]:
+            continue
+        share = outcome.z_solve[1] / outcome.z_solve[0]
+        line = f"{case.name:<20} {share:>6.1%}"
+        if phase := outcome.phase:
+            misses, replays = max(1.0, phase["references"]), max(1.0, phase["replays"])
+            sent = (phase["moved"] + phase["undone"]) / replays
+            line += (
+                f" {phase['eligible']:>9.0f} {phase['planned']:>8.0f} {phase['remote'] / misses:>16.1%} -> "
+                f"{phase['remote_with_plan'] / misses:<14.1%} {sent:>18.0f} "
+                f"{phase['calls'] / replays:>6.1f}"
+            )
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _said(found: Found) -> str:
+    lines = ["What the paper says", ""]
+    for one in statements(found):
+        lines.append(f"{'holds' if one.holds else 'does not':<9} {one.text}: {one.found}")
+    return "\n".join(lines)
+
+
+def _figures(found: Found, outcomes: dict[Case, Outcome]) -> dict[str, dict[str, Bars]]:
+    """The bars of each figure."""
+
+    def bars(program: str, work: int, mechanisms: Sequence[str], others: bool) -> Bars:
+        made = []
+        for case, outcome in outcomes.items():
+            if (case.program, case.work) != (program, work) or case.mechanism not in mechanisms:
+                continue
+            if case.placement != "ft" and not others:
+                continue
+            total, moves = outcome.seconds(case)
+            scale = found.time(case.name) / total
+            made.append((f"{case.placement}-{case.mechanism}", (total - moves) * scale, moves * scale))
+        return made
+
+    programs = found.programs()
+    shown = [one for one in ("bt", "cg") if one in programs]
+    parts = {
+        "figure3": {one.upper(): bars(one, 1, ("nothing", "iterative"), True) for one in shown},
+        "figure4": {one.upper(): bars(one, 1, ("iterative", "sampling"), True) for one in programs},
+        "figure5": {
+            one.upper(): bars(one, 1, ("nothing", "iterative", "replay", "hybrid"), False)
+            for one in ("bt", "sp")
+            if f"{one}.ft.replay" in found
+        },
+        "figure6": {"BT, work x 4": bars("bt", 4, ("nothing", "iterative", "replay", "hybrid"), False)},
+    }
+    drawn = {name: {title: some for title, some in part.items() if some} for name, part in parts.items()}
+    return {name: part for name, part in drawn.items() if part}
+
+
+def _checks(outcomes: dict[Case, Outcome]) -> list[Check]:
+    """What must hold whatever the size: answers, the order of placements, and that replayed pages go home."""
+    checks = []
+    for program in sorted({case.program for case in outcomes}):
+        own = {case: one for case, one in outcomes.items() if case.program == program}
+        answers = {str(sorted(one.results.items())) for case, one in own.items() if case.work == 1}
+        right = all(one.verification != "FAILED" for one in own.values())
+        checks.append(
+            Check(f"{program}: the same answer in all runs", right and len(answers) == 1, f"{len(own)} runs")
+        )
+        first, worst = Case(program, "ft", "nothing"), Case(program, "wc", "nothing")
+        if worst in own:
+            text = f"{own[first].fraction:.1%}, {own[worst].fraction:.1%}"
+            rising = own[first].fraction < own[worst].fraction
+            checks.append(Check(f"{program}: first touch, worst case in this order", rising, text))
+        for case, one in own.items():
+            if case.mechanism in ("replay", "hybrid"):
+                phase = one.phase
+                home = bool(phase) and phase["moved"] == phase["undone"] > 0
+                text = f"{phase.get('moved', 0):.0f} moved, {phase.get('undone', 0):.0f} went back"
+                checks.append(Check(f"{case.name}: pages that replay moves go home", home, text))
+                few = bool(phase) and phase["calls"] <= 2 * phase["replays"]
+                text = f"{phase.get('calls', 0):.0f} calls for {phase.get('replays', 0):.0f} replays"
+                checks.append(Check(f"{case.name}: a plan is one call each way", few, text))
+    return checks

@@ -1,0 +1,235 @@
+"""The simulated runs: which there are, how one is made, and what is kept of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from homing.bench.programs import execute, parse_output
+from homing.bench.upmlib import paper
+from homing.errors import UserError
+from homing.installation import python_path
+from homing.options import load_options
+
+MACHINE, THREADS = "origin2000-16", 16
+_TIMEOUT = 6 * 3600.0
+#: The marks of apps/common/mark.h.
+_FIRST_HALF, _LAST_HALF = 2, 3
+_OF_PHASES = (
+    *("eligible", "planned", "replays", "moved", "undone", "calls", "references", "remote"),
+    "remote_with_plan",
+)
+#: Placements: how the program initialises, and `--initial`.
+_INITIAL = {
+    "ft": ("parallel", "first-touch"),
+    "rr": ("parallel", "round-robin"),
+    "rand": ("parallel", "random"),
+    "wc": ("serial", "first-touch"),  # the cold start in serial
+}
+
+
+@dataclass(frozen=True)
+class Size:
+    """The class, the placements and programs, iterations that are simulated, and options of the machine."""
+
+    letter: str
+    placements: tuple[str, ...]
+    programs: tuple[str, ...]
+    iterations: int
+    options: tuple[str, ...]
+
+
+SIZES = {
+    "small": Size(
+        "S", ("ft", "wc"), ("bt", "cg", "sp"), 8,
+        ("--page-size", "4KiB", "--cache", "32KiB:2", "--area-minimum", "12KiB"),
+    ),
+    "medium": Size(
+        "W", ("ft", "rr", "rand", "wc"), tuple(paper.PROGRAMS), 12,
+        ("--page-size", "4KiB", "--cache", "128KiB:2", "--area-minimum", "32KiB"),
+    ),
+    "paper": Size(
+        "A", ("ft", "rr", "rand", "wc"), tuple(paper.PROGRAMS), 8, ("--page-size", "16KiB"),
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: its program, placement, mechanism, and how often the solvers do their work."""
+
+    program: str
+    placement: str
+    mechanism: str
+    work: int = 1
+
+    @property
+    def name(self) -> str:
+        """As rows name it."""
+        program = self.program + (str(self.work) if self.work > 1 else "")
+        return f"{program}.{self.placement}.{self.mechanism}"
+
+
+@dataclass
+class Outcome:
+    """What is kept of a run: misses and remote ones of both halves of its iterations, pages and calls."""
+
+    misses: tuple[int, int]
+    remote: tuple[int, int]
+    z_solve: tuple[int, int]  #: misses of the phase, remote ones
+    iterations: list[float]  #: remote fraction of each that homing found
+    moved: int
+    calls: int
+    #: Of the phase, in all: critical pages, those of the plan, replays, pages they moved and that went back,
+    #: calls, and misses of the recorded iteration by the plan.
+    phase: dict[str, float]
+    bytes: int
+    verification: str
+    results: dict[str, str]
+    simulated: int  #: iterations
+
+    @property
+    def fraction(self) -> float:
+        """Remote misses among all of the iterations."""
+        return sum(self.remote) / max(1, sum(self.misses))
+
+    @property
+    def last_half(self) -> float:
+        """The same of the last half of the iterations."""
+        return self.remote[1] / max(1, self.misses[1])
+
+    def seconds(self, case: Case) -> tuple[float, float]:
+        """Model time of the whole run at its published length, and what of it is moves on the critical path.
+
+        What was not simulated goes on as the last half. The sampling thread moves beside the program.
+        """
+        program = paper.PROGRAMS[case.program]
+        each = program.seconds * (self.bytes / 2**20 / program.mib) * _work_of(case)
+        first = self.remote[0] / max(1, self.misses[0])
+        stretch = paper.M * (paper.RATIO - 1)
+        head = min(program.steps, self.simulated) / 2
+        useful = each * (
+            head * (1 + stretch * first) + (program.steps - head) * (1 + stretch * self.last_half)
+        )
+        replays = self.phase.get("replays", 0)
+        sent = self.phase.get("moved", 0) + self.phase.get("undone", 0)
+        returning = sent * paper.PAGE_SECONDS + self.phase.get("calls", 0) * paper.CALL_SECONDS
+        each_replay = returning / replays if replays else 0.0
+        once_pages, once_calls = self.moved - sent, self.calls - self.phase.get("calls", 0)
+        once = 0.0
+        if case.mechanism != "sampling":
+            once = max(0.0, once_pages) * paper.PAGE_SECONDS + max(0.0, once_calls) * paper.CALL_SECONDS
+        moves = once + each_replay * (program.steps - self.simulated + replays)
+        return useful + moves, moves
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(kept: Mapping[str, Any]) -> Outcome:
+        """The inverse of to_dict."""
+        pairs = {name: tuple(kept[name]) for name in ("misses", "remote", "z_solve")}
+        return Outcome(**{**kept, **pairs})
+
+
+def _work_of(case: Case) -> float:
+    """compute_rhs, a fifth of an iteration, is not repeated."""
+    return 0.2 + 0.8 * case.work
+
+
+def cases(size: Size, only: Sequence[str]) -> list[Case]:
+    """The runs of the four figures, each once."""
+    found = []
+    for program in size.programs:
+        compared = program not in ("sp",) or size.letter != "S"  # Figures 3 and 4 show BT and CG
+        for placement in size.placements if compared else ("ft",):
+            for mechanism in ("nothing", "iterative", "sampling") if compared else ("nothing", "iterative"):
+                found.append(Case(program, placement, mechanism))
+        if program in ("bt", "sp"):  # Figure 5
+            found += [Case(program, "ft", "replay"), Case(program, "ft", "hybrid")]
+        if program == "bt":  # Figure 6
+            found += [Case(program, "ft", one, 4) for one in ("nothing", "iterative", "replay", "hybrid")]
+    return [case for case in found if not only or case.program in only]
+
+
+def sampled_pages(case: Case, bytes_of_run: float, page: int) -> int:
+    """Pages of a scan at the end of an iteration: as many as the paper's thread scans in one, as a share of
+    all pages (the machine's are of 16 KiB)."""
+    program = paper.PROGRAMS[case.program]
+    share = program.sampled * program.seconds / (program.mib * 64)
+    return max(1, round(share * bytes_of_run / page))
+
+
+def words_of(case: Case, size: Size, bytes_of_run: float) -> list[str]:
+    """The options of `homing run`."""
+    initial = _INITIAL[case.placement][1]
+    words = ["--on", MACHINE, *size.options, "--initial", initial, "--guard", "off"]
+    words += ["--replay-pages", str(paper.REPLAY_PAGES)]
+    mechanism = {"nothing": "observe", "sampling": "sampling"}.get(case.mechanism, "iterative")
+    words += ["--mechanism", mechanism]
+    if case.mechanism == "sampling":
+        page = int(size.options[1].removesuffix("KiB")) << 10
+        words += ["--sampling-pages", str(sampled_pages(case, bytes_of_run, page))]
+    return words
+
+
+def run_case(case: Case, size: Size, folder: Path, bytes_of_run: float) -> Outcome:
+    """Run one case. UserError where it fails."""
+    program = [str(folder / f"{case.program}_gfortran"), "--class", size.letter]
+    program += ["--iterations", str(size.iterations), "--initialise", _INITIAL[case.placement][0]]
+    if case.work > 1:
+        program += ["--work", str(case.work)]
+    if case.mechanism in ("replay", "hybrid"):
+        program += ["--upmlib", case.mechanism]
+    else:
+        program += ["--mark-iterations"]
+    options = {option.env for option in load_options()}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("OMP_") and k not in options}
+    variables = kept | {
+        "OMP_NUM_THREADS": str(THREADS),
+        "OMP_WAIT_POLICY": "passive",
+        "OMP_PROC_BIND": "spread",
+        "OMP_PLACES": "cores",
+        "PYTHONPATH": python_path(),
+    }
+    with tempfile.TemporaryDirectory(prefix="homing-upmlib-") as temporary:
+        path = Path(temporary) / "run.json"
+        words = [sys.executable, "-m", "homing", "run", *words_of(case, size, bytes_of_run)]
+        words += ["--summary", "none", "--json", str(path), "--", *program]
+        done = execute(words, variables, _TIMEOUT, case.name)
+        found = json.loads(path.read_text())
+        if not found["processes"] or not found["counts"]:
+            raise UserError(f"{case.name}: nothing was counted: {' '.join(done.stderr.split())}", 1)
+        return read_outcome(found, done.stdout, size)
+
+
+def read_outcome(found: Mapping[str, Any], stdout: str, size: Size) -> Outcome:
+    """What is kept, from the JSON of `homing run` and the program's output."""
+    counts, output, process = found["counts"], parse_output(stdout), found["processes"][0]
+    halves = {one["phase"]: one for one in counts["phases"]}
+    parts = [halves[_FIRST_HALF], halves[_LAST_HALF]]
+    solver = [one for one in counts["regions"] if str(one["symbol"]).endswith("z_solve")]
+    phases = process["phases"]
+    return Outcome(
+        misses=(parts[0]["total_misses"], parts[1]["total_misses"]),
+        remote=(parts[0]["remote_misses"], parts[1]["remote_misses"]),
+        z_solve=(
+            sum(one["total_misses"] for one in solver),
+            sum(one["remote_misses"] for one in solver),
+        ),
+        iterations=[one["remote_fraction"] for one in counts["iterations"]],
+        moved=process["moved_pages"],
+        calls=sum(one["calls"] for one in process["moves"]),
+        phase={name: sum(one[name] for one in phases) for name in _OF_PHASES} if phases else {},
+        bytes=output.bytes,
+        verification=output.verification,
+        results=output.results,
+        simulated=size.iterations,
+    )

@@ -1,0 +1,103 @@
+"""`homing bench upmlib`: Figures 3 to 6 of Nikolopoulos et al. 2000, simulated."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from homing.bench.upmlib import paper, runs
+from homing.bench.upmlib.runs import Case, Outcome
+from homing.bench.upmlib.statements import Found, statements
+from tests.places import TREE
+
+
+def test_small_prints_all_four_figures(tmp_path: Path) -> None:
+    words = ["-m", "homing", "bench", "upmlib", "--size", "small", "--output", str(tmp_path)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HOMING")}
+    done = subprocess.run(
+        [sys.executable, *words], cwd=TREE, env=environment, capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+    assert "FAIL" not in done.stdout
+    for number in (3, 4, 5, 6):
+        assert f"Figure {number}: " in done.stdout
+        assert (tmp_path / f"upmlib_small_figure{number}.png").stat().st_size > 1000
+    found = json.loads((tmp_path / "upmlib_small.json").read_text())
+    rows = {row["name"]: row["value"] for row in found["rows"]}
+    for case in runs.cases(runs.SIZES["small"], []):
+        for what in ("remote", "last_half", "time", "pages", "calls"):
+            assert f"{case.name}.{what}" in rows
+    assert any("paper" in row for row in found["rows"])
+    # What must hold at any size: the sampling thread mends CG's worst case.
+    assert rows["cg.wc.sampling.last_half"] < rows["cg.wc.nothing.last_half"] / 2
+
+
+def outcome(remote: float, last: float, moved: int = 0, phase: dict[str, float] | None = None) -> Outcome:
+    """Of a run of eight iterations of BT at the paper's size."""
+    return Outcome(
+        misses=(1000, 1000),
+        remote=(int(1000 * remote), int(1000 * last)),
+        z_solve=(0, 0),
+        iterations=[],
+        moved=moved,
+        calls=0,
+        phase=phase or {},
+        bytes=int(paper.PROGRAMS["bt"].mib * 2**20),
+        verification="",
+        results={},
+        simulated=8,
+    )
+
+
+def test_time_is_that_of_the_published_length() -> None:
+    case = Case("bt", "ft", "nothing")
+    seconds, moves = outcome(0, 0).seconds(case)
+    assert (seconds, moves) == (pytest.approx(90), 0)
+    # All remote from the fifth iteration on: the other 196 take (1 + m (R - 1)) times as long.
+    stretch = 1 + paper.M * (paper.RATIO - 1)
+    assert outcome(0, 1).seconds(case)[0] == pytest.approx(0.45 * (4 + 196 * stretch))
+    # 1,000 pages move once: on the critical path unless the sampling thread moves them.
+    assert outcome(0, 0, 1000).seconds(Case("bt", "wc", "iterative")) == pytest.approx((91.15, 1.15))
+    assert outcome(0, 0, 1000).seconds(Case("bt", "wc", "sampling"))[1] == 0
+
+
+def test_what_is_replayed_costs_in_every_iteration() -> None:
+    phase = {"replays": 7.0, "moved": 140.0, "undone": 140.0, "calls": 14.0, "eligible": 200.0}
+    one = outcome(0, 0, 280, phase)
+    one.calls = 14
+    each = 40 * paper.PAGE_SECONDS + 2 * paper.CALL_SECONDS
+    assert one.seconds(Case("bt", "ft", "replay"))[1] == pytest.approx(199 * each)
+
+
+def test_statements_say_what_holds() -> None:
+    phase = {"replays": 7.0, "moved": 140.0, "undone": 140.0, "calls": 14.0, "eligible": 200.0}
+    found = Found(
+        {
+            Case("bt", "ft", "nothing"): outcome(0.2, 0.2),
+            Case("bt", "ft", "iterative"): outcome(0.2, 0.2),
+            Case("bt", "ft", "sampling"): outcome(0.2, 0.2),
+            Case("bt", "wc", "nothing"): outcome(0.9, 0.9),
+            Case("bt", "wc", "iterative"): outcome(0.3, 0.25, 100),
+            Case("bt", "wc", "sampling"): outcome(0.5, 0.2),
+            Case("bt", "ft", "replay"): outcome(0.2, 0.2, 280, phase),
+        }
+    )
+    said = {one.text: one.holds for one in statements(found)}
+    assert said["Figure 3: other placements than first touch take 24 to 210 % longer"]
+    assert said["Figure 3: iterative is within 5 % of first touch on average"]
+    assert not said["Figure 3: in the last half of the iterations iterative is within 1 point of first touch"]
+    assert said["Figure 4: BT sampled is as good as iterative"]
+    assert said["Figure 5: record/replay gains nothing in BT"]
+    assert said["Figure 5: 160 to 250 pages of BT are identified"]
+
+
+def test_a_scan_looks_at_the_share_of_pages_that_the_papers_thread_does() -> None:
+    # 45 pages of 2,688 in an iteration of BT.
+    whole = paper.PROGRAMS["bt"].mib * 2**20
+    assert runs.sampled_pages(Case("bt", "wc", "sampling"), whole, 16 << 10) == 45
+    assert runs.sampled_pages(Case("bt", "wc", "sampling"), whole / 1000, 16 << 10) == 1
