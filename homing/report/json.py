@@ -13,7 +13,9 @@ from homing.errors import UserError, os_reason
 from homing.files import open_output
 from homing.record_rows import ALL_AREAS, Ownership, Placement, Sampling, TaskHints
 from homing.records import LAB_COUNTS, Record
+from homing.report.first_touch import FirstTouch
 from homing.report.left import Account, Left, why
+from homing.report.recommend import Advice, advice_for
 from homing.report.remote import CONFIDENCE, Estimate
 from homing.report.results import AreaResult, ProcessResult, Results
 
@@ -126,6 +128,7 @@ def _process(process: ProcessResult) -> dict[str, Any]:
             for one in record.moves
         ],
         "remote_fraction": _remote(process.remote),
+        "advice": [_advice(one) for one in advice_for(process)],
         "phases": [vars(one) | {"seconds": number(one.seconds)} for one in record.phases],
         "sampling": _sampling(record.sampling),
         "tasks": _tasks(record.task_hints),
@@ -204,6 +207,7 @@ def _area(result: AreaResult, record: Record) -> dict[str, Any]:
         ],
         "members": [{"name": one.name, "offset": one.offset, "bytes": one.bytes} for one in name.members],
         "ended": result.ended,
+        "first_touch": [_first_touch(one) for one in result.first_touch],
         "before": _placement(result.before),
         "after": _placement(result.after),
         "owners": _ownership(result.ownership),
@@ -222,6 +226,32 @@ def _area(result: AreaResult, record: Record) -> dict[str, Any]:
         "moved_pages": result.moved,
         "refused": _refused(result.refused),
         "remote_fraction": _remote(result.remote),
+    }
+
+
+def _advice(one: Advice) -> dict[str, Any]:
+    return {
+        "kind": one.kind,
+        "text": one.text,
+        "evidence": one.evidence,
+        "area": one.area,
+        "file": one.file or None,
+        "line": one.line or None,
+        "remote_before": number(one.gain.before) if one.gain is not None else None,
+        "remote_after": number(one.gain.after) if one.gain is not None else None,
+    }
+
+
+def _first_touch(one: FirstTouch) -> dict[str, Any]:
+    return {
+        "function": one.function or None,
+        "file": one.file or None,
+        "line": one.line or None,
+        "text": one.text or None,
+        "threads": list(one.threads),
+        "nodes": list(one.nodes),
+        "share": number(one.share),
+        "samples": number(one.samples),
     }
 
 

@@ -22,6 +22,7 @@ from homing.record_rows import (
     Refusal,
 )
 from homing.records import LAB_COUNTS, Record, read_record
+from homing.report.first_touch import FirstTouch, joined, touched_first
 from homing.report.left import Account, Left, account_of, refused_pages, why_left
 from homing.report.remote import Estimate, estimate
 
@@ -56,6 +57,8 @@ class AreaResult:
     #: Why pages are where they are, where something is remote.
     left: Left | None = None
     ended: bool = False
+    #: The places in the code that touched it first, the most of it first; empty where that is not known.
+    first_touch: list[FirstTouch] = field(default_factory=list)
     #: Every area of the record that is joined here.
     ids: list[int] = field(default_factory=list)
 
@@ -240,6 +243,7 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
         refusals.setdefault(refusal.area, []).append(refusal)
 
     named = namer.names(record.areas)
+    first_touches = touched_first(record, namer.sources)
     groups: dict[int, AreaResult] = {}
     for area in record.areas:
         result = AreaResult(
@@ -255,6 +259,7 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
             refused=refused_pages(refusals.get(area.id, [])),
             account=account_of(record, area.id),
             ended=area.id in record.area_ends,
+            first_touch=first_touches.get(area.id, []),
             ids=[area.id],
         )
         if (sample := record.samples.get(area.id)) is not None:
@@ -299,6 +304,7 @@ def most_alive(record: Record, ids: Iterable[int]) -> int:
 
 def _join(into: AreaResult, other: AreaResult) -> None:
     """Blocks that one place in the program allocated are one line."""
+    into.first_touch = joined(((into.first_touch, into.bytes), (other.first_touch, other.bytes)))
     into.samples += other.samples
     into.count += other.count
     into.ids += other.ids

@@ -15,9 +15,11 @@ from homing.record_rows import Phase, PlaceDistribution, Region, Sampling, TaskH
 from homing.records import Record
 from homing.report.advice import settings
 from homing.report.area_lines import MOST_NODES, area_lines, change, interval, not_placed
+from homing.report.first_touch import FirstTouch
 from homing.report.layout import Column, fitted, records
 from homing.report.left import Left, briefly, stated_costs, why
 from homing.report.lines import Table, Text, knows_styles, labelled, terminal_width
+from homing.report.recommend import advice_for
 from homing.report.remote import LEAST_SAMPLES
 from homing.report.results import AreaResult, ProcessResult, Results
 from homing.report.symbols import readable_symbol
@@ -101,6 +103,7 @@ def summary(results: Results, width: int = PLAIN_WIDTH) -> Iterable[Text | Table
         yield Text(f"homing: {_nothing(results)}")
     else:
         yield from _totals(working, results)
+    yield from _advice(working)
     yield from _messages(working, results)
     if advice := settings(process.record for process in results.processes):
         yield Text(f"note: {advice}")
@@ -228,6 +231,7 @@ def _process(process: ProcessResult, results: Results, width: int) -> Iterable[T
         yield from area_lines(areas, process.record, results.names, width)
     if rest:
         yield not_placed(rest, process.record)
+    yield from _first_touch(areas)
     yield from _left(areas, process.record)
     yield from _by_region(areas, process.record)
     if process.record.unwatched:
@@ -291,6 +295,41 @@ def _left(areas: list[AreaResult], record: Record) -> Iterable[Text]:
     for reason, left in sorted(reasons.items(), key=lambda one: -one[1].pages):
         pages = f"{number(left.pages)} pages of " if left.pages else ""
         yield labelled("not moved", f"{pages}{some(names[reason])}: {why(left, record)}")
+
+
+def _first_touch(areas: list[AreaResult]) -> Iterable[Text]:
+    """Where arrays were touched first, those of one place together, the largest first."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for area in areas:
+        for one in area.first_touch[:1]:
+            names.setdefault((one.where, _by_threads(one)), []).append(area.name.variable or area.name.title)
+    if names:
+        told = [f"{some(some_of)} first at {where} by {by}" for (where, by), some_of in names.items()]
+        yield labelled("touched", "; ".join(told[:_PLACES_SHOWN]) + _more_places(len(told)))
+
+
+#: Places of first touches that the summary tells.
+_PLACES_SHOWN = 4
+
+
+def _more_places(count: int) -> str:
+    more = count - _PLACES_SHOWN
+    return f"; and {number(more)} more places" if more > 0 else ""
+
+
+def _by_threads(one: FirstTouch) -> str:
+    return "one thread" if len(one.threads) == 1 else f"{len(one.threads)} threads"
+
+
+#: Advice that the summary tells: the rest it says elsewhere.
+_TOLD = ("first-touch", "first-touch-all", "interleave", "shared-pages", "huge-pages")
+
+
+def _advice(processes: list[ProcessResult]) -> Iterable[Text]:
+    for process in processes[:1]:
+        for one in advice_for(process):
+            if one.kind in _TOLD:
+                yield labelled("advice", one.words)
 
 
 def _by_region(areas: list[AreaResult], record: Record) -> Iterable[Text]:

@@ -7,6 +7,7 @@
 #include "base/program_name.hpp"
 #include "base/uncancelled.hpp"
 #include "engine/engine.hpp"
+#include "first_touch/first_touches.hpp"
 #include "hooks/allocator/heap.hpp"
 #include "hooks/allocator/own_memory.hpp"
 #include "hooks/export.hpp"
@@ -31,12 +32,33 @@ namespace {
 void last_rows() noexcept {
     record_affinity();
     replay::write_rows();
+    Engine* running = engine();
+    FirstTouches* touches = first_touches();
+    if (!running || !touches) return;
+    try {
+        touches->rows(running->watch(), running->nodes());
+    } catch (...) {
+        record::message(record::Level::not_done, "out of memory: first touches are not in the record");
+    }
 }
 
+/// At the first parallel region of the process.
 phases::Listener* start() noexcept {
+    if (FirstTouches* touches = first_touches()) {
+        const Inside inside;
+        try {
+            touches->look();
+        } catch (...) { // they stay in the rings
+        }
+    }
     phases::Listener* listener = start_engine();
     if (Engine* running = engine()) sampling::begin(*running);
     return listener;
+}
+
+/// Does the program bring an OpenMP runtime? One that is loaded later has made its memory by then.
+bool uses_openmp() noexcept {
+    return next_definition("GOMP_parallel") || next_definition("__kmpc_fork_call");
 }
 
 /// Programs whose runtime must not share a process with us. What our tables know of would be no leak for the
@@ -74,6 +96,7 @@ void in_child() noexcept {
     if (Simulation* simulated = simulation()) simulated->abandon();
     phases::step_aside();
     note_no_blocks();
+    if (FirstTouches* touches = first_touches()) touches->abandon();
     record::abandon();
 }
 
@@ -129,6 +152,7 @@ __attribute__((constructor)) void enter() noexcept {
         lend_services({prepare_handler, exclude_alternate_stacks, last_rows, surroundings_allow,
                        keeps_windows_in_regions, makes_own_calls, true});
         phases::set_starter(start);
+        if (option_is(Option::first_touch, "on") && uses_openmp()) watch_first_touches(linux_kernel());
         ::pthread_atfork(before_fork, after_fork, in_child);
     }
     errno = saved;

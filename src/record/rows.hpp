@@ -178,6 +178,13 @@ inline constexpr std::size_t row_bytes = 128;
     ROW(52, sampling,                                                                                        \
         FIELD(f64, time) FIELD(u64, scans) FIELD(u64, scanned) FIELD(u64, accessed) FIELD(u64, eligible)     \
             FIELD(u64, moved) FIELD(u64, frozen) FIELD(f64, seconds))                                        \
+    /* memory from begin to end was first touched by this code (offset in an object) and thread, which ran   \
+     * on a node (position, -1: not known): sampled page faults, how many they stand for, and when the first \
+     * and the last came; symbol: the exported function, where there is one */                               \
+    ROW(53, first_touch,                                                                                     \
+        FIELD(u32, object) FIELD(u64, offset) FIELD(u32, symbol) FIELD(u64, begin) FIELD(u64, end)           \
+            FIELD(i32, thread) FIELD(i32, node) FIELD(u64, samples) FIELD(u64, faults) FIELD(f64, time)      \
+                FIELD(f64, last))                                                                            \
     /* iterations that have ended; the only row that is written anew in its place, so that it is true also   \
      */                                                                                                      \
     /* of a process that was killed */                                                                       \

@@ -52,6 +52,12 @@ struct SampleFields {
 };
 constexpr std::size_t plain_bytes = offsetof(SampleFields, weight);
 
+/// What PERF_SAMPLE_STACK_USER of one word appends: the bytes that were asked for, the word, the bytes that
+/// could be read. Where the thread has no user stack, only the first of them, which is 0 then.
+struct StackFields {
+    std::uint64_t asked, top, read;
+};
+
 /// What sample_id_all appends to other records for the same sample_type: TID, TIME, CPU.
 struct SampleId {
     std::uint32_t process, thread;
@@ -70,7 +76,8 @@ struct LostFields {
 
 } // namespace
 
-void drain_ring(const SamplerRing& mapped, bool weight, RingVisitor& visitor, RingStatistics& statistics) {
+void drain_ring(const SamplerRing& mapped, bool weight, RingVisitor& visitor, RingStatistics& statistics,
+                bool stack_top) {
     const Geometry ring = geometry_of(mapped);
     if (ring.size == 0) return;
     // Acquire: records below the head are complete once the head is seen.
@@ -105,9 +112,14 @@ void drain_ring(const SamplerRing& mapped, bool weight, RingVisitor& visitor, Ri
             if (body >= sample_bytes) {
                 SampleFields fields = {};
                 copy_out(ring, at, &fields, sample_bytes);
+                StackFields stack = {};
+                if (stack_top && body >= plain_bytes + sizeof stack)
+                    copy_out(ring, at + plain_bytes, &stack, sizeof stack);
+                const bool readable = stack.asked == sizeof stack.top && stack.read == sizeof stack.top;
                 ++statistics.samples;
                 visitor.sample({fields.process, fields.thread, fields.time, fields.address, fields.cpu,
-                                fields.weight, fields.data_source, fields.instruction});
+                                fields.weight, fields.data_source, fields.instruction,
+                                readable ? stack.top : 0});
             } else {
                 ++statistics.malformed;
             }

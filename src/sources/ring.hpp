@@ -20,6 +20,7 @@ struct Sample {
     std::uint64_t weight = 0;      ///< latency in core cycles, where asked for
     std::uint64_t data_source = 0; ///< union perf_mem_data_src, where asked for
     std::uint64_t instruction = 0; ///< address of the code
+    std::uint64_t stack_top = 0;   ///< the word at the stack pointer, where asked for and readable
 };
 
 /// PERF_RECORD_AUX: `size` bytes at `offset` of the AUX buffer (modulo its size) were filled on `cpu`.
@@ -51,9 +52,10 @@ class RingVisitor {
 };
 
 /// Take everything out of the ring that was there at the call (a reader that keeps up with a writer forever
-/// does not hang). `weight` as in the SamplerEvent of the ring. Callable by one thread at a time for one
-/// ring.
-void drain_ring(const SamplerRing& ring, bool weight, RingVisitor& visitor, RingStatistics& statistics);
+/// does not hang). `weight` and `stack_top` (one of them at the most) as in the SamplerEvent of the ring.
+/// Callable by one thread at a time for one ring.
+void drain_ring(const SamplerRing& ring, bool weight, RingVisitor& visitor, RingStatistics& statistics,
+                bool stack_top = false);
 
 /// Throw away what is there. Returns the number of bytes.
 std::uint64_t clear_ring(const SamplerRing& ring);

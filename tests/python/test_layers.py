@@ -20,11 +20,12 @@ BELOW = {
     "areas": ("base", "model", "record", "kernel", "machine"),
     "sources": ("base", "model", "record", "kernel", "machine", "areas"),
     "engine": ("base", "model", "record", "kernel", "machine", "areas", "sources"),
+    "first_touch": ("base", "model", "record", "kernel", "machine", "areas", "sources"),
     "phases": ("base", "model", "record", "kernel", "machine", "areas", "sources", "engine"),
     "sampling": ("base", "model", "record", "kernel", "machine", "areas", "sources", "engine", "phases"),
     "hooks": (
-        *("base", "model", "record", "kernel", "machine", "areas", "sources", "engine", "phases", "sampling"),
-        "tasks",
+        *("base", "model", "record", "kernel", "machine", "areas", "sources", "first_touch"),
+        *("engine", "phases", "sampling", "tasks"),
     ),
 }
 #: (file, what it includes): why.

@@ -7,6 +7,7 @@ export interface Owners { kind: string; confidence: number | null; samples: numb
 export interface Place { function: string | null; file: string | null; line: number | null; text?: string | null }
 export interface Area {
   id: number; name: string; title: string; kind: string; count: number; bytes: number; live_bytes: number; object: string | null
+  first_touch: { function: string | null; file: string | null; line: number | null; text: string | null; threads: number[]; nodes: number[]; share: number; samples: number }[]
   source: Place | null; callers: Place[]; variable: string | null; ended: boolean
   before: Placement | null; after: Placement | null; owners: Owners | null
   owners_by_region: { offset: number | null; followed: boolean; touches: number; distribution: string | null; confidence: number | null }[]
@@ -44,7 +45,7 @@ export interface Run { homing: string; command: string[] | null; exit_status: nu
 
 export interface LineTouches { file: string; line: number; function: string; touches: number; found: [number, number]; end: [number, number] }
 export interface ProcessViews {
-  verdict: { cost: string; done: string; advice: { text: string; evidence: string; area: number | null }[] }
+  verdict: { cost: string; done: string; advice: { text: string; evidence: string; area: number | null; gain: { before: number; after: number } | null }[] }
   missing: Record<string, string>
   lines: LineTouches[]
   regions: { id: number; name: string; count: number; seconds: number }[]

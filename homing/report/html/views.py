@@ -78,10 +78,14 @@ def _process(
     else:
         missing["touches"] = _NO_TOUCHES
         missing["lines"] = _NO_LINES
+    if not any(area.first_touch for area in process.areas):
+        missing["first_touch"] = _first_touch_missing(record)
     if not _add_references(number, process, arrays):
         missing["references"] = _NO_REFERENCES
     for area in process.areas:
         snippets.want(area.name.file, area.name.line)
+        for touched in area.first_touch:
+            snippets.want(touched.file, touched.line)
         for caller in area.name.callers:
             snippets.want(caller.file, caller.line)
     for one in found:
@@ -102,6 +106,13 @@ def _process(
         "by_access": any(one.by_access for one in record.samples.values()),
         "parallel": record.end.parallel_seconds if record.end is not None else None,
     }
+
+
+def _first_touch_missing(record: Record) -> str:
+    fact = record.facts.get("first_touch", "")
+    if fact.startswith("unknown: "):
+        return f"Page faults could not be sampled: {fact.removeprefix('unknown: ')}."
+    return "No page fault of an array was sampled." if fact else "Page faults were not sampled."
 
 
 def _region(one: Region, record: Record) -> dict[str, Any]:

@@ -7,11 +7,10 @@ import type { State } from "../state"
 interface Entry { key: string; file: string; line: number; what: string; figure: string; share: number; areas: number[]; function: string }
 
 export function sourceView(data: Data, process: () => ProcessData, state: State): { element: HTMLElement; update: (changed: Set<string> | null) => void; show: (key: string) => void } {
-  const touched = h("div", {}), allocated = h("div", {}), text = h("div", { class: "text" })
-  const element = h("div", { class: "source" }, h("div", { class: "lists" }, h("h3", {}, "Lines with remote touches"), touched, h("h3", {}, "Where arrays come from"), allocated, h("h3", {}, "First touch"),
-    missing("Which line touched a page first is not kept by this version. Where pages were found (the map above) tells which node's thread did: a first touch decides it.")), text)
+  const touched = h("div", {}), allocated = h("div", {}), touchedFirst = h("div", {}), text = h("div", { class: "text" })
+  const element = h("div", { class: "source" }, h("div", { class: "lists" }, h("h3", {}, "Lines with remote touches"), touched, h("h3", {}, "Where arrays come from"), allocated, h("h3", {}, "Where arrays are touched first"), touchedFirst), text)
   let chosen: string | null = null
-  let lines: Entry[] = [], sites: Entry[] = []
+  let lines: Entry[] = [], sites: Entry[] = [], firsts: Entry[] = []
 
   const collect = (): void => {
     const one = process(), counts = data.run.processes.length === 1 ? data.run.counts?.lines ?? [] : []
@@ -42,10 +41,24 @@ export function sourceView(data: Data, process: () => ProcessData, state: State)
     for (const site of sites) site.figure = `${size(bytes(one, site))}${site.areas.length > 1 ? `, ${site.areas.length} areas` : ""}`
   }
 
-  const table = (entries: Entry[], what: string): HTMLElement => {
+  const collectFirsts = (): void => {
+    const one = process(), by = new Map<string, Entry & { threads: Set<number> }>()
+    const all = one.json.areas.reduce((sum, area) => sum + (area.first_touch.length ? area.live_bytes : 0), 0) || 1
+    one.json.areas.forEach((area, at) => area.first_touch.forEach(touch => {
+      const key = `${touch.file ?? ""}:${touch.line ?? 0}:${touch.function ?? ""}`
+      const entry = by.get(key) ?? { key, file: touch.file ?? "", line: touch.line ?? 0, function: touch.function ?? "", what: "touched first", figure: "", share: 0, areas: [], threads: new Set<number>() }
+      entry.areas.push(at)
+      entry.share += touch.share * area.live_bytes / all
+      touch.threads.forEach(thread => entry.threads.add(thread))
+      by.set(key, entry)
+    }))
+    firsts = [...by.values()].sort((a, b) => b.share - a.share).map(entry => ({ ...entry, figure: `${entry.threads.size === 1 ? "one thread" : `${entry.threads.size} threads`}; ${entry.areas.slice(0, 3).map(at => one.json.areas[at].variable ?? one.json.areas[at].title).join(", ")}${entry.areas.length > 3 ? ` and ${entry.areas.length - 3} more` : ""}` }))
+  }
+
+  const table = (entries: Entry[], what: string, of = "of all remote"): HTMLElement => {
     const shown = entries.slice(0, 100)
     return h("div", { class: "scrolled short", tabindex: 0, role: "region", "aria-label": what }, h("table", { class: "plain lines" },
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "line"), h("th", { scope: "col" }, "of all remote"), h("th", { scope: "col" }, ""))),
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "line"), h("th", { scope: "col" }, of), h("th", { scope: "col" }, ""))),
       h("tbody", {}, shown.map(entry => h("tr", { "aria-current": entry.key === chosen ? "true" : null },
         h("td", { class: "mono" }, h("button", { class: "link", type: "button", onclick: () => choose(entry) }, entry.line ? `${base(entry.file)}:${entry.line}` : `${base(entry.file)} ${entry.function}`), entry.line && entry.function ? h("span", { class: "dim" }, ` ${entry.function}`) : ""),
         h("td", { class: "share" }, h("span", { class: "bar", style: `width:${100 * entry.share}%` }), h("span", { class: "dim" }, percent(entry.share))),
@@ -63,7 +76,8 @@ export function sourceView(data: Data, process: () => ProcessData, state: State)
     const one = process()
     fill(touched, lines.length ? table(lines, "Lines with remote touches") : missing(one.views.missing.lines ?? "No line has remote touches."))
     fill(allocated, sites.length ? table(sites, "Where arrays come from") : missing("No array has a source line: compile with -g."))
-    const entry = [...lines, ...sites].find(candidate => candidate.key === chosen) ?? lines.find(candidate => candidate.line) ?? sites[0]
+    fill(touchedFirst, firsts.length ? table(firsts, "Where arrays are touched first", "of memory") : missing(one.views.missing.first_touch ?? "No first touch was seen."))
+    const entry = [...lines, ...sites, ...firsts].find(candidate => candidate.key === chosen) ?? lines.find(candidate => candidate.line) ?? sites[0]
     if (!entry || !entry.line) {
       fill(text)
       return
@@ -85,7 +99,7 @@ export function sourceView(data: Data, process: () => ProcessData, state: State)
   }
 
   const update = (changed: Set<string> | null): void => {
-    if (!changed || changed.has("process")) { collect(); chosen = null; draw() }
+    if (!changed || changed.has("process")) { collect(); collectFirsts(); chosen = null; draw() }
     else if (changed.has("area")) {
       const area = state.now.area !== null ? process().json.areas[state.now.area] : null
       if (area?.source?.line) chosen = `${area.source.file}:${area.source.line}`

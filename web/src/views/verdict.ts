@@ -14,7 +14,7 @@ export function verdictView(data: Data, process: () => ProcessData, state: State
         h("p", { class: "cost" }, verdict.cost),
         h("p", { class: "done" }, verdict.done),
         verdict.advice.length > 0 && h("h3", {}, "To do"),
-        verdict.advice.length > 0 && h("ol", { class: "advice" }, verdict.advice.map(advice => h("li", {}, advice.text, " ", h("span", { class: "dim" }, advice.evidence),
+        verdict.advice.length > 0 && h("ol", { class: "advice" }, verdict.advice.map(advice => h("li", {}, advice.text, advice.gain && h("strong", {}, ` Expected: ${percent(advice.gain.before)} → ${percent(advice.gain.after)} remote.`), " ", h("span", { class: "dim" }, advice.evidence),
           advice.area !== null && h("button", { class: "link", type: "button", onclick: () => { state.set({ area: advice.area }); document.getElementById("pages")!.scrollIntoView() } }, "show it")))),
         data.run.aside && h("p", { class: "missing" }, data.run.aside),
         data.run.notes.length > 0 && h("ul", { class: "notes dim" }, data.run.notes.map(note => h("li", {}, `note: ${note}`)))),

@@ -1,0 +1,106 @@
+#include "first_touch/first_touches.hpp"
+
+#include "base/clock.hpp"
+#include "base/options.hpp"
+#include "base/raw_calls.hpp"
+#include "first_touch/touched_extents.hpp"
+#include "record/record.hpp"
+#include "sources/samplers.hpp"
+
+#include <atomic>
+#include <sched.h>
+#include <string_view>
+
+namespace homing {
+namespace {
+
+constinit std::atomic<FirstTouches*> of_this_process{nullptr};
+
+/// memset() and its like touch memory for whoever calls them.
+bool is_c_library(const LoadedFile& file) noexcept {
+    std::string_view name = file.path;
+    name.remove_prefix(name.rfind('/') + 1);
+    return name.starts_with("libc.so") || name.starts_with("libc-");
+}
+
+/// The code that a sample tells of. The C library's functions of memory have no frame: what lies at the
+/// stack pointer is where they return to.
+Address code_of(const FaultSample& sample, WatchList& watch) {
+    const ObjectPlace place = watch.recorded_place(sample.instruction);
+    if (!place.file || !is_c_library(*place.file) || sample.stack_top == 0) return sample.instruction;
+    const ObjectPlace caller = watch.recorded_place(sample.stack_top - 1);
+    return caller.file && !is_c_library(*caller.file) ? sample.stack_top - 1 : sample.instruction;
+}
+
+} // namespace
+
+FirstTouches::FirstTouches(Kernel& kernel, std::string proc, std::string sysfs)
+    : kernel_(kernel), proc_(std::move(proc)), sysfs_(std::move(sysfs)), faults_(kernel) {}
+
+void FirstTouches::begin(std::span<const int> cpus) {
+    char text[64] = {};
+    raw::read_file((sysfs_ + "/kernel/mm/transparent_hugepage/enabled").c_str(), text, sizeof text - 1);
+    huge_ = std::string_view(text).find("[always]") != std::string_view::npos;
+    const int error = faults_.open(cpus, huge_);
+    why_not_ = error ? explain_sampler_error(error, proc_.c_str()) : "";
+}
+
+void FirstTouches::look() { faults_.drain(samples_); }
+
+void FirstTouches::rows(WatchList& watch, const NodeMap& nodes) {
+    if (!faults_.is_open()) {
+        record::fact("first_touch", "unknown: " + why_not_);
+        return;
+    }
+    look();
+    faults_.close();
+    long balancing = 0;
+    read_number(proc_ + "/sys/kernel/numa_balancing", balancing);
+    TouchedExtents touched({.huge = huge_, .hint_faults = (balancing & 1) != 0});
+    for (const FaultSample& sample : samples_)
+        touched.add(sample.address, code_of(sample, watch), sample.thread,
+                    nodes.position(kernel_.node_of_cpu(sample.cpu)), sample.time, sample.stands_for);
+    const double later = record::now() - monotonic_seconds();
+    for (const TouchedExtent& extent : touched.extents()) {
+        const ObjectPlace place = watch.recorded_place(extent.code);
+        if (!place.file) continue;
+        record::first_touch_row row;
+        row.object = record::text(place.file->path);
+        row.offset = place.offset;
+        row.symbol = record::text(watch.symbol(extent.code));
+        row.begin = extent.range.begin;
+        row.end = extent.range.end;
+        row.thread = extent.thread;
+        row.node = extent.node;
+        row.samples = extent.samples;
+        row.faults = extent.faults;
+        row.time = extent.first + later;
+        row.last = extent.last + later;
+        record::append(row);
+    }
+    record::fact("first_touch",
+                 "page faults, one of " +
+                     std::to_string(huge_ ? FaultSamples::period_of_huge_pages : FaultSamples::period));
+    if (const std::uint64_t lost = faults_.lost() + touched.left_out(); lost > 0)
+        record::message(record::Level::note, "first touches of about " + std::to_string(lost) +
+                                                 " pages are not known: there were too many at once");
+}
+
+FirstTouches* first_touches() noexcept { return of_this_process.load(std::memory_order_acquire); }
+
+void watch_first_touches(Kernel& kernel) noexcept {
+    try {
+        cpu_set_t mask;
+        CPU_ZERO(&mask);
+        std::vector<int> cpus;
+        if (raw::call(SYS_sched_getaffinity, 0, sizeof mask, &mask) > 0)
+            for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+                if (CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
+        auto* watched = new FirstTouches(kernel); // never destroyed: used until the very end of the process
+        watched->begin(cpus);
+        of_this_process.store(watched, std::memory_order_release);
+    } catch (...) { // nothing is known of them, then
+    }
+}
+
+} // namespace homing

@@ -1,0 +1,168 @@
+"""Which code touched an array first, and the advice that rests on it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from homing.records import read_record
+from homing.report import recommend
+from homing.report.first_touch import touched_first
+from homing.report.json import to_json
+from homing.report.results import Results, read_results
+from homing.report.sources import Frame, Sources
+from homing.report.summary import summary
+from tests.places import TREE
+from tests.python.record_writer import RecordWriter, four_node_run
+
+STATIC, HEAP = 0x10000000, 0x20000000
+
+
+class Known(Sources):
+    """Sources that know the lines of offsets."""
+
+    def frames(self, path: str, offset: int) -> tuple[Frame, ...]:
+        return (Frame("init", "/src/two.c", offset - 1, "u[i] = 0;"),) if offset < 1000 else ()
+
+
+def touch(writer: RecordWriter, begin: int, end: int, **values: Any) -> None:
+    row = {"thread": 100, "node": 0, "samples": 10, "faults": 610, "time": 0.01, "last": 0.01, "offset": 31}
+    writer.row("first_touch", object=writer.text("/home/user/cg"), begin=begin, end=end, **{**row, **values})
+
+
+def of(writer: RecordWriter, folder: Path) -> Any:
+    return touched_first(read_record(str(writer.write(folder / "a.homing"))), Known())
+
+
+def test_a_place_is_told_with_its_line_and_threads(tmp_path: Path) -> None:
+    writer = four_node_run()
+    touch(writer, STATIC, STATIC + 4096 * 500)
+    touch(writer, STATIC + 4096 * 500, STATIC + 4096 * 1000, thread=102, node=1)
+    touch(writer, HEAP, HEAP + 4096 * 400, offset=40)
+    found = of(writer, tmp_path)
+    (one,) = found[1]
+    assert (one.function, one.line, one.threads, one.nodes) == ("init", 31, (100, 102), (0, 1))
+    assert (one.share, one.samples, one.where) == (1.0, 20, "two.c:31 (init)")
+    assert [touch.line for touch in found[2]] == [40]
+
+
+def test_a_piece_over_two_areas_is_shared_out(tmp_path: Path) -> None:
+    writer = four_node_run()
+    touch(writer, HEAP - 4096 * 400, HEAP + 4096 * 400, samples=100)
+    assert of(writer, tmp_path)[2][0].samples == 50
+
+
+def test_strays_and_places_without_samples_are_not_told(tmp_path: Path) -> None:
+    writer = four_node_run()
+    touch(writer, STATIC, STATIC + 4096 * 900, faults=6100)
+    touch(writer, STATIC, STATIC + 4096, offset=32, faults=61)
+    touch(writer, HEAP, HEAP + 4096, samples=1)
+    found = of(writer, tmp_path)
+    assert [one.line for one in found[1]] == [31]
+    assert 2 not in found
+
+
+def test_memory_that_had_two_arrays_was_touched_first_in_the_first_one(tmp_path: Path) -> None:
+    writer = four_node_run()
+    area = {"bytes": 4096 * 100, "kind": 2, "granule": 4096, "begin": 0x30000000}
+    writer.row("area", id=7, time=0.1, name=writer.text("a"), **area)
+    writer.row("area_end", id=7, time=0.2)
+    writer.row("area", id=8, time=0.3, name=writer.text("b"), **area)
+    touch(writer, 0x30000000, 0x30000000 + 4096 * 100, time=0.15)
+    touch(writer, 0x30000000, 0x30000000 + 4096 * 100, time=0.35, offset=50)
+    found = of(writer, tmp_path)
+    assert [one.line for one in found[7]] == [31]
+    assert [one.line for one in found[8]] == [50]
+
+
+@pytest.mark.parametrize(
+    "bad", [{"time": float("nan")}, {"begin": STATIC + 4096, "end": STATIC}, {"begin": 1 << 63}]
+)
+def test_damaged_rows_are_left_out(tmp_path: Path, bad: dict[str, Any]) -> None:
+    writer = four_node_run()
+    touch(writer, **{"begin": STATIC, "end": STATIC + 4096 * 1000, **bad})
+    assert of(writer, tmp_path) == {}
+
+
+def test_code_without_debug_information_is_named_by_its_symbol(tmp_path: Path) -> None:
+    writer = four_node_run()
+    touch(writer, STATIC, STATIC + 4096 * 1000, offset=5000, symbol=writer.text("setup_"))
+    (one,) = of(writer, tmp_path)[1]
+    assert (one.function, one.line) == ("setup_", 0)
+
+
+def results(writer: RecordWriter, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
+    monkeypatch.setattr("homing.report.names.Sources", Known)
+    monkeypatch.setattr(Known, "declared", lambda self, area: None)
+    return read_results([str(writer.write(folder / "a.homing"))])
+
+
+def estimate(writer: RecordWriter, area: int, before: float, after: float, traffic: float) -> None:
+    """Remote shares of an area of 500 sampled granules."""
+    sums = {
+        f"{end}{power}": 500 * share
+        for end, share in (("before", before), ("after", after))
+        for power in ("", 1, 2)
+    }
+    writer.row(
+        "estimate",
+        area=area,
+        iteration=5,
+        granules=500,
+        touches=500,
+        traffic=traffic,
+        weight=500,
+        weight2=500,
+        **sums,
+    )
+
+
+def test_advice_names_the_loop_and_what_it_brings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = four_node_run()
+    touch(writer, STATIC, STATIC + 4096 * 1000)
+    estimate(writer, 1, 0.75, 0.05, 0.8)
+    estimate(writer, 2, 0.5, 0.5, 0.2)
+    found = results(writer, tmp_path, monkeypatch)
+    (advice,) = [one for one in recommend.advice_for(found.processes[0]) if one.kind == "first-touch"]
+    assert "`#pragma omp parallel for schedule(static)` on the loop at two.c:31 (init)" in advice.text
+    assert advice.gain is not None
+    assert (advice.gain.before, advice.gain.after) == pytest.approx((0.7, 0.14), abs=0.01)
+    assert "70 % -> 14 % remote" in advice.words and "one thread" in advice.evidence
+    lines = "\n".join(text.plain for text in summary(found) if hasattr(text, "plain"))
+    assert "first at two.c:31 (init) by one thread" in lines and advice.words in lines
+
+
+def test_json_has_first_touches_and_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = four_node_run()
+    touch(writer, STATIC, STATIC + 4096 * 1000)
+    estimate(writer, 1, 0.75, 0.05, 0.8)
+    data = to_json(results(writer, tmp_path, monkeypatch))
+    schema = json.loads((TREE / "homing/report/schema.json").read_text())
+    jsonschema.validate(data, schema)
+    process = data["processes"][0]
+    assert process["areas"][0]["first_touch"][0]["line"] == 31
+    assert process["advice"][0]["kind"] == "first-touch"
+    assert process["advice"][0]["remote_after"] == pytest.approx(0.05)
+
+
+def test_no_advice_where_the_owner_touched_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = four_node_run()
+    estimate(writer, 1, 0.02, 0.02, 1.0)
+    kinds = {one.kind for one in recommend.advice_for(results(writer, tmp_path, monkeypatch).processes[0])}
+    assert not kinds & {"first-touch", "interleave"}
+
+
+@pytest.mark.parametrize(
+    ("file", "distribution", "directive"),
+    [
+        ("a.c", "BLOCK over 4 threads", "#pragma omp parallel for schedule(static)"),
+        ("a.F90", "BLOCK over 4 threads", "!$omp parallel do schedule(static)"),
+        ("a.cpp", "CYCLIC(2) over 4 threads", "#pragma omp parallel for schedule(static, chunk)"),
+    ],
+)
+def test_the_directive_is_in_the_languages_words(file: str, distribution: str, directive: str) -> None:
+    assert recommend._directive(file, distribution) == directive
