@@ -110,6 +110,10 @@ class Record:
         if all(column in names for column in needed):
             yield from self.rows.values(name, names)
 
+    def dicts(self, name: str, *needed: str) -> Iterator[dict[str, Any]]:
+        """Rows of one kind as plain values; none where one of these columns is missing."""
+        return self._dicts(name, *needed)
+
     @cached_property
     def texts(self) -> dict[int, str]:
         """Texts by id, joined from their pieces."""

@@ -13,7 +13,7 @@ from homing.records import Record
 from homing.report.sources import Frame, Sources
 from homing.report.symbols import readable_symbol
 
-_COLUMNS = {"object", "offset", "symbol", "begin", "end", "thread", "node", "samples", "faults", "time"}
+_COLUMNS = ("object", "offset", "symbol", "begin", "end", "thread", "node", "samples", "faults", "time")
 #: Pages for which an area must have at least that many samples to be told of.
 LEAST_SAMPLES = 2
 #: A place with a smaller share of an area's first touches is not told.
@@ -65,15 +65,12 @@ def _enough(rows: Iterable[_Row]) -> bool:
 def _by_area(record: Record) -> dict[int, list[_Row]]:
     """The rows that lie in an area, each with the part of its samples that does. An address that several
     areas had one after the other was touched first in the oldest of them that still lived then."""
-    table = record.table("first_touch")
-    if not set(table.dtype.names or ()) >= _COLUMNS:
-        return {}
     areas = sorted(record.areas, key=lambda area: area.begin)
     begins = [area.begin for area in areas]
     longest = max((area.bytes for area in areas), default=0)
     found: dict[int, list[_Row]] = {}
-    for row in table:
-        begin, end, time = int(row["begin"]), int(row["end"]), float(row["time"])
+    for row in record.dicts("first_touch", *_COLUMNS):
+        begin, end, time = row["begin"], row["end"], row["time"]
         if not begin < end or not math.isfinite(time):
             continue
         among = areas[bisect_left(begins, begin - longest) : bisect_left(begins, end)]
@@ -82,13 +79,13 @@ def _by_area(record: Record) -> dict[int, list[_Row]]:
             part = (min(end, area.begin + area.bytes) - max(begin, area.begin)) / (end - begin)
             found.setdefault(area.id, []).append(
                 _Row(
-                    record.text(int(row["object"])),
-                    int(row["offset"]),
-                    record.text(int(row["symbol"])) if row["symbol"] else "",
-                    int(row["thread"]),
-                    int(row["node"]),
-                    float(row["samples"]) * part,
-                    float(row["faults"]) * part,
+                    record.text(row["object"]),
+                    row["offset"],
+                    record.text(row["symbol"]) if row["symbol"] else "",
+                    row["thread"],
+                    row["node"],
+                    row["samples"] * part,
+                    row["faults"] * part,
                 )
             )
     return found
