@@ -26,8 +26,8 @@ MAKEFLAGS += --no-print-directory
 # Set-up, configuration, build and job follow each other; within the build, Ninja uses all processors.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check format bench install clean distclean setup build \
-        check-format check-tidy check-python check-page check-shell check-sanitizers
+.PHONY: help demo test test-all check format bench install docs clean distclean setup build \
+        check-format check-tidy check-python check-page check-docs check-shell check-sanitizers
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,7 +42,7 @@ test: .setup/test build ## the tests (one boot of the guest among them)
 test-all: .setup/test-all build ## the tests and the long matrices
 	@RC_PARAMS="max_success=300" $(python) -m pytest $(pytest_jobs) $(PYTEST_ARGS)
 
-check: .setup/check check-format check-python check-page check-shell check-tidy check-sanitizers ## formatting, static analysis, sanitizers
+check: .setup/check check-format check-python check-page check-docs check-shell check-tidy check-sanitizers ## formatting, static analysis, sanitizers
 	@echo "check: all clean"
 
 format: .setup/check .venv/complete ## lay out the sources the way `make check` wants them
@@ -57,11 +57,14 @@ install: .setup/build $(commands) build/release/build.ninja ## the command, libr
 	@umask 022; prefix=$$(realpath -ms -- "$(PREFIX)"); DESTDIR="$(DESTDIR)" cmake --install build/release --strip --prefix "$$prefix" >build/install.log || \
 	    { tail -n 5 build/install.log; exit 1; }; echo "installed: $(DESTDIR)$$prefix/bin/homing, and what belongs to it in $(DESTDIR)$$prefix"
 
+docs: check-docs ## the documentation as a site, in build/site
+	@echo "docs: build/site/index.html"
+
 clean: ## remove what was built
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 distclean: clean ## remove the set-up as well (.venv, .setup)
-	rm -rf .venv .setup web/node_modules web/node_modules.lock
+	rm -rf .venv .venv-docs .setup web/node_modules web/node_modules.lock
 
 # Where nothing can be kept in the user's cache folder (a read-only home), this tree keeps it: the guest's kernel, costs.
 cache := $(or $(HOMING_CACHE),$(or $(filter /%,$(XDG_CACHE_HOME)),$(HOME)/.cache)/homing)
@@ -121,6 +124,17 @@ check-python: .setup/check .venv/complete
 
 check-page: .venv/complete
 	@$(python) tools/page.py --check
+
+.venv-docs/complete: tools/docs-requirements.txt
+	@echo "homing set-up: Python packages for the documentation into .venv-docs" >&2
+	@$(PYTHON) -m venv --clear .venv-docs
+	@.venv-docs/bin/python -m pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary :all: -r $<
+	@touch $@
+
+# A link that leads nowhere ends the build.
+check-docs: .venv/complete .venv-docs/complete
+	@$(python) tools/site_pages.py build/docs
+	@.venv-docs/bin/mkdocs build --quiet
 
 check-shell: .setup/check
 	@shellcheck $(shell_sources)

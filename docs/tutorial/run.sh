@@ -1,0 +1,39 @@
+#!/bin/sh
+# The tutorial's commands: sh run.sh [here|described|guest ...]; without words the first two. What they print is
+# compared by tests/python/test_tutorial.py.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+homing=${HOMING_COMMAND:-homing}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+export OMP_NUM_THREADS=4 OMP_WAIT_POLICY=passive
+
+for place in ${*:-here described}; do
+    echo "== $place"
+    case $place in
+    here)
+        gcc -O2 -g -fopenmp "$here/slow.c" -o slow
+        $homing run --record slow.homing -- ./slow
+        ;;
+    described)
+        $homing cc gcc -O2 -g -fopenmp "$here/slow.c" -o slow_cc
+        $homing cc gcc -O2 -g -fopenmp -DPARALLEL "$here/slow.c" -o fixed_cc
+        for program in slow_cc fixed_cc; do
+            $homing run --on sf15k --mechanism observe --summary none --json $program.json -- ./$program
+        done
+        $homing run --on sf15k --summary none --json homed.json -- ./slow_cc
+        for run in slow_cc fixed_cc homed; do
+            echo "$run: remote $(python3 -c "import json; print(round(100 * json.load(open('$run.json'))['counts']['run']['remote_fraction']))") %"
+        done
+        ;;
+    guest)
+        gcc -O2 -g -fopenmp "$here/slow.c" -o slow
+        $homing run --on lab --count --bind -- ./slow
+        ;;
+    *)
+        echo "run.sh: no place '$place': here, described, guest" >&2
+        exit 2
+        ;;
+    esac
+done
