@@ -72,7 +72,7 @@ def run(results: Results, only_new: bool = True) -> None:
     parts = Parts(kept_folder() / "advice.json", key)
     cases = {case.name: case for case in cases_of(list(PATTERNS), "small")}
     names = [name for name in PATTERNS if parts.get(name) is None]
-    found = [Checked(**parts.get(name)) for name in PATTERNS if parts.get(name) is not None]
+    found = [Checked(**kept) for name in PATTERNS if (kept := parts.get(name)) is not None]
     progress = Progress("advice", [1.0] * len(names))
     try:
         if names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -51,6 +52,10 @@ class _Row:
     node: int
     samples: float
     faults: float
+
+
+#: Its functions touch memory for their callers, or only what they keep before a block (malloc).
+_C_LIBRARY = re.compile(r"/libc[.-][^/]*$")
 
 
 def touched_first(record: Record, sources: Sources) -> dict[int, list[FirstTouch]]:
@@ -114,6 +119,7 @@ def _frame(row: _Row, sources: Sources) -> Frame:
 
 
 def _places(rows: list[_Row], sources: Sources) -> list[FirstTouch]:
+    rows = [row for row in rows if not _C_LIBRARY.search(row.path)] or rows
     places: dict[tuple[str, str, int], list[_Row]] = {}
     texts: dict[tuple[str, str, int], str] = {}
     for row in rows:

@@ -133,7 +133,7 @@ def _first_touch(process: ProcessResult) -> list[Advice]:
         advice.append(
             Advice(
                 "first-touch-all",
-                f"All {len(found)} of these together.",
+                f"All {len(found)} of these changes together.",
                 f"{number(len(every))} arrays, {size(sum(process.areas[one].live_bytes for one in every))}.",
                 gain=together,
             )
@@ -152,8 +152,17 @@ def _is_misplaced(area: AreaResult) -> bool:
     if not (known and owners.confidence >= _SURE) and not (area.moved and remote.after != remote.before):
         return False
     first = _first_place(area)
-    by_one = first is not None and first.share >= _ON_ONE_NODE and len(first.threads) == 1
+    by_one = first is not None and max(_by_thread(area).values()) >= _ON_ONE_NODE
     return by_one or _largest_share(area.before) >= _ON_ONE_NODE
+
+
+def _by_thread(area: AreaResult) -> dict[int, float]:
+    """The share of the area's first touches by thread, those of a place in equal parts."""
+    shares: dict[int, float] = {}
+    for one in area.first_touch:
+        for thread in one.threads:
+            shares[thread] = shares.get(thread, 0.0) + one.share / len(one.threads)
+    return shares
 
 
 def _first_place(area: AreaResult) -> FirstTouch | None:
@@ -177,8 +186,10 @@ def _touch_in_parallel(areas: Sequence[AreaResult], index: int, gain: Gain) -> A
         text += f", as it is used ({distribution or 'page by page'})"
     first = _first_place(areas[0])
     if first is not None:
-        threads = "one thread" if len(first.threads) == 1 else f"{len(first.threads)} threads"
-        evidence = f"{percent(first.share)} of it was first touched by {threads}"
+        by_thread = _by_thread(areas[0])
+        many = f"{len(by_thread)} threads, {percent(max(by_thread.values()))} by one of them"
+        evidence = f"{percent(sum(by_thread.values()))} of it was first touched by "
+        evidence += "one thread" if len(by_thread) == 1 else many
     else:
         evidence = f"{percent(_largest_share(areas[0].before))} of its pages were found on one node"
     evidence += f", and it is used {_used(distribution)}."
