@@ -97,7 +97,9 @@ def main() -> None:
     subprocess.run(words, env={**os.environ, "PYTHONPATH": str(site)}, cwd=site, check=True)
     # Those who run it later may not be allowed to write here. DESTDIR is no part of the paths in tracebacks.
     stage = os.environ.get("DESTDIR", "")
-    compileall.compile_dir(site / "homing", quiet=2, stripdir=stage or None)
+    # What a summary imports is compiled: that halves what it takes (250 to 140 ms of processor time).
+    for package in ("homing", "elftools"):
+        compileall.compile_dir(site / package, quiet=2, stripdir=stage or None)
 
 
 main()
