@@ -69,13 +69,18 @@ def _run(**given: Any) -> int:
     _check_files(request)
     _look_up_areas(request)
 
+    condition = simulation.pop("fail_if") if place in ("here", "lab") else None
     if place in ("here", "lab") and _given(simulation):
         flags = ", ".join(_given(simulation))
         raise UserError(f"{flags}: only with --on MACHINE (homing machine lists them)")
     if place == "lab":
         from homing import on_lab
 
-        return compared(request, lambda one: on_lab.run(one, lab))
+        if condition is None:
+            return compared(request, lambda one: on_lab.run(one, lab))
+        return _with_condition(
+            condition, request, lambda: compared(request, lambda one: on_lab.run(one, lab))
+        )
     if place != "here":
         from homing.simulate import on_machine
 
@@ -87,7 +92,28 @@ def _run(**given: Any) -> int:
         return _end_like(lambda: on_machine.run(request, place, {**simulation, "cache": cache}))
     if _given(lab):
         raise UserError(f"{', '.join(_given(lab))}: only with --on lab")
-    return _end_like(lambda: compared(request, _run_here))
+    if condition is None:
+        return _end_like(lambda: compared(request, _run_here))
+
+    def exit_status() -> int:
+        return launch.exit_status(compared(request, _run_here))
+
+    try:
+        return _with_condition(condition, request, exit_status)
+    except launch.Interrupted as error:
+        print(f"homing run: interrupted ({signal.Signals(error.signal_number).name})", file=sys.stderr)
+        launch.end_like(error.signal_number)
+
+
+def _with_condition(text: str, request: Request, run: Callable[[], int]) -> int:
+    """Run, and judge the results by a condition of --fail-if; the exit status."""
+    from homing.fail_if import judged
+    from homing.simulate.expressions import Expression
+
+    expression = Expression.parse(text)
+    request.condition = True
+    status = run()
+    return judged(expression, request.results, status)
 
 
 def compared(request: Request, run: Callable[[Request], int]) -> int:

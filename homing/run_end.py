@@ -34,6 +34,8 @@ class Request:
     record: str = ""
     #: With --compare: of the first run the results are kept, the second one's are held against them.
     compare: bool = False
+    #: With --fail-if: the results are looked at, whatever is printed of them.
+    condition: bool = False
     results: Results | None = None
     before: Results | None = None
     bind: bool = False
@@ -43,7 +45,7 @@ class Request:
     @property
     def wants_results(self) -> bool:
         """Is anything to be made of the records after the run?"""
-        return self.summary != "none" or bool(self.json or self.html) or self.compare
+        return self.summary != "none" or bool(self.json or self.html) or self.compare or self.condition
 
     def notes(self) -> list[str]:
         """What the user should know of the names of files."""

@@ -203,11 +203,16 @@ def _compare(name: str, operator: str, limit: float, counts: dict[str, Any], tex
 def _values(name: str, counts: dict[str, Any], text: str) -> list[tuple[str, float]]:
     prefix, _, figure = name.rpartition(".")
     if name in FIGURES:
+        if counts["run"].get(name) is None:
+            known = [one for one in FIGURES if counts["run"].get(one) is not None]
+            raise UserError(f"--fail-if {text}: {name} is not known of this run; known: {', '.join(known)}")
         return [(name, float(counts["run"][name]))]
     if name == "moved_pages":
         return [(name, float(counts["moved_pages"]))]
     if prefix == "home_share":
-        shares = counts["run"]["home_shares"]
+        shares = counts["run"].get("home_shares")
+        if shares is None:
+            raise UserError(f"--fail-if {text}: {name}: only with --on MACHINE")
         if int(figure) >= len(shares):
             raise UserError(f"--fail-if {text}: {name}: the machine has {len(shares)} nodes, from 0")
         return [(name, float(shares[int(figure)]))]
@@ -263,7 +268,7 @@ def _label(area: dict[str, Any]) -> str:
 def _offenders(counts: dict[str, Any]) -> list[str]:
     """The arrays behind the run's remote misses."""
     areas = sorted(counts["areas"], key=lambda one: -one["remote_misses"])
-    total = counts["run"]["remote_misses"]
+    total = sum(one["remote_misses"] for one in areas)
     return [
         f"{_label(one)}: {100 * one['remote_fraction']:.1f} % of its misses remote, "
         f"{100 * one['remote_misses'] / total:.0f} % of all remote misses"

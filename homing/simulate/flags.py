@@ -37,7 +37,7 @@ SIMULATION_FLAGS: dict[str, tuple[Any, Any]] = {
     "fail_if": (
         str | None,
         typer.Option(
-            help="machine: exit status 96 where this is true (remote_fraction > 0.1)", metavar="EXPRESSION"
+            help="exit status 96 where this is true (remote_fraction > 0.1)", metavar="EXPRESSION"
         ),
     ),
     "calibrate": (
