@@ -43,7 +43,7 @@ BENCHES = {
     "overhead": Bench("homing.bench.overhead", "time that homing costs programs that gain nothing from it"),
     "launcher": Bench("homing.bench.launcher", "how much longer a whole command takes under homing run"),
     "scale": Bench("homing.bench.scale", "what the engine takes with 64 nodes, 1,024 threads and 10 TiB"),
-    "report": Bench("homing.bench.report", "the page of a large run: bytes, time to open, frames a second"),
+    "report": Bench("homing.bench.report", "the report: its page, the summary, first touches, advice"),
     "simulator_speed": Bench(
         "homing.bench.simulator_speed",
         "the simulator's speed and misses, beside cachegrind and lackey",

@@ -63,7 +63,7 @@ class AdvisedRuns(GuestRuns):
         return record
 
 
-def run(results: Results, only_new: bool = True) -> None:
+def run(results: Results) -> None:
     """Adds rows and the check."""
     key = {
         "library": content_key(find_library()),

@@ -1,5 +1,6 @@
-"""What the page of `homing report --html` takes for a large run: bytes, the time until it is drawn, frames
-while its map is moved and its list is scrolled, in Chromium."""
+"""What the report takes: the page of `homing report --html` for a large run (bytes, the time until it is
+drawn, frames, in Chromium), the summary, sampling first touches; and whether its advice is right. Parts that
+are not measured now keep the rows that they have."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from typing import Any
 
 from homing.arrays import NDArray, np
 from homing.bench.browser import CHROMIUM, Browser, browser
+from homing.bench.places import results_folder
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Results, Row, check_only
 from homing.errors import UserError
@@ -20,7 +22,12 @@ from homing.record_rows import AT_END, FOUND
 from homing.report.html import page
 from homing.report.results import read_results
 
-PARTS = {"html": "the page of a run with 10,000 areas and 1,000,000 runs of pages"}
+PARTS = {
+    "html": "the page of a run with 10,000 areas and 1,000,000 runs of pages",
+    "launcher": "a command with a summary, against numactl",
+    "first_touch": "what sampling first touches costs",
+    "advice": "whether following the advice brings what it says (in the guest)",
+}
 AREAS, RUNS, NODES, THREADS, ITERATIONS = 10_000, 1_000_000, 4, 64, 2_000
 #: Runs in one row `page_map`, and granules in a run at most.
 WIDTH, LONGEST = 11, 16
@@ -50,11 +57,12 @@ _SCROLL = "() => { list.scrollTop += 140 }"
 def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
     """The benchmark. only: names in PARTS."""
     check_only(only, PARTS)
-    if not CHROMIUM:
+    chosen = [part for part in PARTS if part in only] or list(PARTS)
+    if "html" in chosen and not CHROMIUM:
         raise UserError("homing bench report: needs Chromium (Debian: chromium)", 1)
     results = Results(
         "report",
-        "Report: what the page of a large run takes",
+        "Report: what its page takes, the summary, first touches; is the advice right?",
         tell(["report"]),
         notes=[
             f"{AREAS:,} areas, {RUNS:,} runs of pages by address (a quarter of them in one area), "
@@ -65,6 +73,61 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
             "areas is scrolled. Others may have used the machine meanwhile: times are upper bounds."
         ],
     )
+    keep_others(results, chosen)
+    if "launcher" in chosen:
+        _launcher(results, size, tell)
+    if "first_touch" in chosen:
+        from homing.bench import first_touch
+
+        first_touch.run(results, size)
+    if "advice" in chosen:
+        from homing.bench import advice
+
+        advice.run(results)
+    if "html" in chosen:
+        _page(results, size)
+    return results
+
+
+#: Rows of the launcher's own benchmark that are told here, too.
+_LAUNCHER = ("launcher.plain_ms", "launcher.summary_ms", "launcher.summary.cpu_ms", "launcher.numactl_ms")
+#: What the names of a part's checks have in common.
+_CHECKS = {
+    "html": ("at most", "60 frames"),
+    "launcher": ("launcher.",),
+    "first_touch": ("first touch",),
+    "advice": ("following",),
+}
+
+
+def keep_others(results: Results, measured: Sequence[str], path: Path | None = None) -> None:
+    """Rows, checks and details of parts that are not measured now, from the results that there are."""
+    path = path or results_folder() / "report.json"
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    for part in [part for part in PARTS if part not in measured]:
+        for row in known["rows"]:
+            if row["name"].startswith(f"{part}."):
+                results.rows.append(Row(row["name"], row["value"], row["unit"], row.get("note", "")))
+        for check in known["checks"]:
+            if check["name"].startswith(_CHECKS[part]):
+                results.checks.append(Check(check["name"], check["passed"], check["text"]))
+        if part in known.get("details", {}):
+            results.details[part] = known["details"][part]
+
+
+def _launcher(results: Results, size: str, tell: Callable[[list[str]], str]) -> None:
+    from homing.bench import launcher
+
+    found = launcher.run(size, ("plain", "summary"), tell)
+    results.rows += [row for row in found.rows if row.name in _LAUNCHER]
+    results.checks += [check for check in found.checks if check.name in _LAUNCHER]
+    results.notes += found.notes
+
+
+def _page(results: Results, size: str) -> None:
     progress = Progress("report", [1.0])
     try:
         progress.step(PARTS["html"])
@@ -75,7 +138,6 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
         progress.finished()
     finally:
         progress.close()
-    return results
 
 
 def measure(folder: Path, repeats: int) -> dict[str, Any]:

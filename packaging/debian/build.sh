@@ -3,6 +3,7 @@
 #
 # Builds homing_VERSION_ARCH.deb from this tree into FOLDER (build/debian), with the distribution's own Python: the
 # package holds the Python packages that homing needs, compiled for that one. Needs what `make` installs.
+# BUILD: a build folder of this tree that is there already, instead of one below FOLDER.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=$(realpath -m "${1:-build/debian}")
@@ -18,10 +19,14 @@ if [ ! -e "$out/venv/complete" ]; then
         -r requirements.txt
     touch "$out/venv/complete"
 fi
-cmake -S . -B "$out/build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHOMING_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr \
+build=${BUILD:-$out/build}
+[ -n "${BUILD:-}" ] || cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHOMING_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr \
     -DPython3_EXECUTABLE="$out/venv/bin/python" >"$out/configure.log"
-cmake --build "$out/build" --target homing_installed >"$out/build.log"
-DESTDIR=$root cmake --install "$out/build" --strip --prefix /usr >"$out/install.log"
+cmake --build "$build" --target homing_installed >"$out/build.log"
+DESTDIR=$root cmake --install "$build" --strip --prefix /usr >"$out/install.log"
+if [ -n "${BUILD:-}" ]; then # which was configured for another Python
+    DESTDIR=$root "$out/venv/bin/python" tools/install_command.py "$(dirname "$(find "$root" -name interpreter)")" "$root/usr/bin"
+fi
 
 doc=$root/usr/share/doc/homing
 mkdir -p "$root/DEBIAN" "$doc"
