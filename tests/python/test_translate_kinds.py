@@ -16,6 +16,7 @@ KINDS = (
     "allocated_like.f90",
     "both_declared.f90",
     "common.f",
+    "commons.f90",
     "columns_of_parts.c",
     "columns_of_parts.f90",
     "eliminated.c",

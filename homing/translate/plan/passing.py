@@ -121,7 +121,10 @@ class Passing:
             for routine in unit.routines:
                 for node in walk(routine.body):
                     if isinstance(node, Construct) and node.parallel:
-                        waiting += called(node.body, self.routines)
+                        found_here = called(node.body, self.routines)
+                        # Of a function without RESULT, its name is the variable.
+                        result = routine.name if routine.result == routine.name else None
+                        waiting += [one for one in found_here if one is not routine or result is None]
         found: set[int] = set()
         while waiting:
             routine = waiting.pop()

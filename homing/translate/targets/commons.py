@@ -175,35 +175,38 @@ class _Block:
         shape = f"({', '.join(sides)})" if sides else ""
         return f"{kind} :: {found.spelling.lower()}{shape}"
 
-    def directives(self) -> list[d.Distribute | d.Align] | None:
+    def directives(self) -> list[str] | None:
         """The directives of the arrays, one for each; None: they contradict, or name others, too."""
-        kept: dict[str, d.Distribute | d.Align] = {}
+        kept: dict[str, str] = {}
         for routine in self.routines:
             for one in routine.directives:
                 if isinstance(one, d.Template | d.Arrangement):
                     return None
-                if not isinstance(one, d.Distribute | d.Align | d.Shadow | d.NoSequence | d.Dynamic):
+                if not isinstance(one, d.Declaration) or one.name.key not in self.arrays:
                     continue
-                names = set(_named_beside(one, routine))
-                names |= {one.target.name.key} if isinstance(one, d.Align) else set()
-                if not names & self.arrays:
-                    continue
-                if names - self.arrays or not isinstance(one, d.Distribute | d.Align):
-                    return None
-                if _said(kept.setdefault(one.name.key, one)) != _said(one):
+                said = _said(one, routine)
+                other = isinstance(one, d.Align) and one.target.name.key not in self.arrays
+                if other or said is None or kept.setdefault(one.name.key, said) != said:
                     return None
         return list(kept.values())
 
 
-def _named_beside(one: d.Directive, routine: Routine) -> Iterator[str]:
-    """The names in a directive of several."""
-    for other in routine.directives:
-        if isinstance(other, d.Declaration) and other.source.position == one.source.position:
-            yield other.name.key
-
-
-def _said(one: d.Directive) -> str:
-    return re.sub(r"[\s&]|^.\$\w*", "", one.source.text.lower())
+def _said(one: d.Declaration, routine: Routine) -> str | None:
+    """The directive's text, of one array; None: it means something only where it stands."""
+    name = one.name.key
+    if isinstance(one, d.Align):
+        inner = ", ".join(text.text for text in one.subscripts)
+        outer = ", ".join(text.text for text in one.target.subscripts)
+        return f"align {name}({inner}) with {one.target.name.key}({outer})".replace("()", "").lower()
+    if not isinstance(one, d.Distribute) or one.onto is not None or one.extents:
+        return None
+    formats = []
+    for each in one.formats:
+        numbers = [_number(text.text, routine) for text in each.arguments]
+        if None in numbers:
+            return None
+        formats.append(each.kind.value + (f"({', '.join(map(str, numbers))})" if numbers else ""))
+    return f"distribute{'_reshape' if one.reshape else ''} {name}({', '.join(formats)})"
 
 
 def _number(text: str, routine: Routine, depth: int = 0) -> int | None:
@@ -271,11 +274,8 @@ def _module(block: _Block, margin: str) -> Iterator[str]:
     yield f"{margin}module {block.module}"
     for name in sorted(block.arrays):
         yield f"{margin}{block.declared(routine, name)}"
-    seen = set()
-    for directive in block.directives() or ():
-        if (where := directive.source.position) not in seen:
-            seen.add(where)
-            yield from directive.source.text.splitlines()
+    for text in block.directives() or ():
+        yield f"!$homing {text}"
     yield f"{margin}end module"
 
 
@@ -287,6 +287,10 @@ def _without(edits: Edits, unit: Unit, routine: Routine, blocks: Sequence[_Block
     for statement in commons:
         text = _common([one for one in statement.members if one[1] not in names])
         edits.replace(statement.begin, statement.end, text)
+    members = [(block, name) for one in commons for block, name, _ in one.members]
+    emptied = {block for block, _ in members} - {block for block, name in members if name not in names}
+    for begin, end, kept in _saved(unit, routine, emptied):
+        edits.replace(begin, end, f"save {', '.join(kept)}" if kept else "")
     inside = {one.begin for one in commons}
     others: dict[tuple[int, int], set[str]] = {}
     for name in names:
@@ -306,6 +310,17 @@ def _without(edits: Edits, unit: Unit, routine: Routine, blocks: Sequence[_Block
             begin = source.offset(where.position.line, where.position.column)
             edits.replace(begin, source.offset(where.end_line, where.end_column), "")
     return True
+
+
+def _saved(unit: Unit, routine: Routine, emptied: set[str]) -> Iterator[tuple[int, int, list[str]]]:
+    """SAVE statements that name blocks which have no members any more, and what else they name."""
+    for line in text_lines.split(unit.source):
+        words = re.match(r"save\b\s*(?:::)?\s*(.+)", line.code.strip(), re.IGNORECASE)
+        if words and routine.begin <= line.begin < routine.end and not line.openmp:
+            listed = [word.strip() for word in words[1].split(",")]
+            kept = [word for word in listed if re.sub(r"[/\s]", "", word.lower()) not in emptied]
+            if len(kept) < len(listed) and all(word.startswith("/") for word in {*listed} - {*kept}):
+                yield line.begin, line.end, kept
 
 
 def _common(members: Sequence[tuple[str, str, str]]) -> str:

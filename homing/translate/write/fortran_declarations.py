@@ -356,7 +356,8 @@ def without_entities(text: str, names: set[str]) -> str | None:
     found there."""
     text = re.sub(r"&[ \t]*(?:![^\n]*)?\n\s*&?|\n {5}\S", "", text)
     head = re.match(
-        r"[^:,]*(?:,[^:]*)?::|double\s+precision\b|\w+(?:\s*\*\s*\d+)?(?:\s*\([^)]*\))?(?=\s+\w)",
+        r"(?:[^:()]|\((?:[^()]|\([^()]*\))*\))*::"
+        r"|double\s+precision\b|\w+(?:\s*\*\s*\d+)?(?:\s*\([^)]*\))?(?=\s+\w)",
         text,
         re.IGNORECASE,
     )
