@@ -24,6 +24,9 @@ _LITTLE = 0.05
 _LEAST_GAIN = 0.01
 #: An array of which more than this lies on one node was first touched by one thread.
 _ON_ONE_NODE = 0.9
+#: Where the best pages still leave so much of an array's remote share, no thread owns them for good: its
+#: first touch is not what is wrong (dynamic schedules, tasks).
+_NO_OWNERS = 0.5
 #: Owners that are believed with less are not advised.
 _SURE = 0.9
 #: A node that serves so many times its even share of the touches is crowded.
@@ -147,6 +150,8 @@ def _is_misplaced(area: AreaResult) -> bool:
     if remote is None or remote.before.fraction < _LITTLE or owners is None:
         return False
     if area.left is not None and area.left.reason == "free":
+        return False
+    if area.moved and remote.after.fraction > _NO_OWNERS * remote.before.fraction:
         return False
     known = owners.distribution and owners.distribution.split()[0] not in ("HOME", "NONE", "SHARED", "SINGLE")
     if not (known and owners.confidence >= _SURE) and not (area.moved and remote.after != remote.before):
