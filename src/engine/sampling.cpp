@@ -10,11 +10,8 @@
 #include <algorithm>
 
 namespace homing {
-namespace {
 
 using namespace model::tuning;
-
-} // namespace
 
 /// Which granules the next windows should arm: of all areas, or of those that came since they were chosen, as
 /// temporaries do that live for a part of the iteration.

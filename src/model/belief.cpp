@@ -57,7 +57,7 @@ void Prior::clear() {
 }
 
 Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
-               std::span<const Touch> touches, const Prior& prior, std::span<const Node> homes)
+               std::span<const Touch> touches, const Prior& prior, std::span<const Node> homes, Use use)
     : formulas_(formulas), team_(team), extent_(extent) {
     invariant(formulas.threads() == team.threads(), "the formulas are for this team");
     invariant(homes.empty() || homes.size() == touches.size(), "each touch has a home");
@@ -88,6 +88,9 @@ Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
             normalise(joint);
         }
     }
+    if (use == Use::evidence) return;
+    for (Runs& runs : runs_)
+        if (runs.share >= tuning::negligible_share) runs.chain.look_back();
     prepare_formulas();
     find_breaks();
 }

@@ -78,11 +78,13 @@ using Users = std::vector<std::pair<std::uint64_t, Node>>;
 
 class Belief {
   public:
+    /// What it is made for: to ask anything of it, or its log_evidence() alone, at about half the cost.
+    enum class Use : std::uint8_t { all, evidence };
     /// Of an area of such an extent used by a team. homes: the node of each touched page, where that is known
     /// (else empty): then HOME is a hypothesis. formulas must be for the team's number of threads and outlive
     /// the belief.
     Belief(const Formulas& formulas, const Team& team, const Extent& extent, std::span<const Touch> touches,
-           const Prior& prior, std::span<const Node> homes = {});
+           const Prior& prior, std::span<const Node> homes = {}, Use use = Use::all);
 
     /// Who touched which page last (ascending by page), of all pages of which that is known; and how often
     /// those that came again came from the same node.

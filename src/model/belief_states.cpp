@@ -37,8 +37,10 @@ void Belief::add_runs(std::span<const Touch> touches, Family family, double log_
             likelihood.push_back(
                 touch_of_state(touch, stray, of.state_of[touch.thread] == s, std::max(1, owners[s])));
     }
-    const Observations observations{positions, likelihood, states};
-    Chain chain = rate < 0 ? Chain::ordered(observations) : Chain::switching(observations, rate);
+    Observations observations{std::move(positions), std::move(likelihood), states,
+                              joint.best() + tuning::negligible_log - log_prior};
+    Chain chain =
+        rate < 0 ? Chain::ordered(std::move(observations)) : Chain::switching(std::move(observations), rate);
     joint.runs.push_back(chain.log_likelihood() + log_prior);
     runs_.push_back(
         {std::move(chain), of.node_of, family, 0, 1 - stray.uniform - stray.master, stray.master});

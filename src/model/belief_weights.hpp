@@ -17,6 +17,7 @@ struct Belief::Candidate {
     std::size_t index;
     Formula formula;
     std::array<float, tuning::nuisances> log;
+    float most = 0; ///< best(), of the touches up to now
     float best() const { return *std::ranges::max_element(log); }
 };
 

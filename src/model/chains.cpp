@@ -1,5 +1,6 @@
 #include "model/chains.hpp"
 
+#include "base/binomials.hpp"
 #include "base/invariant.hpp"
 
 #include <algorithm>
@@ -31,59 +32,52 @@ double scale_to_one(std::span<double> v) {
     return sum;
 }
 
-/// Visits (d, P(d of n)) of the binomial distribution, d = 0..n, by its recurrence from the likelier end.
-template <class Visit> void binomial(int n, double p, Visit&& visit) {
-    if (p <= .5) {
-        double mass = std::pow(1 - p, n);
-        for (int d = 0; d <= n; ++d) {
-            visit(d, mass);
-            mass *= static_cast<double>(n - d) / (d + 1) * p / (1 - p);
-        }
-    } else {
-        double mass = std::pow(p, n);
-        for (int d = n; d >= 0; --d) {
-            visit(d, mass);
-            mass *= static_cast<double>(d) / (n - d + 1) * (1 - p) / p;
-        }
-    }
-}
-
 } // namespace
 
-Chain Chain::ordered(const Observations& observations) { return {observations, -1}; }
-Chain Chain::switching(const Observations& observations, double rate) { return {observations, rate}; }
+Chain Chain::ordered(Observations observations) { return {std::move(observations), -1}; }
+Chain Chain::switching(Observations observations, double rate) { return {std::move(observations), rate}; }
 
-Chain::Chain(const Observations& observations, double rate)
-    : states_(observations.states), rate_(rate),
-      positions_(observations.positions.begin(), observations.positions.end()) {
+Chain::Chain(Observations observations, double rate)
+    : states_(observations.states), rate_(rate), positions_(std::move(observations.positions)),
+      likelihood_(std::move(observations.likelihood)) {
     const std::size_t count = positions_.size(), S = states_;
-    invariant(observations.likelihood.size() == count * S, "every state has a likelihood");
+    invariant(likelihood_.size() == count * S, "every state has a likelihood");
     invariant(std::ranges::is_sorted(positions_), "observations are in order");
     forward_.assign((count + 1) * S, 0);
-    backward_.assign((count + 1) * S, 1);
-    const auto row = [S](std::vector<double>& of, std::size_t i) { return std::span(of).subspan(i * S, S); };
+    const auto row = [S, this](std::size_t i) { return std::span(forward_).subspan(i * S, S); };
     if (rate_ < 0)
         forward_[0] = 1; // the first block begins the area
     else
         std::fill_n(forward_.begin(), S, 1.0 / static_cast<double>(S));
     double at = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        const auto now = row(forward_, i + 1);
-        forward(row(forward_, i), at, positions_[i], now);
+        const auto now = row(i + 1);
+        forward(row(i), at, positions_[i], now);
         for (std::size_t s = 0; s < S; ++s)
-            now[s] *= observations.likelihood[i * S + s];
+            now[s] *= likelihood_[i * S + s];
         log_likelihood_ += std::log(scale_to_one(now));
         at = positions_[i];
+        if (log_likelihood_ < observations.least) { // it only falls
+            log_likelihood_ = -std::numeric_limits<double>::infinity();
+            return;
+        }
     }
+}
+
+void Chain::look_back() {
+    const std::size_t count = positions_.size(), S = states_;
+    const auto row = [S](std::vector<double>& of, std::size_t i) { return std::span(of).subspan(i * S, S); };
+    backward_.assign((count + 1) * S, 1);
     // backward_[i]: what follows observation i - 1, seen from observation i itself (its likelihood included).
     std::vector<double> w(S, 1.0);
     for (std::size_t i = count; i-- > 0;) {
         const auto here = row(backward_, i);
         for (std::size_t s = 0; s < S; ++s)
-            here[s] = w[s] * observations.likelihood[i * S + s];
+            here[s] = w[s] * likelihood_[i * S + s];
         scale_to_one(here);
         if (i > 0) backward(here, positions_[i - 1], positions_[i], row(forward_, i), w);
     }
+    likelihood_.clear();
 }
 
 void Chain::forward(std::span<const double> v, double x0, double x1, std::span<double> out) const {
@@ -91,12 +85,10 @@ void Chain::forward(std::span<const double> v, double x0, double x1, std::span<d
         mix(v, std::exp(-rate_ * (x1 - x0)), out);
         return;
     }
-    const double p = passed(x0, x1);
+    Binomials borders(passed(x0, x1));
     std::ranges::fill(out, 0.0);
-    for (std::size_t a = 0; a < states_; ++a)
-        if (v[a] > negligible)
-            binomial(static_cast<int>(states_ - 1 - a), p,
-                     [&](int d, double mass) { out[a + static_cast<std::size_t>(d)] += mass * v[a]; });
+    for (std::size_t a = states_; a-- > 0;)
+        borders.next(v[a] > negligible, [&](std::size_t d, double mass) { out[a + d] += mass * v[a]; });
 }
 
 void Chain::backward(std::span<const double> v, double x0, double x1, std::span<const double> mass,
@@ -105,12 +97,10 @@ void Chain::backward(std::span<const double> v, double x0, double x1, std::span<
         mix(v, std::exp(-rate_ * (x1 - x0)), out);
         return;
     }
-    const double p = passed(x0, x1);
-    for (std::size_t a = 0; a < states_; ++a) {
+    Binomials borders(passed(x0, x1));
+    for (std::size_t a = states_; a-- > 0;) {
         out[a] = 0;
-        if (mass[a] > negligible)
-            binomial(static_cast<int>(states_ - 1 - a), p,
-                     [&](int d, double of) { out[a] += of * v[a + static_cast<std::size_t>(d)]; });
+        borders.next(mass[a] > negligible, [&](std::size_t d, double of) { out[a] += of * v[a + d]; });
     }
 }
 

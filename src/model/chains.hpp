@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -14,25 +15,28 @@ namespace homing::model {
 
 /// Positions of the observations (ascending, 0..1), and for each the likelihood of every state.
 struct Observations {
-    std::span<const double> positions;
-    std::span<const double> likelihood; ///< positions.size() x states
+    std::vector<double> positions;
+    std::vector<double> likelihood; ///< positions.size() x states
     std::size_t states = 0;
+    double least = -std::numeric_limits<double>::infinity(); ///< of a log_likelihood() that counts
 };
 
 class Chain {
   public:
     /// States follow one another, from the first: R - 1 uniform borders.
-    static Chain ordered(const Observations& observations);
+    static Chain ordered(Observations observations);
     /// Any state may follow any other; `rate` changes are expected over the whole area.
-    static Chain switching(const Observations& observations, double rate);
+    static Chain switching(Observations observations, double rate);
 
-    /// Log of the marginal likelihood of all observations.
+    /// Log of the marginal likelihood of all observations; minus infinity below Observations::least.
     double log_likelihood() const noexcept { return log_likelihood_; }
+    /// Once, before at(): what each observation says of those before it. As dear as all the rest.
+    void look_back();
     /// P(state | observations) at a position, into `out` (one a state); `scratch`: of the same size.
     void at(double position, std::span<double> out, std::span<double> scratch) const;
 
   private:
-    Chain(const Observations& observations, double rate);
+    Chain(Observations observations, double rate);
     /// The row vector v from position x0 on to x1.
     void forward(std::span<const double> v, double x0, double x1, std::span<double> out) const;
     /// The column vector v from position x1 back to x0, for those states alone in which the chain may be at
@@ -43,7 +47,7 @@ class Chain {
     std::size_t states_;
     double rate_; ///< of switching; negative: ordered
     double log_likelihood_ = 0;
-    std::vector<double> positions_;
+    std::vector<double> positions_, likelihood_; ///< the latter until look_back()
     std::vector<double> forward_,
         backward_; ///< after, and from, each observation; each with the start (the end)
 };

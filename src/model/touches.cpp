@@ -16,7 +16,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 /// The log of the probability of touches, by one distribution.
 auto evidence_by(const Formulas& formulas, const Team& team, const Extent& extent, const Prior& prior) {
     return [&](std::span<const Touch> some) {
-        return Belief(formulas, team, extent, some, prior).log_evidence();
+        return Belief(formulas, team, extent, some, prior, {}, Belief::Use::evidence).log_evidence();
     };
 }
 

@@ -515,5 +515,19 @@ TEST(BeliefTest, ProbabilitiesAreCalibrated) {
             << "of " << count[bin] << " in bin " << bin;
 }
 
+TEST(Belief, ThatIsMadeForItsEvidenceAloneHasTheSame) {
+    const Program program = block(8, 4, 1000);
+    const Formulas formulas(8);
+    const Prior prior(formulas);
+    for (const std::size_t count : {3u, 20u, 100u}) {
+        const std::vector<Touch> touches = program.touch(count, count);
+        const Belief all(formulas, program.team, program.pages, touches, prior);
+        const Belief evidence(formulas, program.team, program.pages, touches, prior, {},
+                              Belief::Use::evidence);
+        EXPECT_EQ(evidence.log_evidence(), all.log_evidence());
+        EXPECT_EQ(evidence.likeliest(), all.likeliest());
+    }
+}
+
 } // namespace
 } // namespace homing::model::model_belief_tests
