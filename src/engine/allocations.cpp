@@ -14,11 +14,8 @@
 #include <vector>
 
 namespace homing {
-namespace {
 
 using namespace model::tuning;
-
-} // namespace
 
 void Engine::plan_allocations() {
     if (!mechanism_->places_allocations() || simulation() || watch_.returned().empty()) return;

@@ -80,9 +80,7 @@ Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
         double simple = probability(Family::home);
         for (const Alive& alive : alive_)
             if (alive.formula.family != Family::grids || alive.formula.each) simple += alive.crisp;
-        // As well, that is, as if each touch were by one of two threads (with one stray in ten it is better).
-        const bool explained = joint.best() > -std::log(2) * static_cast<double>(touches.size());
-        if (simple < tuning::simple_enough || !explained) {
+        if (simple < tuning::simple_enough || !explains(joint.best(), touches.size())) {
             weigh_formulas(touches, prior, joint, formulas_.simple(), formulas_.all().size());
             refine(touches, joint);
             normalise(joint);

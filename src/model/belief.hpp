@@ -76,6 +76,12 @@ struct Repeats {
 /// Pages, ascending, and which node used each last.
 using Users = std::vector<std::pair<std::uint64_t, Node>>;
 
+/// Is a log of the probability of so many touches as good as if each were by one of two threads? (With one
+/// stray in ten it is better.)
+inline bool explains(double log, std::size_t touches) {
+    return log > -std::log(2) * static_cast<double>(touches);
+}
+
 class Belief {
   public:
     /// What it is made for: to ask anything of it, or its log_evidence() alone, at about half the cost.

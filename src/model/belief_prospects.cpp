@@ -2,9 +2,6 @@
 
 #include "base/invariant.hpp"
 
-#include <algorithm>
-
-#include <cmath>
 #include <limits>
 #include <numeric>
 

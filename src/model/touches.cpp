@@ -133,8 +133,10 @@ std::vector<std::uint32_t> Touches::leading_places(const Formulas& formulas, con
     invariant(shown.size() == touches_.size(), "all touches are shown");
     if (telling_places().size() < 2) return {};
     const Evidence evidence = evidence_by(formulas, team, extent, prior);
+    const double together = evidence(shown);
+    if (explains(together, shown.size())) return {}; // if a place differs, then by few touches
     std::optional<std::vector<Way>> apart = way_of_each_place(shown, evidence);
-    if (!apart || sum_of_evidence(*apart) + tuning::change_log_prior <= evidence(shown)) return {};
+    if (!apart || sum_of_evidence(*apart) + tuning::change_log_prior <= together) return {};
     std::vector<Way> all = joined(*std::move(apart), evidence);
     const auto size = [](const Way& way) { return way.touches.size(); };
     const auto most = std::ranges::max_element(all, {}, size);
