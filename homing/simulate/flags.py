@@ -36,9 +36,7 @@ SIMULATION_FLAGS: dict[str, tuple[Any, Any]] = {
     ),
     "fail_if": (
         str | None,
-        typer.Option(
-            help="exit status 96 where this is true (remote_fraction > 0.1)", metavar="EXPRESSION"
-        ),
+        typer.Option(help="exit status 96 where this is true (remote_fraction > 0.1)", metavar="EXPRESSION"),
     ),
     "calibrate": (
         str | None,

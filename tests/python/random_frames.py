@@ -27,7 +27,8 @@ class Frames(RandomProgram):
         self.formats = self._formats()
         choose = self.random.choice
         if self.fortran:
-            self.storage = choose(["allocatable"] * 4 + ["static"] * 3 + ["module"] * 3 + ["module static"])
+            kinds = ["allocatable"] * 4 + ["static"] * 3 + ["module"] * 3 + ["module static", "common static"]
+            self.storage = choose(kinds)
             self.place = choose(["contains", "module", "external"])
         else:
             kinds = ["allocated", "allocated", "automatic", "file"]
@@ -85,6 +86,8 @@ class Frames(RandomProgram):
         if self.old:
             declared = [f"  integer(8) {', '.join(self.arrays)}", f"  dimension {', '.join(each)}"]
             declared = declared[:: self.random.choice([1, -1])]
+        if self.storage == "common static":
+            declared.append(f"  common /hold/ {', '.join(self.arrays)}")
         declared += self._directives()
         scalars = [
             "  integer :: n, i, j, k, t, hi, unit",

@@ -20,6 +20,8 @@ FORTRAN_KEYWORDS = words(
     home on nest align with onto
     """
 )
+#: Of these, what gfortran takes for its own where it is called and nobody declares it.
+GNU_SUBROUTINES = frozenset({"exit", "flush"})
 FORTRAN_INTRINSICS = words(
     """
     sum size index merge len scan maxval shape count any all pack matmul transpose epsilon huge tiny

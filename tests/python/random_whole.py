@@ -18,6 +18,7 @@ from tests.python.random_names import (
     CXX_KEYWORDS,
     FORTRAN_INTRINSICS,
     FORTRAN_KEYWORDS,
+    GNU_SUBROUTINES,
     LONG,
 )
 from tests.python.random_programs import Text
@@ -63,7 +64,9 @@ class WholeProgram(Constructs):
             style = self.random.random()
             outside = not self.fortran and (self.storage == "file" or name in ("step", "sweep"))
             if style < 0.3:
-                names[name] = words.pop()
+                procedure = name in ("step", "sweep")
+                at = max(i for i, one in enumerate(words) if not (procedure and one in GNU_SUBROUTINES))
+                names[name] = words.pop(at)
             elif style < 0.4 and not outside:
                 # One that the program calls, too, is none that it may declare.
                 names[name] = next(

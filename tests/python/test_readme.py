@@ -34,7 +34,9 @@ def blocks() -> list[str]:
 def test_summary_is_a_real_runs() -> None:
     (shown,) = [part for part in blocks() if part.startswith("    homing 0.")]
     kept = (RESULTS / "demo_summary.txt").read_text(encoding="utf-8").splitlines()
-    assert [line.removeprefix("    ").rstrip() for line in shown.splitlines()] == [one.rstrip() for one in kept]
+    assert [line.removeprefix("    ").rstrip() for line in shown.splitlines()] == [
+        one.rstrip() for one in kept
+    ]
 
 
 def test_no_other_paragraph_has_measured_numbers() -> None:
@@ -42,5 +44,3 @@ def test_no_other_paragraph_has_measured_numbers() -> None:
     text = re.sub(r"^ {4}.*$", "", README, flags=re.MULTILINE)
     text = re.sub(r"`[^`]*`|\([^)]*\)\)?|!\[.*", "", text)
     assert re.findall(r"\d+(?:\.\d+)? ?(?:%|ms|seconds|times|x)\b", text) == []
-
-

@@ -172,3 +172,21 @@ def test_a_block_that_is_not_the_same_to_all_is_refused(tmp_path: Path, name: st
     source.write_text(before + head + behind.replace(*OTHER_BLOCKS[name], 1))
     with pytest.raises(TranslationError, match=r"common\.f:\d+:1: '[ABab]' is in a COMMON block"):
         translate([str(source)], Options("spmd"))
+
+
+def test_a_pointer_reaches_as_far_as_what_it_is_aligned_with(tmp_path: Path) -> None:
+    """In the dimensions that are not cut, too."""
+    source = tmp_path / "p.c"
+    source.write_text("""#include <stdlib.h>
+int main(void) {
+    int n = 9;
+    double (*x)[n + 4] = calloc(n + 2, sizeof *x), (*y)[n + 4] = calloc(n + 2, sizeof *y);
+#pragma homing distribute x[*][cyclic] extent(n + 2, n + 4)
+#pragma homing align y[i][j] with x[i][j]
+#pragma omp parallel for
+    for (int j = 0; j < n; j++) y[2][j] = x[1][j];
+    return (int)y[2][2];
+}
+""")
+    plan = translate([str(source)], Options("spmd")).plan
+    assert [one.formats() for one in plan.arrays] == ["x(*, cyclic)", "y(*, cyclic)"]

@@ -272,6 +272,8 @@ class Distributions:
             return
         if isinstance(origin, d.Align) and routine.source.form is d.Form.C:
             declaration = self._extents_by_alignment(declaration, dimensions)
+        if isinstance(origin, d.Align):
+            dimensions = [one if one.distributed else Dimension(one.kind) for one in dimensions]
         rank = len(declaration.bounds) or len(extents)
         if rank == 0:
             if declaration.storage == "pointer":
@@ -413,6 +415,9 @@ class Distributions:
                     base=base_name,
                     base_dimension=base_dimension,
                 )
+            elif base is not None and index < len(base.declaration.bounds):  # how far it reaches
+                upper = base.declaration.bounds[index].upper
+                dimensions[at] = Dimension(d.Kind.STAR, upper=upper, offset=offset)
         space[align.name.key] = dimensions
         if align.name.key in self.of(routine):
             self._wrong(align, f"'{align.name}' is distributed twice")
