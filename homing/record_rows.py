@@ -238,6 +238,12 @@ class Phase:
     remote_with_plan: int
     seconds: float
     calls: int
+    #: Where the program did not mark it (`--mechanism hybrid`): its region, seconds that moving its pages
+    #: once brings and takes, and whether they are moved; else None.
+    region: int | None = None
+    gain: float | None = None
+    price: float | None = None
+    moves: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ from homing.record_rows import (
     Unwatched,
 )
 
+_WORTH = ("number", "region", "gain", "price", "moves")
 #: Columns that hold several values; every other column that is read here holds one.
 _ARRAYS = {
     "text": {"bytes"},
@@ -578,10 +579,15 @@ class Record:
         found: dict[int, Phase] = {}
         counts = ("accessed", "eligible", "planned", "refused", "replays", "moved", "undone")
         shares = ("references", "remote", "remote_with_plan")
+        worth = {row["number"]: row for row in self._dicts("phase_worth", *_WORTH)}
         for row in self._dicts("phase", "number", "phases", *counts, *shares, "seconds", "calls"):
             found = {number: phase for number, phase in found.items() if number < row["phases"]}
             values = {name: row[name] for name in ("number", *counts, *shares, "calls")}
-            found[row["number"]] = Phase(**values, seconds=_finite(row["seconds"]))
+            more: dict[str, Any] = {}
+            if (one := worth.get(row["number"])) is not None:
+                more = {name: 1e-9 * _finite(one[name]) for name in ("gain", "price")}
+                more |= {"region": one["region"], "moves": bool(one["moves"])}
+            found[row["number"]] = Phase(**values, seconds=_finite(row["seconds"]), **more)
         return [found[number] for number in sorted(found)]
 
     @cached_property

@@ -412,7 +412,11 @@ def _totals(processes: list[ProcessResult], results: Results) -> Iterable[Text]:
     yield labelled("moved", text)
     phases = [one for process in processes for one in process.record.phases if one.accessed]
     if phases:
-        shown = "; ".join(_phase(one) for one in phases[:PHASES_SHOWN])
+        names = {
+            region.id: _region_name(region) for process in processes for region in process.record.regions
+        }
+        phases.sort(key=lambda one: -one.eligible if one.region is not None else 0)
+        shown = "; ".join(_phase(one, names) for one in phases[:PHASES_SHOWN])
         yield labelled("phases", shown + _more_phases(phases))
     for process in processes:
         if (sampled := process.record.sampling) is not None:
@@ -438,13 +442,20 @@ def _added(counts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
 PHASES_SHOWN = 6
 
 
-def _phase(one: Phase) -> str:
+def _phase(one: Phase, regions: Mapping[int, str]) -> str:
     """A phase that was recorded: what its plan would bring, and what replaying it took."""
-    text = f"{one.number + 1}: {number(one.planned)} of {number(one.eligible)} critical pages"
+    name = str(one.number + 1) if one.region is None else regions.get(one.region, f"region {one.region}")
+    text = f"{name}: {number(one.planned)} of {number(one.eligible)} critical pages"
     text += f" (of {number(one.accessed)} accessed)"
     if one.references:
         now, then = one.remote / one.references, one.remote_with_plan / one.references
         text += f", {percent(now)} remote, {percent(then)} with them elsewhere"
+    if one.gain is not None and one.price is not None and one.planned:
+        text += f", moving them brings {duration(one.gain)} and takes {duration(one.price)}"
+        if not one.moves:
+            return text + ": left"
+    if one.region is not None and not one.replays:
+        return text
     text += f"; {number(one.replays)} replays moved {number(one.moved)}, {number(one.undone)} went back"
     if one.replays and one.seconds:
         text += f", {duration(one.seconds / one.replays)} each"

@@ -16,6 +16,7 @@
 #include "hooks/surroundings.hpp"
 #include "hooks/syscalls/own_calls.hpp"
 #include "machine/simulation.hpp"
+#include "phases/hybrid.hpp"
 #include "phases/replayer.hpp"
 #include "record/channel.hpp"
 #include "record/record.hpp"
@@ -52,7 +53,10 @@ phases::Listener* start() noexcept {
         }
     }
     phases::Listener* listener = start_engine();
-    if (Engine* running = engine()) sampling::begin(*running);
+    if (Engine* running = engine()) {
+        replay::begin_hybrid(*running);
+        sampling::begin(*running);
+    }
     return listener;
 }
 

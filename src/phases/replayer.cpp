@@ -168,6 +168,10 @@ Outcome Replayer::replay(Engine& engine) {
         return Outcome::nothing;
     }
     make_plans(engine);
+    return move_for(engine, number);
+}
+
+Outcome Replayer::move_for(Engine& engine, std::size_t number) {
     engine.follow_changes();
     Phase& phase = phases_[number];
     ++phase.replays;
@@ -200,6 +204,31 @@ Outcome Replayer::replay(Engine& engine) {
     }
     if ((phase.replays & (phase.replays - 1)) == 0) write_row(phase, number, positions_.phases());
     return result.refused > 0 ? Outcome::refused : Outcome::done;
+}
+
+void Replayer::adopt(Engine& engine, std::vector<Trace> traces) {
+    positions_ = {};
+    phases_.clear();
+    planned_ = false;
+    positions_.record();
+    for (Trace& trace : traces) {
+        positions_.record();
+        phases_.emplace_back(engine.nodes().count());
+        phases_.back().trace = std::move(trace);
+    }
+    make_plans(engine);
+}
+
+void Replayer::replay_phase(Engine& engine, std::size_t number) {
+    bring_back(engine);
+    move_for(engine, number);
+}
+
+std::map<std::uint32_t, std::uint64_t> Replayer::planned_granules(std::size_t number) const {
+    std::map<std::uint32_t, std::uint64_t> found;
+    for (const PlannedMove& move : phases_[number].plan)
+        ++found[move.page.area];
+    return found;
 }
 
 /// Pages that replay moved go to their original homes, but for those that somebody else has moved meanwhile.

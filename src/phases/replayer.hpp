@@ -37,6 +37,16 @@ class Replayer {
     /// Rows of all phases, as they are now.
     void write_rows() const;
 
+    // Phases that nobody has marked (phases/hybrid).
+
+    /// These are the phases now, and nothing was replayed yet.
+    void adopt(Engine& engine, std::vector<Trace> traces);
+    /// Moves the pages of this phase; those of another one go home first.
+    void replay_phase(Engine& engine, std::size_t number);
+    Outcome bring_back(Engine& engine);
+    /// Granules of the phase's plan, by their area's number.
+    std::map<std::uint32_t, std::uint64_t> planned_granules(std::size_t number) const;
+
     struct Phase {
         explicit Phase(int nodes) : trace(nodes) {}
         Trace trace;
@@ -67,7 +77,7 @@ class Replayer {
     Trace* running_trace() noexcept { return phases_.empty() ? nullptr : &phases_.back().trace; }
     void stop_recording(Engine& engine);
     void make_plans(Engine& engine);
-    Outcome bring_back(Engine& engine);
+    Outcome move_for(Engine& engine, std::size_t number);
     Moves send(Engine& engine, std::vector<PageMove>& moves);
     void account(Engine& engine, const Moves& moves);
     void say_once(Said what, const char* text);

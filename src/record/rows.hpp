@@ -172,6 +172,10 @@ inline constexpr std::size_t row_bytes = 128;
             FIELD(u64, planned) FIELD(u64, refused) FIELD(u64, replays) FIELD(u64, moved) FIELD(u64, undone) \
                 FIELD(u64, references) FIELD(u64, remote) FIELD(u64, remote_with_plan) FIELD(f64, seconds)   \
                     FIELD(u32, calls))                                                                       \
+    /* of a phase that the program has not marked: its region (id), nanoseconds that moving its pages once   \
+     * brings and takes (there and back), and whether they are moved; the newest row of a number counts */   \
+    ROW(54, phase_worth,                                                                                     \
+        FIELD(u32, number) FIELD(u32, region) FIELD(f64, gain) FIELD(f64, price) FIELD(u32, moves))          \
     /* the sampling mechanism so far: scans, pages that they looked at, of these those that were accessed    \
      * since the scan before, and those that met the criterion; base pages that moved, pages that stay       \
      * because they went to and fro; processor seconds of the thread; the newest row counts */               \

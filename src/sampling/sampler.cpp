@@ -73,12 +73,18 @@ std::vector<Sampler::Page> Sampler::next_pages(Engine& engine, bool advance) {
 }
 
 /// Windows show what they are asked for: the pages of the next scan, and nothing where a region runs that has
-/// no barrier until time has passed (Engine::time_passes).
+/// no barrier until time has passed (Engine::time_passes). Beside a source that samples by itself there are
+/// none: owners of whole arrays, for which the engine would ask, are nothing to a scan.
 bool Sampler::region_begins(Engine& engine, std::uint32_t) {
-    if (engine.samples_itself() || !engine.windows()) return false;
+    if (!engine.windows()) return false;
+    if (!engine.samples_itself()) arm_next(engine);
+    return true;
+}
+
+void Sampler::arm_next(Engine& engine) {
     const double begin = thread_seconds(); // what others make it wait for is not what arming takes
     const Pace pace{first_arming, option_number(Option::observe_share)};
-    if (!pace.allows(arming_, record::now())) return false;
+    if (!pace.allows(arming_, record::now())) return;
     std::vector<Range> granules;
     std::vector<void*> pages;
     for (const Page& page : next_pages(engine, false)) {
@@ -90,15 +96,14 @@ bool Sampler::region_begins(Engine& engine, std::uint32_t) {
     }
     // What does not exist is not armed: it would be the first touch of initialisation that shows.
     std::vector<int> homes(pages.size(), -1);
-    if (engine.kernel().query(pages, homes) != 0) return false;
+    if (engine.kernel().query(pages, homes) != 0) return;
     std::size_t kept = 0;
     for (std::size_t i = 0; i < granules.size(); ++i)
         if (homes[i] >= 0) granules[kept++] = granules[i];
     granules.resize(kept);
     std::ranges::sort(granules, {}, &Range::begin);
-    const bool opened = !granules.empty() && engine.open_window(std::move(granules)) > 0;
+    if (!granules.empty()) engine.open_window(std::move(granules));
     arming_ += thread_seconds() - begin;
-    return opened;
 }
 
 /// Those of the area's granules that meet the criterion go to the node that accesses them most.

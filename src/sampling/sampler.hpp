@@ -47,6 +47,7 @@ class Sampler final : public Mechanism {
         std::uint64_t granule;
     };
     void count(Engine& engine);
+    void arm_next(Engine& engine);
     std::vector<Page> next_pages(Engine& engine, bool advance);
     void move_from(Engine& engine, WatchedArea& area, const std::vector<std::uint64_t>& granules);
     void write_row() const;

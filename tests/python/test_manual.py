@@ -98,7 +98,8 @@ def test_bash_completes_commands_flags_and_words(tmp_path: Path) -> None:
     script.write_text(completion.script("bash"))
     assert complete(script, "re") == ["report"]
     assert complete(script, "run", "--mech") == ["--mechanism"]
-    assert complete(script, "run", "--mechanism", "") == ["iterative", "sampling", "next-touch", "observe"]
+    mechanisms = ["iterative", "hybrid", "sampling", "next-touch", "observe"]
+    assert complete(script, "run", "--mechanism", "") == mechanisms
     assert "tru" not in " ".join(complete(script, "run", "--", "--rec"))
     assert complete(script, "lab", "--nod") == ["--nodes"]
 

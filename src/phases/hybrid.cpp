@@ -1,0 +1,144 @@
+#include "phases/hybrid.hpp"
+
+#include "base/options.hpp"
+#include "engine/guarded.hpp"
+#include "model/tuning.hpp"
+#include "phases/recorder.hpp"
+#include "record/record.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace homing::replay {
+namespace {
+
+/// A placement that has not settled after so many observed iterations is recorded as it is.
+constexpr std::uint32_t most_iterations_before = 2 * model::tuning::chances;
+
+} // namespace
+
+Hybrid::Hybrid(std::unique_ptr<Mechanism> iterative, std::size_t most, double threshold, bool guarded)
+    : iterative_(std::move(iterative)), replayer_(most, threshold, true), guarded_(guarded) {}
+
+void Hybrid::iteration_observed(Engine& engine, bool check) {
+    iterative_->iteration_observed(engine, check);
+    if (state_ != State::settles || engine.is_guess()) return;
+    if (engine.stability().settled() || ++iterations_ >= most_iterations_before) state_ = State::records;
+}
+
+void Hybrid::iteration_begins(Engine& engine) {
+    iterative_->iteration_begins(engine);
+    if (displaced_ != no_phase) replayer_.bring_back(engine);
+    displaced_ = no_phase;
+    if (recorder_)
+        end_recording(engine);
+    else if (state_ == State::records)
+        begin_recording(engine);
+}
+
+void Hybrid::begin_recording(Engine& engine) {
+    traces_.clear();
+    if (engine.prepare_windows().empty()) {
+        engine.follow_changes();
+        engine.windows()->start(engine.watch().ranges());
+    }
+    recorder_ = make_recorder([this] { return running_; });
+}
+
+bool Hybrid::region_begins(Engine& engine, std::uint32_t region) {
+    if (recorder_) {
+        // The boundary that began the iteration may have put the source to rest.
+        if (engine.samples_itself()) engine.begin_observing(policy::Activity::observe);
+        engine.take_in(); // of serial code
+        running_ = &traces_.try_emplace(region, engine.nodes().count()).first->second;
+        armed_ = recorder_->region_begins(engine, region);
+        return armed_;
+    }
+    if (state_ != State::replays || engine.regions()[region].is_barrier) return false;
+    const auto at = moved_.find(region);
+    const std::size_t number = at == moved_.end() ? no_phase : at->second;
+    if (number == displaced_) return false;
+    if (number == no_phase)
+        replayer_.bring_back(engine);
+    else
+        replayer_.replay_phase(engine, number);
+    displaced_ = number;
+    return false;
+}
+
+void Hybrid::region_ended(Engine& engine) {
+    if (!recorder_) return;
+    if (std::exchange(armed_, false)) recorder_->references_came(engine); // touches in the window
+    if (engine.samples_itself()) {
+        engine.take_in();
+        recorder_->references_came(engine);
+    }
+    running_ = nullptr;
+}
+
+/// What replaying the phase saves in one iteration, in elapsed nanoseconds.
+double Hybrid::gain_ns(Engine& engine, std::size_t number, std::uint32_t region) const {
+    const Replayer::Phase& phase = replayer_.phases()[number];
+    const policy::Costs& costs = engine.guard().costs();
+    if (engine.counts_misses()) {
+        const double saved = static_cast<double>(phase.share.remote - phase.share.remote_with_plan);
+        return saved * std::max(costs.remote_ns - costs.local_ns, 0.0) / std::max(1, engine.threads());
+    }
+    // A page of the plan is swept once by the thread that touches it.
+    const double region_ns = 1e9 * engine.regions()[region].longest;
+    double gain = 0;
+    for (const auto& area : engine.watch().areas())
+        if (const auto planned = replayer_.planned_granules(number); planned.contains(area->id))
+            gain += engine.touch_model(*area).excess_ns(planned.at(area->id), costs, region_ns);
+    return std::min(gain, region_ns);
+}
+
+void Hybrid::end_recording(Engine& engine) {
+    engine.take_in();
+    recorder_.reset();
+    running_ = nullptr;
+    std::vector<std::uint32_t> regions;
+    std::vector<Trace> traces;
+    for (auto& [region, trace] : traces_) {
+        if (trace.empty()) continue;
+        regions.push_back(region);
+        traces.push_back(std::move(trace));
+    }
+    traces_.clear();
+    replayer_.adopt(engine, std::move(traces));
+    moved_.clear();
+    for (std::size_t number = 0; number < regions.size(); ++number) {
+        const std::uint64_t pages = replayer_.phases()[number].planned;
+        const double gain = gain_ns(engine, number, regions[number]);
+        const double price = pages > 0 ? engine.guard().costs().move_ns(2 * pages, 2) : 0;
+        const bool whole = !engine.regions()[regions[number]].is_barrier;
+        const bool moves = pages > 0 && whole && (!guarded_ || gain > price);
+        if (moves) moved_[regions[number]] = number;
+        record::phase_worth_row row;
+        row.number = static_cast<record::u32>(number);
+        row.region = regions[number];
+        row.gain = gain;
+        row.price = price;
+        row.moves = moves;
+        record::append(row);
+    }
+    replayer_.write_rows();
+    state_ = moved_.empty() ? State::rests : State::replays;
+}
+
+void Hybrid::process_ends(Engine& engine) {
+    replayer_.write_rows();
+    iterative_->process_ends(engine);
+}
+
+void begin_hybrid(Engine& engine) noexcept {
+    if (!option_is(Option::mechanism, "hybrid")) return;
+    engine.guarded([&] {
+        engine.move_by(std::make_unique<Hybrid>(make_iterative(true, engine.team()),
+                                                static_cast<std::size_t>(option_number(Option::replay_pages)),
+                                                option_number(Option::threshold),
+                                                option_is(Option::guard, "on")));
+    });
+}
+
+} // namespace homing::replay

@@ -1,0 +1,115 @@
+// The hybrid mechanism without any call, over the simulated kernel: phases that it finds itself.
+#include "engine/guarded.hpp"
+#include "phases/hybrid.hpp"
+#include "simulated_program.hpp"
+
+namespace homing::replay::phases_hybrid_tests {
+namespace {
+
+constexpr std::size_t page_count = 400;
+
+/// Three regions use the array by blocks of pages, and one in the opposite order.
+class Sweeps : public Program {
+  public:
+    explicit Sweeps(bool guarded, std::size_t most = 20) : Program(page_count) {
+        initialise(block());
+        EXPECT_TRUE(start());
+        engine->guarded([&] {
+            auto one = std::make_unique<Hybrid>(make_iterative(true, engine->team()), most, 1.5, guarded);
+            hybrid = one.get();
+            engine->move_by(std::move(one));
+        });
+    }
+    int opposite(std::size_t page) const { return nodes - 1 - block()(page); }
+    void step() {
+        iterate(1, block());
+        engine->region_begin(0x9000);
+        home_in_phase = right(block());
+        for (std::size_t page = 0; page < page_count; ++page)
+            touch(page, opposite(page));
+        engine->region_end();
+        region(0xa000, block());
+        home_behind = right(block());
+    }
+
+    Hybrid* hybrid = nullptr;
+    std::size_t home_in_phase = 0, home_behind = 0;
+};
+
+class HybridPhases : public EngineTest {};
+
+TEST_F(HybridPhases, ARegionThatWantsOtherHomesIsAPhase) {
+    Sweeps program(false);
+    for (int i = 0; i < 200 && program.hybrid->moved_phases().empty(); ++i)
+        program.step();
+    ASSERT_EQ(program.hybrid->moved_phases().size(), 1u);
+    for (int i = 0; i < 5; ++i) {
+        program.step();
+        EXPECT_EQ(program.home_in_phase, page_count - 20);
+        EXPECT_EQ(program.home_behind, page_count) << "they went back before the next region";
+    }
+    EXPECT_EQ(program.stuck, 0u);
+    const auto [region, number] = *program.hybrid->moved_phases().begin();
+    EXPECT_EQ(program.engine->regions()[region].function, Address{0x9000});
+    EXPECT_GE(program.hybrid->replayer().phases()[number].eligible, page_count - 2);
+    EXPECT_EQ(program.hybrid->replayer().phases().size(), 5u) << "all regions are weighed";
+}
+
+TEST_F(HybridPhases, WhereItDoesNotPayNothingMovesAndTheEngineRests) {
+    Sweeps program(true); // a sweep of 20 pages saves less than 40 moves cost
+    for (int i = 0; i < 200 && program.hybrid->replayer().phases().empty(); ++i)
+        program.step();
+    ASSERT_EQ(program.hybrid->replayer().phases().size(), 5u);
+    EXPECT_TRUE(program.hybrid->moved_phases().empty());
+    EXPECT_FALSE(program.hybrid->needs_windows());
+    const std::uint64_t moved = program.engine->statistics().moved;
+    for (int i = 0; i < 20; ++i)
+        program.step();
+    EXPECT_EQ(program.engine->statistics().moved, moved);
+}
+
+TEST_F(HybridPhases, APlacementThatIsWrongIsMendedFirst) {
+    Sweeps program(false);
+    program.simulated.place(program.range, 0);
+    for (int i = 0; i < 400 && program.hybrid->moved_phases().empty(); ++i)
+        program.step();
+    ASSERT_FALSE(program.hybrid->moved_phases().empty());
+    program.step();
+    EXPECT_GE(program.home_behind, page_count * 9 / 10);
+}
+
+TEST_F(HybridPhases, MemoryThatGoesIsPassedOver) {
+    Sweeps program(false);
+    for (int i = 0; i < 200 && program.hybrid->moved_phases().empty(); ++i)
+        program.step();
+    program.step();
+    area_registry().end(program.range.begin);
+    for (int i = 0; i < 3; ++i)
+        for (const Address function : {0x1000, 0x2000, 0x3000, 0x9000, 0xa000}) {
+            program.engine->region_begin(function);
+            program.engine->region_end();
+        }
+    EXPECT_EQ(program.stuck, 0u);
+    EXPECT_EQ(program.right(program.block()), page_count);
+}
+
+TEST_F(HybridPhases, EveryCallOfTheKernelMayFail) {
+    for (const KernelCall call : {KernelCall::query, KernelCall::move, KernelCall::protect, KernelCall::bind})
+        for (const int error : errnos_of(call)) {
+            SCOPED_TRACE(name_of(call) + " fails with errno " + std::to_string(error));
+            Sweeps program(false);
+            for (int i = 0; i < 60 && program.hybrid->moved_phases().empty(); ++i)
+                program.step();
+            program.kernel.fail(call, error);
+            for (int i = 0; i < 3; ++i)
+                program.step();
+            program.kernel.heal();
+            for (int i = 0; i < 3; ++i)
+                program.step();
+            EXPECT_EQ(program.stuck, 0u);
+            EXPECT_GE(program.home_behind, page_count - 20);
+        }
+}
+
+} // namespace
+} // namespace homing::replay::phases_hybrid_tests
