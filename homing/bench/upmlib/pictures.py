@@ -27,6 +27,7 @@ def draw(figures: Mapping[str, Mapping[str, Bars]]) -> dict[str, bytes]:
             axes.bar(labels, useful, color="0.65", label="useful")
             moves = [value for _, _, value in bars]
             axes.bar(labels, moves, bottom=useful, color="white", edgecolor="k", hatch="///", label="moves")
+            axes.set_ylim(0, 1.1 * max([1.0, *(a + b for a, b in zip(useful, moves, strict=True))]))
             axes.axhline(1.0, color="k", linewidth=0.8)
             axes.set_title(title, fontsize=9)
             axes.set_ylabel("model time (first touch, nothing: 1)")
