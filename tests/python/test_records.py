@@ -245,7 +245,7 @@ def test_random_bytes_are_no_record(data: bytes) -> None:
         (b"\x7fELF and so on", "not a homing record"),
         (b"homing-record 9\n{}\n", "format 9"),
         (FILE[:500], "cut off"),
-        (FILE[:8000], "only the record's header is there"),
+        (FILE[:12000], "only the record's header is there"),
         (FILE[:HEADER_BYTES], "only the record's header is there"),
         (FILE + FILE, "several records in one file"),
         (four_node_run(ended=False).bytes() + FILE, "several records in one file"),
