@@ -9,7 +9,8 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 export OMP_NUM_THREADS=4 OMP_WAIT_POLICY=passive
 
-for place in ${*:-here described}; do
+[ $# -gt 0 ] || set -- here described
+for place in "$@"; do
     echo "== $place"
     case $place in
     here)

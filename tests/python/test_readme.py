@@ -28,7 +28,7 @@ def test_table_is_the_demos() -> None:
 
 def blocks() -> list[str]:
     """Pieces of the text that are indented as output is."""
-    return [part for part in re.split(r"\n(?! {4})", README) if re.match(r" {4}", part)]
+    return re.findall(r"(?:^ {4}.*\n)+", README, re.MULTILINE)
 
 
 def test_summary_is_a_real_runs() -> None:
