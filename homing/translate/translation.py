@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from homing.errors import UserError, unexpected
 from homing.files import MOST_SOURCE, read_text
-from homing.limits import TimeUp, time_limit
 from homing.translate.directives import scanner
 from homing.translate.directives.model import Form, NextTouch, Replicate
 from homing.translate.front import expand
 from homing.translate.not_translated import REFUSED, directives_included
+from homing.translate.options import Options as Options
+from homing.translate.options import Own as Own
 from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.collect import array_plans, collected, refusals
 from homing.translate.plan.model import ArrayPlan, NotePlan, Plan, Step, UpmPlan
-from homing.translate.positions import Position, Problem, TranslationError
+from homing.translate.positions import Problem, TranslationError
 from homing.translate.program.externs import externs
 from homing.translate.program.header_functions import declare_anew
 from homing.translate.program.shared import Shared, shared
 from homing.translate.program.static_functions import tell_apart
+from homing.translate.reading import Read, read_all, read_one
 from homing.translate.source import Edits, SourceFile
 from homing.translate.targets.commons import as_modules
 from homing.translate.targets.joined_regions import JOINED, joined, names_of
@@ -39,36 +39,8 @@ from homing.translate.write.hidden_intrinsics import hidden
 from homing.translate.write.inquiries import settle
 
 TARGETS = ("pages", "spmd", "mpi", "upm")
-#: Below this size a file is read sooner than a process is started.
-_PARALLEL_CHARACTERS = 20_000
-#: How long a small file may take to read at the most.
-_LEAST_SECONDS = 60.0
 #: Ranks need files of their own, whoever opens them.
 _OPENS = re.compile(r"^[^!\n]*\b(open|fopen|inquire|remove)\s*\(", re.MULTILINE | re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Own:
-    """What the command of one file has of its own."""
-
-    flags: tuple[str, ...] = ()
-    fixed_columns: int = 72
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the user asked for. flags: of the compiler, for C's preprocessor (-I, -D, -std)."""
-
-    target: str
-    phases: bool = False
-    fixed_columns: int = 72
-    flags: tuple[str, ...] = ()
-    processes: int = 0  # 0: one a processor
-    compiler: str = ""  # whose preprocessor Fortran is for
-    own: Mapping[str, Own] = field(default_factory=dict)  # by the file's path; else flags and fixed_columns
-
-    def of(self, path: str) -> Own:
-        return self.own.get(path) or Own(self.flags, self.fixed_columns)
 
 
 @dataclass
@@ -115,14 +87,6 @@ class Refused(TranslationError):
         self.plan = plan
         self.sources = frozenset(sources)
         self.status = REFUSED
-
-
-@dataclass
-class _Read:
-    unit: Unit | None
-    statement_lines: list[int]
-    problems: list[Problem]
-    notes: list[Problem]
 
 
 def translate(
@@ -226,7 +190,7 @@ def _translate(
 
 
 def _join(
-    sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[_Read], options: Options
+    sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[Read], options: Options
 ) -> list[Step]:
     """Puts files with joined regions into the place of the others, and says where."""
     names = {name for one in scanned for name in names_of(one.directives)}
@@ -242,7 +206,7 @@ def _join(
 
 
 def _uncommon(
-    sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[_Read], options: Options
+    sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[Read], options: Options
 ) -> None:
     """Puts files whose COMMON blocks have distributed arrays in modules into the place of the others."""
     places = [index for index, one in enumerate(read) if one.unit is not None]
@@ -255,12 +219,12 @@ def _put(
     index: int,
     sources: list[SourceFile],
     scanned: list[scanner.Scanned],
-    read: list[_Read],
+    read: list[Read],
     options: Options,
 ) -> bool:
     """A changed source into the place of one, if it can be read."""
     again = scanner.scan(source.text, source.path, source.form, source.fixed_columns)
-    anew = _read_one(source, again, options)
+    anew = read_one(source, again, options)
     if anew.unit is None or anew.problems:
         return False
     sources[index], scanned[index], read[index] = source, again, anew
@@ -287,7 +251,7 @@ def _translated(
         result.outputs = [Output(source.path, source.text, False) for source in sources]
         result.plan = Plan(options.target, tuple(source.path for source in sources))
         return result
-    read = _read_all(sources, scanned, options, progress)
+    read = read_all(sources, scanned, options, progress)
     regions: list[Step] = []
     if options.target in ("spmd", "mpi") and not any(one.problems for one in read):
         _uncommon(sources, scanned, read, options)
@@ -441,70 +405,3 @@ def _load(path: str, options: Options) -> SourceFile:
     text = read_text(path, MOST_SOURCE, errors="surrogateescape")
     own = options.of(path)
     return SourceFile(path, text, form, own.fixed_columns, cxx=scanner.is_cxx(path, own.flags))
-
-
-def _read_all(
-    sources: Sequence[SourceFile],
-    scanned: Sequence[scanner.Scanned],
-    options: Options,
-    progress: Callable[[int, int, str], None] | None,
-) -> list[_Read]:
-    processes = options.processes or len(os.sched_getaffinity(0))
-    size = sum(len(source.text) for source in sources)
-    found: list[_Read] = []
-    if processes > 1 and len(sources) > 1 and size > _PARALLEL_CHARACTERS:
-        with ProcessPoolExecutor(min(processes, len(sources))) as pool:
-            for index, one in enumerate(pool.map(_read_one, sources, scanned, [options] * len(sources))):
-                found.append(one)
-                if progress:
-                    progress(index + 1, len(sources), sources[index].path)
-        for source, one in zip(sources, found, strict=True):
-            if one.unit is not None:  # one object for one file, as without processes
-                one.unit.source = source
-                for routine in one.unit.routines:
-                    routine.source = source
-        return found
-    for index, (source, directives) in enumerate(zip(sources, scanned, strict=True)):
-        found.append(_read_one(source, directives, options))
-        if progress:
-            progress(index + 1, len(sources), source.path)
-    return found
-
-
-def _read_one(source: SourceFile, scanned: scanner.Scanned, options: Options) -> _Read:
-    """Parse one file. Nothing is raised for what is wrong in it: other files are looked at, too."""
-    problems, notes = list(scanned.problems), list(scanned.notes)
-    if problems:
-        return _Read(None, [], problems, notes)
-    lines_a_second = 20  # 2,000 are read, on a machine with nothing else to do
-    try:
-        with time_limit(_LEAST_SECONDS + source.text.count("\n") / lines_a_second):
-            unit, lines = _parse(source, scanned, options)
-    except TranslationError as error:
-        serial = source.cxx and "pragma" not in source.text
-        if options.target == "upm" and serial:  # it has no calls to get
-            return _Read(None, [], problems, [*notes, error.problems[0]])
-        return _Read(None, [], [*problems, *error.problems], notes)
-    except UserError:
-        raise
-    except TimeUp:
-        reason = "takes too long to read: simplify the longest expressions, or split the file"
-    except SystemExit:  # fparser's way to say that it cannot go on
-        reason = "not understood (fparser gave up on this file)"
-    except Exception as error:  # of a parser, on what its author did not think of
-        reason = unexpected(error)
-    else:
-        return _Read(unit, lines, problems, notes)
-    return _Read(None, [], [*problems, Problem(Position(source.path, 1, 1), "", reason)], notes)
-
-
-def _parse(source: SourceFile, scanned: scanner.Scanned, options: Options) -> tuple[Unit, list[int]]:
-    """The file's tree, and the offsets at which lines can be marked."""
-    if source.form is Form.C:
-        from homing.translate.front import c
-
-        return c.read(source, scanned.directives, options.of(source.path).flags)
-    from homing.translate.front import fortran, lines
-
-    unit = fortran.read(source, scanned.directives)
-    return unit, [line.line_begin for line in lines.split(source)]
