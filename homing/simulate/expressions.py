@@ -268,7 +268,7 @@ def _label(area: dict[str, Any]) -> str:
 def _offenders(counts: dict[str, Any]) -> list[str]:
     """The arrays behind the run's remote misses."""
     areas = sorted(counts["areas"], key=lambda one: -one["remote_misses"])
-    total = sum(one["remote_misses"] for one in areas)
+    total = counts["run"].get("remote_misses") or sum(one["remote_misses"] for one in areas)
     return [
         f"{_label(one)}: {100 * one['remote_fraction']:.1f} % of its misses remote, "
         f"{100 * one['remote_misses'] / total:.0f} % of all remote misses"

@@ -211,11 +211,14 @@ def test_version_and_help(homing: Command) -> None:
 def test_the_help_is_the_manual_of_all_options(homing: Command) -> None:
     """Variables and defaults are there, and no flag looks as if it took a value."""
     text = homing("run", "--help", "all", COLUMNS="400").stdout
+    lines = text.splitlines()
     for option in load_options():
         assert option.env in text and option.flag in text
         if option.default and option.flag and option.kind != "flag":
-            (line,) = [line for line in text.splitlines() if f"{option.flag} " in line]
-            assert f"default {option.default}" in line
+            (at,) = [i for i, line in enumerate(lines) if f"{option.flag} " in line]
+            after = lines[at + 1 : at + 2]
+            entry = [lines[at], *(line for line in after if not line.lstrip().startswith("-"))]
+            assert f"default {option.default}" in " ".join(entry)
     guest = LabOptions()
     for line in (
         f"number of NUMA nodes (default {guest.nodes})",
