@@ -39,7 +39,17 @@ hypothesis.settings.load_profile("homing")
 
 _GUEST = "tests/lab"
 #: These begin, so that no process is left with a long one at the end.
-_LONG = (_GUEST, "test_programs", "test_lof_bench", "test_package", "test_simulator", "test_wittmann")
+_LONG = (
+    _GUEST,
+    "test_unit_binary",
+    "test_programs",
+    "test_lof_bench",
+    "test_package",
+    "test_upmlib_bench",
+    "test_translate_random",
+    "test_simulator",
+    "test_wittmann",
+)
 
 
 def _place(item: pytest.Item) -> int:

@@ -58,11 +58,11 @@ TEST_F(EngineTest, APlacementThatIsRightIsNotHarmed) {
         for (const char* seed : {"1", "2"}) {
             SCOPED_TRACE(std::string(mix.name) + ", " + std::to_string(mix.nodes) + " nodes, seed " + seed);
             const Variable variable("HOMING_SEED", seed);
-            Program program(16384, 1 << 20, mix.nodes);
+            Program program(8192, 1 << 20, mix.nodes);
             const auto owner = [&](std::size_t page) { return mix.owner(page, program.pages()); };
             program.initialise(owner);
             ASSERT_TRUE(program.start());
-            program.iterate(80, owner);
+            program.iterate(60, owner);
             EXPECT_GE(program.right(owner), program.pages() * 99 / 100)
                 << program.engine->statistics().moved << " pages moved";
         }
@@ -76,7 +76,7 @@ TEST_F(EngineTest, SerialInitialisationOfMixedPagesGetsNoWorse) {
         program.simulated.touch_all(program.range, 0);
         const std::size_t before = program.right(owner);
         ASSERT_TRUE(program.start());
-        program.iterate(50, owner);
+        program.iterate(30, owner);
         EXPECT_GE(program.right(owner) + program.pages() / 100, before);
         EXPECT_LE(program.simulated.pages_moved(), program.pages() * 2) << "to and fro";
     }
