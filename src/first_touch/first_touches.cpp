@@ -99,7 +99,8 @@ void watch_first_touches(Kernel& kernel) noexcept {
         auto* watched = new FirstTouches(kernel); // never destroyed: used until the very end of the process
         watched->begin(cpus);
         of_this_process.store(watched, std::memory_order_release);
-    } catch (...) { // nothing is known of them, then
+    } catch (...) {
+        of_this_process.store(nullptr, std::memory_order_release); // nothing is known of them, then
     }
 }
 

@@ -49,7 +49,8 @@ phases::Listener* start() noexcept {
         const Inside inside;
         try {
             touches->look();
-        } catch (...) { // they stay in the rings
+        } catch (...) {
+            record::message(record::Level::not_done, "out of memory: first touches stay in their rings");
         }
     }
     phases::Listener* listener = start_engine();
