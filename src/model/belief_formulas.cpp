@@ -30,26 +30,23 @@ const std::array<float, tuning::nuisances>& nuisance_logs(Family family) {
 } // namespace
 
 /// Adds the touches to the candidates' logs, every so manyth at once, so that each batch is of the whole
-/// area. Those are dropped on the way that are ruled out beside `best` (a log only falls), or beside the one
-/// that explains the touches up to there best. So often as a look at all of them costs as much as the
-/// touches.
+/// area. Those are dropped on the way that are ruled out beside `best`: a log only falls. (Not those that
+/// explain the touches so far worse than the best one does: cuts and rows are refined around such ones. In
+/// the guest pool was 10 to 14 % remote in 6 runs of 10 with that, as a whole, and 1.5 to 3.9 % in 5
+/// without.) So often as a look at all of them costs as much as the touches.
 void Belief::observe(std::span<const Touch> touches, std::vector<Candidate>& candidates, double best) const {
     constexpr std::size_t batch = 4;
     const std::size_t batches = (touches.size() + batch - 1) / batch;
     for (std::size_t first = 0; first < batches; ++first) {
-        double best_so_far = best;
-        for (Candidate& candidate : candidates) {
+        for (Candidate& candidate : candidates)
             for (std::size_t t = first; t < touches.size(); t += batches) {
                 const Nuisances& log = formulas_.likelihood(
                     candidate.formula, extent_.size(), position(candidate.formula, touches[t]), touches[t]);
                 for (std::size_t i = 0; i < log.size(); ++i)
                     candidate.log[i] += log[i];
             }
-            candidate.most = candidate.best();
-            best_so_far = std::max(best_so_far, static_cast<double>(candidate.most));
-        }
         std::erase_if(candidates, [&](const Candidate& candidate) {
-            return candidate.most < best_so_far + tuning::negligible_log;
+            return candidate.best() < best + tuning::negligible_log;
         });
     }
 }

@@ -17,7 +17,6 @@ struct Belief::Candidate {
     std::size_t index;
     Formula formula;
     std::array<float, tuning::nuisances> log;
-    float most = 0; ///< best(), of the touches up to now
     float best() const { return *std::ranges::max_element(log); }
 };
 

@@ -224,8 +224,8 @@ inline constexpr double slack = 4;
 /// Granules that a round asks for, or looks at to judge, of all areas together: more than windows can arm in
 /// it, so that each region finds some that it touches. A check asks for as many of these as go by traffic.
 inline constexpr std::uint32_t granules_of_round = 1024;
-/// The time that learning owners may take: at once so many fits of seconds_of_fit()'s size (0.05 s on an AMD
-/// EPYC, where benchmarks/belief measures 0.1 ms: what is meant is an amount of work, and in the
+/// The time that learning owners may take: at once so many fits of seconds_of_fit()'s size (0.08 s on an AMD
+/// EPYC, where benchmarks/belief measures 0.15 ms: what is meant is an amount of work, and in the
 /// guest, where floating point is emulated, a fit takes 40 times as long); a share of the run's first seconds
 /// (longest_wait); and a share of all of it, which checks at rest may take, too. Guest, pattern dynamic: with
 /// 5,000 fits at once 96 % of a run was spent on owners that cannot be told. With .02 of the first seconds

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from homing.errors import UserError
-from homing.translate import translation
+from homing.translate import reading, translation
 from homing.translate.translation import TARGETS, Options, translate
 
 FORTRAN = "program p\n!$homing distribute a(block)\nreal a(10)\n{}\nend program\n"
@@ -110,13 +110,13 @@ def test_headers_in_a_circle_are_read(tmp_path: Path) -> None:
 def test_a_file_that_takes_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "long.f90"
     path.write_text(FORTRAN.format("a(1) = 1"))
-    monkeypatch.setattr(translation, "_LEAST_SECONDS", 0.05)
+    monkeypatch.setattr(reading, "_LEAST_SECONDS", 0.05)
 
     def parse(*_: object) -> None:
         while True:
             pass
 
-    monkeypatch.setattr(translation, "_parse", parse)
+    monkeypatch.setattr(reading, "_parse", parse)
     with pytest.raises(UserError, match="takes too long to read"):
         translate([str(path)], Options("spmd", processes=1))
 
@@ -128,7 +128,7 @@ def test_a_defect_of_a_parser_names_the_file(tmp_path: Path, monkeypatch: pytest
     def parse(*_: object) -> None:
         raise AttributeError("'NoneType' object has no attribute 'items'")
 
-    monkeypatch.setattr(translation, "_parse", parse)
+    monkeypatch.setattr(reading, "_parse", parse)
     with pytest.raises(UserError, match=r"source.f90:1:1: a defect of homing \(AttributeError"):
         translate([str(path)], Options("spmd", processes=1))
     monkeypatch.undo()

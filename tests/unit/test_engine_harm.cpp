@@ -76,7 +76,7 @@ TEST_F(EngineTest, SerialInitialisationOfMixedPagesGetsNoWorse) {
         program.simulated.touch_all(program.range, 0);
         const std::size_t before = program.right(owner);
         ASSERT_TRUE(program.start());
-        program.iterate(30, owner);
+        program.iterate(50, owner);
         EXPECT_GE(program.right(owner) + program.pages() / 100, before);
         EXPECT_LE(program.simulated.pages_moved(), program.pages() * 2) << "to and fro";
     }
