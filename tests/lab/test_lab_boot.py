@@ -286,8 +286,8 @@ class Sender:
     [
         # The group gets what a terminal sends, the first process what is sent to the lab alone.
         ("trap 'echo got; exit 5' INT; echo on; while :; do sleep 0.1; done", ["INT"], 5, "on\ngot\n"),
-        ("echo on; sleep 600; echo not reached", ["INT"], 130, "on\n"),
-        ("echo on; exec sleep 600", ["TERM"], 143, "on\n"),
+        pytest.param("echo on; sleep 600; echo not reached", ["INT"], 130, "on\n", marks=pytest.mark.full),
+        pytest.param("echo on; exec sleep 600", ["TERM"], 143, "on\n", marks=pytest.mark.full),
         ("trap 'echo got' USR1; echo on; while :; do sleep 0.1; done", ["USR1", "HUP"], 129, "on\ngot\n"),
         ("trap 'echo no' INT; echo on; while :; do sleep 0.1; done", ["INT", "INT"], 130, "on\nno\n"),
     ],
