@@ -3,32 +3,16 @@ over the estimate of a run on this machine."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from homing.errors import UserError
 from homing.report.results import Results
-from homing.simulate.expressions import FAILED, Expression
+from homing.simulate.expressions import Expression
 
 
 def judged(expression: Expression, results: Results | None, status: int) -> int:
     """The exit status of a run that ended with `status`: a program that failed has the last word."""
-    if status != 0:
-        print("homing run: --fail-if was not looked at: the program failed", file=sys.stderr)
-        return status
-    try:
-        verdict = expression.judge(figures(expression, results))
-    except UserError as error:  # a test that cannot be made has not passed
-        print(f"homing run: {error.message}", file=sys.stderr)
-        return error.status
-    for note in dict.fromkeys(verdict.notes):
-        print(f"homing run: --fail-if {note}", file=sys.stderr)
-    if not verdict.true:
-        return 0
-    print(f"homing run: --fail-if {expression.text}: true", file=sys.stderr)
-    for line in verdict.reasons:
-        print(f"  {line}", file=sys.stderr)
-    return FAILED
+    return expression.status(status, lambda: figures(expression, results))
 
 
 def figures(expression: Expression, results: Results | None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ file:line; in double quotes where it has spaces or brackets; all arrays of that 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -86,6 +87,27 @@ class Expression:
     def judge(self, counts: dict[str, Any]) -> Verdict:
         """Is it true for these counts (docs/json.md)? UserError where a figure is not there."""
         return _judge(self.tree, counts, self.text)
+
+    def status(self, of_program: int, counts: Callable[[], dict[str, Any]]) -> int:
+        """Says what it comes to, and gives the status of a program that failed, which has the last word; else
+        the exit status: 0, FAILED, or that of the UserError of a test that cannot be made: it has not passed.
+        """
+        if of_program != 0:
+            print("homing run: --fail-if was not looked at: the program failed", file=sys.stderr)
+            return of_program
+        try:
+            verdict = self.judge(counts())
+        except UserError as error:
+            print(f"homing run: {error.message}", file=sys.stderr)
+            return error.status
+        for note in dict.fromkeys(verdict.notes):
+            print(f"homing run: --fail-if {note}", file=sys.stderr)
+        if not verdict.true:
+            return 0
+        print(f"homing run: --fail-if {self.text}: true", file=sys.stderr)
+        for line in verdict.reasons:
+            print(f"  {line}", file=sys.stderr)
+        return FAILED
 
 
 class _Parser:
