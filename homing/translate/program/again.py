@@ -16,6 +16,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from homing.compilers import WITH_VALUE
 from homing.paths import Cache
@@ -64,9 +65,8 @@ class _Made:
         words = [self._anywhere(word) for word in self.command]
         settings = [os.environ.get(name, "") for name in _FOLDERS]
         read = self._headers() if scanner.form_of(self.record.source) is Form.C else self._modules(text)
-        compiler = self.command[0]
-        version = _output([compiler, "--version"])
-        return digest(str(shutil.which(compiler)), version, *words, *settings, self.record.text, text, *read)
+        compiler = shutil.which(self.command[0]) or self.command[0]
+        return digest(compiler, _version(compiler), *words, *settings, self.record.text, text, *read)
 
     def _headers(self) -> Iterator[str]:
         words = [word for word in self.command if word != "-c"]
@@ -105,6 +105,11 @@ def _output(command: Sequence[str], folder: str | None = None) -> str:
     return done.stdout.decode("utf-8", "surrogateescape")
 
 
+@cache
+def _version(compiler: str) -> str:
+    return _output([compiler, "--version"])
+
+
 def _module(path: str) -> str:
     """A digest of a module's file, without the name of the source it comes from."""
     with open(path, "rb") as file:
@@ -131,13 +136,13 @@ def compile_again(
     order = {
         path: number for number, path in enumerate(order_of_modules([one.source for one, _, _ in stale]))
     }
-    cache = Cache("translate", "objects")
+    objects = Cache("translate", "objects")
     before: dict[int, list[str]] = {}
     found = Again([])
     for number, (record, at, text) in enumerate(sorted(stale, key=lambda one: order[one[0].source])):
         made = _prepared(record, text, folder, number, more)
         key = made.key(text)
-        kept = cache.read(key)
+        kept = objects.read(key)
         if kept is not None:
             made.take(pickle.loads(kept))
         else:
@@ -152,10 +157,11 @@ def compile_again(
             for name, path in paths.items():
                 with open(path, "rb") as file:
                     files[name] = file.read()
-            cache.write(key, pickle.dumps(files))
-            forget_old(cache.folder, _MOST_OBJECTS)
+            objects.write(key, pickle.dumps(files))
         keep(record, made.path)
         before.setdefault(at, []).append(made.path)
+    if found.compiled:
+        forget_old(objects.folder, _MOST_OBJECTS)
     for at in sorted(before, reverse=True):
         # In front of an archive, so that its own member is not needed.
         whole = arguments[at].endswith((".o", ".obj", ".lo"))

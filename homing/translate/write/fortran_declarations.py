@@ -312,6 +312,7 @@ class FortranDeclarations(FortranArrays):
             self.edits.replace(begin, end, left)
 
     def _as_allocatables(self, arrays: Sequence[Array]) -> list[str]:
+        """Their declarations as allocatables; an initialised one is a problem."""
         lines = []
         for array in arrays:
             colons = ", ".join(":" for _ in array.dimensions)
