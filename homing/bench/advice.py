@@ -17,7 +17,7 @@ from homing.bench.progress import Progress
 from homing.bench.results import Check, Parts, Results, Row, content_key
 from homing.installation import find_library
 from homing.lab.built import find_built
-from homing.records import Record, read_record
+from homing.records import Record
 from homing.report.recommend import Advice, advice_for
 from homing.report.results import read_results
 
@@ -56,11 +56,10 @@ class AdvisedRuns(GuestRuns):
 
     def _record(self, pattern: str) -> Record:
         paths = glob.glob(pattern.replace("%p", "*"))
-        results = read_results(paths, strict=True)
-        self.advice = advice_for(results.processes[0])
-        record = read_record(paths[0])
+        (process,) = read_results(paths, strict=True).processes
+        self.advice = advice_for(process)
         os.unlink(paths[0])
-        return record
+        return process.record
 
 
 def run(results: Results) -> None:
