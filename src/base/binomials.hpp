@@ -17,7 +17,7 @@ class Binomials {
     /// beyond the mode and could be told by nothing is left out: mostly p is small, and few d are likely.
     template <class Visit> void next(bool wanted, Visit&& visit) {
         const double mode = n_ * std::min(p_, 1 - p_);
-        double mass = wanted ? end_ : 0;
+        double mass = end_;
         constexpr double impossible = 1e-60;
         for (int i = 0; wanted && i <= n_ && (mass > impossible || i <= mode); ++i) {
             visit(static_cast<std::size_t>(from_zero_ ? i : n_ - i), mass);

@@ -86,9 +86,10 @@ double Hybrid::gain_ns(Engine& engine, std::size_t number, std::uint32_t region)
     }
     // A page of the plan is swept once by the thread that touches it.
     const double region_ns = 1e9 * engine.regions()[region].longest;
+    const std::map<std::uint32_t, std::uint64_t> planned = replayer_.planned_granules(number);
     double gain = 0;
     for (const auto& area : engine.watch().areas())
-        if (const auto planned = replayer_.planned_granules(number); planned.contains(area->id))
+        if (planned.contains(area->id))
             gain += engine.touch_model(*area).excess_ns(planned.at(area->id), costs, region_ns);
     return std::min(gain, region_ns);
 }

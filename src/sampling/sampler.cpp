@@ -16,7 +16,7 @@
 namespace homing::sampling {
 namespace {
 
-/// Seconds that arming pages of the next scan may take at first.
+/// Seconds that arming pages of the next scan may take before its share of the run counts. By reason.
 constexpr double first_arming = 1e-3;
 
 } // namespace

@@ -37,7 +37,7 @@ class Sampler final : public Mechanism {
 
     /// One scan. Within Engine::guarded(), by any thread.
     void scan(Engine& engine);
-    /// What a scan took of its thread; and what share of one core the thread has had of a run so far.
+    /// What a scan took of its thread, without the moves: processor seconds.
     void took(double seconds) noexcept { totals_.seconds += seconds; }
     const Totals& totals() const noexcept { return totals_; }
 
@@ -57,7 +57,6 @@ class Sampler final : public Mechanism {
     PageCounts counts_;
     std::uint32_t area_ = 0;     ///< of the page that the next scan begins with
     std::uint64_t position_ = 0; ///< among those of the area that exist
-    std::uint64_t slice_ = 0;    ///< scans, when pages were armed last
     double arming_ = 0;          ///< seconds that arming pages took
     Totals totals_;
 };

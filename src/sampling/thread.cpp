@@ -18,7 +18,9 @@
 namespace homing::sampling {
 namespace {
 
-constexpr double least_interval = 1e-3; ///< seconds
+/// Seconds between two scans at the least. By reason: a thread that hardly sleeps takes a core.
+constexpr double least_interval = 1e-3;
+/// The most that Linux is built for (CONFIG_NR_CPUS, x86-64).
 constexpr int most_cpus = 8192;
 
 struct State {
