@@ -10,7 +10,7 @@ from homing.errors import UserError, unexpected
 from homing.files import MOST_SOURCE, read_text
 from homing.translate.directives import scanner
 from homing.translate.directives.model import Form, NextTouch, Replicate
-from homing.translate.front import expand
+from homing.translate.front import apart, expand
 from homing.translate.not_translated import REFUSED, directives_included
 from homing.translate.options import Options as Options
 from homing.translate.options import Own as Own
@@ -205,6 +205,27 @@ def _join(
     return steps
 
 
+def _fortran_apart(sources: list[SourceFile], scanned: list[scanner.Scanned]) -> None:
+    """Puts Fortran files with one statement a line into the place of the others."""
+    for index, source in enumerate(sources):
+        made = apart.fortran_apart(source)
+        if made is not None:
+            sources[index] = made
+            scanned[index] = scanner.scan(made.text, made.path, made.form, made.fixed_columns)
+
+
+def _c_apart(
+    sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[Read], options: Options
+) -> None:
+    """Puts C files whose loops stand on lines of their own into the place of the others."""
+    for index, one in enumerate(read):
+        if one.unit is None or one.unit.form is not Form.C:
+            continue
+        source = apart.c_apart(one.unit)
+        if source is not None:
+            _put(source, index, sources, scanned, read, options)
+
+
 def _uncommon(
     sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[Read], options: Options
 ) -> None:
@@ -251,7 +272,9 @@ def _translated(
         result.outputs = [Output(source.path, source.text, False) for source in sources]
         result.plan = Plan(options.target, tuple(source.path for source in sources))
         return result
+    _fortran_apart(sources, scanned)
     read = read_all(sources, scanned, options, progress)
+    _c_apart(sources, scanned, read, options)
     regions: list[Step] = []
     if options.target in ("spmd", "mpi") and not any(one.problems for one in read):
         _uncommon(sources, scanned, read, options)

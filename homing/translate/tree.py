@@ -270,6 +270,8 @@ class Routine:
     headers: dict[str, str] = field(default_factory=dict)  # C file: which header declares a function
     included: set[str] = field(default_factory=set)  # C file: variables that its headers declare
     namespaces: dict[str, str] = field(default_factory=dict)  # C++ file: where its variables stand
+    #: Names that something else reaches, unseen: where that is said (begin, end), and how.
+    unseen: dict[str, tuple[int, int, str]] = field(default_factory=dict)
     implicit_none: bool = False
     implicit: dict[str, str] = field(default_factory=dict)  # Fortran: types by first letter
     functions: dict[str, Statement] = field(default_factory=dict)  # Fortran's statement functions

@@ -44,7 +44,7 @@ REFUSED = [
         + "namelist /n/ b\n!$homing distribute b(block)\nread (5, nml=n)\n"
         + LOOP.format("b")
         + "end\n",
-        r"p\.f90:6:1: 'b' is in a NAMELIST",
+        r"p\.f90:5:1: 'b' is in a NAMELIST",
     ),
     (
         BEGIN + "!$homing distribute b(block)\nassociate (x => b)\nx(1) = 2\nend associate\n" + "end\n",

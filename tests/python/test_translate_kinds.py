@@ -24,6 +24,8 @@ KINDS = (
     "generic.f90",
     "macro_arguments.c",
     "none_shared.f90",
+    "one_line.c",
+    "one_line.f90",
     "prototypes.c",
     "reallocated.f90",
     "returns.c",
@@ -48,7 +50,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 @pytest.mark.parametrize("target", ["spmd", "pages", "mpi"])
 def test_the_same_is_printed(workshop: Workshop, target: str, name: str) -> None:
     source = PROGRAMS / name
-    expected = run_command([workshop.plain(source)], workshop.folder, OMP_NUM_THREADS="1")
+    expected = workshop.printed(source)
     made, _ = workshop.translated(source, target, checked=target != "mpi")
     start = [*MPIRUN, "-n", "3"] if target == "mpi" else []
     for threads in ("1",) if target == "mpi" else ("1", "4"):

@@ -58,7 +58,12 @@ end program
 REFUSED = [
     ("p.c", C.format(body="{ sweep(); a[1] = t; }"), r"p\.c:8:44: works on whole arrays beside"),
     ("p.c", C.format(body="{\n        if (t) sweep(); else a[1] = t;\n    }"), r"p\.c:9:30: works on whole"),
-    ("p.f90", FORTRAN.format(line="call sweep; s = a(3)"), r"p\.f90:4:15: works on whole arrays beside"),
+    ("p.c", C.format(body="{ double *q = a; q[1] = t; sweep(); }"), r"p\.c:8:\d+: may give the distributed"),
+    (
+        "p.c",
+        "double a[9], *q = a + 1;\n#pragma homing distribute a[block]\nint main(void) { return a[0]; }\n",
+        r"p\.c:1:19: 'q' is another name for 'a'",
+    ),
     ("p.f90", FORTRAN.format(line="a(2) = total()"), r"p\.f90:4:3: 'total' finds the arrays in parts"),
 ]
 

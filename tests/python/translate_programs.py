@@ -75,6 +75,7 @@ class Workshop:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.count = 0
+        self._printed: dict[Path, str] = {}
         shutil.copytree(RUNTIME, folder, dirs_exist_ok=True)
         shutil.copy(APPS / "common" / "app.f90", folder)
         strict = ("-O2", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fopenmp")
@@ -103,6 +104,12 @@ class Workshop:
     def plain(self, source: Path) -> Path:
         """The program as it is."""
         return self.compile(source, self.place(), ())
+
+    def printed(self, source: Path) -> str:
+        """What the program prints as it is, with one thread; found out once."""
+        if source not in self._printed:
+            self._printed[source] = run_command([self.plain(source)], self.folder, OMP_NUM_THREADS="1")
+        return self._printed[source]
 
     def compile(self, source: Path, folder: Path, more: Sequence[str | Path], mpi: bool = False) -> Path:
         target = folder / "program"

@@ -167,6 +167,14 @@ class _Builder(Loops):
         if around:
             scope.namespaces[cursor.spelling] = around
         self.variable(scope, cursor, "static")
+        made = self.blank(self.begin(cursor), self.end(cursor))
+        for inner in cursor.get_children():
+            if inner.kind.is_expression():
+                self.expression(inner, made.references, Access.READ, False, made)
+        for reference in made.references:
+            if reference.access is Access.OTHER:
+                reason = f"'{cursor.spelling}' is another name for '{reference.name}'"
+                scope.unseen.setdefault(reference.name, (reference.begin, reference.end, reason))
 
     def function(self, cursor: Cursor) -> None:
         scope = self.routines[0]
@@ -323,7 +331,7 @@ class _Builder(Loops):
             return [self.other_loop(cursor)]
         if kind is CursorKind.IF_STMT:
             children = list(cursor.get_children())
-            head = self.expression_statement(children[0])
+            head = self.expression_statement(children[0], condition=True)
             arms = [(head, self.body(children[1]))]
             if len(children) > 2:
                 arms.append(
@@ -373,7 +381,7 @@ class _Builder(Loops):
         made.writes |= frozenset(writes)
         return made
 
-    def expression_statement(self, cursor: Cursor) -> Statement:
+    def expression_statement(self, cursor: Cursor, condition: bool = False) -> Statement:
         made = self.blank(self.begin(cursor), self.end(cursor))
         jump = {
             CursorKind.RETURN_STMT: "return",
@@ -389,6 +397,8 @@ class _Builder(Loops):
             for child in cursor.get_children():
                 if child.kind.is_expression():
                     self.expression(child, made.references, Access.READ, False, made)
+        elif condition:
+            self.accesses.condition(cursor, made.references, False, made)
         else:
             self.expression(cursor, made.references, Access.READ, False, made)
         self.finish(made)

@@ -22,6 +22,8 @@ _POINTERS = (
     TypeKind.VARIABLEARRAY,
     TypeKind.INCOMPLETEARRAY,
 )
+#: What part of an array has whose name has fewer subscripts than dimensions.
+_ROWS = (TypeKind.CONSTANTARRAY, TypeKind.VARIABLEARRAY, TypeKind.INCOMPLETEARRAY)
 
 
 class Accesses:
@@ -54,6 +56,8 @@ class Accesses:
                         return
                     if "::" in self.places.source.text[begin:end]:
                         access = Access.OTHER
+                if access is Access.READ and cursor.type.kind in _POINTERS:
+                    access = Access.OTHER  # where the elements are, for whoever gets it
                 found.append(Reference(name, begin, begin + len(name), end, None, access, conditional))
         elif kind is CursorKind.MEMBER_REF_EXPR:
             for child in cursor.get_children():
@@ -69,7 +73,7 @@ class Accesses:
             self._binary(cursor, found, access, conditional, into)
         elif kind is CursorKind.CONDITIONAL_OPERATOR:
             condition, *others = list(cursor.get_children())
-            self.expression(condition, found, Access.READ, conditional, into)
+            self.condition(condition, found, conditional, into)
             for other in others:
                 self.expression(other, found, Access.READ, True, into)
         elif kind is CursorKind.UNARY_OPERATOR:
@@ -107,9 +111,19 @@ class Accesses:
             or (_is_null(right) and strip(left).kind is CursorKind.DECL_REF_EXPR)
         ):
             return  # is there memory? There is, for a distributed array; others do not matter here
-        late = conditional or operator in (BinaryOperator.LAnd, BinaryOperator.LOr)
+        if operator in (BinaryOperator.LAnd, BinaryOperator.LOr):
+            self.condition(left, found, conditional, into)
+            self.condition(right, found, True, into)
+            return
         self.expression(left, found, _of_memory(left, access), conditional, into)
-        self.expression(right, found, _of_memory(right, access), late, into)
+        self.expression(right, found, _of_memory(right, access), conditional, into)
+
+    def condition(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> None:
+        """An expression that is true or false; a pointer alone: is there memory?"""
+        inner = strip(cursor)
+        if inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind in _POINTERS:
+            return
+        self.expression(cursor, found, Access.READ, conditional, into)
 
     def _unary(
         self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
@@ -227,6 +241,8 @@ class Accesses:
                     self.places.begin(cursor),
                     self.places.end(cursor),
                 )  # of a macro
+            elif access is Access.READ and cursor.type.kind in _ROWS:
+                access = Access.OTHER
             found.append(Reference(name, begin, begin + len(name), end, subscripts, access, conditional))
         for index in chain:
             self.expression(index, found, Access.READ, conditional, into)

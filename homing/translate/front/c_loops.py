@@ -46,7 +46,7 @@ class Loops:
     def declaration(self, cursor: Cursor) -> Statement:
         raise NotImplementedError
 
-    def expression_statement(self, cursor: Cursor) -> Statement:
+    def expression_statement(self, cursor: Cursor, condition: bool = False) -> Statement:
         raise NotImplementedError
 
     def variable(self, scope: Routine, cursor: Cursor, storage: str) -> Declaration:
@@ -88,7 +88,7 @@ class Loops:
         body, condition = (
             (children[0], children[-1]) if cursor.kind is CursorKind.DO_STMT else (children[-1], children[0])
         )
-        head = self.expression_statement(condition)
+        head = self.expression_statement(condition, condition=True)
         head.begin = self.begin(cursor)
         return Loop(
             head,

@@ -30,6 +30,9 @@ def declare(routine: Routine, line: Line, code: Expressions, what: Form) -> None
             declared = routine.declarations.get(word.text) if word.kind == "name" else None
             if declared is not None:
                 declared.attributes |= {what.kind}
+            if word.kind == "name" and what.kind == "namelist":
+                reason = f"'{word.text}' is in a NAMELIST, which reads and writes it unseen"
+                routine.unseen.setdefault(word.text, (line.begin, line.end, reason))
     elif what.kind == "use":
         _use(routine, code, line, what.at)
     elif what.kind == "implicit" and any(word.text == "none" for word in code.words[1:2]):

@@ -1,5 +1,6 @@
-"""The text that a Fortran compiler reads: INCLUDE lines taken in, and preprocessed where the file's name asks
-for it. Line markers (# 12 "size.h") tell where each line of it stands."""
+"""The text that a Fortran compiler reads: INCLUDE lines taken in, preprocessed where the file's name asks for
+it, and with the statements that only OpenMP compiles (`!$ call ...`). Line markers (# 12 "size.h") tell where
+each line of it stands."""
 
 from __future__ import annotations
 
@@ -22,6 +23,9 @@ _INCLUDE = re.compile(
     r"""[ \t\d]{0,6}[ \t]*include[ \t]*(?:'([^'\n]+)'|"([^"\n]+)")[ \t]*(?:!.*)?$""", re.IGNORECASE
 )
 _MARKER = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)".*')
+#: The sentinel of statements, and of what continues them, that only a compiler with OpenMP reads.
+_OPENMP_FREE = re.compile(r"^([ \t]*)!\$(?=[ \t&])", re.MULTILINE)
+_OPENMP_FIXED = re.compile(r"^()[!cC*]\$(?=[ \d]{3}[ 0]|   \S|\t)", re.MULTILINE)
 #: How deep INCLUDE lines may nest; gfortran's own limit is 16 for fixed form's, 200 for cpp's.
 _DEEPEST = 32
 #: How long the compiler's preprocessor may take, in seconds.
@@ -40,13 +44,25 @@ def expanded(source: SourceFile, flags: Sequence[str] = (), compiler: str = "") 
     asked = said[-1] == "-cpp" if said else os.path.splitext(source.path)[1] in _PREPROCESSED
     if asked and _CONDITION.search(text):
         text = _preprocessed(source, flags, compiler)
+    openmp = _openmp(source, flags)
+    if openmp is not None:
+        text = openmp.sub(r"\1  ", text)
     # As gfortran looks for them: also what an included file includes.
     folders = ["", os.path.dirname(source.path), *values_of("-I", flags)]
     if re.search("include", text, re.IGNORECASE):
         text = _included(source, text, source.path, folders, 0)
+        if openmp is not None:
+            text = openmp.sub(r"\1  ", text)
     if text == source.text:
         return source
     return SourceFile(source.path, text, source.form, source.fixed_columns)
+
+
+def _openmp(source: SourceFile, flags: Sequence[str]) -> re.Pattern[str] | None:
+    """What the sentinels of conditional compilation are; None: the program is compiled without OpenMP."""
+    if "-U_OPENMP" in flags:
+        return None
+    return _OPENMP_FIXED if source.form is Form.FIXED else _OPENMP_FREE
 
 
 def marker(line: int, path: str) -> str:

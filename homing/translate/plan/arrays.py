@@ -77,6 +77,7 @@ class Distributions:
                     at = routine.places[name][0]
                     self._wrong_in(routine)(at, at, f"declares the distributed '{name}' anew in a BLOCK")
         if not in_place:
+            self._unseen()
             self._hidden_in_blocks()
             bring(units, self.routines, self.passing.in_regions, self.of)
         for unit in units:
@@ -90,6 +91,13 @@ class Distributions:
             for routine in unit.routines:
                 self.passing.whole_calls(routine)
         self._generic_calls({name: behind for name, behind in named.items() if len(behind) > 1})
+
+    def _unseen(self) -> None:
+        """Arrays that something reaches where no access is seen."""
+        for unit in self.units:
+            for routine in unit.routines:
+                for name in self.of(routine).keys() & routine.unseen.keys():
+                    self._wrong_in(routine)(*routine.unseen[name])
 
     def _hidden_in_blocks(self) -> None:
         """C: a name has one meaning in a function as far as it is followed."""
@@ -286,9 +294,6 @@ class Distributions:
             return
         if name in scope.equivalence and not self.in_place:
             self._wrong(origin, f"'{origin.name}' shares storage (EQUIVALENCE)")
-            return
-        if "namelist" in declaration.attributes:
-            self._wrong(origin, f"'{origin.name}' is in a NAMELIST, which reads and writes it unseen")
             return
         if declaration.storage == "common" and not self.in_place:
             self._wrong(origin, f"'{origin.name}' is in a COMMON block, where sequence matters: {_BLOCKS}")
