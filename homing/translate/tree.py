@@ -254,6 +254,7 @@ class Routine:
     main: bool = False
     module: bool = False
     result: str | None = None
+    result_type: str = ""  # Fortran: as the head says it
     parent: Routine | None = None
     uses: dict[str, tuple[int, int, str | None]] = field(default_factory=dict)  # module: statement, ONLY list
     renamed: list[tuple[str, str, int, int]] = field(default_factory=list)  # USE m, x => y: m, y, begin, end

@@ -131,6 +131,7 @@ class Frames(RandomProgram):
             "#include <stdio.h>",
             "#include <stdlib.h>",
             "#define SMALL(a) (((a) % 10007 + 10007) % 10007)",
+            *(["#include <initializer_list>"] if self.cxx else []),
         ]
         if self.include or self.place == "second":
             self.included["common.h"] = "\n".join(["#pragma once", *common]) + "\n"

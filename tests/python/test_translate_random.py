@@ -16,7 +16,7 @@ import pytest
 from homing.translate.positions import TranslationError
 from tests.python.random_programs import RandomProgram
 from tests.python.translate_programs import MPIRUN, Workshop, run_command
-from tests.python.whole_checks import REFUSED, SAME, TARGETS
+from tests.python.whole_checks import REFUSED, SAME, TARGETS, WIDER
 from tests.python.whole_checks import check as check_whole
 
 SIZES = ("1", "2", "5", "8")
@@ -63,7 +63,7 @@ def test_random_loops(workshop: Workshop, suffix: str) -> None:
 def test_whole_programs(workshop: Workshop, suffix: str, target: str) -> None:
     first = 40 * TARGETS.index(target)
     count = (PROGRAMS_IN_CXX if suffix == ".cpp" else PROGRAMS)[target]
-    seeds = range(first, first + count)
+    seeds = [WIDER + one if one % 2 else one for one in range(first, first + count)]
     found = [check_whole(workshop, suffix, seed, [target], ["6"])[target] for seed in seeds]
     assert [one for one in found if one not in (SAME, REFUSED)] == []
     assert found.count(SAME) * 10 >= TRANSLATED[target] * len(found), "most show something"
@@ -80,7 +80,7 @@ def test_many_random_loops(workshop: Workshop, suffix: str, first: int, target: 
 
 @pytest.mark.full
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("first", range(1000, 1200, 10))
+@pytest.mark.parametrize("first", [*range(1000, 1200, 10), *range(31000, 31200, 10)])
 def test_many_whole_programs(workshop: Workshop, suffix: str, first: int) -> None:
     for seed in range(first, first + 10):
         found = check_whole(workshop, suffix, seed, TARGETS, ["1", "6"])

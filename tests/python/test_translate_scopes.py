@@ -55,7 +55,24 @@ contains
   end function
 end program
 """
+TWICE = """program p
+  real(8) :: a(9), b(9), s
+  !$homing distribute a(block), b(block)
+  {line}
+contains
+  real(8) function dot(x, y)
+    real(8), intent(in) :: x(9), y(9)
+    integer :: i
+    dot = 0
+    !$omp parallel do reduction(+:dot)
+    do i = 1, 9
+      dot = dot + x(i)*y(i)
+    end do
+  end function
+end program
+"""
 REFUSED = [
+    ("p.f90", TWICE.format(line="s = dot(a, a)"), r"p\.f90:4:3: passes the distributed 'a' twice to 'dot'"),
     ("p.c", C.format(body="{ sweep(); a[1] = t; }"), r"p\.c:8:44: works on whole arrays beside"),
     ("p.c", C.format(body="{\n        if (t) sweep(); else a[1] = t;\n    }"), r"p\.c:9:30: works on whole"),
     ("p.c", C.format(body="{ double *q = a; q[1] = t; sweep(); }"), r"p\.c:8:\d+: may give the distributed"),
@@ -73,6 +90,21 @@ def test_refused(tmp_path: Path, name: str, text: str, reason: str) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(TranslationError, match=reason):
         translate([str(tmp_path / name)], Options("spmd"))
+
+
+@pytest.mark.parametrize("target", ["spmd", "pages", "mpi"])
+def test_functions_in_conditions_and_in_both_orders(workshop: Workshop, target: str) -> None:
+    """With --to pages a condition may call what gets arrays with their layouts."""
+    source = workshop.place() / "p.f90"
+    head = "a = 2; b = 3; s = dot(a, b) + dot(b, a)"
+    asked = (
+        "if (dot(a, b) > 3) s = s + 1\n  if (s > 1e9) then\n  else if (dot(b, a) > 5) then; s = s + 2; end if"
+    )
+    source.write_text(TWICE.format(line=f"{head}\n  {asked if target == 'pages' else ''}\n  print *, s"))
+    expected = run_command([workshop.plain(source)], workshop.folder, OMP_NUM_THREADS="1")
+    made, _ = workshop.translated(source, target, checked=target != "mpi")
+    start = [*MPIRUN, "-n", "2"] if target == "mpi" else []
+    assert run_command([*start, made], workshop.folder, OMP_NUM_THREADS="3") == expected
 
 
 def test_arrays_allocated_elsewhere_are_compared_when_the_program_runs(workshop: Workshop) -> None:

@@ -11,14 +11,18 @@ from homing.errors import UserError
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, translate
 from tests.python.random_whole import WholeProgram
+from tests.python.random_wider import WiderProgram
 from tests.python.translate_programs import CHECKS, MPIRUN, TREE, Workshop, run_command
 
 TARGETS = ("spmd", "pages", "mpi", "upm")
 FLAGS = ("-O0", "-g", "-fopenmp", "-ffp-contract=off")
 #: gfortran's warnings about what random programs are like are not wanted.
-MORE = {".f90": ("-ffree-line-length-none",), ".c": ("-w",), ".cpp": ("-w",)}
+FREE = ("-ffree-line-length-none",)
+MORE = {".f90": FREE, ".F90": FREE, ".f": ("-std=legacy",), ".c": ("-w",), ".cpp": ("-w",)}
 #: Each language's compiler, as it is and for ranks.
-COMPILERS = {".f90": ("gfortran", "mpifort"), ".c": ("gcc", "mpicc"), ".cpp": ("g++", "mpicxx")}
+COMPILERS = {"f": ("gfortran", "mpifort"), "c": ("gcc", "mpicc"), "cpp": ("g++", "mpicxx")}
+#: From this seed on programs have the rest of the language, too.
+WIDER = 30000
 
 
 SAME, REFUSED = "same", "refused"
@@ -26,7 +30,7 @@ SAME, REFUSED = "same", "refused"
 
 def sources(folder: Path, seed: int, suffix: str) -> list[Path]:
     """The program's files, in a folder of its own, in the order of their compilation."""
-    program = WholeProgram(seed, suffix)
+    program = (WiderProgram if seed >= WIDER else WholeProgram)(seed, suffix)
     for name, text in {**program.files, **program.included}.items():
         (folder / name).write_text(text)
     return [folder / name for name in program.files]
@@ -35,12 +39,12 @@ def sources(folder: Path, seed: int, suffix: str) -> list[Path]:
 def compiled(workshop: Workshop, files: Sequence[Path], target: str = "", runtime: bool = False) -> Path:
     """The program of these files in their folder."""
     folder, suffix = files[0].parent, files[0].suffix
-    fortran = suffix == ".f90"
+    fortran = suffix.lower().startswith(".f")
     mpi = target == "mpi"
-    compiler = COMPILERS[suffix][mpi]
-    checks = (
-        [flag for flag in CHECKS[suffix] if flag not in ("-Wall", "-Wextra", "-Werror")] if target else []
-    )
+    language = "f" if fortran else suffix[1:]
+    compiler = COMPILERS[language][mpi]
+    known = CHECKS[".f90" if fortran else suffix] if target else ()
+    checks = [flag for flag in known if flag not in ("-Wall", "-Wextra", "-Werror")]
     if mpi and "-fsanitize=address" in checks:
         checks.remove("-fsanitize=address")  # Open MPI itself leaks
     more: list[str] = []

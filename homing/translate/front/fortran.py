@@ -34,6 +34,7 @@ from homing.translate.source import SourceFile
 from homing.translate.tree import Branch, Loop, Node, OpenMP, Routine, Unit, references, statements, walk
 
 _INSIDE = frozenset({"end", *MIDDLE})
+_PREFIXES = re.compile(r"\b(pure|impure|elemental|recursive|non_recursive|module)\b", re.IGNORECASE)
 _SKIPPED = {"interface": "interface", "type definition": "type", "enum": "enum"}
 
 
@@ -185,6 +186,8 @@ class _Reader:
         at = what.at
         if what.kind == "function":
             routine.result = routine.name
+            before = re.match(r"(.*?)\s*\bfunction\b", code.code, re.IGNORECASE)
+            routine.result_type = _PREFIXES.sub("", before[1]).strip() if before else ""
         if at < len(words) and words[at].text == "(":
             stop = closing(words, at)
             routine.arguments = [code.text(*part) for part in parts(words, at + 1, stop, ",")]

@@ -24,6 +24,7 @@ from homing.translate.targets.owned_loops import OwnedLoops, sites_of
 from homing.translate.targets.routine import Work
 from homing.translate.targets.single_owner import loop_variables
 from homing.translate.tree import (
+    Branch,
     Clause,
     Construct,
     Executable,
@@ -95,12 +96,21 @@ class Pages:
                         node,
                         [self.work.arrays[r.name] for r in node.references if r.name in self.work.arrays],
                     )
-                passed = self.work.passes(node)
-                if passed and isinstance(writer, PagesFortran):
-                    writer.ready(node, [self.work.arrays[reference.name] for reference in passed])
-                for reference in passed:
-                    writer.pass_part(reference, self.work.arrays[reference.name])
+                self._hand_on(node, node.begin, writer)
                 self._anew(node, writer)
+            elif isinstance(node, Loop):
+                self._hand_on(node.head, node.begin, writer)
+            elif isinstance(node, Branch):
+                for head, _ in node.arms:
+                    self._hand_on(head, node.begin, writer)
+
+    def _hand_on(self, statement: Statement, at: int, writer: PagesFortran | PagesC) -> None:
+        """The layouts of what a statement passes on, known before what begins at `at`."""
+        passed = self.work.passes(statement)
+        if passed and isinstance(writer, PagesFortran):
+            writer.ready(at, [self.work.arrays[reference.name] for reference in passed])
+        for reference in passed:
+            writer.pass_part(reference, self.work.arrays[reference.name])
 
     def _anew(self, statement: Statement, writer: PagesFortran | PagesC) -> None:
         """A statement that may allocate arrays without saying so."""

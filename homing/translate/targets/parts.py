@@ -382,7 +382,7 @@ class Parts:
     # --- statements that all threads run ------------------------------------------------------------
 
     def _region_statement(self, statement: Statement, region: Region) -> None:
-        passed = self.work.passes(statement)
+        passed = self.work.passes_parts(statement)
         for reference in passed:
             self.work.writer.pass_part(reference, self.work.arrays[reference.name])
         if passed:

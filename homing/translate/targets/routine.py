@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 from homing.translate.directives import model as d
 from homing.translate.openmp import reductions_of
@@ -252,6 +253,17 @@ class Work:
             r.name in self.arrays and r.access is Access.WRITE for r in statement.references
         )
 
+    def passes_parts(self, statement: Statement) -> list[Reference]:
+        """As `passes`, to procedures that take parts out of what they get: not twice the same."""
+        found = self.passes(statement)
+        for one, other in combinations(found if self.source.form is not d.Form.C else (), 2):
+            if (one.name, one.argument_of) != (other.name, other.argument_of):
+                continue
+            if _in_one_call(self.source.text[one.end : other.begin]):
+                reason = f"passes the distributed '{one.name}' twice to '{one.argument_of}': pass a copy"
+                self.wrong(statement.begin, statement.end, reason)
+        return found
+
     def passes(self, statement: Statement) -> list[Reference]:
         """The distributed arrays that a statement passes to procedures that know about parts."""
         found = []
@@ -266,3 +278,13 @@ class Work:
             if known is not None and known.routine is callee:
                 found.append(reference)
         return found
+
+
+def _in_one_call(between: str) -> bool:
+    """Are what stands before the text and what stands behind it arguments of one call?"""
+    depth = 0
+    for char in between:
+        depth += (char == "(") - (char == ")")
+        if depth < 0:
+            return False
+    return True

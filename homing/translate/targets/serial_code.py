@@ -145,7 +145,7 @@ class SerialCode:
                 node, [self.work.arrays[r.name] for r in node.references if r.name in self.work.arrays]
             )
         else:
-            passed = self.work.passes(node)
+            passed = self.work.passes_parts(node)
             others = [r for r in node.references if r.name in self.work.arrays and r not in passed]
             reached = self._reaches(node)
             if others and reached and not passed:

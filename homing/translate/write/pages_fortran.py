@@ -109,10 +109,10 @@ class PagesFortran(FortranWriter):
         self.calls_runtime = True
         return [*lines, *([f"if ({movable}({name})) then", call, "end if"] if movable else [call])]
 
-    def ready(self, statement: Statement, arrays: Sequence[Array]) -> None:
-        """Before a statement that hands the arrays on, with their layouts."""
+    def ready(self, at: int, arrays: Sequence[Array]) -> None:
+        """Before what begins there and hands the arrays on, with their layouts."""
         lines = [line for array in arrays for line in self.fitted(array)]
-        self._lines(self.source.line_start(statement.begin), lines, statement.begin)
+        self._lines(self.source.line_start(at), lines, at)
 
     def create(self, array: Array, bounds: Sequence[tuple[str, str]]) -> list[str]:
         numbers, sizes = self._dimensions(array, bounds)

@@ -60,6 +60,9 @@ def combined(routine: Routine, one: Reduction) -> Combined | str:
     what = f"REDUCTION({one.operator}:{one.name}{one.section}) over ranks"
     found = routine.lookup(one.name)
     declaration = found[1] if found else None
+    if declaration is None and routine.result_type and one.name == routine.result:
+        where = routine.begin, routine.begin, routine.begin, routine.begin
+        declaration = Declaration(one.name, one.name, routine.result_type, [], *where)
     if routine.source.form is Form.C:
         return _in_c(one, declaration, what)
     return _in_fortran(one, declaration, what)
