@@ -279,7 +279,7 @@ struct Collected {
 };
 
 // Runs with the loader's lock held: copies, and nothing else.
-int collect(dl_phdr_info* info, std::size_t, void* data) {
+int collect_object(dl_phdr_info* info, std::size_t, void* data) {
     auto& collected = *static_cast<Collected*>(data);
     LoadedObject object;
     const bool main_program = !collected.main_seen;
@@ -311,7 +311,7 @@ std::string shown_path(const LoadedObject& object) {
 
 void static_areas(std::size_t minimum, std::vector<AreaEntry>& out, std::vector<Address>& known) {
     Collected collected;
-    ::dl_iterate_phdr(collect, &collected);
+    ::dl_iterate_phdr(collect_object, &collected);
     // An address that is free again may belong to another object the next time.
     std::erase_if(known, [&](Address address) {
         return std::none_of(collected.objects.begin(), collected.objects.end(),

@@ -31,7 +31,7 @@ constinit std::atomic<std::uint64_t> pages_sent{0}; ///< that were on another no
 
 /// The balancer's scans hide pages at any time, on Linux up to 6.5 (Kernel::query): between the question and
 /// the move as well. So many times a page is made known again.
-constexpr int most_looks = 3;
+constexpr int most_reveals = 3;
 
 /// [signal] query(), with another look at what a scan hid since the granule was opened. Every page that hides
 /// is of a granule that the caller touches: that the kernel may move it here is what is wanted.
@@ -47,7 +47,7 @@ std::size_t send_group(Kernel& kernel, std::span<void*> pages, int node) noexcep
     int nodes[group];
     int status[group];
     std::size_t were_away = 0;
-    for (int looks = 0; looks < most_looks && !pages.empty(); ++looks) {
+    for (int looks = 0; looks < most_reveals && !pages.empty(); ++looks) {
         const std::span<int> found(status, pages.size());
         if (look(kernel, pages, found) != 0) break;
         // Asking is cheap; a move drains every CPU's lists of pages even where there is nothing to move.

@@ -11,7 +11,7 @@
 namespace homing {
 namespace {
 
-constexpr std::size_t batch = 1024;
+constexpr std::size_t queried_at_once = 1024;
 /// On the stack of a new thread: 1 KiB of words. Its thread-local variables take some pages (the guest's: 2).
 constexpr std::size_t most_few_pages = 64;
 
@@ -126,12 +126,12 @@ std::size_t bring_few_pages(Kernel& kernel, Range range, int node) noexcept {
 }
 
 std::size_t bring_pages(Kernel& kernel, std::span<const Range> ranges, int node) {
-    std::vector<void*> pages(batch);
-    std::vector<int> nodes(batch), status(batch);
+    std::vector<void*> pages(queried_at_once);
+    std::vector<int> nodes(queried_at_once), status(queried_at_once);
     std::size_t came = 0;
     for (const Range& range : ranges)
-        for (Address at = range.begin; at < range.end; at += batch * page_bytes()) {
-            const Range part{at, std::min(range.end, at + batch * page_bytes())};
+        for (Address at = range.begin; at < range.end; at += queried_at_once * page_bytes()) {
+            const Range part{at, std::min(range.end, at + queried_at_once * page_bytes())};
             came += bring(kernel, part, node, pages, nodes, status);
         }
     return came;

@@ -7,7 +7,7 @@
 
 namespace homing {
 namespace {
-constexpr std::size_t batch = 1024;
+constexpr std::size_t pages_a_call = 1024;
 } // namespace
 
 void PlacementResult::add(const PlacementResult& other) {
@@ -36,10 +36,10 @@ PlacementResult place_pages(Kernel& kernel, const NodeMap& nodes, Range range,
     std::vector<int> before;
     std::vector<int> reasons;
     std::vector<int> now;
-    for (std::uint64_t first = 0; first < result.pages; first += batch) {
+    for (std::uint64_t first = 0; first < result.pages; first += pages_a_call) {
         pages.clear();
         targets.clear();
-        for (std::uint64_t i = first; i < std::min<std::uint64_t>(result.pages, first + batch); ++i) {
+        for (std::uint64_t i = first; i < std::min<std::uint64_t>(result.pages, first + pages_a_call); ++i) {
             pages.push_back(reinterpret_cast<void*>(whole.begin + i * page_bytes()));
             targets.push_back(nodes.system(target_of(i)));
         }
@@ -77,9 +77,10 @@ std::uint64_t where_pages_are(Kernel& kernel, Range range, std::span<int> nodes,
     const Range whole = whole_pages(range);
     const std::uint64_t count = whole.bytes() / page_bytes();
     std::vector<void*> pages;
-    for (std::uint64_t first = 0; first < std::min<std::uint64_t>(count, nodes.size()); first += batch) {
+    for (std::uint64_t first = 0; first < std::min<std::uint64_t>(count, nodes.size());
+         first += pages_a_call) {
         pages.clear();
-        const std::uint64_t until = std::min<std::uint64_t>({count, nodes.size(), first + batch});
+        const std::uint64_t until = std::min<std::uint64_t>({count, nodes.size(), first + pages_a_call});
         for (std::uint64_t i = first; i < until; ++i)
             pages.push_back(reinterpret_cast<void*>(whole.begin + i * page_bytes()));
         const std::span<int> part = nodes.subspan(first, pages.size());
