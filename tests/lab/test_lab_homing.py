@@ -265,12 +265,22 @@ def test_a_full_node_gets_no_pages(runs: GuestRuns, placed: str, source: str) ->
     words, settings = [placed, "4", ITERATIONS[source]], SOURCES[source]
     if shutil.which("numactl") is None:
         pytest.skip("numactl is not installed")
-    # What the kernel can free later is room for all of the pages (1 MiB once): file cache and slabs go first,
-    # and again between the rounds; watermarks that it boosts for a while would end the filling early.
-    drop = "echo 3 > /proc/sys/vm/drop_caches"
-    fill = "echo 0 > /proc/sys/vm/watermark_boost_factor; "
-    fill += "numactl --preferred=1 fallocate -l 600M /dev/shm/fill; for size in 32 64 96 128; do "
-    fill += f"{drop}; numactl --preferred=1 fallocate -l ${{size}}M /dev/shm/more; done"
+    # What the kernel can free later is room for all of the pages (1 MiB once): file cache and slabs go first, and
+    # again before each step, until three steps in a row leave the node as it was. Watermarks that it boosts for a
+    # while would end the filling early.
+    fill = """
+        echo 0 > /proc/sys/vm/watermark_boost_factor
+        free() { awk '/MemFree/ { print $4 }' /sys/devices/system/node/node1/meminfo; }
+        numactl --preferred=1 fallocate -l 600M /dev/shm/fill
+        size=0; full=0
+        while [ $full -lt 3 ] && [ $size -lt 200 ]; do
+            sync; echo 3 > /proc/sys/vm/drop_caches
+            before=$(free); size=$((size + 8))
+            numactl --preferred=1 fallocate -l ${size}M /dev/shm/more || exit 1
+            if [ $((before - $(free))) -lt 128 ]; then full=$((full + 1)); else full=0; fi
+        done
+        [ $full -eq 3 ]
+    """
     try:
         filled = runs.guest.step(Step(command=["sh", "-c", fill], timeout=120))
         assert filled.exit_status == 0, filled.stderr
