@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 
 from homing.errors import UserError
@@ -41,6 +42,13 @@ NOT_COMPILING = {
 
 #: Response files within one another; people nest them once.
 _MOST_RESPONSE_FILES = 20
+#: How compilers are asked for OpenMP: gcc and clang, nvfortran and nvc, Intel's, Cray's, IBM's.
+_OPENMP = re.compile(r"-(fopenmp(=.*)?|mp(=.*)?|q?openmp|fiopenmp|homp|qsmp=omp)")
+
+
+def has_openmp(arguments: Sequence[str]) -> bool:
+    """Does the compiler read OpenMP's directives?"""
+    return any(_OPENMP.fullmatch(word) for word in arguments)
 
 
 def values_of(option: str, flags: Sequence[str]) -> list[str]:

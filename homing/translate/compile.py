@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from homing.compilers import NOT_LINKING, expand_response_files
+from homing.compilers import NOT_LINKING, expand_response_files, has_openmp
 from homing.errors import UserError
 from homing.integers import decimal
 from homing.translate.build import more_arguments
@@ -88,7 +88,7 @@ def translate_and_compile(
             if what == "C++":
                 print(f"{path}: {what} is not translated: no calls are inserted", file=sys.stderr)
     preprocess = [*flags, *_preprocessor_flags(arguments)]
-    if not any(word.startswith("-fopenmp") for word in arguments):
+    if not has_openmp(arguments):
         preprocess.append("-U_OPENMP")
     if found.cxx:
         preprocess.append(scanner.CXX)
@@ -142,6 +142,8 @@ class _Command:
         if view is not None:
             tell(view.result, target, told)
             changed = _written(view.result, self.sources, self.arguments, folder)
+            if changed and target != "upm" and not has_openmp(self.arguments):
+                raise UserError(f"--to {target}: what is translated needs OpenMP: add -fopenmp")
         else:
             show(Plan(target, ()), told)
 

@@ -19,7 +19,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 @pytest.mark.parametrize("target", ["spmd", "pages", "mpi"])
 def test_arrays_that_are_allocated_unsaid(workshop: Workshop, target: str) -> None:
     source = PROGRAMS / "allocated.f90"
-    expected = run_command([workshop.plain(source)], workshop.folder, OMP_NUM_THREADS="1")
+    expected = workshop.printed(source)
     made, _ = workshop.translated(source, target, checked=target != "mpi")
     start = [*MPIRUN, "-n", "2"] if target == "mpi" else []
     assert run_command([*start, made], workshop.folder, OMP_NUM_THREADS="3") == expected

@@ -142,7 +142,7 @@ def test_what_is_kept_is_right(tmp_path_factory: pytest.TempPathFactory, target:
     ]
     source = workshop.place() / "p.f90"
     source.write_text(HEAD + "".join(kept) + "  print *, a, c, s, t, u\nend program\n")
-    expected = run_command([workshop.plain(source)], workshop.folder, OMP_NUM_THREADS="1").split()
+    expected = workshop.printed(source).split()
     program, _ = workshop.translated(source, target)
     start = [*MPIRUN, "-n", "2"] if target == "mpi" else []
     for threads in ("1", "2") if target == "mpi" else ("1", "3"):

@@ -22,7 +22,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 )
 def test_columns_are_passed_on(workshop: Workshop, target: str, distribution: str) -> None:
     source = with_distribution(PROGRAMS / "columns.f90", distribution, workshop.place())
-    expected = run_command([workshop.plain(source)], workshop.folder, OMP_NUM_THREADS="1")
+    expected = workshop.printed(source)
     made, _ = workshop.translated(source, target, checked=target != "mpi")
     start = [*MPIRUN, "-n", "2"] if target == "mpi" else []
     for threads in ("1",) if target == "mpi" else ("1", "3"):

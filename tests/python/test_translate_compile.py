@@ -106,6 +106,8 @@ def test_a_command_in_front_of_the_compiler(tmp_path: Path) -> None:
     done = homing(tmp_path, "--to", "pages", "--", str(launcher), "gfortran", "-fopenmp", "-o", "x", "x.f90")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "launched").exists()
+    without = homing(tmp_path, "--to", "pages", "--", "gfortran", "-fopenmp-simd", "-o", "y", "x.f90")
+    assert without.returncode == 2 and without.stderr.count("\n") == 1 and "add -fopenmp" in without.stderr
     out = subprocess.run(
         [tmp_path / "x"], capture_output=True, text=True, check=True, timeout=PATIENCE
     ).stdout

@@ -30,7 +30,7 @@ def same_output(
     workshop: Workshop, source: Path, target: str = "spmd", threads: tuple[str, ...] = ("1", "3")
 ) -> None:
     """The program prints the same before and after its translation."""
-    expected = run_command([workshop.plain(source)], workshop.folder, OMP_NUM_THREADS="1")
+    expected = workshop.printed(source)
     parts, _ = workshop.translated(source, target)
     for count in threads:
         assert run_command([parts], workshop.folder, OMP_NUM_THREADS=count) == expected

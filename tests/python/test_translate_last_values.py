@@ -20,7 +20,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 @pytest.mark.parametrize("target", ["spmd", "pages", "mpi"])
 def test_the_last_iteration_leaves_its_values(workshop: Workshop, target: str, name: str) -> None:
     source = PROGRAMS / name
-    expected = run_command([workshop.plain(source)], workshop.folder, OMP_NUM_THREADS="1")
+    expected = workshop.printed(source)
     made, _ = workshop.translated(source, target, checked=target != "mpi")
     start = [*MPIRUN, "-n", "2"] if target == "mpi" else []
     for threads in ("1",) if target == "mpi" else ("1", "4"):
@@ -50,7 +50,7 @@ end program
 def test_a_loop_in_its_order_stays_under_pages_and_it_is_said(workshop: Workshop) -> None:
     source = workshop.place() / "p.f90"
     source.write_text(ORDERED)
-    expected = run_command([workshop.plain(source)], workshop.folder, OMP_NUM_THREADS="1")
+    expected = workshop.printed(source)
     made, result = workshop.translated(source, "pages")
     assert run_command([made], workshop.folder, OMP_NUM_THREADS="4") == expected
     assert [(note.position.line, note.reason) for note in result.notes] == [

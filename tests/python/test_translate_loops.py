@@ -30,7 +30,7 @@ def same(workshop: Workshop, suffix: str, text: str, target: str) -> None:
     """The translated program prints what the program prints."""
     source = workshop.place() / f"p{suffix}"
     source.write_text(text)
-    expected = numbers(run_command([workshop.plain(source)], workshop.folder, OMP_NUM_THREADS="1"))
+    expected = numbers(workshop.printed(source))
     program, _ = workshop.translated(source, target)
     start = [*MPIRUN, "-n", "2"] if target == "mpi" else []
     for threads in ("1", "2") if target == "mpi" else ("1", "3"):

@@ -191,7 +191,7 @@ def test_calls_and_output_come_as_in_the_program(
     workshop = Workshop(tmp_path_factory.mktemp("calls"))
     source = workshop.place() / "p.f90"
     source.write_text(RIGHT)
-    expected = run_command([workshop.plain(source)], workshop.folder, OMP_NUM_THREADS="1")
+    expected = workshop.printed(source)
     program, _ = workshop.translated(source, target)
     start = [*MPIRUN, "-n", "2"] if target == "mpi" else []
     for threads in ("1", "2") if target == "mpi" else ("1", "3", "4"):

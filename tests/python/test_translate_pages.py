@@ -15,7 +15,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 @pytest.mark.parametrize("name", ["kept_arrays.f90", "kept_common.f", "fixed_home.f90", "fixed_home.c"])
 def test_arrays_stay_where_they_are(workshop: Workshop, name: str) -> None:
     source = PROGRAMS / name
-    expected = run_command([workshop.plain(source)], workshop.folder, OMP_NUM_THREADS="1")
+    expected = workshop.printed(source)
     made, _ = workshop.translated(source, "pages")
     for threads in ("1", "4"):
         assert run_command([made], workshop.folder, OMP_NUM_THREADS=threads) == expected

@@ -21,7 +21,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 def test_arrays_of_other_scopes(workshop: Workshop, target: str, name: str) -> None:
     """Orphaned loops get the parts that their callers have; serial code around such calls is cut there."""
     source = PROGRAMS / name
-    expected = run_command([workshop.plain(source)], workshop.folder, OMP_NUM_THREADS="1")
+    expected = workshop.printed(source)
     made, _ = workshop.translated(source, target, checked=target != "mpi")
     start = [*MPIRUN, "-n", "2"] if target == "mpi" else []
     assert run_command([*start, made], workshop.folder, OMP_NUM_THREADS="3") == expected
@@ -101,7 +101,7 @@ def test_functions_in_conditions_and_in_both_orders(workshop: Workshop, target: 
         "if (dot(a, b) > 3) s = s + 1\n  if (s > 1e9) then\n  else if (dot(b, a) > 5) then; s = s + 2; end if"
     )
     source.write_text(TWICE.format(line=f"{head}\n  {asked if target == 'pages' else ''}\n  print *, s"))
-    expected = run_command([workshop.plain(source)], workshop.folder, OMP_NUM_THREADS="1")
+    expected = workshop.printed(source)
     made, _ = workshop.translated(source, target, checked=target != "mpi")
     start = [*MPIRUN, "-n", "2"] if target == "mpi" else []
     assert run_command([*start, made], workshop.folder, OMP_NUM_THREADS="3") == expected

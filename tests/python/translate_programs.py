@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from homing.translate.translation import Options, Result, translate
@@ -26,6 +27,7 @@ CHECKS = {
 }
 #: Open MPI makes one folder for all of a user's runs: test workers that begin at once fail over it.
 _SESSIONS = tempfile.TemporaryDirectory(prefix="ompi-")
+_BUILT = tempfile.TemporaryDirectory(prefix="homing-runtime-")
 MPIRUN = [
     "mpirun",
     "--mca",
@@ -69,6 +71,29 @@ def run_command(command: Sequence[str], folder: Path, **environment: str) -> str
     return done.stdout
 
 
+@cache
+def _runtime() -> Path:
+    """The runtime and what the apps have in common, compiled; once for all workshops of a process."""
+    folder = Path(_BUILT.name)
+    shutil.copytree(RUNTIME, folder, dirs_exist_ok=True)
+    shutil.copy(APPS / "common" / "app.f90", folder)
+    strict = ("-O2", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fopenmp")
+    run_command(["gcc", *strict, "-std=c11", "-c", "homing_parts.c"], folder)
+    run_command(["gfortran", *strict, "-std=f2018", "-c", "homing_parts.f90", "-o", "module.o"], folder)
+    run_command(["gfortran", "-O1", "-c", "app.f90", "-o", "app_module.o"], folder)
+    for name in ("app", "mark"):
+        run_command(["gcc", "-O1", "-c", str(APPS / "common" / f"{name}.c")], folder)
+    return folder
+
+
+@cache
+def _mpi_runtime() -> Path:
+    flags = ("-DHOMING_MPI", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fopenmp")
+    made = _runtime() / "parts_mpi.o"
+    run_command(["mpicc", *flags, "-c", "homing_parts.c", "-o", made.name], made.parent)
+    return made
+
+
 class Workshop:
     """A folder with the runtime compiled once, in which programs are translated and compiled."""
 
@@ -76,23 +101,12 @@ class Workshop:
         self.folder = folder
         self.count = 0
         self._printed: dict[Path, str] = {}
-        shutil.copytree(RUNTIME, folder, dirs_exist_ok=True)
-        shutil.copy(APPS / "common" / "app.f90", folder)
-        strict = ("-O2", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fopenmp")
-        run_command(["gcc", *strict, "-std=c11", "-c", "homing_parts.c"], folder)
-        run_command(["gfortran", *strict, "-std=f2018", "-c", "homing_parts.f90", "-o", "module.o"], folder)
-        run_command(["gfortran", "-O1", "-c", "app.f90", "-o", "app_module.o"], folder)
-        for name in ("app", "mark"):
-            run_command(["gcc", "-O1", "-c", APPS / "common" / f"{name}.c"], folder)
+        shutil.copytree(_runtime(), folder, dirs_exist_ok=True)
 
     def mpi_object(self) -> str:
         """The runtime for ranks."""
         if not (self.folder / "parts_mpi.o").exists():
-            run_command(
-                ["mpicc", "-DHOMING_MPI", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fopenmp", "-c",
-                 "homing_parts.c", "-o", "parts_mpi.o"],
-                self.folder,
-            )  # fmt: skip
+            shutil.copy(_mpi_runtime(), self.folder)
         return "parts_mpi.o"
 
     def place(self) -> Path:
