@@ -4,13 +4,13 @@ case, and CG, with --first-touch on and off in turn."""
 from __future__ import annotations
 
 import os
+import statistics
 import tempfile
 
-from homing.bench.launcher import _time
 from homing.bench.places import find_program
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Results, Row
-from homing.bench.undisturbed import kept_alone, others_share
+from homing.bench.undisturbed import Timed, kept_alone, others_share, timed
 from homing.installation import find_library
 from homing.records import read_record
 
@@ -36,13 +36,16 @@ def run(results: Results, size: str) -> None:
             progress.finished()
     finally:
         progress.close()
-    value = next(row.value for row in results.rows if row.name == "first_touch.overhead")
-    text = f"{100 * value:.2f} % of processor time, at most {100 * MOST:g} wanted"
-    results.checks.append(Check("first touch at under 1 % of the run", value <= MOST, text))
+    values = {row.name: row.value for row in results.rows}
+    worked, passed = values["first_touch.overhead"], values["first_touch.overhead.passed"]
+    text = (
+        f"{100 * worked:.2f} % of processor time, {100 * passed:.2f} % of what passes; most: {100 * MOST:g}"
+    )
+    results.checks.append(Check("first touch at under 1 % of the run", max(worked, passed) <= MOST, text))
 
 
 def _measure(results: Results, name: str, command: list[str], turns: int) -> None:
-    found: dict[str, list[tuple[float, float]]] = {"on": [], "off": []}
+    found: dict[str, list[tuple[Timed, float]]] = {"on": [], "off": []}
     with tempfile.TemporaryDirectory(prefix="homing-bench-") as folder:
         variables = {
             **os.environ,
@@ -55,14 +58,16 @@ def _measure(results: Results, name: str, command: list[str], turns: int) -> Non
         for turn in range(turns):
             for way in ("on", "off") if turn % 2 else ("off", "on"):
                 given = {**variables, "HOMING_FIRST_TOUCH": way, "HOMING_RECORD": f"{folder}/{way}"}
-                (_, worked), others = others_share(lambda given=given: _time(command, given))  # type: ignore[misc]
-                found[way].append((worked, others))
+                found[way].append(others_share(lambda given=given: timed(command, given)))  # type: ignore[misc]
         samples = sum(row["samples"] for row in read_record(f"{folder}/on").dicts("first_touch", "samples"))
-    # The least: what others make a run wait for is in the others.
-    on, off = (min(kept_alone(found[way])) for way in ("on", "off"))
-    note = (
-        f"{os.path.basename(command[0])} {' '.join(command[1:])}: {on:.3f} s of processor time to "
-        f"{off:.3f} s, "
-        f"the least of {turns} in turn, {samples:,} page faults sampled"
-    )
-    results.rows.append(Row(name, on / off - 1, "ratio", note))
+    on, off = (kept_alone(found[way]) for way in ("on", "off"))
+    words = f"{os.path.basename(command[0])} {' '.join(command[1:])}"
+    kept = f"medians of {len(on)} and {len(off)} of {turns} turns"
+    for at, ending, what in ((1, "", "of processor time"), (0, ".passed", "that pass")):
+        seconds = [statistics.median(one[at] for one in some) for some in (on, off)]
+        least = [min(one[at] for one in some) for some in (on, off)]
+        note = (
+            f"{words}: {seconds[0]:.3f} s {what} to {seconds[1]:.3f} s, {kept} (the least {least[0]:.3f} "
+            f"and {least[1]:.3f}), {samples:,} page faults sampled"
+        )
+        results.rows.append(Row(f"{name}{ending}", seconds[0] / seconds[1] - 1, "ratio", note))

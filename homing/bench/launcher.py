@@ -4,19 +4,16 @@ same minutes; and where the time of a summary goes."""
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 
 from homing.bench.places import find_program
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Results, Row, check_only
-from homing.bench.undisturbed import kept_alone, others_share
+from homing.bench.undisturbed import Timed, kept_alone, others_share, timed
 from homing.errors import UserError
 from homing.installation import find_launcher
 
@@ -28,20 +25,6 @@ PLAIN, SUMMARY, CG, HELP = "plain", "summary", "cg", "help"
 _SHORT = ("jacobi_gcc", "--n", "64", "--iterations", "10")
 #: Python starts for a summary, and does this first.
 _IMPORTS = "import homing.run_finish, homing.report.results, homing.report.summary, homing.report.names"
-
-Timed = tuple[float, float]  # seconds that passed, seconds of processor time
-
-
-def _time(command: Sequence[str], variables: dict[str, str]) -> Timed:
-    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    done = subprocess.run(
-        command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    passed, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode != 0:
-        raise UserError(f"{' '.join(command)} ended with {done.returncode}", 1)
-    worked = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return passed, worked
 
 
 def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
@@ -117,7 +100,7 @@ def _part(results: Results, commands: list[tuple[str, list[str], dict[str, str]]
     found: dict[str, list[tuple[Timed, float]]] = {name: [] for name, _, _ in commands}
     for _ in range(turns):
         for name, command, variables in commands:
-            found[name].append(others_share(lambda one=command, given=variables: _time(one, given)))  # type: ignore[misc]
+            found[name].append(others_share(lambda one=command, given=variables: timed(one, given)))  # type: ignore[misc]
     kept = {name: kept_alone(runs) for name, runs in found.items()}
     base = [statistics.median(values) for values in zip(*kept[commands[0][0]], strict=True)]
     for name, _, _ in commands[1:]:

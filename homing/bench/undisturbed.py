@@ -12,6 +12,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from homing.errors import UserError
+
 #: The fields of /proc/stat's first line in which a CPU worked, or its host did: user, nice, system, irq,
 #: softirq, steal.
 _BUSY = (0, 1, 2, 5, 6, 7)
@@ -21,6 +23,21 @@ MOST_OF_OTHERS = 0.02
 _TRIES = 3
 
 T = TypeVar("T")
+
+Timed = tuple[float, float]  # seconds that passed, seconds of processor time
+
+
+def timed(command: Sequence[str], variables: dict[str, str]) -> Timed:
+    """Run a command that prints nothing that matters. UserError where it fails."""
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    done = subprocess.run(
+        command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    passed, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0:
+        raise UserError(f"{' '.join(command)} ended with {done.returncode}", 1)
+    worked = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return passed, worked
 
 
 def busy_seconds(text: str) -> float:
