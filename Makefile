@@ -102,6 +102,7 @@ $(commands): .venv/complete pyproject.toml tools/commands.py
 
 build: $(commands) build/release/build.ninja ## the library, the programs and the tests
 	@$(alone) cmake --build --preset release -j $(JOBS)
+	@$(python) -m compileall -q homing # also where PYTHONDONTWRITEBYTECODE is set: a summary compiles nothing
 
 # Ninja runs CMake again by itself when a CMakeLists.txt changed; a changed preset needs this.
 build/%/build.ninja: CMakePresets.json .venv/complete

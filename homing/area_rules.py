@@ -13,10 +13,11 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from homing.elf import read_elf
+from homing.late import pattern
+from homing.values import dataclass, field
 
 if TYPE_CHECKING:
     from homing.report.dwarf import LineRange, ObjectInfo
@@ -27,9 +28,9 @@ _MOST_BYTES = 100 << 10
 #: Seconds for debug information before the start.
 BUDGET = 20.0
 _MOST_CONDITIONS = 32
-_LINE = re.compile(r"\(([^()\s]+:\d+)\)")
-_NOT_THE_PROGRAMS = re.compile(r"^/usr/(local/)?(include|lib)/|/include/c\+\+/|/lib/gcc/")
-_FORTRAN = re.compile(r"\.(f|for|ftn|f77|f90|f95|f03|f08|f18)$", re.IGNORECASE)
+_LINE = pattern(r"\(([^()\s]+:\d+)\)")
+_NOT_THE_PROGRAMS = pattern(r"^/usr/(local/)?(include|lib)/|/include/c\+\+/|/lib/gcc/")
+_FORTRAN = pattern(r"\.(f|for|ftn|f77|f90|f95|f03|f08|f18)$", re.IGNORECASE)
 
 
 def split_rules(text: str) -> list[str]:
@@ -130,8 +131,8 @@ def area_code(rules: str, command: Sequence[str], tell: Callable[[str], None]) -
     parts = []
     for one in _objects(command, deadline):
         lines = []
-        for number, pattern in enumerate(patterns):
-            for condition, found in enumerate(_conditions(one, pattern)):
+        for number, wanted in enumerate(patterns):
+            for condition, found in enumerate(_conditions(one, wanted)):
                 lines += [f"{number:x} {condition:x} {begin:x} {end:x}" for begin, end in sorted(found)]
         if one.info.late:
             name = os.path.basename(one.info.path)

@@ -6,11 +6,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from homing.files import system_text
 from homing.launchers import Task, load_launchers, load_starters, task
 from homing.machine_facts import parse_list
+from homing.values import dataclass
 
 
 @dataclass(frozen=True)

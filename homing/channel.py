@@ -15,10 +15,10 @@ import resource
 import struct
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from homing.record_format import PIECE_BYTES, printable
+from homing.values import dataclass
 
 VARIABLE = "HOMING_CHANNEL"
 
@@ -66,7 +66,7 @@ class Slot:
     refused: int
     program: str
     #: The record, where it is in the channel.
-    data: bytes = field(default=b"", repr=False)
+    data: bytes = b""
 
 
 @dataclass

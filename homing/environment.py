@@ -22,6 +22,8 @@ def job_rank(environment: Mapping[str, str]) -> int | None:
 def expand_name(name: str, process: int | None, environment: Mapping[str, str]) -> str:
     """%p and %r in a file name: the process id (None: not known yet, %p stays), the rank (0 where there is
     none); %% is a percent sign."""
+    if "%" not in name:
+        return name
     known = "%p" if process is None else str(process)
     values = {"%p": known, "%r": str(job_rank(environment) or 0), "%%": "%"}
     return re.sub("%[pr%]", lambda found: values[found[0]], name)

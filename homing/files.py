@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 import sys
 from typing import BinaryIO, TextIO
 
 from homing.errors import UserError, os_reason
+from homing.late import pattern
 
 #: Files that describe something: machines, costs, flags.
 MOST_DESCRIPTION = 16 << 20
@@ -31,7 +31,7 @@ _KINDS = {
     stat.S_IFBLK: "a device",
 }
 #: Pipes that are somebody's output by their names.
-_SHELLS_PIPE = re.compile(r"/dev/stdin|/dev/fd/[0-9]+|/proc/(self|thread-self|[0-9]+)/fd/[0-9]+")
+_SHELLS_PIPE = pattern(r"/dev/stdin|/dev/fd/[0-9]+|/proc/(self|thread-self|[0-9]+)/fd/[0-9]+")
 
 
 def kind(mode: int) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import re
 
-_DECIMAL = re.compile(r"[0-9]{1,18}", re.ASCII)
+from homing.late import pattern
+
+_DECIMAL = pattern(r"[0-9]{1,18}", re.ASCII)
 
 
 def decimal(text: str) -> int | None:

@@ -15,11 +15,11 @@ import resource
 import signal
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import FrameType
 from typing import NoReturn
 
 from homing.errors import UserError, os_reason
+from homing.values import dataclass, field
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 

@@ -7,11 +7,11 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from homing.integers import decimal
+from homing.values import dataclass
 
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launchers.toml")
 _MOST = 2**31 - 1

@@ -23,11 +23,9 @@ import contextlib
 import errno
 import functools
 import os
-import shutil
 import stat
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from homing.errors import UserError, os_reason
 
@@ -44,29 +42,25 @@ def cache_base() -> str:
     folder that it could lie in."""
     if stated := os.environ.get("HOMING_CACHE", ""):
         return os.path.abspath(stated)
-    try:
-        import platformdirs
-    except ModuleNotFoundError as error:
-        missing = "the Python module platformdirs is missing (pip install -r requirements.txt)"
-        raise CacheError(missing) from error
     # The XDG Base Directory Specification: a relative path is to be ignored. Without HOME the user database
     # has it.
-    useless = [name for name in ("XDG_CACHE_HOME", "HOME") if not os.path.isabs(os.environ.get(name, ""))]
-    with _without(useless):
-        base = platformdirs.user_cache_dir("homing", appauthor=False)
-        home = os.path.expanduser("~")
-    if not os.path.isabs(base) or ("XDG_CACHE_HOME" in useless and not os.path.isdir(home)):
+    base, home = (os.environ.get(name, "") for name in ("XDG_CACHE_HOME", "HOME"))
+    if os.path.isabs(base):
+        return os.path.join(base, "homing")
+    if not os.path.isabs(home):
+        home = _home()
+    if not os.path.isdir(home):
         raise CacheError(f"there is no home folder {home}; set HOMING_CACHE or XDG_CACHE_HOME")
-    return base
+    return os.path.join(home, ".cache", "homing")
 
 
-@contextlib.contextmanager
-def _without(names: list[str]) -> Iterator[None]:
-    before = {name: os.environ.pop(name) for name in names if name in os.environ}
+def _home() -> str:
+    import pwd
+
     try:
-        yield
-    finally:
-        os.environ.update(before)
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return "~"
 
 
 def distrust(folder: str) -> str:
@@ -197,11 +191,11 @@ class Cache:
     """One folder of homing's cache. Nothing here fails because of the cache: what cannot be kept there is
     made in the folder `instead`, or else in a temporary folder of this process."""
 
-    def __init__(self, *parts: str, instead: str = "") -> None:
+    def __init__(self, *parts: str, instead: str = "", quiet: bool = False) -> None:
         #: The folder; empty where it cannot be trusted.
         self.folder = ""
         self._instead = instead
-        self._said = False
+        self._said = quiet
         try:
             base = cache_base()
             folder = os.path.join(base, *parts)
@@ -281,6 +275,8 @@ class Cache:
 
     def _kept(self, name: str, is_folder: bool, fill: Callable[[str], None]) -> str:
         path = os.path.join(self.folder, name)
+        import tempfile
+
         ending = os.path.splitext(name)[1]  # compilers go by it
         if is_folder:
             aside = tempfile.mkdtemp(prefix=".", dir=self.folder)
@@ -300,6 +296,8 @@ class Cache:
             return path
         finally:
             if is_folder:
+                import shutil
+
                 shutil.rmtree(aside, ignore_errors=True)
             else:
                 with contextlib.suppress(OSError):
@@ -309,6 +307,9 @@ class Cache:
 @functools.cache
 def _temporary_folder() -> str:
     """A folder of this process, removed at its end."""
+    import shutil
+    import tempfile
+
     try:
         folder = tempfile.mkdtemp(prefix="homing-cache-")
     except OSError as error:

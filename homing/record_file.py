@@ -6,13 +6,14 @@ import json
 import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from homing import files
 from homing.arrays import NDArray, np
 from homing.errors import UserError
+from homing.late import pattern
 from homing.record_format import FORMAT, MAGIC, PIECE_BYTES, RecordError, printable
+from homing.values import dataclass
 
 #: The types of fields that a header may name.
 _TYPES = {
@@ -33,7 +34,7 @@ _MOST_KINDS = 1000
 #: Records hold observations, not data: a larger file is not one of ours.
 _MOST_FILE_BYTES = 4 << 30
 #: How every record begins.
-_BEGIN = re.compile(re.escape(MAGIC) + rb"[0-9]{1,9}\n\{")
+_BEGIN = pattern(re.escape(MAGIC) + rb"[0-9]{1,9}\n\{")
 #: What reading a damaged header may raise.
 DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from homing.arrays import NDArray, np
+from homing.values import dataclass
 
 #: The `area` of moves that are not known area by area (next touch).
 ALL_AREAS = 0xFFFFFFFF

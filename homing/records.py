@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -48,6 +47,7 @@ from homing.record_rows import (
     Thread,
     Unwatched,
 )
+from homing.values import dataclass
 
 _WORTH = ("number", "region", "gain", "price", "moves")
 #: Columns that hold several values; every other column that is read here holds one.
@@ -89,7 +89,7 @@ class Record:
     start: float
     homing: str
     page_bytes: int
-    rows: Tables = field(repr=False)
+    rows: Tables
     #: True where the file's end is missing: it was cut off after the process wrote it. (The file of a process
     #: that was killed, or is at work, is whole.)
     truncated: bool = False

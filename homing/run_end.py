@@ -8,13 +8,13 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from homing import environment, launch
 from homing.errors import UserError, unexpected
 from homing.launchers import task
 from homing.run_files import Records, is_memory_file
+from homing.values import dataclass, field
 
 if TYPE_CHECKING:
     from homing.channel import Report
@@ -49,8 +49,8 @@ class Request:
 
     def notes(self) -> list[str]:
         """What the user should know of the names of files."""
-        mine = task(os.environ)
-        if not self.ranked or mine is None:
+        mine = task(os.environ) if self.ranked else None
+        if mine is None:
             return []
         of = f" of {mine.size}" if mine.size else ""
         return [f"task {mine.rank}{of} ({mine.launcher}) has files of its own: {', '.join(self.ranked)}"]
@@ -113,11 +113,10 @@ def tell_records(kept: list[str], status: int, facts: dict[str, str], gone: bool
 
 
 def _results(request: Request, records: Records, kept: list[str], lost: str, ended: Ended) -> Results:
-    from homing.area_rules import known_variables, rule_notes
     from homing.report.results import read_results
 
     # Source lines are worth two seconds; `homing report` takes its time.
-    results = read_results(kept, budget=2.0)
+    results = read_results(kept, budget=2.0, remember=True)
     results.unreadable += [lost] if lost else []
     results.command = request.command
     results.status = ended.status
@@ -135,7 +134,10 @@ def _results(request: Request, records: Records, kept: list[str], lost: str, end
     results.names = bool(request.option("HOMING_AREAS"))
     results.counts = ended.counts or results.counts
     results.notes += [text] if (text := missing_tasks(one.record for one in results.processes)) else []
-    results.notes += rule_notes(results, lambda: known_variables(request.command))
+    if any(process.record.rules for process in results.processes):
+        from homing.area_rules import known_variables, rule_notes
+
+        results.notes += rule_notes(results, lambda: known_variables(request.command))
     return results
 
 

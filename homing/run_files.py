@@ -11,7 +11,6 @@ import re
 import resource
 import stat
 from collections.abc import Iterator
-from dataclasses import InitVar, dataclass, field
 
 from homing import environment
 from homing.channel import FILE, VARIABLE, Channel, Report, Slot
@@ -143,7 +142,7 @@ def no_room(folder: str) -> str:
 def find_records(pattern: str) -> list[str]:
     """The files that the processes may have written, in the order of their names. A launcher that is one of
     several MPI ranks looks for its own rank's files only."""
-    rank = environment.job_rank(os.environ)
+    rank = environment.job_rank(os.environ) if "%r" in pattern else None
     parts = re.split("(%[pr%])", pattern)
     digits = {"%p": "[0-9]+", "%r": "[0-9]+" if rank is None else str(rank), "%%": "%"}
     exact = re.compile("".join(digits.get(part, re.escape(part)) for part in parts))
@@ -152,7 +151,6 @@ def find_records(pattern: str) -> list[str]:
     return sorted(path for path in found if exact.fullmatch(path))
 
 
-@dataclass
 class Records:
     """The records of one run.
 
@@ -162,32 +160,26 @@ class Records:
     channel (homing/channel.py), except from other machines (`local` False), where nobody would find it.
     """
 
-    name: str
-    folder: str
-    #: Is the run on this machine? A guest's processes write into `folder`, and their records get to their
-    #: place after the run.
-    local: bool = True
-    #: The channel of a run that has ended (homing/run_finish.py); None: the run is still to come.
-    ended: InitVar[Channel | None] = None
-    #: HOMING_RECORD for the processes.
-    pattern: str = field(init=False)
-    #: What the programs of the run said through the channel; None: nobody was asked.
-    said: Report | None = field(default=None, init=False)
-    _before: dict[str, object] = field(init=False)
-    _channel: Channel | None = field(default=None, init=False)
-    #: The folder where named records are in the end; empty: they have no name.
-    _place: str = field(init=False, default="")
-
-    def __post_init__(self, ended: Channel | None) -> None:
-        self.pattern = record_pattern(self.name, self.folder)
-        if self.name and not self.local:
+    def __init__(self, name: str, folder: str, local: bool = True, ended: Channel | None = None) -> None:
+        """local: is the run on this machine? A guest's processes write into `folder`, their records get to
+        their place after the run. ended: the channel of a run that has ended (homing/run_finish.py); None:
+        the run is still to come."""
+        self.name = name
+        self.folder = folder
+        #: HOMING_RECORD for the processes.
+        self.pattern = record_pattern(name, folder)
+        #: What the programs of the run said through the channel; None: nobody was asked.
+        self.said: Report | None = None
+        #: The folder where named records are in the end; empty: they have no name.
+        self._place = ""
+        if name and not local:
             self._place = os.path.dirname(self.pattern.replace("%%", "%"))
-            self.pattern = os.path.join(self.folder.replace("%", "%%"), os.path.basename(self.pattern))
-        if ended is not None:  # nothing had a name like that before
-            self._before, self._channel = {}, ended
-            return
-        self._before = {path: _identity(path) for path in find_records(self.pattern)}
-        self._channel = Channel.make(self.pattern) if self.local else None
+            self.pattern = os.path.join(folder.replace("%", "%%"), os.path.basename(self.pattern))
+        self._before: dict[str, object] = {}  # nothing had a name like that before, where the run has ended
+        self._channel = ended
+        if ended is None:
+            self._before = {path: _identity(path) for path in find_records(self.pattern)}
+            self._channel = Channel.make(self.pattern) if local else None
 
     @property
     def _chosen(self) -> bool:

@@ -7,10 +7,9 @@ import json
 import os
 import signal
 import sys
-from pathlib import Path
 from typing import Any
 
-from homing import launch, temporary
+from homing import late_site, launch, temporary
 from homing.channel import Channel
 from homing.run_end import Ended, Request, finish
 from homing.run_files import Records
@@ -26,11 +25,11 @@ def _state(descriptor: int) -> dict[str, Any]:
 
 def main() -> None:
     """Finish the run whose state is in the descriptor sys.argv[1], and end as its program ended."""
+    late_site.install()
     state = _state(int(sys.argv[1]))
     status = int(state["status"])
     os.set_inheritable(state["lock"], False)
     os.set_inheritable(state["channel"], False)
-    folder = temporary.Folder(Path(state["folder"]), state["lock"])
     with guarded():
         try:
             with launch.put_off():
@@ -43,7 +42,7 @@ def main() -> None:
             print(f"homing run: interrupted ({signal.Signals(error.signal_number).name})", file=sys.stderr)
             status = error.signal_number
         finally:
-            folder.remove()
+            temporary.remove_folder(state["folder"], state["lock"])
     launch.end_like(status)
 
 

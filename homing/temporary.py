@@ -14,8 +14,12 @@ import re
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+from homing.values import dataclass
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _LOCK = "lock"
 #: How the lock file begins: a user's own folder may have a file of this name, too.
@@ -25,10 +29,21 @@ _MOST_NOTE_BYTES = 1 << 20
 _OLD_SECONDS = 60.0
 
 
-def _remove(path: Path) -> None:
+def _remove(path: str | Path) -> None:
+    with contextlib.suppress(OSError):  # a folder with files only, as most are
+        for entry in os.scandir(path):
+            os.unlink(entry)
+        os.rmdir(path)
+        return
     import shutil  # takes longer to import than most folders to be removed
 
     shutil.rmtree(path, ignore_errors=True)
+
+
+def remove_folder(path: str, lock: int) -> None:
+    """A folder whose lock is held."""
+    _remove(path)
+    os.close(lock)
 
 
 @dataclass
@@ -42,14 +57,14 @@ class Folder:
         os.pwrite(self.lock, text, len(_MAGIC))
 
     def remove(self) -> None:
-        _remove(self.path)
-        os.close(self.lock)
+        remove_folder(os.fspath(self.path), self.lock)
 
 
 def make_folder(prefix: str, longest: int | None = None) -> Folder:
     """A new folder whose name begins with `prefix`; in /tmp where its path would be longer than `longest`.
     OSError where none can be made."""
     import tempfile
+    from pathlib import Path
 
     base = _base(prefix, longest)
     path = Path(tempfile.mkdtemp(prefix=prefix, dir=base))
@@ -66,6 +81,7 @@ def make_folder(prefix: str, longest: int | None = None) -> Folder:
 
 def _base(prefix: str, longest: int | None) -> Path:
     import tempfile
+    from pathlib import Path
 
     base = Path(tempfile.gettempdir())
     return base if longest is None or len(os.fspath(base)) <= longest - len(prefix) - 8 else Path("/tmp")
@@ -117,6 +133,8 @@ def remove_abandoned(prefix: str, longest: int | None = None) -> None:
 def is_used(*marks: bytes) -> bool:
     """Does a process know something by one of these texts, in its environment or as the name of a file that
     it has mapped? Processes of other users, who could not write into our folders, are not asked."""
+    from pathlib import Path
+
     for process in Path("/proc").iterdir():
         if not process.name.isdigit() or int(process.name) == os.getpid():
             continue

@@ -13,7 +13,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +22,7 @@ from homing.report.identity import belongs, build_id, debug_files, difference
 from homing.report.inlined import Call, InlinedCalls
 from homing.report.symbols import readable_symbol, without_parameters
 from homing.report.variables import Member, Variable, Variables, entry_text, text
+from homing.values import dataclass
 
 #: Symbols between two looks at the clock.
 _SYMBOLS_A_LOOK = 1 << 12

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from homing.late import pattern
 from homing.record_rows import Area
 from homing.records import Record
 from homing.report.sources import Frame, Sources
 from homing.report.symbols import readable_symbol
+from homing.values import dataclass
 
 _COLUMNS = ("object", "offset", "symbol", "begin", "end", "thread", "node", "samples", "faults", "time")
 #: Pages for which an area must have at least that many samples to be told of.
@@ -55,7 +55,7 @@ class _Row:
 
 
 #: Its functions touch memory for their callers, or only what they keep before a block (malloc).
-_C_LIBRARY = re.compile(r"/libc[.-][^/]*$")
+_C_LIBRARY = pattern(r"/libc[.-][^/]*$")
 
 
 def touched_first(record: Record, sources: Sources) -> dict[int, list[FirstTouch]]:

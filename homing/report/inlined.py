@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
+
+from homing.values import dataclass
 
 #: What may hold inlined calls within a function.
 _BLOCKS = {"DW_TAG_lexical_block", "DW_TAG_inlined_subroutine", "DW_TAG_try_block", "DW_TAG_catch_block"}

@@ -4,9 +4,9 @@ record of a few lines."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from homing.report.lines import Table, Text, cell_len
+from homing.values import dataclass
 
 #: Between columns.
 _GAP = 2

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from homing.record_rows import Area, Move, Refusal
 from homing.records import Record
 from homing.report.words import duration, refused_words, size
+from homing.values import dataclass, field, replace
 
 #: A smaller share of an area's pages, or of the references to it, is left by chance.
 SMALL = 0.05

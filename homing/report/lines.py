@@ -7,8 +7,9 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TextIO
+
+from homing.values import dataclass, field
 
 #: ANSI's numbers for the words of a style.
 _CODES = {"bold": "1", "dim": "2", "yellow": "33"}

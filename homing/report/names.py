@@ -12,10 +12,9 @@ and a remark how to get more.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 
+from homing.late import pattern
 from homing.record_rows import Area
 from homing.records import Record
 from homing.report.dwarf import Place
@@ -23,16 +22,17 @@ from homing.report.sources import Frame, Sources
 from homing.report.statements import is_constructors, last_component, variables
 from homing.report.symbols import shortened
 from homing.report.variables import Member
+from homing.values import dataclass, field, replace
 
 #: Frames in these, and in the headers below, are the allocator and the containers: whoever called them is the
 #: place that counts.
-_LIBRARY = re.compile(
+_LIBRARY = pattern(
     r"/(libc|libstdc\+\+|libc\+\+|libgfortran|libFortranRuntime|libflang_rt[^/]*|libgomp|libomp|libm|libhoming"
     r"|ld-linux[^/]*)[.-][^/]*$"
 )
-_HEADERS = re.compile(r"^/usr/(local/)?(include|lib)/|/include/c\+\+/|/lib/gcc/")
+_HEADERS = pattern(r"^/usr/(local/)?(include|lib)/|/include/c\+\+/|/lib/gcc/")
 #: The same where a runtime is part of the program, and what is before main.
-_RUNTIME = re.compile(r"^(_FortranA|Fortran::runtime|_start$|__libc_start)")
+_RUNTIME = pattern(r"^(_FortranA|Fortran::runtime|_start$|__libc_start)")
 #: Blocks of one statement that come from more callers than these are one area: a tree, say, that calls
 #: itself.
 MOST_CALLERS = 8
@@ -96,10 +96,16 @@ class _Group:
 
 
 class Namer:
-    """Names areas. budget: seconds for debug information in all, None for no limit."""
+    """Names areas. budget: seconds for debug information in all, None for no limit. remember: as for
+    Sources."""
 
-    def __init__(self, budget: float | None = None, progress: Callable[[str], None] | None = None) -> None:
-        self.sources = Sources(budget, progress)
+    def __init__(
+        self,
+        budget: float | None = None,
+        progress: Callable[[str], None] | None = None,
+        remember: bool = False,
+    ) -> None:
+        self.sources = Sources(budget, progress, remember)
         self._numbered = False
 
     @property

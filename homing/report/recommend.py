@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from homing.record_rows import Placement
 from homing.report.advice import settings
@@ -17,6 +16,7 @@ from homing.report.first_touch import FirstTouch
 from homing.report.left import why
 from homing.report.results import AreaResult, ProcessResult
 from homing.report.words import duration, number, percent, size, some
+from homing.values import dataclass
 
 #: A remote share below this is not worth a change of the program.
 _LITTLE = 0.05

@@ -28,9 +28,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from homing.record_rows import AreaSample, EndSums
+from homing.values import dataclass
 
 #: Of the intervals, so many hold the truth.
 CONFIDENCE = 0.95

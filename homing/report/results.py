@@ -4,7 +4,6 @@ file."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from homing.record_format import RecordError
@@ -25,6 +24,7 @@ from homing.records import LAB_COUNTS, Record, read_record
 from homing.report.first_touch import FirstTouch, joined, touched_first
 from homing.report.left import Account, Left, account_of, refused_pages, why_left
 from homing.report.remote import Estimate, estimate
+from homing.values import dataclass, field
 
 if TYPE_CHECKING:
     from homing.record_additions import Found
@@ -173,17 +173,18 @@ def read_results(
     strict: bool = False,
     progress: Callable[[str], None] | None = None,
     budget: float | None = None,
+    remember: bool = False,
 ) -> Results:
     """Read the records and name their areas. `strict`: a record that cannot be read is an error, not a
     remark.
 
-    progress: told what takes long. budget: seconds for source lines (None: as long as it takes).
+    progress: told what takes long. budget: seconds for source lines (None: as long as it takes). remember:
+    names that an earlier run of the same build found are used, and those of this one kept.
     """
     from homing.report.names import Namer
-    from homing.simulate.counts import joined_counts, simulated_counts
 
     results = Results()
-    namer = Namer(budget, progress)
+    namer = Namer(budget, progress, remember)
     for path in paths:
         try:
             record = read_record(path)
@@ -195,15 +196,22 @@ def read_results(
         namer.begin(record)
         # A process that stepped aside has no areas to be named.
         process = ProcessResult(record, [] if record.stepped_aside else area_results(record, namer))
-        process.counts = simulated_counts(process, namer)
+        if record.counted:
+            from homing.simulate.counts import simulated_counts
+
+            process.counts = simulated_counts(process, namer)
         results.processes.append(process)
         if not namer.sources.late():
             results.sources[path] = namer.sources.found
+            namer.sources.end()
     results.processes.sort(
         key=lambda process: (process.record.rank, process.record.start, process.record.pid)
     )
     results.notes += namer.remarks()
-    results.counts = joined_counts([one.counts for one in results.processes if one.counts is not None])
+    if counts := [one.counts for one in results.processes if one.counts is not None]:
+        from homing.simulate.counts import joined_counts
+
+        results.counts = joined_counts(counts)
     if results.counts is None:
         results.counts = _lab_counts(results)
     return results

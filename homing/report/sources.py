@@ -7,7 +7,6 @@ import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from homing.files import open_regular
@@ -16,8 +15,10 @@ from homing.record_format import printable
 from homing.record_rows import Area
 from homing.records import Record
 from homing.report.dwarf import DAMAGED, ObjectInfo
+from homing.report.known_names import KnownNames
 from homing.report.statements import Statement, statement
 from homing.report.variables import Member, Variable
+from homing.values import dataclass
 
 #: What reading JSON that somebody else may have written raises.
 _UNSOUND = (ValueError, TypeError, LookupError, OverflowError, RecursionError)
@@ -25,6 +26,8 @@ T = TypeVar("T")
 
 #: `what` of a row `source` (src/record/rows.hpp).
 CODE, DECLARATION = 1, 2
+#: A further one, of what is kept from run to run only.
+HAS_LINES = 3
 
 
 @dataclass(frozen=True)
@@ -52,9 +55,17 @@ class Declared:
 
 class Sources:
     """Answers for one record after the other (`begin`); opens each object once. budget: seconds for debug
-    information in all, None for no limit."""
+    information in all, None for no limit. remember: use what earlier runs found, and keep what this one
+    does."""
 
-    def __init__(self, budget: float | None = None, progress: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        budget: float | None = None,
+        progress: Callable[[str], None] | None = None,
+        remember: bool = False,
+    ) -> None:
+        self._remember = remember
+        self._known: KnownNames | None = None
         self._deadline = None if budget is None else time.monotonic() + budget
         self._progress = progress
         self._objects: dict[tuple[str, str, float], ObjectInfo] = {}
@@ -74,6 +85,20 @@ class Sources:
         self._identities, self._kept = record.objects, record.sources
         self._start, self._host = record.start, record.host
         self._frames, self.found, self._used = {}, {}, set()
+        self._lines: dict[tuple[str, int, int], str] = {}
+        self._known = KnownNames.of(record) if self._remember else None
+
+    def end(self) -> None:
+        """The record that was begun has its names."""
+        if self._known is not None:
+            self._known.keep({**self.found, **self._lines})
+
+    def _found_earlier(self, key: tuple[str, int, int]) -> str:
+        """What an earlier run of this build found; it counts as found now."""
+        text = self._known.found.get(key, "") if self._known is not None else ""
+        if text:
+            self.found[key] = text
+        return text
 
     @property
     def program(self) -> str:
@@ -104,10 +129,11 @@ class Sources:
         if (path, offset) not in self._frames:
             key = (path, CODE, offset)
             kept = _read_frames(self._kept.get(key, ""))
-            if kept is None:
-                kept = self._look_up(path, offset)
-            else:
+            if kept is not None:
                 self._check_kept(path)
+            else:
+                known = _read_frames(self._found_earlier(key))
+                kept = self._look_up(path, offset) if known is None else known
             self._frames[path, offset] = kept
         return self._frames[path, offset]
 
@@ -150,6 +176,9 @@ class Sources:
         if kept is not None:
             self._check_kept(path)
             return kept
+        known = _read_declared(self._found_earlier(key)) if area.offset else None
+        if known is not None:
+            return known
         info = self._object(path)
         variable = self._read(
             info,
@@ -166,10 +195,17 @@ class Sources:
 
     def note_missing(self, path: str) -> None:
         """Something of this object has no source line: remark why, where it was compiled without."""
-        info = self._object(self.path(path))
-        if not info.has_lines and not info.differs:
+        path = self.path(path)
+        key = (path, HAS_LINES, 0)
+        known = self._known.found.get(key, "") if self._known is not None else ""
+        if not known:
+            info = self._object(path)
+            if info.differs:
+                return
+            known = self._lines[key] = json.dumps(info.has_lines)
+        if known == "false":
             missing = "no source lines in it; compile with -g to see names of blocks and members"
-            self._remarks.setdefault(info.path, f"{os.path.basename(info.path)}: {missing}")
+            self._remarks.setdefault(path, f"{os.path.basename(path)}: {missing}")
 
     def _statement(self, info: ObjectInfo, file: str, line: int) -> Statement:
         """The text of a line, as long as its file is no newer than the object: else it may be another one."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 import io
 import os
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from homing.files import open_regular
+from homing.late import pattern
+from homing.values import dataclass
 
 #: Lines that a statement is followed over, each way.
 _MOST_LINES = 60
@@ -22,8 +23,8 @@ _MOST_TEXT = 400
 _RETURN_LINES = 15
 #: Lines of a Fortran function before an allocation.
 _RESULT_LINES = 200
-_FUNCTION = re.compile(r"^(?!\s*!)[^!'\"]*\bfunction\s+(\w+)\s*\(", re.IGNORECASE)
-_PROCEDURE = re.compile(
+_FUNCTION = pattern(r"^(?!\s*!)[^!'\"]*\bfunction\s+(\w+)\s*\(", re.IGNORECASE)
+_PROCEDURE = pattern(
     r"^\s*(subroutine|program|module|end\s*(function|subroutine)?\s*(\w+)?\s*$)", re.IGNORECASE
 )
 _FIXED = {".f", ".for", ".ftn", ".f77"}
@@ -229,30 +230,30 @@ def _is_returned(lines: list[str], at: int, text: str) -> bool:
 # Variables
 
 #: C: u = malloc(...), (*u)[N] = malloc(...), s->u[i] = ...; and what stands behind the sign.
-_ASSIGNED = re.compile(
+_ASSIGNED = pattern(
     r"(?:\(\s*\*+\s*(\w+)\s*\)|((?:[A-Za-z_]\w*(?:\[[^]]*\])?(?:->|\.))*[A-Za-z_]\w*))"
     r"\s*(?:\[[^]]*\]\s*)*(?<![=!<>+*/%&|^-])=(?!=)([^,;]*(?:\([^()]*(?:\([^()]*\)[^()]*)*\)[^,;]*)*)"
 )
-_ALLOCATOR = re.compile(r"alloc|\bnew\b|\bmmap\b|make_(unique|shared)|memalign", re.IGNORECASE)
+_ALLOCATOR = pattern(r"alloc|\bnew\b|\bmmap\b|make_(unique|shared)|memalign", re.IGNORECASE)
 #: What a function is given to set: posix_memalign(&u, ...), allocate((void **)&s->u, ...).
-_GIVEN = re.compile(r"(\w+)\s*\(\s*(?:\([^()]*\)\s*)?&\s*((?:\w+(?:\[[^]]*\])?(?:\.|->))*\w+)")
+_GIVEN = pattern(r"(\w+)\s*\(\s*(?:\([^()]*\)\s*)?&\s*((?:\w+(?:\[[^]]*\])?(?:\.|->))*\w+)")
 #: C++: std::vector<double> u(n), v(n); Kokkos::View<double*> u("u", n); Field u{n}.
-_DECLARED = re.compile(
+_DECLARED = pattern(
     r"^(?!return\b|call\b|new\b|delete\b|throw\b|else\b|case\b|goto\b)(?:(?:static|const|thread_local|auto|typename)\s+)*"
     r"[A-Za-z_][\w:]*(?:\s*<.*>)?[\s&*]+(\w+\s*[({].*)"
 )
-_CONSTRUCTED = re.compile(r"(?:^|[)}]\s*,\s*)(\w+)\s*[({]")
+_CONSTRUCTED = pattern(r"(?:^|[)}]\s*,\s*)(\w+)\s*[({]")
 #: u.resize(n), s->u.assign(n, 0).
-_GROWN = re.compile(
+_GROWN = pattern(
     r"((?:[A-Za-z_]\w*(?:\[[^]]*\])?(?:\.|->))*[A-Za-z_]\w*)(?:\[[^]]*\])*\s*(?:\.|->)\s*"
     r"(?:resize|reserve|assign|push_back|emplace_back|insert|append|reset|setZero|realloc|allocate)\s*\("
 )
 #: A constructor's list: : data(n), more(n).
-_MEMBER = re.compile(r"(?:^|\)\s*):\s*(\w+\s*[({].*)")
-_BEFORE_MEMBERS = re.compile(r"^[^{};]*\)\s*(?=:)")
+_MEMBER = pattern(r"(?:^|\)\s*):\s*(\w+\s*[({].*)")
+_BEFORE_MEMBERS = pattern(r"^[^{};]*\)\s*(?=:)")
 #: Before the name of a function of C, whose statements end with a semicolon besides.
-_CALLED = re.compile(r"([.>=]|::|\breturn)\s*$")
-_DECLARATION = re.compile(
+_CALLED = pattern(r"([.>=]|::|\breturn)\s*$")
+_DECLARATION = pattern(
     r"^(?:real|integer|double\s*precision|complex|logical|character|type\s*\(|class\s*\().*?::(.*)",
     re.IGNORECASE,
 )

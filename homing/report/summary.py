@@ -4,13 +4,13 @@ everywhere else."""
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TextIO, TypeVar
 
 from homing.errors import UserError, os_reason
 from homing.files import STANDARD_OUTPUT, open_output
+from homing.late import pattern
 from homing.record_rows import Phase, PlaceDistribution, Region, Sampling, TaskHints, Unwatched
 from homing.records import Record
 from homing.report.advice import settings
@@ -30,7 +30,7 @@ Key = TypeVar("Key")
 #: What is said of a record that was cut off.
 END_MISSING = "the file's end is missing"
 #: Where `homing run` keeps what it measured (homing/costs.py).
-_MEASURED = re.compile(r"/homing/costs-[0-9a-f]{16}\.toml$")
+_MEASURED = pattern(r"/homing/costs-[0-9a-f]{16}\.toml$")
 #: Of files and pipes.
 PLAIN_WIDTH = 120
 #: A remote share that is known to be this high is not what settling is for.
@@ -231,7 +231,7 @@ def _process(process: ProcessResult, results: Results, width: int) -> Iterable[T
         yield from area_lines(areas, process.record, results.names, width)
     if rest:
         yield not_placed(rest, process.record)
-    yield from _first_touch(areas)
+    yield from _first_touch(areas, process.record)
     yield from _left(areas, process.record)
     yield from _by_region(areas, process.record)
     if process.record.unwatched:
@@ -297,8 +297,13 @@ def _left(areas: list[AreaResult], record: Record) -> Iterable[Text]:
         yield labelled("not moved", f"{pages}{some(names[reason])}: {why(left, record)}")
 
 
-def _first_touch(areas: list[AreaResult]) -> Iterable[Text]:
-    """Where arrays were touched first, those of one place together, the largest first."""
+def _first_touch(areas: list[AreaResult], record: Record) -> Iterable[Text]:
+    """Where arrays were touched first, those of one place together, the largest first; or why that is not
+    known."""
+    fact = record.facts.get("first_touch", "")
+    if areas and fact.startswith(_UNKNOWN):
+        yield labelled("touched", f"not known which code touched memory first: {fact.removeprefix(_UNKNOWN)}")
+        return
     names: dict[tuple[str, str], list[str]] = {}
     for area in areas:
         for one in area.first_touch[:1]:
@@ -308,6 +313,8 @@ def _first_touch(areas: list[AreaResult]) -> Iterable[Text]:
         yield labelled("touched", "; ".join(told[:_PLACES_SHOWN]) + _more_places(len(told)))
 
 
+#: How the record says that first touches could not be seen, and why.
+_UNKNOWN = "unknown: "
 #: Places of first touches that the summary tells.
 _PLACES_SHOWN = 4
 

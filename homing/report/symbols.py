@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ctypes
 
 #: Template arguments of a name that take more room than this are shortened.
 WIDTH = 24
@@ -13,6 +16,8 @@ _LONGEST = 1 << 14
 
 @lru_cache(maxsize=1)
 def _library() -> ctypes.CDLL | None:
+    import ctypes
+
     for name in ("libstdc++.so.6", "libc++abi.so.1"):
         try:
             library = ctypes.CDLL(name)
@@ -32,6 +37,8 @@ def demangled(symbol: str) -> str:
     library = _library() if symbol.startswith("_Z") and len(symbol) < _LONGEST else None
     if library is None:
         return symbol
+    import ctypes
+
     text = library.__cxa_demangle(symbol.encode("utf-8", "surrogateescape"), None, None, None)
     if not text:
         return symbol

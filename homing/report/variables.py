@@ -6,11 +6,11 @@ Addresses are those in the ELF file. Errors of pyelftools, of damaged files, rea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from homing.record_format import printable
 from homing.report.inlined import uleb
+from homing.values import dataclass
 
 _OP_ADDR, _OP_PLUS_UCONST, _OP_ADDRX = 0x03, 0x23, 0xA1
 #: Where variables with a fixed address can be declared.

@@ -9,10 +9,10 @@ prefetched): it comes from one measured ratio, or it is a range.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from homing.errors import UserError
+from homing.values import dataclass
 
 MODEL = "T = 1 + m (R - 1) f"
 ERROR = 0.04

@@ -44,7 +44,7 @@ Address code_of(const FaultSample& sample, WatchList& watch) {
 FirstTouches::FirstTouches(Kernel& kernel, std::string proc, std::string sysfs)
     : kernel_(kernel), proc_(std::move(proc)), sysfs_(std::move(sysfs)), faults_(kernel) {}
 
-void FirstTouches::begin(std::vector<int> cpus) {
+void FirstTouches::begin(std::vector<int> cpus, bool wait) {
     char text[64] = {};
     raw::read_file((sysfs_ + "/kernel/mm/transparent_hugepage/enabled").c_str(), text, sizeof text - 1);
     huge_ = std::string_view(text).find("[always]") != std::string_view::npos;
@@ -52,6 +52,10 @@ void FirstTouches::begin(std::vector<int> cpus) {
     thread_ = static_cast<int>(raw::call(SYS_gettid));
     began_ = monotonic_seconds();
     faults_before_ = kernel_.page_faults();
+    if (wait) {
+        open_all(this);
+        return;
+    }
     if (opener_.start(open_all, this, 0)) return;
     why_not_ = "no thread could be made";
     state_.store(State::refused, std::memory_order_release);
@@ -106,7 +110,7 @@ void FirstTouches::look() {
 }
 
 void FirstTouches::rows(WatchList& watch, const NodeMap& nodes) {
-    wait();
+    opener_.stop_and_wait();
     if (state_.load(std::memory_order_acquire) != State::open) {
         record::fact("first_touch", "unknown: " + why_not_);
         return;
@@ -153,7 +157,7 @@ void FirstTouches::rows(WatchList& watch, const NodeMap& nodes) {
 
 FirstTouches* first_touches() noexcept { return of_this_process.load(std::memory_order_acquire); }
 
-void watch_first_touches(Kernel& kernel) noexcept {
+void watch_first_touches(Kernel& kernel, bool wait) noexcept {
     try {
         cpu_set_t mask;
         CPU_ZERO(&mask);
@@ -162,7 +166,7 @@ void watch_first_touches(Kernel& kernel) noexcept {
             for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
                 if (CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
         auto* watched = new FirstTouches(kernel); // never destroyed: used until the very end of the process
-        watched->begin(std::move(cpus));
+        watched->begin(std::move(cpus), wait);
         of_this_process.store(watched, std::memory_order_release);
     } catch (...) {
         of_this_process.store(nullptr, std::memory_order_release); // nothing is known of them, then

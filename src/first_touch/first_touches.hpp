@@ -23,10 +23,8 @@ class FirstTouches {
     explicit FirstTouches(Kernel& kernel, std::string proc = "/proc", std::string sysfs = "/sys");
 
     /// Watch this thread and all others of the process, on these CPUs, from soon on. Where that is not
-    /// possible, rows() says why.
-    void begin(std::vector<int> cpus);
-    /// Wait until they are watched, or cannot be.
-    void wait() noexcept { opener_.stop_and_wait(); }
+    /// possible, rows() says why. wait: return when they are watched, or cannot be.
+    void begin(std::vector<int> cpus, bool wait);
     /// What was seen so far makes room in the rings.
     void look();
     /// The rows `first_touch`, and the fact of that name: how it was seen, or why not.
@@ -59,7 +57,7 @@ class FirstTouches {
 
 /// Those of this process: null where it is not to be watched.
 FirstTouches* first_touches() noexcept;
-/// Watch this process from now on, on all CPUs that it may use. At most once.
-void watch_first_touches(Kernel& kernel) noexcept;
+/// Watch this process from soon on, on all CPUs that it may use. At most once. wait: from now on.
+void watch_first_touches(Kernel& kernel, bool wait) noexcept;
 
 } // namespace homing

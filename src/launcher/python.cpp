@@ -94,21 +94,24 @@ std::string Python::library() const {
 }
 
 void Python::run_command(const std::vector<std::string>& words) const {
-    become("from homing.cli import main; sys.exit(main())", words);
+    become("from homing.cli import main; sys.exit(main())", words, true);
 }
 
 void Python::finish_run(int state) const {
-    become("from homing.run_finish import main; main()", {std::to_string(state)});
+    // Without a package of ours beside it, homing itself lies in what `site` finds (homing/late_site.py).
+    become("from homing.run_finish import main; main()", {std::to_string(state)}, package_.empty());
 }
 
-void Python::become(const std::string& code, const std::vector<std::string>& words) const {
+void Python::become(const std::string& code, const std::vector<std::string>& words, bool site) const {
     // The current folder is no place for modules; the package that lies with this launcher is, whatever
     // PYTHONPATH says.
     const std::string begin = "import sys; sys.path[:1] = [one for one in sys.path[:1] if one]; "
                               "path = sys.argv.pop(1); path and sys.path.insert(0, path); ";
     const std::string all = begin + code;
     const std::string beside = folder_of(package_);
-    std::vector<const char*> arguments = {"python3", "-c", all.c_str(), beside.c_str()};
+    std::vector<const char*> arguments = {"python3"};
+    if (!site) arguments.push_back("-S");
+    arguments.insert(arguments.end(), {"-c", all.c_str(), beside.c_str()});
     for (const std::string& word : words)
         arguments.push_back(word.c_str());
     arguments.push_back(nullptr);

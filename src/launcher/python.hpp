@@ -21,7 +21,8 @@ class Python {
     void finish_run(int state) const;
 
   private:
-    void become(const std::string& code, const std::vector<std::string>& words) const;
+    /// site: with what `site` finds, from the start on.
+    void become(const std::string& code, const std::vector<std::string>& words, bool site) const;
 
     std::string interpreter_;
     std::string package_; ///< the folder `homing`; empty: Python knows where it is

@@ -334,7 +334,7 @@ def test_kernels_of_others_are_not_booted(cache_home: Path, tmp_path: Path) -> N
         kernel.unpacked()
 
 
-@pytest.mark.parametrize("why", ["open to others", "no home", "no platformdirs"])
+@pytest.mark.parametrize("why", ["open to others", "no home"])
 @pytest.mark.parametrize("wanted", [None, "6.12"])
 def test_a_kernel_that_cannot_be_looked_for_is_not_called_missing(
     why: str, wanted: str | None, cache_home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -351,9 +351,6 @@ def test_a_kernel_that_cannot_be_looked_for_is_not_called_missing(
         monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
         monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
         reason = "there is no home folder"
-    if why == "no platformdirs":
-        monkeypatch.setitem(sys.modules, "platformdirs", None)
-        reason = "the Python module platformdirs is missing"
     with pytest.raises(LabError, match=reason) as caught:
         kernel.find_kernel(wanted, tmp_path / "boot", tmp_path / "modules")
     assert "\n" not in caught.value.message

@@ -1,0 +1,56 @@
+"""What earlier runs of the same build found in its debug information: reading it again takes longer than all
+the rest of a summary. One file of homing's cache for each program (the last build of it); an answer counts
+where its object's identity (docs/record.md) is that of the record."""
+
+from __future__ import annotations
+
+import binascii
+import json
+from typing import TYPE_CHECKING
+
+from homing.paths import Cache
+from homing.values import dataclass
+
+if TYPE_CHECKING:
+    from homing.records import Record
+
+#: JSON by object, what and offset (homing/report/sources.py).
+Found = dict[tuple[str, int, int], str]
+_VERSION = 1
+#: More is not worth reading for every summary.
+_MOST = 5_000
+
+
+@dataclass
+class KnownNames:
+    """Those of one record's program."""
+
+    cache: Cache
+    name: str
+    identities: dict[str, str]
+    found: Found
+
+    @classmethod
+    def of(cls, record: Record) -> KnownNames:
+        """What is kept for this record's objects."""
+        cache = Cache("names", quiet=True)
+        name = f"{binascii.crc32(record.program.encode('utf-8', 'replace')):08x}.json"
+        identities = {path: one for path, one in record.objects.items() if one}
+        found: Found = {}
+        try:
+            version, objects, entries = json.loads(cache.read(name) or b"[0, {}, []]")
+            if version == _VERSION:
+                same = {path for path, one in objects.items() if identities.get(path) == one}
+                found = {(path, what, at): text for path, what, at, text in entries if path in same}
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            pass  # damaged: as if nothing were kept
+        return cls(cache, name, identities, found)
+
+    def keep(self, found: Found) -> None:
+        """Keep what was found now, with what was known."""
+        new = {key: text for key, text in found.items() if key[0] in self.identities}
+        if not self.cache.folder or new.items() <= self.found.items():
+            return
+        both = list({**new, **self.found}.items())[:_MOST]
+        data = [_VERSION, self.identities, [[*key, text] for key, text in both]]
+        self.cache.write(self.name, json.dumps(data, separators=(",", ":")).encode())
