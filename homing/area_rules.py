@@ -127,12 +127,12 @@ class _Object:
 def area_code(rules: str, command: Sequence[str], tell: Callable[[str], None]) -> str:
     """HOMING_AREA_CODE for these rules; empty where they name no source. tell: what the user should know."""
     deadline = time.monotonic() + BUDGET
-    patterns = [wanted(rule.partition("=")[2]) for rule in split_rules(rules)]
+    patterns = [wanted(text.partition("=")[2]) for text in split_rules(rules)]
     parts = []
     for one in _objects(command, deadline):
         lines = []
-        for number, wanted in enumerate(patterns):
-            for condition, found in enumerate(_conditions(one, wanted)):
+        for number, rule in enumerate(patterns):
+            for condition, found in enumerate(_conditions(one, rule)):
                 lines += [f"{number:x} {condition:x} {begin:x} {end:x}" for begin, end in sorted(found)]
         if one.info.late:
             name = os.path.basename(one.info.path)

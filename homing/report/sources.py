@@ -66,6 +66,7 @@ class Sources:
     ) -> None:
         self._remember = remember
         self._known: KnownNames | None = None
+        self._lines: dict[tuple[str, int, int], str] = {}
         self._deadline = None if budget is None else time.monotonic() + budget
         self._progress = progress
         self._objects: dict[tuple[str, str, float], ObjectInfo] = {}
@@ -85,7 +86,7 @@ class Sources:
         self._identities, self._kept = record.objects, record.sources
         self._start, self._host = record.start, record.host
         self._frames, self.found, self._used = {}, {}, set()
-        self._lines: dict[tuple[str, int, int], str] = {}
+        self._lines = {}
         self._known = KnownNames.of(record) if self._remember else None
 
     def end(self) -> None:

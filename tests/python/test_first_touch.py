@@ -13,6 +13,7 @@ from homing.records import read_record
 from homing.report import recommend
 from homing.report.first_touch import touched_first
 from homing.report.json import to_json
+from homing.report.lines import Text
 from homing.report.results import Results, read_results
 from homing.report.sources import Frame, Sources
 from homing.report.summary import summary
@@ -166,3 +167,14 @@ def test_no_advice_where_the_owner_touched_first(tmp_path: Path, monkeypatch: py
 )
 def test_the_directive_is_in_the_languages_words(file: str, distribution: str, directive: str) -> None:
     assert recommend._directive(file, distribution) == directive
+
+
+def test_where_first_touches_cannot_be_seen_the_summary_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = four_node_run()
+    writer.row("fact", key=writer.text("first_touch"), value=writer.text("unknown: perf_event_paranoid is 3"))
+    found = summary(results(writer, tmp_path, monkeypatch))
+    lines = [line.shown(False) for line in found if isinstance(line, Text)]
+    told = [line for line in lines if line.startswith("touched")]
+    assert told == ["touched    not known which code touched memory first: perf_event_paranoid is 3"]

@@ -1,7 +1,7 @@
 // Drawing pages: address from left to right, one lane for each node from top to bottom. What lies where is told by
 // position; colour repeats it. A column of pixels holds many pages: a lane's strength is its node's share of them.
 
-import type { PageMap, Touched } from "./data"
+import type { Band, PageMap, Touched } from "./data"
 import { colour, nodeColour, nodeRgb } from "./theme"
 
 export interface View { from: number; to: number } // bytes of the area (its blocks one behind the other)
@@ -114,7 +114,7 @@ export function drawPages(canvas: HTMLCanvasElement, line: Line, view: View, nod
 }
 
 /** The parts of owners, in the lane of each one's node; across all lanes where threads have no node. */
-export function drawOwners(canvas: HTMLCanvasElement, bands: { end: number; thread: number }[], threadNode: number[], bytes: number, view: View, nodes: number, width: number, height: number): void {
+export function drawOwners(canvas: HTMLCanvasElement, bands: Band[], threadNode: number[], bytes: number, view: View, nodes: number, width: number, height: number): void {
   const [context, w, hgt] = prepared(canvas, width, height)
   separators(context, nodes, w, hgt)
   const ratio = w / width
@@ -136,6 +136,18 @@ export function drawOwners(canvas: HTMLCanvasElement, bands: { end: number; thre
       context.fillText(`t${band.thread}`, Math.max(0, x0) + 4 * ratio, top + tall / 2)
     }
   }
+}
+
+/** Where on the line the touches lie, and by whom. */
+export function touchedPlaces(parts: Touched[], line: Line): { byte: number; thread: number }[] {
+  const places: { byte: number; thread: number }[] = []
+  for (const part of parts) {
+    const at = line.maps.findIndex(map => map.id === part.id)
+    if (at < 0) continue
+    for (let i = 0; i < part.granule.length; i++)
+      if (part.thread[i] !== 0xffff) places.push({ byte: line.begins[at] + (part.granule[i] + 0.5) * line.maps[at].granuleBytes, thread: part.thread[i] })
+  }
+  return places
 }
 
 /** Touches: where in the area, by which thread (lanes). */

@@ -2,10 +2,10 @@
 
 import { AreaList, placementWords, remoteCell } from "../area_list"
 import type { ProcessData } from "../data"
-import { AT_END, FOUND, ownerBands } from "../data"
+import { AT_END, FOUND, ownerBands, touchedBands } from "../data"
 import { base, count, fill, framed, h, missing, onResize, percent, seconds, size } from "../dom"
 import type { View } from "../lanes"
-import { drawOwners, drawPages, drawTouches, lineOf, nodeAt } from "../lanes"
+import { drawOwners, drawPages, drawTouches, lineOf, nodeAt, touchedPlaces } from "../lanes"
 import type { State } from "../state"
 import { nodeColour, onTheme } from "../theme"
 
@@ -42,7 +42,9 @@ export function pagesView(process: () => ProcessData, state: State): { element: 
     const longest = end.bytes >= found.bytes ? end : found
     const bytes = longest.bytes || area.bytes || 1
     view = { from: 0, to: bytes }
-    const bands = ownerBands(area.owners?.distribution)
+    const owners = area.owners?.distribution
+    const stated = ownerBands(owners, data.json.threads.length, bytes / data.json.record.page_bytes)
+    const bands = stated ?? (owners && owners !== "SHARED" ? touchedBands(touchedPlaces(touched, longest), bytes, data.json.record.page_bytes) : null)
     const laneHeight = Math.max(2, Math.min(16, Math.floor(160 / Math.max(1, data.nodeCount))))
     const tall = laneHeight * data.nodeCount
     const touchTall = Math.max(24, Math.min(160, 6 * data.json.threads.length))
@@ -61,13 +63,12 @@ export function pagesView(process: () => ProcessData, state: State): { element: 
       return step > 1 ? `, 1 of ${count(step)} pages looked at` : ""
     }
     const unknown = (when: string): string => data.views.missing.maps ?? (when === "end" && area.ended ? "It was freed before the end." : "homing did not look at its pages then.")
-    const owners = area.owners?.distribution
     const ownersText = bands ? null
       : owners ? `Owners are ${owners === "HOME" ? "those that it lies with" : owners}: these words do not tell where each part begins.`
         : "Nothing is known of its owners: it was not sampled enough, or nobody asked."
     plot.append(
       strip("found", canvases.found, found.maps.length ? null : unknown("found"), placementWords(area.before, data.nodeIndex) + sampled(found)),
-      strip("owners", canvases.owners, ownersText, owners ? `${owners === "HOME" ? "as it lies" : owners}${area.owners!.confidence !== null ? `, ${percent(area.owners!.confidence, 0)} sure` : ""}` : ""),
+      strip("owners", canvases.owners, ownersText, owners ? `${owners === "HOME" ? "as it lies" : owners}${area.owners!.confidence !== null ? `, ${percent(area.owners!.confidence, 0)} sure` : ""}${bands && !stated ? "; borders by the touches that were seen" : ""}` : ""),
       strip("at the end", canvases.end, end.maps.length ? null : unknown("end"), placementWords(area.after, data.nodeIndex) + sampled(end)),
       strip("touched by", canvases.touches, touched.length ? null : data.views.missing.touches ?? "No touch of this area was seen.", touched.length ? `${count(touched.reduce((sum, one) => sum + one.granule.length, 0))} touches, a lane for each of ${data.json.threads.length} threads` : ""),
       axis, cross)

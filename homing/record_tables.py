@@ -1,0 +1,100 @@
+"""The tables of a record file, and the texts and facts in them. What else they tell is in homing/records.py
+and homing/record_memory.py."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from homing.arrays import NDArray, np
+from homing.record_file import Tables
+from homing.record_format import printable
+from homing.values import dataclass
+
+#: Columns that hold several values; every other column that is read holds one.
+_ARRAYS = {
+    "text": {"bytes"},
+    "distance": {"to"},
+    "area": {"origin", "origin_object"},
+    "frames": {"origin", "origin_object"},
+    "placement": {"pages"},
+    "references": {"to"},
+    "misses": {"to"},
+}
+_MOST_TEXT_BYTES = 1 << 20
+
+
+@dataclass
+class RecordTables:
+    """One process's record: what its header says, and its rows."""
+
+    path: str
+    pid: int
+    rank: int  # -1: no MPI rank
+    program: str
+    arguments: list[str]
+    host: str
+    start: float
+    homing: str
+    page_bytes: int
+    rows: Tables
+    #: True where the file's end is missing: it was cut off after the process wrote it. (The file of a process
+    #: that was killed, or is at work, is whole.)
+    truncated: bool = False
+    #: True where the process found no more room (a full disk, a limit), and its last rows are missing.
+    out_of_room: bool = False
+    #: How many tasks the job of this rank has; 0: not stated.
+    ranks: int = 0
+
+    def table(self, name: str) -> NDArray[np.void]:
+        """All rows of one kind as a structured array, in the order in which they were written."""
+        return self.rows.array(name)
+
+    def dicts(self, name: str, *needed: str) -> Iterator[dict[str, Any]]:
+        """Rows of one kind as plain values; none where one of these columns is missing."""
+        arrays = _ARRAYS.get(name, set())
+        # One value where several belong, or the other way round: a damaged header, or a later column.
+        names = [
+            column.name for column in self.rows.columns(name) if (column.count > 1) == (column.name in arrays)
+        ]
+        if all(column in names for column in needed):
+            yield from self.rows.values(name, names)
+
+    @cached_property
+    def texts(self) -> dict[int, str]:
+        """Texts by id, joined from their pieces."""
+        pieces: dict[int, dict[int, bytes]] = {}
+        totals: dict[int, int] = {}
+        for row in self.dicts("text", "id", "offset", "total", "bytes"):
+            pieces.setdefault(row["id"], {})[row["offset"]] = row["bytes"]
+            totals[row["id"]] = min(row["total"], _MOST_TEXT_BYTES)
+        texts = {}
+        for number, parts in pieces.items():
+            whole = bytearray()
+            for offset in sorted(parts):
+                if offset != len(whole):
+                    break  # a piece is missing: what comes before it still helps
+                whole += parts[offset]
+            texts[number] = printable(bytes(whole[: totals[number]]).decode("utf-8", "replace"))
+        return texts
+
+    def text(self, number: int) -> str:
+        """The text with this id; empty for 0, "?" for one that is missing."""
+        return self.texts.get(number, "?") if number else ""
+
+    @cached_property
+    def facts(self) -> dict[str, str]:
+        """Facts of the run; the last value of a key counts."""
+        return {self.text(row["key"]): self.text(row["value"]) for row in self.dicts("fact", "key", "value")}
+
+
+def finite(value: float) -> float:
+    """0 for what cannot be a time or a count."""
+    return value if math.isfinite(value) and abs(value) < 1e15 else 0.0
+
+
+def fraction(value: float) -> float:
+    """NaN for what is no share."""
+    return value if 0 <= value <= 1 else math.nan
