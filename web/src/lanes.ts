@@ -1,7 +1,8 @@
 // Drawing pages: address from left to right, one lane for each node from top to bottom. What lies where is told by
 // position; colour repeats it. A column of pixels holds many pages: a lane's strength is its node's share of them.
 
-import type { Band, PageMap, Touched } from "./data"
+import type { Band } from "./bands"
+import type { PageMap, Touched } from "./data"
 import { colour, nodeColour, nodeRgb } from "./theme"
 
 export interface View { from: number; to: number } // bytes of the area (its blocks one behind the other)

@@ -2,7 +2,8 @@
 
 import { AreaList, placementWords, remoteCell } from "../area_list"
 import type { ProcessData } from "../data"
-import { AT_END, FOUND, ownerBands, touchedBands } from "../data"
+import { ownerBands, touchedBands } from "../bands"
+import { AT_END, FOUND } from "../data"
 import { base, count, fill, framed, h, missing, onResize, percent, seconds, size } from "../dom"
 import type { View } from "../lanes"
 import { drawOwners, drawPages, drawTouches, lineOf, nodeAt, touchedPlaces } from "../lanes"
