@@ -84,9 +84,10 @@ groups_demo     := build lab
 groups_test     := build lab test
 groups_test-all := build lab test all
 groups_bench    := build lab test bench
-groups_check    := build check
+groups_check    := build check docs
+groups_docs     := docs
 
-.setup/build .setup/demo .setup/test .setup/test-all .setup/bench .setup/check: .setup/%: tools/packages.tsv tools/packages.sh
+.setup/build .setup/demo .setup/test .setup/test-all .setup/bench .setup/check .setup/docs: .setup/%: tools/packages.tsv tools/packages.sh
 	@tools/packages.sh $(groups_$*)
 	@rm -f build/*/build.ninja # CMake looks again for what it did not find before
 	@touch $@
@@ -133,12 +134,15 @@ check-page: .venv/complete
 	@touch $@
 
 # A link that leads nowhere ends the build.
-check-docs: .venv/complete .venv-docs/complete
+check-docs: .setup/docs .venv/complete .venv-docs/complete
 	@$(python) tools/site_pages.py build/docs
+	@doxygen tools/Doxyfile
+	@.venv-docs/bin/ford --quiet tools/ford.md
 	@.venv-docs/bin/mkdocs build --quiet
 
-check-shell: .setup/check
+check-shell: .setup/check .venv-docs/complete
 	@shellcheck $(shell_sources)
+	@.venv-docs/bin/hadolint --ignore DL3008 packaging/Containerfile # its Debian packages are those of its image
 
 check-tidy: .setup/check build/tidy/build.ninja
 	@cmake --build --preset tidy -j $(JOBS)

@@ -3,11 +3,11 @@ from spack.package import *
 
 
 class Homing(CMakePackage):
-    """Sends memory pages of OpenMP programs to the NUMA nodes whose threads use them, while the unmodified
-    program runs, and reports what it did."""
+    """Sends memory pages of OpenMP programs to the NUMA nodes whose threads use them, while the
+    unmodified program runs, and reports what it did."""
 
     homepage = "https://example.invalid/homing"
-    # A tag of the repository that you build from: spack install homing@0.2.0 (or spack develop, for a tree).
+    # A tag of the repository that you build from: spack install homing@0.2.0, or spack develop.
     git = "https://example.invalid/homing.git"
 
     license("BSD-3-Clause")
@@ -37,7 +37,8 @@ class Homing(CMakePackage):
         """homing keeps the Python packages that it needs in a folder of its own."""
         python("-m", "venv", "--clear", join_path(self.stage.path, "venv"))
         pip = Executable(join_path(self.stage.path, "venv", "bin", "pip"))
-        pip("install", "--no-deps", "--only-binary", ":all:", "-r", join_path(self.stage.source_path, "requirements.txt"))
+        needed = join_path(self.stage.source_path, "requirements.txt")
+        pip("install", "--no-deps", "--only-binary", ":all:", "-r", needed)
 
     def cmake_args(self):
         return [
