@@ -93,6 +93,14 @@ REFUSED = [
 ]
 
 
+def test_a_home_of_what_has_no_value_before_the_loop(tmp_path: Path) -> None:
+    """NEST names a loop that is not there: each thread has another value in `i`, or none."""
+    loop = "!$homing nest(j, i), on home(b(i, j))\n!$omp parallel do private(i)\n"
+    loop += " do j = 1, n\n  b(:, j) = 0\n end do\n"
+    with pytest.raises(TranslationError, match=r"p\.f90:8:1: a distributed dimension's subscript is not"):
+        fortran(tmp_path, "!$homing distribute (block, block) :: b", loop, "pages")
+
+
 @pytest.mark.parametrize(("declarations", "body", "reason"), REFUSED)
 def test_refused_with_place_and_reason(
     tmp_path: Path, declarations: str, body: str, reason: str | None

@@ -71,7 +71,71 @@ contains
   end function
 end program
 """
+JUMPS = """program p
+  real(8) :: a(9)
+  real(8), allocatable :: b(:)
+  !$homing distribute a(block), b(block)
+  {line}
+10 a(3) = 5
+  if (a(3) < 4) goto 10
+  {second}
+end program
+"""
+LOOSE = """subroutine f(x)
+  real(8) :: x(9)
+  !$omp parallel do
+  do i = 1, 9
+    x(i) = i
+  end do
+end subroutine
+program p
+  real(8) :: a(9)
+  !$homing distribute a(block)
+  interface
+    subroutine f(x)
+      real(8) :: x(9)
+    end subroutine f
+  end interface
+  call f(a)
+end program
+"""
+POINTER = """#include <stdlib.h>
+static int n = 9;
+static double *g;
+int main(void) {{
+    double *a = {value};
+#pragma homing distribute a[block] extent(9)
+    a[1] = 2;
+    {line}
+    return 0;
+}}
+"""
 REFUSED = [
+    (
+        "p.f90",
+        JUMPS.format(line="if (i > 3) goto 10", second=""),
+        r"p\.f90:5:3: jumps to '10' in code that",
+    ),
+    (
+        "p.f90",
+        JUMPS.format(line="read (*, *, err=10) i", second=""),
+        r"p\.f90:5:3: jumps to '10' in code that",
+    ),
+    ("p.f90", JUMPS.format(line="", second="allocate (b(size(a)))"), r"p\.f90:8:3: asks the distributed 'a'"),
+    ("p.f90", LOOSE, r"p\.f90:12:16: 'f' gets distributed arrays, whose layouts this interface lacks"),
+    ("p.c", POINTER.format(value="g", line=""), r"p\.c:5:13: 'a' gets memory that may have other names"),
+    (
+        "p.c",
+        POINTER.format(value="malloc(72)", line="a = g;"),
+        r"p\.c:8:5: gives the distributed array other",
+    ),
+    (
+        "p.c",
+        POINTER.format(value="malloc(72)", line="").replace(
+            "*g;", "*g;\n#pragma homing distribute g[block] extent(n)"
+        ),
+        r"p\.c:4:1: EXTENT at file scope holds when the program begins, and 'n' is a variable",
+    ),
     ("p.f90", TWICE.format(line="s = dot(a, a)"), r"p\.f90:4:3: passes the distributed 'a' twice to 'dot'"),
     ("p.c", C.format(body="{ sweep(); a[1] = t; }"), r"p\.c:8:44: works on whole arrays beside"),
     ("p.c", C.format(body="{\n        if (t) sweep(); else a[1] = t;\n    }"), r"p\.c:9:30: works on whole"),

@@ -14,9 +14,10 @@ from homing.translate.directives.model import Form
 from homing.translate.front import lines
 from homing.translate.front.expand import marker
 from homing.translate.source import SourceFile
-from homing.translate.tree import Construct, Loop, Unit, walk
+from homing.translate.tree import Construct, Kind, Loop, Routine, Statement, Unit, walk
 
 _LOOP = re.compile(r"(for|while|do)\b")
+_SEMICOLON = re.compile(r"\s*;")
 #: What may stand behind the end of a loop on its last line.
 _NOTHING_BEHIND = re.compile(r"[ \t]*(//.*|/\*[^\n]*\*/[ \t]*)?\r?$", re.MULTILINE)
 
@@ -38,21 +39,59 @@ def fortran_apart(source: SourceFile) -> SourceFile | None:
 
 
 def c_apart(unit: Unit) -> SourceFile | None:
-    """C with each loop on lines of its own; None: they are, as far as lines can be broken here."""
-    source, text = unit.source, unit.source.text
-    breaks = set()
+    """C with loops, allocations and the braces of functions on lines of their own; None: they are, as far as
+    lines can be broken here."""
+    breaks: set[int] = set()
     for routine in unit.routines:
+        if not routine.module:
+            breaks |= _braces(routine)
         for node in walk(routine.body):
-            if not isinstance(node, Loop | Construct):
-                continue
-            before = text[source.line_start(node.begin) : node.begin]
-            written = _LOOP.match(text, node.begin) is not None
-            if isinstance(node, Loop) and written and before.strip() and before.lstrip()[:1] != "#":
-                breaks.add((node.begin, node.begin))
-            closed = text[node.end - 1 : node.end] in (";", "}")
-            if closed and not _NOTHING_BEHIND.match(text, node.end):
-                breaks.add((node.end, node.end))
-    return _broken(source, sorted(breaks))
+            if isinstance(node, Loop | Construct):
+                breaks |= _loop_breaks(unit.source, node)
+            elif isinstance(node, Statement) and node.kind in (Kind.ALLOCATE, Kind.DEALLOCATE):
+                breaks |= _statement_breaks(unit.source, node)
+    return _broken(unit.source, [(one, one) for one in sorted(breaks)])
+
+
+def _braces(routine: Routine) -> set[int]:
+    """Behind the brace that a function's body begins with, and before the one that ends it."""
+    text, found = routine.source.text, set[int]()
+    begin, end = text.find("{", routine.arguments_end, routine.end), routine.end - 1
+    if begin < 0 or text[end : end + 1] != "}" or not any(True for _ in walk(routine.body)):
+        return found
+    if not _NOTHING_BEHIND.match(text, begin + 1):
+        found.add(begin + 1)
+    if text[routine.source.line_start(end) : end].strip():
+        found.add(end)
+    return found
+
+
+def _loop_breaks(source: SourceFile, node: Loop | Construct) -> set[int]:
+    text, found = source.text, set[int]()
+    before = text[source.line_start(node.begin) : node.begin].strip()
+    written = _LOOP.match(text, node.begin) is not None
+    if isinstance(node, Loop) and written and before and not before.startswith("#"):
+        found.add(node.begin)
+    closed = text[node.end - 1 : node.end] in (";", "}")
+    if closed and not _NOTHING_BEHIND.match(text, node.end):
+        found.add(node.end)
+    return found
+
+
+def _statement_breaks(source: SourceFile, node: Statement) -> set[int]:
+    text, found = source.text, set[int]()
+    before = text[source.line_start(node.begin) : node.begin].rstrip()
+    if before.endswith((";", "{", "}")) and not before.lstrip().startswith("#"):
+        found.add(node.begin)
+    end = node.end
+    if text[end - 1 : end] != ";":
+        behind = _SEMICOLON.match(text, end)
+        if behind is None:
+            return set()
+        end = behind.end()
+    if not _NOTHING_BEHIND.match(text, end):
+        found.add(end)
+    return found
 
 
 def _broken(source: SourceFile, breaks: Sequence[tuple[int, int]]) -> SourceFile | None:

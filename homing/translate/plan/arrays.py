@@ -3,6 +3,7 @@ calls."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from homing.translate.plan.brought import bring
 from homing.translate.plan.effects import Effects
 from homing.translate.plan.generics import call_by_own_names, calls, generics
 from homing.translate.plan.grids import Grids
+from homing.translate.plan.interfaces import interfaces
 from homing.translate.plan.model import Dimension
 from homing.translate.plan.passed_elements import pass_elements
 from homing.translate.plan.passed_pieces import pass_pieces
@@ -90,7 +92,19 @@ class Distributions:
         for unit in units:
             for routine in unit.routines:
                 self.passing.whole_calls(routine)
+        for unit, begin, end, reason in interfaces(units, self.of):
+            self.problems.append(unit.source.problem(begin, end, reason))
         self._generic_calls({name: behind for name, behind in named.items() if len(behind) > 1})
+
+    def _variable(self, routine: Routine, declaration: Declaration, extents: Sequence[Text]) -> str:
+        """The variable that decides how large a pointer of a C file is, if there is one."""
+        if self.in_place or not routine.module or declaration.storage != "pointer":
+            return ""
+        for word in (word for one in extents for word in re.findall(r"[A-Za-z_]\w*", one.text)):
+            known = routine.declarations.get(word)
+            if known is not None and "const" not in known.attributes | {*known.type.split()}:
+                return str(word)
+        return ""
 
     def _unseen(self) -> None:
         """Arrays that something reaches where no access is seen."""
@@ -314,6 +328,11 @@ class Distributions:
             return
         if "target" in declaration.attributes and not self.in_place:
             self._wrong(origin, f"'{origin.name}' is a TARGET, which pointers may have other names for")
+            return
+        variable = self._variable(routine, declaration, extents)
+        if variable:
+            reason = f"EXTENT at file scope holds when the program begins, and '{variable}' is a variable"
+            self._wrong(origin, f"{reason}: say a constant, or declare the pointer in a function")
             return
         if extents and len(extents) == rank:
             declaration = replace(

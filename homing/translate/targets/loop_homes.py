@@ -28,6 +28,8 @@ class LoopHomes:
 
     def __init__(self, work: Work) -> None:
         self.work = work
+        #: What has no value before the loop, or another in each iteration.
+        self.unsettled: frozenset[str] = frozenset()
 
     def home_of(
         self, construct: Construct, loop: Loop, sites: Sequence[Site]
@@ -47,6 +49,8 @@ class LoopHomes:
                     "not to threads",
                 )
         variables = [n.variable for n in walk([loop]) if isinstance(n, Loop) and n.variable]
+        nested = {one.key for n in construct.homing if isinstance(n, d.Nest) for one in n.variables}
+        self.unsettled = frozenset(construct.directive.listed("private") | nested)
         if where is None:
             return self._owner_computes(loop, sites, variables)
         follows = self._given_home(where, loop, variables)
@@ -151,7 +155,7 @@ class LoopHomes:
         self, array: Array, texts: Sequence[str], loop: Loop, variables: Sequence[str]
     ) -> dict[str, Follow] | None:
         """The same, where the other dimensions' subscripts are the same in all iterations: fixed_home."""
-        changing = written_in(loop) | set(variables)
+        changing = written_in(loop) | set(variables) | self.unsettled
         fixed = [i for i in array.distributed_dimensions() if not affine(texts[i]).names & changing]
         dealt = [
             replace(one, kind=d.Kind.STAR) if index in fixed else one

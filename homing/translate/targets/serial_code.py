@@ -3,6 +3,7 @@ time being; what holds parallel regions is translated piece by piece."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from homing.translate.directives import model as d
@@ -21,12 +22,15 @@ from homing.translate.tree import (
     Kind,
     Loop,
     Node,
+    Reference,
     Statement,
     statements,
     walk,
 )
 from homing.translate.write.lines_apart import crowded
 
+#: Labels that a statement may lead to though it is no jump: of READ and WRITE, and alternate returns.
+_LEADS = re.compile(r"(?:[(,](?:err|end|eor)=|[(,]\*)(\d+)(?=[,)])")
 #: Constructs that stand inside a parallel region.
 REGION_DIRECTIVES = frozenset({"barrier", "single", "master", "masked", "critical", "flush", "atomic"})
 
@@ -179,6 +183,21 @@ class SerialCode:
                     f"a distributed array in {what}: read it into a variable before",
                 )
 
+    def _other_memory(self, reference: Reference) -> bool:
+        """C: is the pointer itself changed?"""
+        changed = reference.access in (Access.WRITE, Access.UPDATE)
+        return changed and reference.subscripts is None and self.work.source.form is d.Form.C
+
+    def _jumped_into(self, nodes: Sequence[Node]) -> None:
+        """What leads to a label inside would find the arrays in parts."""
+        labels = {one.label for one in statements(list(nodes)) if one.label}
+        for one in statements(self.work.routine.body) if labels else ():
+            leads = {*one.targets, *_LEADS.findall(one.text.replace(" ", "").lower())}
+            if leads & labels and not nodes[0].begin <= one.begin < nodes[-1].end:
+                label = min(leads & labels)
+                reason = f"jumps to '{label}' in code that works on a gathered array: put the label before it"
+                self.work.wrong(one.begin, one.end, reason)
+
     def _wrap(self, nodes: Sequence[Node]) -> None:
         """Gather before the nodes, release behind them."""
         found = self.work.touched(nodes)
@@ -188,6 +207,9 @@ class SerialCode:
             array = self.work.arrays[reference.name]
             if reference.access is Access.OTHER:
                 self.work.wrong(reference.begin, reference.end, why_not_followed(self.work.source, reference))
+            elif self._other_memory(reference):
+                reason = "gives the distributed array other memory, which may have other names"
+                self.work.wrong(reference.begin, reference.end, reason)
             if array not in arrays:
                 arrays.append(array)
             if reference.access is not Access.READ and array not in changed:
@@ -207,6 +229,7 @@ class SerialCode:
                     statement.end,
                     "leaves code that works on a gathered array: move the jump behind it",
                 )
+        self._jumped_into(nodes)
         first, last = nodes[0], nodes[-1]
         if crowded(self.work.routine, first, last, self._parallel_inside):
             where = "in braces of its own" if self.work.source.form is d.Form.C else "on lines of its own"

@@ -22,6 +22,8 @@ from homing.translate.tree import (
 from homing.translate.write.c_language import CLanguage, reference_to_pointer
 from homing.translate.write.writer import RoutineText
 
+#: What takes memory that nothing else has a name for, or none.
+_OWN_MEMORY = re.compile(r"^\W*(0|NULL|nullptr)\W*$|\b(malloc|calloc|aligned_alloc|valloc|memalign|new)\b")
 _KINDS = {
     d.Kind.STAR: "HOMING_STAR",
     d.Kind.BLOCK: "HOMING_BLOCK",
@@ -230,6 +232,11 @@ class CDeclarations(RoutineText):
         text = self.source.text
         if declaration.storage == "pointer":
             if declaration.initial is not None:
+                if not _OWN_MEMORY.search(declaration.initial):
+                    reason = (
+                        f"'{declaration.name}' gets memory that may have other names: take it with malloc"
+                    )
+                    self.problems.append((declaration.begin, declaration.end, reason))
                 begin = declaration.end - len(declaration.initial)
                 nowhere = self.language.whole(declaration.name, "homing_nowhere()")
                 self.edits.replace(begin, declaration.end, nowhere)

@@ -194,6 +194,11 @@ class FortranArrays(FortranText):
             if not bounds:
                 self.problems.append((statement.begin, statement.end, "ALLOCATE without bounds"))
                 return
+            asked = {word.lower() for pair in bounds for one in pair for word in re.findall(r"\w+", one)}
+            if reference.subscripts and (parts := sorted(asked & self.arrays.keys())):
+                reason = f"asks the distributed '{parts[0]}' for bounds: read them into a variable before"
+                self.problems.append((statement.begin, statement.end, reason))
+                return
             lines += self.create(array, bounds)
         others = re.search(r"\((.*)\)\s*$", code, re.DOTALL)
         lines += self._sourced(
