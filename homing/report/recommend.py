@@ -202,6 +202,8 @@ def _touch_in_parallel(areas: Sequence[AreaResult], index: int, gain: Gain) -> A
 
 
 def _used(distribution: str) -> str:
+    if distribution == "HOME":
+        return "where homing has moved its pages"
     return f"as {distribution}" if distribution and distribution != "NONE" else "by other threads"
 
 

@@ -261,13 +261,15 @@ def check_built(installed: Path, which: str, folder: Path) -> None:
         assert counts["run"]["total_misses"] > 1000
 
 
-MAKEFILES = [pytest.param(which, "Unix Makefiles", marks=pytest.mark.full) for which in COMPILERS]
+#: Each compiler once in `make test`, by Ninja or by a Makefile (below); the other pairs in `make test-all`.
+PAIRS = [
+    *((which, "Ninja") for which in ("llvm", "translate")),
+    pytest.param("gcc", "Ninja", marks=pytest.mark.full),
+    *(pytest.param(which, "Unix Makefiles", marks=pytest.mark.full) for which in COMPILERS),
+]
 
 
-@pytest.mark.parametrize(
-    ("which", "generator"),
-    [*((which, "Ninja") for which in COMPILERS), *MAKEFILES],
-)
+@pytest.mark.parametrize(("which", "generator"), PAIRS)
 def test_one_word_commands_serve_cmake(installed: Path, which: str, generator: str, tmp_path: Path) -> None:
     words = as_compilers(installed, which, tmp_path / "cache")
     build = tmp_path / "build"
@@ -276,7 +278,7 @@ def test_one_word_commands_serve_cmake(installed: Path, which: str, generator: s
     check_built(installed, which, build)
 
 
-@pytest.mark.parametrize("which", ["gcc", "translate"])
+@pytest.mark.parametrize("which", ["gcc", pytest.param("translate", marks=pytest.mark.full)])
 def test_one_word_commands_serve_make(installed: Path, which: str, tmp_path: Path) -> None:
     words = as_compilers(installed, which, tmp_path / "cache")
     makefile = CONSUMER / "compilers" / "Makefile"

@@ -21,7 +21,7 @@ export function ownerBands(distribution: string | null | undefined, threads: num
   return single ? [{ end: 1, thread: Number(single[1]) }] : null
 }
 
-/** The same by touches that were seen, where words do not tell (blocks of several sizes, tiles, drift): each page to the
+/** The same by touches that were seen, where words do not tell (blocks of several sizes, tiles): each page to the
  *  thread that touched it most, borders half way between pages of two. places: byte and thread of each touch. */
 export function touchedBands(places: { byte: number; thread: number }[], bytes: number, page: number): Band[] | null {
   const pages = new Map<number, Map<number, number>>()

@@ -10,6 +10,9 @@ import { drawOwners, drawPages, drawTouches, lineOf, nodeAt, touchedPlaces } fro
 import type { State } from "../state"
 import { nodeColour, onTheme } from "../theme"
 
+/** Distributions whose parts are those of one thread over the whole run, wherever these lie. */
+const TOUCHES_TELL = /^(GEN_BLOCK|RUNS|GRIDS|each BLOCK|BLOCK x BLOCK)/
+
 export function pagesView(process: () => ProcessData, state: State): { element: HTMLElement; list: AreaList; update: (changed: Set<string> | null) => void } {
   const list = new AreaList(process, state)
   const detail = h("div", { class: "detail" })
@@ -45,7 +48,7 @@ export function pagesView(process: () => ProcessData, state: State): { element: 
     view = { from: 0, to: bytes }
     const owners = area.owners?.distribution
     const stated = ownerBands(owners, data.json.threads.length, bytes / data.json.record.page_bytes)
-    const bands = stated ?? (owners && owners !== "SHARED" ? touchedBands(touchedPlaces(touched, longest), bytes, data.json.record.page_bytes) : null)
+    const bands = stated ?? (TOUCHES_TELL.test(owners ?? "") ? touchedBands(touchedPlaces(touched, longest), bytes, data.json.record.page_bytes) : null)
     const laneHeight = Math.max(2, Math.min(16, Math.floor(160 / Math.max(1, data.nodeCount))))
     const tall = laneHeight * data.nodeCount
     const touchTall = Math.max(24, Math.min(160, 6 * data.json.threads.length))
