@@ -265,9 +265,9 @@ def test_a_full_node_gets_no_pages(runs: GuestRuns, placed: str, source: str) ->
     words, settings = [placed, "4", ITERATIONS[source]], SOURCES[source]
     if shutil.which("numactl") is None:
         pytest.skip("numactl is not installed")
-    # What the kernel can free later is room for all of the pages (1 MiB once): file cache and slabs go first, and
-    # again before each step, until three steps in a row leave the node as it was. Watermarks that it boosts for a
-    # while would end the filling early.
+    # What the kernel can free later is room for all of the pages (1 MiB once): file cache and slabs go first,
+    # and again before each step, until three steps in a row leave the node as it was. Watermarks that it
+    # boosts for a while would end the filling early.
     fill = """
         echo 0 > /proc/sys/vm/watermark_boost_factor
         free() { awk '/MemFree/ { print $4 }' /sys/devices/system/node/node1/meminfo; }
