@@ -438,6 +438,7 @@ void Engine::count_references(Origin origin) {
         ++statistics_.references;
     }
     if (counts_misses()) count_remote_misses();
+    mechanism_->references_came(*this);
     if (called_touch_) called_touch_->references_came(*this);
 }
 

@@ -73,7 +73,7 @@ class Mechanism {
     virtual void region_ended(Engine&) {}
     /// The process ends: what is worth a row still.
     virtual void process_ends(Engine&) {}
-    /// Of one beside another: what the source saw was counted (Engine::references).
+    /// What the source saw was counted (Engine::references).
     virtual void references_came(Engine&) {}
     /// A new iteration begins, observed or not.
     virtual void iteration_begins(Engine&) {}

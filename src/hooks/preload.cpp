@@ -6,6 +6,7 @@
 #include "base/options.hpp"
 #include "base/program_name.hpp"
 #include "base/uncancelled.hpp"
+#include "counters/by_counters.hpp"
 #include "engine/engine.hpp"
 #include "first_touch/first_touches.hpp"
 #include "hooks/allocator/heap.hpp"
@@ -55,6 +56,7 @@ phases::Listener* start() noexcept {
     }
     phases::Listener* listener = start_engine();
     if (Engine* running = engine()) {
+        counters::begin(*running);
         replay::begin_hybrid(*running);
         sampling::begin(*running);
     }

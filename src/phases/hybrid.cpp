@@ -1,6 +1,7 @@
 #include "phases/hybrid.hpp"
 
 #include "base/options.hpp"
+#include "counters/by_counters.hpp"
 #include "engine/guarded.hpp"
 #include "model/tuning.hpp"
 #include "phases/recorder.hpp"
@@ -135,7 +136,7 @@ void Hybrid::process_ends(Engine& engine) {
 void begin_hybrid(Engine& engine) noexcept {
     if (!option_is(Option::mechanism, "hybrid")) return;
     engine.guarded([&] {
-        engine.move_by(std::make_unique<Hybrid>(make_iterative(true, engine.team()),
+        engine.move_by(std::make_unique<Hybrid>(counters::make_for_iterations(engine),
                                                 static_cast<std::size_t>(option_number(Option::replay_pages)),
                                                 option_number(Option::threshold),
                                                 option_is(Option::guard, "on")));

@@ -21,6 +21,7 @@ class Hybrid final : public Mechanism {
 
     const char* name() const noexcept override { return "hybrid"; }
     void iteration_observed(Engine& engine, bool check) override;
+    void references_came(Engine& engine) override { iterative_->references_came(engine); }
     void iteration_begins(Engine& engine) override;
     bool region_begins(Engine& engine, std::uint32_t region) override;
     void region_ended(Engine& engine) override;

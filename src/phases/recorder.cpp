@@ -1,7 +1,6 @@
 #include "phases/recorder.hpp"
 
-#include "areas/named.hpp"
-#include "base/find_range.hpp"
+#include "counters/hot_memory.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
@@ -33,7 +32,7 @@ class Recorder final : public Mechanism {
 
 bool Recorder::region_begins(Engine& engine, std::uint32_t) {
     if (!engine.windows() || engine.counts_misses() || !trace_()) return false;
-    const HotMemory hot;
+    const counters::HotMemory hot;
     std::vector<Range> granules;
     for (const auto& area : engine.watch().areas())
         for (std::uint64_t granule = 0; granule < area->granules; ++granule)
@@ -59,7 +58,7 @@ bool Recorder::region_begins(Engine& engine, std::uint32_t) {
 void Recorder::references_came(Engine& engine) {
     Trace* trace = trace_();
     if (!trace) return;
-    const HotMemory hot;
+    const counters::HotMemory hot;
     for (const Reference& reference : engine.references()) {
         const WatchedArea* area = engine.watch().find(reference.address);
         if (!area) continue;
@@ -71,22 +70,6 @@ void Recorder::references_came(Engine& engine) {
 }
 
 } // namespace
-
-HotMemory::HotMemory() {
-    for (const Range& range : hot_ranges()) { // they may overlap
-        if (ranges_.empty() || ranges_.back().end < range.begin)
-            ranges_.push_back(range);
-        else
-            ranges_.back().end = std::max(ranges_.back().end, range.end);
-    }
-}
-
-bool HotMemory::has(const WatchedArea& area, std::uint64_t granule) const {
-    if (ranges_.empty()) return true;
-    // What is registered may begin and end within a page: the middle decides.
-    const Range range = area.granule_range(granule);
-    return find_range(ranges_, range.begin + range.bytes() / 2, std::identity()) != nullptr;
-}
 
 std::unique_ptr<Mechanism> make_recorder(std::function<Trace*()> trace) {
     return std::make_unique<Recorder>(std::move(trace));

@@ -3,22 +3,14 @@
 // touches a page first in a region is one reference of it.
 #pragma once
 
+#include "counters/trace.hpp"
 #include "engine/engine.hpp"
-#include "phases/trace.hpp"
 
 #include <memory>
 
 namespace homing::replay {
 
-/// Memory in which pages may move: the areas that the program has registered; all of it where there is none.
-class HotMemory {
-  public:
-    HotMemory();
-    bool has(const WatchedArea& area, std::uint64_t granule) const;
-
-  private:
-    std::vector<Range> ranges_;
-};
+using counters::Trace;
 
 /// `trace`: of the phase that runs, at the time of the call; null: none does.
 std::unique_ptr<Mechanism> make_recorder(std::function<Trace*()> trace);

@@ -1,6 +1,7 @@
 #include "phases/replayer.hpp"
 
 #include "base/options.hpp"
+#include "counters/by_counters.hpp"
 #include "engine/guarded.hpp"
 #include "phases/recorder.hpp"
 #include "record/record.hpp"
@@ -276,7 +277,7 @@ Outcome Replayer::undo(Engine& engine) {
 void Replayer::iteration_called(Engine& engine) {
     iterations_called_ = true;
     positions_.iteration_ended();
-    if (std::exchange(held_back_, false)) engine.move_by(make_iterative(true, engine.team()));
+    if (std::exchange(held_back_, false)) engine.move_by(counters::make_for_iterations(engine));
 }
 
 void Replayer::write_row(const Phase& phase, std::size_t number, std::size_t phases) {

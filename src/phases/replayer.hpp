@@ -7,15 +7,20 @@
 // hybrid).
 #pragma once
 
+#include "counters/criterion.hpp"
 #include "engine/engine.hpp"
 #include "kernel/page_moves.hpp"
-#include "phases/plan.hpp"
 #include "phases/positions.hpp"
 
 #include <map>
 #include <vector>
 
 namespace homing::replay {
+
+using counters::PageId;
+using counters::PlannedMove;
+using counters::Share;
+using counters::Trace;
 
 /// What a call came to.
 enum class Outcome { done, refused, nothing };

@@ -3,11 +3,8 @@
 #include "base/options.hpp"
 #include "base/pace.hpp"
 #include "base/running_time.hpp"
-#include "kernel/page_moves.hpp"
 #include "machine/simulation.hpp"
 #include "model/tuning.hpp"
-#include "phases/plan.hpp"
-#include "phases/recorder.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
@@ -21,25 +18,13 @@ constexpr double first_arming = 1e-3;
 
 } // namespace
 
-/// What was seen since the last time, into the counters.
-void Sampler::count(Engine& engine) {
-    for (const auto& area : engine.watch().areas()) {
-        counts_.size_area(area->id, area->granules);
-        for (const FreshTouch& touch : area->learnt.fresh)
-            counts_.add(area->id, touch.granule, touch.node, touch.weight);
-        area->learnt.fresh.clear();
-    }
-}
-
-void Sampler::iteration_observed(Engine& engine, bool) { count(engine); }
-
 void Sampler::iteration_begins(Engine& engine) {
     if (simulation()) scan(engine);
 }
 
 /// The pages of the hot areas that come next, round and round; no page twice.
 std::vector<Sampler::Page> Sampler::next_pages(Engine& engine, bool advance) {
-    const replay::HotMemory hot;
+    const counters::HotMemory hot;
     std::vector<WatchedArea*> areas;
     for (const auto& area : engine.watch().areas())
         if (area->seen && !area->left_alone && !area->there().empty()) areas.push_back(area.get());
@@ -52,16 +37,16 @@ std::vector<Sampler::Page> Sampler::next_pages(Engine& engine, bool advance) {
     const std::size_t first = index;
     const std::uint64_t first_position = position;
     // Once round: the area that it began in comes a second time for the pages before the first one.
-    for (std::size_t areas_seen = 0; areas_seen <= areas.size() && pages.size() < pages_; ++areas_seen) {
+    for (std::size_t areas_seen = 0; areas_seen <= areas.size() && pages.size() < most_; ++areas_seen) {
         WatchedArea& area = *areas[index];
         const std::uint64_t end =
             areas_seen == areas.size() ? std::min(first_position, area.there().size()) : area.there().size();
         if (areas_seen == areas.size() && index != first) break;
-        for (; position < end && pages.size() < pages_; ++position) {
+        for (; position < end && pages.size() < most_; ++position) {
             const std::uint64_t granule = area.there().at(position);
             if (hot.has(area, granule)) pages.push_back({&area, granule});
         }
-        if (pages.size() >= pages_) break;
+        if (pages.size() >= most_) break;
         index = (index + 1) % areas.size();
         position = 0;
     }
@@ -90,7 +75,7 @@ void Sampler::arm_next(Engine& engine) {
     for (const Page& page : next_pages(engine, false)) {
         if (granules.size() == engine.windows()->capacity()) break;
         if (!page.area->is_armable(page.granule)) continue;
-        if (!counts_.counts(page.area->id, page.granule).empty()) continue; // it was seen already
+        if (!pages_.wants_references(*page.area, page.granule)) continue;
         granules.push_back(page.area->granule_range(page.granule));
         pages.push_back(reinterpret_cast<void*>(granules.back().begin));
     }
@@ -106,58 +91,6 @@ void Sampler::arm_next(Engine& engine) {
     arming_ += thread_seconds() - begin;
 }
 
-/// Those of the area's granules that meet the criterion go to the node that accesses them most.
-void Sampler::move_from(Engine& engine, WatchedArea& area, const std::vector<std::uint64_t>& granules) {
-    std::vector<int> positions;
-    engine.mover().homes(area, granules, positions);
-    std::map<std::uint64_t, policy::Node> homes;
-    replay::Trace trace(engine.nodes().count());
-    for (std::size_t i = 0; i < granules.size(); ++i) {
-        homes[granules[i]] = static_cast<policy::Node>(positions[i]);
-        const std::span<const std::uint32_t> counts = counts_.counts(area.id, granules[i]);
-        for (std::size_t node = 0; node < counts.size(); ++node)
-            if (counts[node] > 0)
-                trace.add({area.id, granules[i]}, static_cast<policy::Node>(node), counts[node]);
-        counts_.scanned(area.id, granules[i]);
-    }
-    const auto home = [&](replay::PageId page) { return homes[page.granule]; };
-    const std::vector<replay::PlannedMove> plan = eligible_moves(trace, home, threshold_);
-    if (plan.empty()) return;
-    totals_.eligible += plan.size();
-    if (engine.policies().bound_by_program(area.range.begin)) {
-        record::message(record::Level::note,
-                        area.name + " was bound to nodes by the program itself: left alone");
-        area.left_alone = true;
-        return;
-    }
-    std::vector<PageMove> moves;
-    for (const replay::PlannedMove& planned : plan) {
-        PageMove move;
-        const Range range = area.granule_range(planned.page.granule);
-        move.page = reinterpret_cast<void*>(range.begin);
-        move.pages = std::max<std::uint64_t>(1, area.granule / page_bytes());
-        move.target = engine.nodes().system(planned.to);
-        if (Windows* windows = engine.windows()) windows->release(range);
-        moves.push_back(move);
-    }
-    Moves result;
-    move_each(engine.kernel(), moves, result, [&engine] { engine.pause_source(); });
-    for (std::size_t i = 0; i < moves.size(); ++i) {
-        const std::uint64_t granule = plan[i].page.granule;
-        if (moves[i].moved) {
-            area.moved_from({granule, granule + 1}, plan[i].from);
-            area.sent_home = true;
-            totals_.frozen += counts_.moved(area.id, granule, plan[i].from, plan[i].to);
-        } else if (moves[i].refused()) {
-            totals_.frozen += counts_.refused(area.id, granule);
-        }
-    }
-    totals_.moved += result.moved;
-    engine.pages_placed(); // homes that were seen before hold no more
-    engine.record_moves(area.id, result.moved + result.refused, result);
-    engine.record_move(area, result.moved);
-}
-
 void Sampler::scan(Engine& engine) {
     if (!simulation()) {
         if (engine.samples_itself()) {
@@ -167,25 +100,17 @@ void Sampler::scan(Engine& engine) {
             engine.follow_changes();
         }
     }
-    count(engine);
-    counts_.forget_gone([&](std::uint32_t id) {
-        return std::ranges::any_of(engine.watch().areas(), [=](const auto& area) { return area->id == id; });
-    });
+    pages_.forget_gone(engine);
     ++totals_.scans;
     std::map<WatchedArea*, std::vector<std::uint64_t>> accessed;
     for (const Page& page : next_pages(engine, true)) {
         ++totals_.scanned;
-        if (counts_.is_frozen(page.area->id, page.granule)) {
-            counts_.scanned(page.area->id, page.granule);
-            continue;
-        }
-        if (!counts_.counts(page.area->id, page.granule).empty()) accessed[page.area].push_back(page.granule);
+        if (pages_.is_due(*page.area, page.granule)) accessed[page.area].push_back(page.granule);
     }
     if (!accessed.empty()) engine.own_areas();
     for (auto& [area, granules] : accessed) {
-        totals_.accessed += granules.size();
         std::ranges::sort(granules);
-        move_from(engine, *area, granules);
+        totals_.add(pages_.decide(engine, *area, granules));
     }
     // Where pages had to be shown for the look at them, the source goes on.
     if (!simulation() && !accessed.empty() && engine.samples_itself())

@@ -3,8 +3,8 @@
 // than their home go there. No iteration is waited for, and nothing ever rests.
 #pragma once
 
+#include "counters/counted_pages.hpp"
 #include "engine/engine.hpp"
-#include "sampling/page_counts.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -12,25 +12,21 @@
 namespace homing::sampling {
 
 /// What scans came to.
-struct Totals {
+struct Totals : counters::Outcome {
     std::uint64_t scans = 0;
-    std::uint64_t scanned = 0;  ///< pages that were looked at
-    std::uint64_t accessed = 0; ///< ... that had been accessed since they were scanned before
-    std::uint64_t eligible = 0; ///< ... that met the criterion
-    std::uint64_t moved = 0;    ///< base pages
-    std::uint64_t frozen = 0;   ///< pages that went to and fro, or were refused again and again
-    double seconds = 0;         ///< processor time of the thread, without the moves
+    std::uint64_t scanned = 0; ///< pages that were looked at
+    double seconds = 0;        ///< processor time of the thread, without the moves
 };
 
 class Sampler final : public Mechanism {
   public:
     /// pages: of a scan. Where a machine is simulated a scan comes with the end of each iteration: time is
     /// not the program's there.
-    Sampler(int nodes, std::uint64_t pages, double threshold)
-        : pages_(pages), threshold_(threshold), counts_(nodes) {}
+    Sampler(int nodes, std::uint64_t pages, double threshold) : most_(pages), pages_(nodes, threshold) {}
 
     const char* name() const noexcept override { return "sampling"; }
-    void iteration_observed(Engine& engine, bool check) override;
+    void references_came(Engine& engine) override { pages_.take(engine); }
+    void iteration_observed(Engine&, bool) override {}
     void iteration_begins(Engine& engine) override;
     bool region_begins(Engine& engine, std::uint32_t region) override;
     void process_ends(Engine& engine) override;
@@ -46,15 +42,12 @@ class Sampler final : public Mechanism {
         WatchedArea* area;
         std::uint64_t granule;
     };
-    void count(Engine& engine);
     void arm_next(Engine& engine);
     std::vector<Page> next_pages(Engine& engine, bool advance);
-    void move_from(Engine& engine, WatchedArea& area, const std::vector<std::uint64_t>& granules);
     void write_row() const;
 
-    std::uint64_t pages_;
-    double threshold_;
-    PageCounts counts_;
+    std::uint64_t most_; ///< pages of a scan
+    counters::CountedPages pages_;
     std::uint32_t area_ = 0;     ///< of the page that the next scan begins with
     std::uint64_t position_ = 0; ///< among those of the area that exist
     double arming_ = 0;          ///< seconds that arming pages took

@@ -21,11 +21,12 @@ BELOW = {
     "sources": ("base", "model", "record", "kernel", "machine", "areas"),
     "engine": ("base", "model", "record", "kernel", "machine", "areas", "sources"),
     "first_touch": ("base", "model", "record", "kernel", "machine", "areas", "sources"),
-    "phases": ("base", "model", "record", "kernel", "machine", "areas", "sources", "engine"),
-    "sampling": ("base", "model", "record", "kernel", "machine", "areas", "sources", "engine", "phases"),
+    "counters": ("base", "model", "record", "kernel", "machine", "areas", "sources", "engine"),
+    "phases": ("base", "model", "record", "kernel", "machine", "areas", "sources", "engine", "counters"),
+    "sampling": ("base", "model", "record", "kernel", "machine", "areas", "sources", "engine", "counters"),
     "hooks": (
         *("base", "model", "record", "kernel", "machine", "areas", "sources", "first_touch"),
-        *("engine", "phases", "sampling", "tasks"),
+        *("engine", "counters", "phases", "sampling", "tasks"),
     ),
 }
 #: (file, what it includes): why.

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace homing::sampling {
+namespace homing::counters {
 
 class PageCounts {
   public:
@@ -95,4 +95,4 @@ class PageCounts {
     std::map<std::uint32_t, Area> areas_;
 };
 
-} // namespace homing::sampling
+} // namespace homing::counters

@@ -1,10 +1,10 @@
-#include "phases/plan.hpp"
+#include "counters/criterion.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <map>
 
-namespace homing::replay {
+namespace homing::counters {
 namespace {
 
 double ratio(const PlannedMove& move) noexcept {
@@ -70,4 +70,4 @@ Share share_of(const Trace& trace, const std::function<policy::Node(PageId)>& ho
     return share;
 }
 
-} // namespace homing::replay
+} // namespace homing::counters

@@ -2,12 +2,12 @@
 // ones first (Nikolopoulos et al. 2000, sections 2 and 2.2). Pure.
 #pragma once
 
-#include "phases/trace.hpp"
+#include "counters/trace.hpp"
 
 #include <functional>
 #include <vector>
 
-namespace homing::replay {
+namespace homing::counters {
 
 struct PlannedMove {
     PageId page;
@@ -38,4 +38,4 @@ struct Share {
 Share share_of(const Trace& trace, const std::function<policy::Node(PageId)>& home,
                const std::vector<PlannedMove>& plan);
 
-} // namespace homing::replay
+} // namespace homing::counters

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace homing::replay {
+namespace homing::counters {
 
 /// A page: the granule of an area, by numbers.
 struct PageId {
@@ -47,4 +47,4 @@ class Trace {
     std::vector<std::uint64_t> counts_; ///< row by row
 };
 
-} // namespace homing::replay
+} // namespace homing::counters

@@ -1,8 +1,8 @@
-#include "sampling/page_counts.hpp"
+#include "counters/page_counts.hpp"
 
 #include <gtest/gtest.h>
 
-namespace homing::sampling {
+namespace homing::counters {
 namespace {
 
 TEST(PageCounts, CountsAreByPageAndNodeUntilThePageIsScanned) {
@@ -67,4 +67,4 @@ TEST(PageCounts, ManyReferencesDoNotWrapAround) {
 }
 
 } // namespace
-} // namespace homing::sampling
+} // namespace homing::counters
