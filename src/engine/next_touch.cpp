@@ -1,11 +1,13 @@
 // Migrate on next touch (Löf, Nordén, Holmgren 2004): the pages are armed, and each goes to the node of the
 // thread that touches it next. `--arm first-iteration` arms everything once, when the outer iteration is
 // known (again when a longer one is found); `--arm every-region` is their proposal for compilers, made at run
-// time: all shared data before each parallel region.
+// time: all shared data before each parallel region, but for those that are over sooner than they are armed.
 //
 // A window holds so many granules only. Where there are more, they take turns over the iterations that
 // follow: each is armed for all regions of one iteration, so that every region that could touch it has the
-// chance, and then leaves, touched or not: memory that nobody touches keeps nothing going.
+// chance, and then leaves, touched or not: memory that nobody touches keeps nothing going. What homing takes
+// for an iteration at first may be a small part of it (a smoother's loop on a coarse grid): unless the
+// program says what is one, none leaves before the run has lasted twice as long as when all were armed.
 //
 // A granule is 64 KiB unless the user says otherwise (one fault and one call for 16 pages), 2 MiB on huge
 // pages. What no thread touches within the iteration stays where it is; it is armed in parallel regions only
@@ -13,89 +15,24 @@
 #include "engine/engine.hpp"
 
 #include "base/options.hpp"
+#include "base/running_time.hpp"
+#include "machine/simulation.hpp"
 #include "model/tuning.hpp"
 #include "record/record.hpp"
+#include "sources/arming_ceiling.hpp"
+#include "sources/sent_by_touches.hpp"
 
 #include <algorithm>
-#include <cerrno>
+#include <cstdio>
 #include <utility>
 
 namespace homing {
 namespace {
 
-constinit std::atomic<Kernel*> moving_kernel{nullptr};
-constinit std::atomic<std::uint64_t> target_bits{0};
-constinit std::atomic<std::size_t> whole_granule{huge_page_bytes}; ///< of huge pages: huge_granule_bytes()
-constinit std::atomic<std::uint32_t> handler_calls{0};
-constinit std::atomic<std::uint64_t> pages_sent{0}; ///< that were on another node
-
-/// The balancer's scans hide pages at any time, on Linux up to 6.5 (Kernel::query): between the question and
-/// the move as well. So many times a page is made known again.
-constexpr int most_reveals = 3;
-
-/// [signal] query(), with another look at what a scan hid since the granule was opened. Every page that hides
-/// is of a granule that the caller touches: that the kernel may move it here is what is wanted.
-int look(Kernel& kernel, std::span<void* const> pages, std::span<int> status) noexcept {
-    if (const int error = kernel.query(pages, status)) return error;
-    if (!kernel.hides_pages() || std::find(status.begin(), status.end(), -ENOENT) == status.end()) return 0;
-    return kernel.reveal(pages) ? 0 : kernel.query(pages, status);
-}
-
-/// [signal] Send those of at most `group` pages that are not on the node; how many were away.
-constexpr std::size_t group = 32; // alternate signal stacks are small
-std::size_t send_group(Kernel& kernel, std::span<void*> pages, int node) noexcept {
-    int nodes[group];
-    int status[group];
-    std::size_t were_away = 0;
-    for (int looks = 0; looks < most_reveals && !pages.empty(); ++looks) {
-        const std::span<int> found(status, pages.size());
-        if (look(kernel, pages, found) != 0) break;
-        // Asking is cheap; a move drains every CPU's lists of pages even where there is nothing to move.
-        std::size_t away = 0;
-        for (std::size_t i = 0; i < pages.size(); ++i)
-            if (found[i] >= 0 && found[i] != node) pages[away++] = pages[i];
-        if (away == 0) break;
-        if (looks == 0) were_away = away;
-        std::fill_n(nodes, away, node);
-        kernel.move(pages.first(away), {nodes, away}, {status, away});
-        handler_calls.fetch_add(1, std::memory_order_relaxed);
-        if (!kernel.hides_pages()) break;
-        std::size_t hidden = 0;
-        for (std::size_t i = 0; i < away; ++i)
-            if (status[i] == -ENOENT) pages[hidden++] = pages[i];
-        pages = pages.first(hidden);
-    }
-    return were_away;
-}
-
-/// [signal] Send a granule to the node that touches it.
-void send_here(Range granule, int node) noexcept {
-    Kernel* kernel = moving_kernel.load(std::memory_order_acquire);
-    if (!kernel || !NodeSet{target_bits.load(std::memory_order_relaxed)}.has(node)) return;
-    void* pages[group];
-    // A huge page goes whole, by its first address; small pages inside follow one by one.
-    if (granule.bytes() == whole_granule.load(std::memory_order_relaxed)) {
-        pages[0] = reinterpret_cast<void*>(granule.begin);
-        if (send_group(*kernel, {pages, 1}, node))
-            pages_sent.fetch_add(granule.bytes() / page_bytes(), std::memory_order_relaxed);
-        int last = 0;
-        pages[0] = reinterpret_cast<void*>(granule.end - page_bytes());
-        if (look(*kernel, {pages, 1}, {&last, 1}) == 0 && (last == node || last < 0)) return;
-    }
-    for (Address at = granule.begin; at < granule.end;) {
-        std::size_t count = 0;
-        for (; count < group && at < granule.end; ++count, at += page_bytes())
-            pages[count] = reinterpret_cast<void*>(at);
-        pages_sent.fetch_add(send_group(*kernel, {pages, count}, node), std::memory_order_relaxed);
-    }
-}
-
 /// From now on each granule that is touched in a window goes there.
 void send_on_touch(Engine& engine) {
-    moving_kernel.store(&engine.kernel(), std::memory_order_release);
-    target_bits.store(engine.machine().targets().bits, std::memory_order_relaxed);
-    whole_granule.store(huge_granule_bytes(), std::memory_order_relaxed);
-    engine.windows()->set_touch_action(send_here);
+    sent_by_touches::begin(engine.kernel(), engine.machine().targets());
+    engine.windows()->set_touch_action(sent_by_touches::send_here);
 }
 
 class NextTouch final : public Mechanism {
@@ -112,6 +49,7 @@ class NextTouch final : public Mechanism {
     void iteration_observed(Engine& engine, bool check) override;
     bool region_begins(Engine& engine, std::uint32_t region) override;
     void region_ended(Engine& engine) override;
+    void process_ends(Engine& engine) override;
 
   private:
     struct Armed {
@@ -124,11 +62,14 @@ class NextTouch final : public Mechanism {
     void put_off(std::uint32_t iteration);
     void take_part(Engine& engine, std::uint32_t region);
     bool goes_on() const noexcept { return !armed_.empty() || next_ < waiting_.size(); }
-    void iteration_ended(std::uint32_t iteration);
+    void iteration_ended(Engine& engine, std::uint32_t iteration);
+    void account(Engine& engine);
 
     Range only_; ///< empty: all areas
     bool every_region_;
     std::size_t granule_;
+    double start_ = record::now(); ///< of the run
+    double none_leaves_before_ = 0;
     bool armed_once_ = false;
     std::uint64_t kind_ = 0;     ///< of the iteration for which everything was armed
     std::vector<Range> waiting_; ///< for their turn, ascending: those from next_ on
@@ -139,6 +80,11 @@ class NextTouch final : public Mechanism {
     std::uint64_t area_changes_ = 0;
     std::vector<Address> turns_; ///< every region: the last granule that was armed in each
     std::vector<Range> open_;
+    ArmingCeiling ceiling_;    ///< every region
+    std::uint32_t region_ = 0; ///< that runs, since then, and what windows had cost
+    double begin_ = 0;
+    double arming_ = 0; ///< processor seconds that it took to be armed
+    Windows::Costs costs_;
     std::uint64_t granules_ = 0;
     std::uint64_t moved_ = 0;
     std::uint64_t told_moved_ = 0; ///< moved_ when placements were recorded last
@@ -173,18 +119,21 @@ void NextTouch::collect(Engine& engine) {
 }
 
 /// What was armed for a whole iteration by now is not part of the computation where it was not touched.
-void NextTouch::iteration_ended(std::uint32_t iteration) {
+void NextTouch::iteration_ended(Engine& engine, std::uint32_t iteration) {
+    const bool told = engine.iteration_kind() >> 32 == static_cast<std::uint32_t>(Basis::call);
+    if (!told && record::now() < none_leaves_before_) return;
     std::erase_if(armed_, [&](const Armed& armed) { return armed.until <= iteration; });
 }
 
 void NextTouch::iteration_begins(Engine& engine) {
-    if (armed_once_) iteration_ended(engine.iteration() - 1);
+    if (armed_once_) iteration_ended(engine, engine.iteration() - 1);
     iteration_is_whole_ = true;
     // What was armed for may have been a part of the iteration only: a smoother's loop, say.
     if (armed_once_ && only_.empty() && engine.iteration_kind() != kind_) armed_once_ = false;
     if (every_region_ || armed_once_) return;
     armed_once_ = true;
     kind_ = engine.iteration_kind();
+    if (only_.empty()) none_leaves_before_ = 2 * record::now() - start_;
     engine.own_areas();
     collect(engine);
     if (engine.windows()) send_on_touch(engine);
@@ -238,9 +187,15 @@ void NextTouch::take_part(Engine& engine, std::uint32_t region) {
 
 bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
     if (!engine.windows() || (!every_region_ && !goes_on())) return false;
+    region_ = region;
+    begin_ = record::now();
+    const double arming = every_region_ ? thread_seconds() : 0;
     if (every_region_) {
         // Initialisation runs once, and places its pages by first touch anyway.
         if (engine.regions()[region].count < 2) return false;
+        // What is simulated takes another time than it would.
+        if (!simulation() && !ceiling_.allows(region, granules_)) return false;
+        costs_ = engine.windows()->costs();
         send_on_touch(engine);
         collect(engine);
         take_part(engine, region);
@@ -250,10 +205,34 @@ bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
     }
     const bool opened = engine.open_window(open_) > 0;
     if (!opened && !every_region_) put_off(engine.iteration());
+    if (every_region_) arming_ = thread_seconds() - arming;
+    begin_ = record::now();
     return opened;
 }
 
+/// What the region took, and what arming cost: it is armed while nothing else runs, faults are the threads'.
+void NextTouch::account(Engine& engine) {
+    const double seconds = record::now() - begin_;
+    if (open_.empty()) return ceiling_.took(region_, seconds);
+    const Windows::Costs now = engine.windows()->costs();
+    const double back = now.back_seconds - costs_.back_seconds;
+    const double touches = static_cast<double>(now.touches - costs_.touches);
+    const double faults = touches * engine.plan().touch_cost() / std::max(1, engine.threads());
+    ceiling_.cost(region_, std::max(0.0, seconds - back - faults), granules_, arming_ + back + faults);
+}
+
+void NextTouch::process_ends(Engine&) {
+    if (ceiling_.left_out() == 0) return;
+    char text[200];
+    std::snprintf(text, sizeof text,
+                  "next touch: %llu regions were not armed: that takes %.0f us, and they take %.0f",
+                  static_cast<unsigned long long>(ceiling_.left_out()), 1e6 * ceiling_.left_price(),
+                  1e6 * ceiling_.left_seconds());
+    record::message(record::Level::note, text);
+}
+
 void NextTouch::region_ended(Engine& engine) {
+    if (every_region_) account(engine);
     if (open_.empty()) return;
     open_.clear();
     // What was touched is not armed again; what moved is what a query finds on the toucher's node.
@@ -277,7 +256,7 @@ void NextTouch::region_ended(Engine& engine) {
     if (query_revealed(engine.kernel(), pages, where, [&engine] { engine.pause_source(); }) == 0)
         for (std::size_t i = 0; i < pages.size(); ++i)
             refused += where[i] >= 0 && where[i] != wanted[i];
-    const std::uint64_t sent = pages_sent.exchange(0, std::memory_order_relaxed);
+    const std::uint64_t sent = sent_by_touches::take_pages();
     Moves moves;
     moves.moved = sent - std::min(sent, refused);
     moves.refused = refused;
@@ -287,14 +266,14 @@ void NextTouch::region_ended(Engine& engine) {
         return std::binary_search(touched.begin(), touched.end(), armed.granule.begin);
     });
     if (moves.moved + refused == 0) return;
-    moves.calls = handler_calls.exchange(0);
+    moves.calls = sent_by_touches::take_calls();
     engine.record_moves(Engine::many_areas, moves.moved + refused, moves);
 }
 
 void NextTouch::iteration_observed(Engine& engine, bool check) {
     if (check) engine.stability().checked(false); // it observes nothing: owners are whoever touches next
     if (every_region_ || !armed_once_) return;
-    iteration_ended(engine.iteration());
+    iteration_ended(engine, engine.iteration());
     if (goes_on()) return;
     // Areas may be freed before the end: the record shall know where their pages went.
     if (std::exchange(told_moved_, moved_) != moved_) engine.record_placements(2);

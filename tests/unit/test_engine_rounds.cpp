@@ -204,6 +204,22 @@ TEST_F(NextTouchTest, MemoryThatNobodyTouchesDoesNotKeepItGoing) {
         EXPECT_NE(logged.call, KernelCall::protect) << "it still arms";
 }
 
+/// A smoother's loop on a coarse grid comes first, and looks like an iteration.
+TEST_F(NextTouchTest, WhatAShortLoopDidNotTouchStaysArmed) {
+    Program program(512);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.region(0x500, [](std::size_t) { return 0; });
+    for (int i = 0; i < 6; ++i)
+        for (Address function : {0x1000, 0x2000, 0x3000})
+            program.region(function, 0, nodes);
+    EXPECT_LE(program.faults, 2 * nodes) << "armed at the first iteration, whatever that is";
+    program.iterate(1, program.block());
+    EXPECT_EQ(program.right(program.block()), program.pages()) << "in the first that uses them";
+    program.iterate(8, program.block());
+    EXPECT_LE(program.faults, program.pages() + 2 * nodes);
+}
+
 class NextTouchBesideACallTest : public NextTouchTest {
   protected:
     NextTouchBesideACallTest() {
