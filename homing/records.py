@@ -235,10 +235,10 @@ class Record(MemoryRecord):
         return found
 
     @cached_property
-    def guards(self) -> dict[int, Guard]:
-        """The last word of the guard about each area."""
-        return {
-            row["area"]: Guard(
+    def guard_decisions(self) -> list[Guard]:
+        """All that the guard said, in the order of time."""
+        return [
+            Guard(
                 row["area"],
                 row["iteration"],
                 finite(row["remote_ns"]),
@@ -246,7 +246,12 @@ class Record(MemoryRecord):
                 bool(row["permitted"]),
             )
             for row in self.dicts("guard", "area", "iteration", "remote_ns", "move_ns", "permitted")
-        }
+        ]
+
+    @cached_property
+    def guards(self) -> dict[int, Guard]:
+        """The last word of the guard about each area."""
+        return {one.area: one for one in self.guard_decisions}
 
     @cached_property
     def unwatched(self) -> list[Unwatched]:

@@ -18,6 +18,7 @@ from homing.report.left import Account, Left, why
 from homing.report.recommend import Advice, advice_for
 from homing.report.remote import CONFIDENCE, Estimate
 from homing.report.results import AreaResult, ProcessResult, Results
+from homing.report.waiting import waiting
 
 SCHEMA = "homing-run/2"
 
@@ -131,6 +132,7 @@ def _process(process: ProcessResult) -> dict[str, Any]:
         "advice": [_advice(one) for one in advice_for(process)],
         "phases": [vars(one) | {"seconds": number(one.seconds)} for one in record.phases],
         "sampling": _sampling(record.sampling),
+        "waiting": None if (waited := waiting(record)) is None else vars(waited),
         "tasks": _tasks(record.task_hints),
         "unwatched": [{"what": one.what, "bytes": one.bytes} for one in record.unwatched],
         "seconds": {

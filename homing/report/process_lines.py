@@ -15,6 +15,7 @@ from homing.report.left import Left, briefly, stated_costs, why
 from homing.report.lines import Table, Text, labelled
 from homing.report.results import AreaResult, ProcessResult, Results
 from homing.report.symbols import readable_symbol
+from homing.report.waiting import Waiting, waiting
 from homing.report.words import duration, number, percent, size, some
 
 #: Where `homing run` keeps what it measured (homing/costs.py).
@@ -137,6 +138,8 @@ def process_lines(process: ProcessResult, results: Results, width: int) -> Itera
         (areas if area.before or area.after or area.moved else rest).append(area)
     settled = _still_remote(process, results) if process.settled_at is not None else ""
     yield labelled("iteration", _iterations(process) + settled)
+    if waited := waiting(process.record):
+        yield labelled("waited", _waited(waited))
     if areas:
         yield from area_lines(areas, process.record, results.names, width)
     if rest:
@@ -146,6 +149,13 @@ def process_lines(process: ProcessResult, results: Results, width: int) -> Itera
     yield from _by_region(areas, process.record)
     if process.record.unwatched:
         yield labelled("unwatched", _unwatched(process.record.unwatched))
+
+
+def _waited(one: Waiting) -> str:
+    """What the guard's waiting cost, and how to have none."""
+    areas = f"{number(one.areas)} area" + ("" if one.areas == 1 else "s")
+    text = f"{areas} until moving had paid (--guard on), which cost {duration(one.seconds)} of remote accesses"
+    return text + (f"; {number(one.still)} at the end still" if one.still else "")
 
 
 def _still_remote(process: ProcessResult, results: Results) -> str:

@@ -203,3 +203,35 @@ def test_where_remote_costs_what_local_does(capsys: pytest.CaptureFixture[str]) 
     writer.row("ownership", **OWNERS, wanted=500)
     writer.row("guard", **GUARD)
     assert "a remote access costs no more than a local one here" in printed(results_of(writer), capsys)
+
+
+def decided(writer: RecordWriter, area: int, *accounts: tuple[float, int]) -> None:
+    """Decisions of the guard, one an iteration: (remote_ns so far, permitted)."""
+    for iteration, (remote, permitted) in enumerate(accounts):
+        values = {"iteration": iteration, "remote_ns": remote, "move_ns": 3e9, "permitted": permitted}
+        writer.row("guard", area=area, **values)
+
+
+def test_the_summary_says_what_waiting_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    writer = one_area()
+    # Without the guard the first decision had moved them: what came before it nobody could save.
+    decided(writer, 0, (1e9, 0), (2e9, 0), (3.5e9, 1), (1e9, 1))
+    decided(writer, 1, (1e9, 0), (1.25e9, 0))
+    results = results_of(writer)
+    words = (
+        "2 areas until moving had paid (--guard on), which cost 2.75 s of remote accesses; 1 at the end still"
+    )
+    assert f"waited     {words}" in " ".join(printed(results, capsys).split()).replace(
+        "waited ", "waited     "
+    )
+    document = to_json(results)
+    jsonschema.validate(document, SCHEMA)
+    assert document["processes"][0]["waiting"] == {"seconds": 2.75, "areas": 2, "still": 1}
+
+
+@pytest.mark.parametrize("mechanism", ["iterative", "observe"])
+def test_where_nothing_waited_there_is_no_line(mechanism: str, capsys: pytest.CaptureFixture[str]) -> None:
+    writer = one_area(mechanism=mechanism)
+    decided(writer, 0, (1e9, mechanism == "iterative"))
+    assert "waited" not in printed(results_of(writer), capsys)
+    assert to_json(results_of(writer))["processes"][0]["waiting"] is None
