@@ -72,7 +72,7 @@ void register_hot(const void* start, std::size_t bytes) noexcept {
     if (status != HOMING_OK && status != HOMING_ASIDE) refuse(start, bytes, status);
 }
 
-constinit std::atomic<bool> record_said{false}, replay_said{false}, undo_said{false};
+constinit std::atomic<bool> migrate_said{false}, record_said{false}, replay_said{false}, undo_said{false};
 
 } // namespace
 
@@ -80,7 +80,7 @@ extern "C" {
 
 void upmlib_init(void) {}
 void upmlib_memrefcnt(const void* start, size_t bytes) { register_hot(start, bytes); }
-void upmlib_migrate_memory(void) { homing_iteration(); }
+void upmlib_migrate_memory(void) { tell("upmlib_migrate_memory", homing_iteration(), migrate_said); }
 void upmlib_record(void) { tell("upmlib_record", homing_record(), record_said); }
 void upmlib_replay(void) { tell("upmlib_replay", homing_replay(), replay_said); }
 void upmlib_undo(void) { tell("upmlib_undo", homing_undo(), undo_said); }

@@ -2,6 +2,7 @@
 // of a right use moved, then "passed".
 #include <homing/homing.h>
 
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,13 @@ int main(int argc, char** argv) {
         upmlib_memrefcnt(array, 0);
         upmlib_memrefcnt(array, (size_t)1 << 46);
 #pragma omp parallel
-        upmlib_record();
+        {
+            upmlib_record();
+            if (omp_get_thread_num() != 0) { // the first one drives the region: its call ends an iteration
+                upmlib_migrate_memory();
+                upmlib_memrefcnt(array, BYTES);
+            }
+        }
         expect(homing_replay() == HOMING_INVALID, "nothing was recorded");
         expect(homing_record() == HOMING_OK, "record");
         expect(homing_replay() == HOMING_INVALID, "one record is no phase");

@@ -126,6 +126,8 @@ def test_calls_of_phases_that_mean_nothing_have_a_line_each(tmp_path: Path) -> N
         "upmlib_replay moves nothing: a phase lies between two calls of upmlib_record",
         "upmlib_undo moves nothing",
         "upmlib_record was called inside a parallel region",
+        "upmlib_migrate_memory was called inside a parallel region",
+        ") registers nothing: the call belongs into serial code",
         ") registers nothing: 0 bytes are no array",
         ") registers nothing: the program has no such memory",
     ):
