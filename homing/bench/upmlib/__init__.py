@@ -28,8 +28,9 @@ NOTES = [
     "were not simulated are as the last half. Moves are on the critical path (striped): "
     f"{1e3 * paper.PAGE_SECONDS:.2f} ms a page and {1e6 * paper.CALL_SECONDS:.0f} us a call; those of the "
     "sampling thread are not.",
-    "Sampling: a scan at the end of each iteration, of as many pages as the paper's thread scans in an "
-    "iteration's time. Record/replay and hybrid: `--upmlib replay|hybrid`, around z_solve, 20 pages.",
+    "Sampling: a scan at the end of each iteration. A simulated iteration stands for several of the "
+    "published run (BT at the paper's size: 25), and as many pages are scanned as the paper's thread scans "
+    "in their time. Record/replay and hybrid: `--upmlib replay|hybrid`, around z_solve, 20 pages.",
 ]
 
 
@@ -51,6 +52,12 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
             "paper's: times with record/replay say nothing."
         )
     outcomes = _outcomes(runs, size, wanted, redo)
+    if len(outcomes) < len(runs):
+        results.notes.append(
+            f"**Interrupted**: {len(outcomes)} of {len(runs)} runs. The same command goes on with the others."
+        )
+    # Times are relative to first touch without anything.
+    outcomes = {one: outcome for one, outcome in outcomes.items() if _base(one) in outcomes}
     found = Found(outcomes)
     for case, outcome in outcomes.items():
         _rows(results, found, case, outcome)
@@ -88,17 +95,27 @@ def _outcomes(runs: Sequence[Case], size: str, wanted: Size, redo: bool) -> dict
             parts.put(key, outcome.to_dict())
             return outcome
 
-        first = [case for case in runs if (case.placement, case.mechanism, case.work) == ("ft", "nothing", 1)]
+        first = [case for case in runs if case == Case(case.program, "ft", "nothing")]
         rest = [case for case in runs if case not in first]
-        with ThreadPoolExecutor(2) as pool:
+        pool = ThreadPoolExecutor(2)
+        try:
             for group in (first, rest):
                 for case, outcome in zip(group, pool.map(made, group), strict=True):
                     progress.step(case.name)
                     outcomes[case] = outcome
                     progress.finished()
+        except KeyboardInterrupt:
+            progress.note("interrupted: what was made is kept")
+        finally:
+            pool.shutdown(cancel_futures=True)
     finally:
         progress.close()
-    return {case: outcomes[case] for case in runs}
+    return {case: outcomes[case] for case in runs if case in outcomes}
+
+
+def _base(case: Case) -> Case:
+    """What the case's times are relative to."""
+    return Case(case.program, "ft", "nothing", case.work)
 
 
 def _binary(folder: Path, case: Case) -> str:
@@ -106,7 +123,8 @@ def _binary(folder: Path, case: Case) -> str:
 
 
 def _rows(results: Results, found: Found, case: Case, outcome: Outcome) -> None:
-    beside = {"bt4.ft.replay": paper.QUADRUPLED * found.time("bt4.ft.iterative")} if _has(found) else {}
+    known = "bt4.ft.iterative" in found
+    beside = {"bt4.ft.replay": paper.QUADRUPLED * found.time("bt4.ft.iterative")} if known else {}
     name = case.name
     results.rows += [
         Row(f"{name}.remote", outcome.fraction, "of misses"),
@@ -120,10 +138,6 @@ def _rows(results: Results, found: Found, case: Case, outcome: Outcome) -> None:
         results.rows.append(
             Row(f"{name}.critical", outcome.phase["eligible"], "pages", "paper: 160 to 250, class A", middle)
         )
-
-
-def _has(found: Found) -> bool:
-    return "bt4.ft.iterative" in found
 
 
 def _table(found: Found, outcomes: dict[Case, Outcome]) -> str:
@@ -140,6 +154,7 @@ def _table(found: Found, outcomes: dict[Case, Outcome]) -> str:
         total, moves = outcome.seconds(case)
         program = case.program.upper() + (f" x{case.work}" if case.work > 1 else "")
         label = f"{program}, {paper.PLACEMENTS[case.placement]}, {paper.MECHANISMS[case.mechanism]}"
+        label += f", {case.page}K pages" if case.page else ""
         lines.append(
             f"{label:<34} {outcome.fraction:>6.1%} {outcome.last_half:>9.1%} {found.time(case.name):>7.3f} "
             f"{moves / total:>5.1%} {outcome.moved:>7,} {outcome.calls:>6,}"
@@ -182,7 +197,7 @@ def _figures(found: Found, outcomes: dict[Case, Outcome]) -> dict[str, dict[str,
     def bars(program: str, work: int, mechanisms: Sequence[str], others: bool) -> Bars:
         made = []
         for case, outcome in outcomes.items():
-            if (case.program, case.work) != (program, work) or case.mechanism not in mechanisms:
+            if (case.program, case.work) != (program, work) or case.mechanism not in mechanisms or case.page:
                 continue
             if case.placement != "ft" and not others:
                 continue
@@ -218,7 +233,7 @@ def _checks(outcomes: dict[Case, Outcome]) -> list[Check]:
             Check(f"{program}: the same answer in all runs", right and len(answers) == 1, f"{len(own)} runs")
         )
         first, worst = Case(program, "ft", "nothing"), Case(program, "wc", "nothing")
-        if worst in own:
+        if {first, worst} <= own.keys():
             text = f"{own[first].fraction:.1%}, {own[worst].fraction:.1%}"
             rising = own[first].fraction < own[worst].fraction
             checks.append(Check(f"{program}: first touch, worst case in this order", rising, text))

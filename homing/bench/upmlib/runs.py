@@ -44,10 +44,15 @@ class Size:
     iterations: int
     options: tuple[str, ...]
 
+    @property
+    def page(self) -> int:
+        """KiB."""
+        return int(self.options[1].removesuffix("KiB"))
+
 
 SIZES = {
     "small": Size(
-        "S", ("ft", "wc"), ("bt", "cg", "sp"), 8,
+        "S", ("ft", "wc"), ("bt", "cg"), 6,
         ("--page-size", "4KiB", "--cache", "32KiB:2", "--area-minimum", "12KiB"),
     ),
     "medium": Size(
@@ -55,7 +60,7 @@ SIZES = {
         ("--page-size", "4KiB", "--cache", "128KiB:2", "--area-minimum", "32KiB"),
     ),
     "paper": Size(
-        "A", ("ft", "rr", "rand", "wc"), tuple(paper.PROGRAMS), 8, ("--page-size", "16KiB"),
+        "A", ("ft", "rr", "rand", "wc"), tuple(paper.PROGRAMS), 6, ("--page-size", "16KiB"),
     ),
 }  # fmt: skip
 
@@ -68,12 +73,14 @@ class Case:
     placement: str
     mechanism: str
     work: int = 1
+    page: int = 0  #: KiB, in place of the size's
 
     @property
     def name(self) -> str:
         """As rows name it."""
         program = self.program + (str(self.work) if self.work > 1 else "")
-        return f"{program}.{self.placement}.{self.mechanism}"
+        page = f"@{self.page}KiB" if self.page else ""
+        return f"{program}.{self.placement}.{self.mechanism}{page}"
 
 
 @dataclass
@@ -107,13 +114,16 @@ class Outcome:
     def seconds(self, case: Case) -> tuple[float, float]:
         """Model time of the whole run at its published length, and what of it is moves on the critical path.
 
-        What was not simulated goes on as the last half. The sampling thread moves beside the program.
+        What was not simulated goes on as the last half; with sampling each simulated iteration stands for
+        several (sampled_pages). The sampling thread moves beside the program.
         """
         program = paper.PROGRAMS[case.program]
         each = program.seconds * (self.bytes / 2**20 / program.mib) * _work_of(case)
         first = self.remote[0] / max(1, self.misses[0])
         stretch = paper.M * (paper.RATIO - 1)
         head = min(program.steps, self.simulated) / 2
+        if case.mechanism == "sampling":
+            head = program.steps / 2
         useful = each * (
             head * (1 + stretch * first) + (program.steps - head) * (1 + stretch * self.last_half)
         )
@@ -156,27 +166,33 @@ def cases(size: Size, only: Sequence[str]) -> list[Case]:
             found += [Case(program, "ft", "replay"), Case(program, "ft", "hybrid")]
         if program == "bt":  # Figure 6
             found += [Case(program, "ft", one, 4) for one in ("nothing", "iterative", "replay", "hybrid")]
+            # How many critical pages there are depends on what a page is.
+            found += [Case(program, "ft", "replay", page=4 * size.page)] if size.letter != "S" else []
     return [case for case in found if not only or case.program in only]
 
 
-def sampled_pages(case: Case, bytes_of_run: float, page: int) -> int:
-    """Pages of a scan at the end of an iteration: as many as the paper's thread scans in one, as a share of
-    all pages (the machine's are of 16 KiB)."""
+def sampled_pages(case: Case, bytes_of_run: float, page: int, simulated: int) -> int:
+    """Pages of a scan at the end of an iteration: as many as the paper's thread scans in all the iterations
+    that a simulated one stands for, as a share of all pages (the machine's are of 16 KiB)."""
     program = paper.PROGRAMS[case.program]
     share = program.sampled * program.seconds / (program.mib * 64)
-    return max(1, round(share * bytes_of_run / page))
+    each = max(1.0, program.steps / simulated)
+    return max(1, round(each * share * bytes_of_run / page))
 
 
 def words_of(case: Case, size: Size, bytes_of_run: float) -> list[str]:
     """The options of `homing run`."""
     initial = _INITIAL[case.placement][1]
-    words = ["--on", MACHINE, *size.options, "--initial", initial, "--guard", "off"]
+    options = list(size.options)
+    if case.page:
+        options[1] = f"{case.page}KiB"
+    words = ["--on", MACHINE, *options, "--initial", initial, "--guard", "off"]
     words += ["--replay-pages", str(paper.REPLAY_PAGES)]
     mechanism = {"nothing": "observe", "sampling": "sampling"}.get(case.mechanism, "iterative")
     words += ["--mechanism", mechanism]
     if case.mechanism == "sampling":
-        page = int(size.options[1].removesuffix("KiB")) << 10
-        words += ["--sampling-pages", str(sampled_pages(case, bytes_of_run, page))]
+        page = size.page << 10
+        words += ["--sampling-pages", str(sampled_pages(case, bytes_of_run, page, size.iterations))]
     return words
 
 
