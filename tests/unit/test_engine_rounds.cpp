@@ -215,7 +215,7 @@ TEST_F(NextTouchTest, WhatAShortLoopDidNotTouchStaysArmed) {
             program.region(function, 0, nodes);
     EXPECT_LE(program.faults, 2 * nodes) << "armed at the first iteration, whatever that is";
     program.iterate(1, program.block());
-    EXPECT_EQ(program.right(program.block()), program.pages()) << "in the first that uses them";
+    EXPECT_GE(program.right(program.block()), program.pages() - nodes) << "all that the loop did not touch";
     program.iterate(8, program.block());
     EXPECT_LE(program.faults, program.pages() + 2 * nodes);
 }

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from homing.bench.lof import paper
 
@@ -73,45 +72,6 @@ def break_even(before: float, after: float, overhead: float) -> float:
     """
     gain = before - after
     return math.inf if gain <= 0 else max(1.0, math.ceil(overhead / gain))
-
-
-@dataclass(frozen=True)
-class Transparent:
-    """WildFire's daemon (section 4): it samples which pages are used remotely, migrates those that one node
-    uses, replicates those that both use, and handles a limited number of pages a second."""
-
-    page_seconds: float  #: of one page
-    pages_per_second: float  #: the limit
-    detection_seconds: float  #: before it knows the first pages
-
-
-def transparent_curve(
-    daemon: Transparent,
-    uma_seconds: float,
-    m: float,
-    ratio: float,
-    remote_before: float,
-    remote_after: float,
-    pages: float,
-    iterations: int,
-) -> npt.NDArray[np.float64]:
-    """Seconds of each iteration while the daemon works.
-
-    The daemon takes pages in no order that the program would notice, so the remote fraction falls in
-    proportion to the pages done. pages: to be migrated or replicated.
-    """
-    seconds = np.empty(iterations)
-    now, done = 0.0, 0.0
-    for i in range(iterations):
-        remote = remote_before + (remote_after - remote_before) * (done / pages if pages else 1.0)
-        time = uma_seconds * relative_time(m, ratio, remote)
-        # The pages that it can handle until the iteration ends, itself made longer by them.
-        budget = daemon.pages_per_second * max(0.0, now + time - max(now, daemon.detection_seconds))
-        handled = min(pages - done, budget)
-        done += handled
-        seconds[i] = time + handled * daemon.page_seconds
-        now += seconds[i]
-    return seconds
 
 
 def paper_error() -> float:

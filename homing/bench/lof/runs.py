@@ -44,13 +44,16 @@ class Case:
     area_minimum: str = ""  #: smaller arrays are left alone
     iterations: int = 0  #: 0: the program's
     copies: bool = False  #: I-CG with p replicated
+    daemon: float = 0.0  #: share of the arrays' pages that WildFire's daemon looks at in an iteration
 
-    def words(self) -> list[str]:
-        """The options of `homing run`."""
+    def words(self, bytes_of_run: int = 0) -> list[str]:
+        """The options of `homing run`. bytes_of_run: of the arrays, where a daemon looks at them."""
         words = ["--on", self.machine, "--mechanism", self.mechanism, "--page-size", f"{self.page >> 10}KiB"]
         if self.mechanism == "next-touch":
             # As in Solaris: a page moves by itself.
             words += ["--arm", self.arm, "--granule", f"{self.page >> 10}KiB"]
+        if self.daemon:
+            words += ["--sampling-pages", str(max(1, round(self.daemon * bytes_of_run / self.page)))]
         if self.cache:
             words += ["--cache", self.cache]
         if self.shared:
@@ -156,7 +159,17 @@ def cases(program: str, size: Size) -> dict[str, Case]:
         found["wildfire_mig"] = _with(wild, **moving)
         # What one node has fetched stays in its memory until another node writes the line: a node's replicas
         # are a shared cache that holds everything.
-        found["wildfire_replicated"] = _with(wild, shared="1GiB:16", **moving)
+        # The daemon at work: it looks at so many pages in an iteration of the paper's size, in turn.
+        looked_at = paper.DAEMON_PAGES * paper.wildfire_seconds(program)
+        share = min(1.0, looked_at / (paper.BYTES[program] / paper.SMALL_PAGE))
+        length = 6 if size.page != paper.SMALL_PAGE and not size.programs[program].sweep else paper.SHOWN
+        daemon = {
+            "mechanism": "sampling",
+            "daemon": share,
+            "iterations": min(length, paper.ITERATIONS[program]),
+        }
+        found["wildfire_daemon"] = _with(wild, **daemon)
+        found["wildfire_daemon_replicated"] = _with(found["wildfire_daemon"], shared="1GiB:16")
     if program == "i_cg":
         # By first touch: each thread's own rows are at home, and what is remote is p.
         found["copies"] = _with(found["pi"], copies=True)
@@ -224,6 +237,14 @@ class Outcome:
     def fraction(self) -> float:
         """Remote share of the last iteration, where nothing moves any more."""
         return self.iterations[-1].fraction if self.iterations else 0.0
+
+    def whole_run(self, iterations: int) -> float:
+        """Remote share of a process that makes so many: those that were not simulated are as the last one."""
+        if self.whole is None or not self.iterations:
+            return self.fraction
+        more, last = max(0, iterations - len(self.iterations)), self.iterations[-1]
+        total = self.whole.total + more * last.total
+        return (self.whole.remote + more * last.remote) / total if total else 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -299,7 +320,9 @@ def file_of(case: Case, program: Program) -> str:
     return program.file + (copies.SUFFIX if case.copies else "")
 
 
-def run_case(case: Case, program: Program, folder: Path, tell: Callable[[str], None]) -> Outcome:
+def run_case(
+    case: Case, program: Program, folder: Path, tell: Callable[[str], None], bytes_of_run: int = 0
+) -> Outcome:
     """Run one case. UserError where it fails or its answer is wrong."""
     command = [str(folder / file_of(case, program)), *program.arguments]
     if program.unknowns:
@@ -328,7 +351,7 @@ def run_case(case: Case, program: Program, folder: Path, tell: Callable[[str], N
             "-m",
             "homing",
             "run",
-            *case.words(),
+            *case.words(bytes_of_run),
             "--summary",
             "none",
             "--json",
