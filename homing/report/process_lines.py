@@ -154,8 +154,8 @@ def process_lines(process: ProcessResult, results: Results, width: int) -> Itera
 def _waited(one: Waiting) -> str:
     """What the guard's waiting cost, and how to have none."""
     areas = f"{number(one.areas)} area" + ("" if one.areas == 1 else "s")
-    text = f"{areas} until moving had paid (--guard on), which cost {duration(one.seconds)} of remote accesses"
-    return text + (f"; {number(one.still)} at the end still" if one.still else "")
+    text = f"{areas} until moving had paid (--guard on), which cost {duration(one.seconds)} of remote "
+    return f"{text}accesses" + (f"; {number(one.still)} at the end still" if one.still else "")
 
 
 def _still_remote(process: ProcessResult, results: Results) -> str:
