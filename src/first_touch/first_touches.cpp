@@ -97,7 +97,8 @@ int FirstTouches::open() {
 std::uint64_t FirstTouches::missed() noexcept {
     const std::uint64_t before = faults_opened_ - std::min(faults_opened_, faults_before_);
     const std::uint64_t all = kernel_.page_faults() - std::min(kernel_.page_faults(), faults_before_);
-    return before >= least_missed && before >= least_missed_share * static_cast<double>(all) ? before : 0;
+    const bool many = static_cast<double>(before) >= least_missed_share * static_cast<double>(all);
+    return before >= least_missed && many ? before : 0;
 }
 
 void FirstTouches::abandon() noexcept {
