@@ -132,7 +132,8 @@ REFUSED = [
     (
         "p.c",
         POINTER.format(value="malloc(72)", line="").replace(
-            "*g;", "*g;\n#pragma homing distribute g[block] extent(n)"
+            "n = 9;\nstatic double *g;",
+            "n, m;\nstatic double *g;\n#pragma homing distribute g[block] extent(n)",
         ),
         r"p\.c:4:1: EXTENT at file scope holds when the program begins, and 'n' is a variable",
     ),

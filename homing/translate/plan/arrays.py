@@ -96,13 +96,17 @@ class Distributions:
             self.problems.append(unit.source.problem(begin, end, reason))
         self._generic_calls({name: behind for name, behind in named.items() if len(behind) > 1})
 
+    def _written(self, scope: Routine, name: str) -> bool:
+        inside = (r for unit in self.units for r in unit.routines if r.parent is scope)
+        return any(name in one.writes for routine in inside for one in statements(routine.body))
+
     def _variable(self, routine: Routine, declaration: Declaration, extents: Sequence[Text]) -> str:
         """The variable that decides how large a pointer of a C file is, if there is one."""
         if self.in_place or not routine.module or declaration.storage != "pointer":
             return ""
         for word in (word for one in extents for word in re.findall(r"[A-Za-z_]\w*", one.text)):
             known = routine.declarations.get(word)
-            if known is not None and "const" not in known.attributes | {*known.type.split()}:
+            if known is not None and (known.initial is None or self._written(routine, word)):
                 return str(word)
         return ""
 
