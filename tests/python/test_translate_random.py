@@ -9,7 +9,7 @@ programs to the compiler. Most were refused since ranks would write what is shar
 goes with a loop that has no ON HOME, or a subscript is no index plus a number.
 
 Programs with the rest of the languages (seeds from 30000, tests/python/random_wider.py) were wrong 7 times
-in 341: loops on one line, `double *p = a;`, a NAMELIST with a module's array, statements behind `!$ `, and
+in 528: loops on one line, `double *p = a;`, a NAMELIST with a module's array, statements behind `!$ `, and
 ON HOME of a private variable. Each kind was mended, and is a test of its own.
 """
 
