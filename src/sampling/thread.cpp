@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <new>
 #include <sched.h>
 
 namespace homing::sampling {
@@ -67,7 +68,9 @@ double wake(void* self) noexcept {
 void begin(Engine& engine) noexcept {
     if (!option_is(Option::mechanism, "sampling")) return;
     if (the_state.load(std::memory_order_acquire)) return;
-    State& here = *new State;
+    State* const state = new (std::nothrow) State;
+    if (!state) return; // nothing is sampled; without memory nothing can be said, either
+    State& here = *state;
     here.engine = &engine;
     here.interval = std::max(least_interval, option_number(Option::sampling_interval));
     engine.guarded([&] {
