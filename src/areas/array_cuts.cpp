@@ -22,6 +22,9 @@ constexpr double stray = .05;
 /// with 4 it is 4.4 pages off, with 64 2.5 in three times the time.
 constexpr std::size_t most_off = 4;
 constexpr int places_between = 16;
+/// Recorded touches of the pattern pool, any 100 in a row: with one place in each gap no arrays were found in
+/// 17 cases of 69, with 64 as with 256 in 1; pages right .83, .857, .859.
+constexpr double fine = 256;
 /// Arrays and the touches that contradict them are to be worth at most this part of what owners drawn at
 /// random are. A margin: from .35 to 1 nothing differs in the areas above.
 constexpr double most_of_random = .5;
@@ -62,10 +65,17 @@ struct Cut {
     double place = 0;
 };
 
+/// Between two touches that lie far apart a cut may be anywhere: one place for each `fine` part of the area.
 std::vector<Cut> possible_cuts(const Fit& fit, std::uint64_t pages) {
     std::vector<Cut> cuts{{0, 0}};
-    for (std::size_t i = 1; i < fit.size(); ++i)
-        if (fit.thread(i) < fit.thread(i - 1)) cuts.push_back({i, (fit.at(i - 1) + fit.at(i)) / 2});
+    for (std::size_t i = 1; i < fit.size(); ++i) {
+        if (fit.thread(i) >= fit.thread(i - 1)) continue;
+        const double gap = fit.at(i) - fit.at(i - 1);
+        const int places =
+            std::clamp(static_cast<int>(fine * gap / static_cast<double>(pages)), 1, places_between);
+        for (int place = 0; place < places; ++place)
+            cuts.push_back({i, fit.at(i - 1) + gap * (place + .5) / places});
+    }
     cuts.push_back({fit.size(), static_cast<double>(pages)});
     return cuts;
 }

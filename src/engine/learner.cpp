@@ -105,7 +105,8 @@ bool Learner::take(WatchedArea& area, std::uint32_t iteration) {
         learnt.users.set(touch.granule, touch.granule + 1, touch.node);
         if (i % stride != 0) continue;
         learnt.touches.add(
-            {{touch.granule, touch.slot, 0, touch.write, touch.within}, iteration, touch.home, touch.place});
+            {{touch.granule, touch.slot, 0, touch.write, touch.within}, iteration, touch.home, touch.place},
+            area.granules);
         ++learnt.unfitted;
     }
     learnt.fresh.clear();

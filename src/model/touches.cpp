@@ -22,11 +22,33 @@ auto evidence_by(const Formulas& formulas, const Team& team, const Extent& exten
 
 } // namespace
 
-void Touches::add(const SeenTouch& touch) {
+void Touches::add(const SeenTouch& touch, std::uint64_t pages) {
     invariant(touch.iteration >= newest(), "touches come in the order of iterations");
-    // A quarter at once, so that a full memory is not moved at every touch.
-    if (touches_.size() >= most_) drop(std::max<std::size_t>(1, most_ / 4));
+    if (touches_.size() >= most_) make_room(pages);
     touches_.push_back(touch);
+}
+
+/// A quarter goes at once, so that a full memory is not moved at every touch: the oldest, but not what is the
+/// newest of its part of the area. There are as many parts as touches that go, so enough are left that may.
+/// What the first questions have told of a part that is not asked about again would be lost otherwise.
+void Touches::make_room(std::uint64_t pages) {
+    const std::size_t parts = std::max<std::size_t>(1, most_ / 4);
+    std::vector<std::size_t> in_part(parts, 0);
+    const auto part_of = [&](const SeenTouch& touch) -> std::size_t& {
+        const double at = static_cast<double>(touch.page) / static_cast<double>(pages);
+        return in_part[std::min(parts - 1, static_cast<std::size_t>(at * static_cast<double>(parts)))];
+    };
+    for (const SeenTouch& touch : touches_)
+        ++part_of(touch);
+    std::size_t at = 0, gone = 0, gone_earlier = 0;
+    std::erase_if(touches_, [&](const SeenTouch& touch) {
+        const bool is_earlier = at++ < earlier_;
+        const bool goes = gone < parts && --part_of(touch) > 0;
+        gone += goes;
+        gone_earlier += goes && is_earlier;
+        return goes;
+    });
+    earlier_ -= gone_earlier;
 }
 
 void Touches::drop(std::size_t count) {

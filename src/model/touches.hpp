@@ -30,11 +30,11 @@ class Touches {
     /// The place of a touch by serial code.
     static constexpr std::uint32_t nowhere = ~std::uint32_t{0};
 
-    /// Keeps so many touches at most: beyond, the oldest go.
+    /// Keeps so many touches at most: beyond, the oldest go of parts of the area that have newer ones.
     explicit Touches(std::size_t most = tuning::most_touches) : most_(most) {}
 
-    /// Iterations never fall.
-    void add(const SeenTouch& touch);
+    /// Of an area of so many pages. Iterations never fall.
+    void add(const SeenTouch& touch, std::uint64_t pages);
     /// Drops what came before a change of owners, where the touches show one. Returns whether they do. Some
     /// fits of the belief: to be asked after new touches, not after each. formulas and prior as in Belief.
     /// shown: all touches as the belief is to see them, where pages or threads have other numbers there.
@@ -66,6 +66,7 @@ class Touches {
 
   private:
     void drop(std::size_t count);
+    void make_room(std::uint64_t pages);
     using Evidence = std::function<double(std::span<const Touch>)>; ///< the log of it
     struct Way {                                                    ///< in which some places use the area
         std::vector<std::uint32_t> places;

@@ -40,7 +40,7 @@ void touch(Touches& touches, const Owner& owner, int count, std::uint32_t iterat
     for (int i = 0; i < count; ++i) {
         const std::uint64_t page = random() % pages;
         const int thread = owner((static_cast<double>(page) + .5) / pages, random);
-        touches.add({{page, static_cast<std::uint32_t>(thread)}, iteration, 0, place});
+        touches.add({{page, static_cast<std::uint32_t>(thread)}, iteration, 0, place}, pages);
     }
 }
 
@@ -203,21 +203,33 @@ TEST(TouchesTest, AnotherPhaseOfTheProgramIsNoticedAlthoughItsPlacesAreOthers) {
 TEST(TouchesTest, TheOldestGoWhereThereIsNoRoom) {
     Touches touches(40);
     for (std::uint32_t i = 0; i < 200; ++i) {
-        touches.add({{i, 0}, i, 0});
+        touches.add({{i, 0}, i, 0}, 200);
         ASSERT_LE(touches.size(), 40u);
     }
     EXPECT_GE(touches.size(), 30u);
     EXPECT_EQ(touches.at(199).back().page, 199u);
 }
 
+TEST(TouchesTest, TouchThatAloneTellsOfItsPartOfTheAreaStays) {
+    Touches touches(40);
+    for (std::uint64_t part = 0; part < 10; ++part)
+        touches.add({{part * 100 + 50, 1}, 0, 0}, 1000);
+    for (std::uint32_t i = 0; i < 200; ++i) // of one part
+        touches.add({{700 + i % 100, 0}, 1 + i, 0}, 1000);
+    ASSERT_LE(touches.size(), 40u);
+    for (const std::uint64_t part : {0, 1, 2, 3, 4, 5, 6, 8, 9})
+        EXPECT_GE(std::ranges::count(touches.at(200), part * 100 + 50, &SeenTouch::page), 1) << part;
+    EXPECT_EQ(touches.at(200).back().iteration, 200u);
+}
+
 TEST(TouchesTest, AgesAreCountedFromTheIterationThatAsks) {
     Touches touches;
-    touches.add({{1, 0}, 3, 0});
-    touches.add({{2, 1, 0, true}, 5, unknown_node});
+    touches.add({{1, 0}, 3, 0}, pages);
+    touches.add({{2, 1, 0, true}, 5, unknown_node}, pages);
     const auto seen = touches.at(7);
     EXPECT_EQ(seen[0].age, 4u);
     EXPECT_EQ(seen[1].age, 2u);
-    EXPECT_THROW(touches.add({{3, 0}, 4, 0}), homing::InvariantBroken);
+    EXPECT_THROW(touches.add({{3, 0}, 4, 0}, pages), homing::InvariantBroken);
     touches.forget();
     EXPECT_TRUE(touches.empty());
 }

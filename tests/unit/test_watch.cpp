@@ -219,7 +219,7 @@ TEST_F(WatchTest, WhatIsLearntOfPagesIsKeptWhereTheirAreaGetsOtherBorders) {
     const std::uint32_t before = area->id;
     for (const std::size_t row : {500u, 3000u, 3500u}) {
         const std::uint64_t granule = area->granule_of(rows.rows[row].begin);
-        area->learnt.touches.add({{granule, 2, 0, true}, 9, 0});
+        area->learnt.touches.add({{granule, 2, 0, true}, 9, 0}, area->granules);
         area->learnt.users.set(granule, granule + 1, 1);
     }
     area->learnt.taken = 3;
