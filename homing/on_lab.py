@@ -45,7 +45,6 @@ def run(request: Request, given: dict[str, Any]) -> int:
         notes = [*request.notes(), f"ran in a guest with {options.nodes} nodes; times there mean nothing"]
         if request.bind:
             notes.append("threads: " + environment.bind_threads(variables))
-        variables.setdefault("HOMING_FIRST_TOUCH", "wait")  # what the program waits there, nobody measures
         variables.update(request.options)
         variables["HOMING_RECORD"] = records.pattern
         say_room(request, records)

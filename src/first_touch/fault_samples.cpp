@@ -32,36 +32,29 @@ std::size_t ring_pages(std::size_t rings) noexcept {
 
 } // namespace
 
-int FaultSamples::open_rings(int thread, int cpu, std::size_t pages) {
-    Rings& rings = rings_.emplace_back();
-    const int error = kernel_.open_sampler(faults_on(cpu, period_), thread, pages, rings.fine);
-    if (error) return error;
-    return kernel_.open_sampler(faults_on(cpu, std::uint64_t{period_} * coarse), thread, pages, rings.coarse);
-}
-
-int FaultSamples::open(int thread, std::span<const int> others, std::span<const int> cpus, bool huge) {
+int FaultSamples::open(std::span<const int> cpus, bool huge) {
     close();
     if (cpus.empty()) return ENOENT;
     process_ = raw::process_id();
     period_ = huge ? period_of_huge_pages : period;
-    const std::size_t pages = ring_pages(2 * (cpus.size() + others.size()));
-    rings_.reserve(cpus.size() + others.size());
-    for (const int cpu : cpus)
-        if (const int error = open_rings(thread, cpu, pages)) {
+    const std::size_t pages = ring_pages(2 * cpus.size());
+    rings_.reserve(cpus.size());
+    for (const int cpu : cpus) {
+        RingsOfCpu& rings = rings_.emplace_back();
+        int error = kernel_.open_sampler(faults_on(cpu, period_), 0, pages, rings.fine);
+        if (!error)
+            error =
+                kernel_.open_sampler(faults_on(cpu, std::uint64_t{period_} * coarse), 0, pages, rings.coarse);
+        if (error) {
             close();
             return error;
         }
-    for (const int other : others) {
-        const int error = open_rings(other, -1, pages);
-        if (!error || error == ESRCH) continue; // it may have ended meanwhile
-        close();
-        return error;
     }
     return 0;
 }
 
 void FaultSamples::close() {
-    for (Rings& rings : rings_) {
+    for (RingsOfCpu& rings : rings_) {
         if (rings.fine.map) kernel_.close_sampler(rings.fine);
         if (rings.coarse.map) kernel_.close_sampler(rings.coarse);
     }
@@ -81,8 +74,7 @@ void FaultSamples::sample(const Sample& sample) {
 void FaultSamples::drain(std::vector<FaultSample>& out) {
     const std::size_t before = out.size();
     out_ = &out;
-    for (const Rings& rings : rings_) {
-        if (!rings.fine.map || !rings.coarse.map) continue;
+    for (const RingsOfCpu& rings : rings_) {
         RingStatistics fine, rough;
         later_than_ = newest_ = 0;
         stands_for_ = period_;

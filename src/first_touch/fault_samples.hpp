@@ -2,10 +2,9 @@
 // exist yet faults, so these are first touches (the kernel's hint faults are told apart in
 // touched_extents.hpp).
 //
-// Two software events of perf on each CPU, inherited by all threads that the watched one makes from then on,
-// so that a team that fills an array as soon as it exists is seen from its first page on; two of each thread
-// that was there before. Nobody empties the rings while the program runs: the fine event keeps the first of
-// its samples, the coarse one reaches 64 times as far.
+// Two software events of perf on each CPU, inherited by all threads to come, so that a team that fills an
+// array as soon as it exists is seen from its first page on. Nobody empties the rings while the program
+// runs: the fine event keeps the first of its samples, the coarse one reaches 64 times as far.
 #pragma once
 
 #include "kernel/kernel.hpp"
@@ -48,10 +47,9 @@ class FaultSamples final : private RingVisitor {
     FaultSamples(const FaultSamples&) = delete;
     FaultSamples& operator=(const FaultSamples&) = delete;
 
-    /// Sample `thread` and those that it makes from now on, on these CPUs, and `others`: threads that it has
-    /// made before. 0, or the errno of the first that was refused, and then nothing is open. huge: most of
-    /// the memory comes in huge pages.
-    int open(int thread, std::span<const int> others, std::span<const int> cpus, bool huge);
+    /// Sample this thread and those that it makes, on these CPUs. 0, or the errno of the first that was
+    /// refused, and then nothing is open. huge: most of the memory comes in huge pages.
+    int open(std::span<const int> cpus, bool huge);
     bool is_open() const noexcept { return !rings_.empty(); }
     /// Add what was seen since the last call, in the order of time.
     void drain(std::vector<FaultSample>& out);
@@ -62,17 +60,15 @@ class FaultSamples final : private RingVisitor {
     void abandon() noexcept { rings_.clear(); }
 
   private:
-    /// Of one CPU, or of one thread.
-    struct Rings {
+    struct RingsOfCpu {
         SamplerRing fine;
         SamplerRing coarse;
     };
 
-    int open_rings(int thread, int cpu, std::size_t pages);
     void sample(const Sample& sample) override;
 
     Kernel& kernel_;
-    std::vector<Rings> rings_;
+    std::vector<RingsOfCpu> rings_;
     std::uint32_t period_ = period;
     std::uint64_t lost_ = 0;
     pid_t process_ = 0;

@@ -159,8 +159,7 @@ __attribute__((constructor)) void enter() noexcept {
         lend_services({prepare_handler, exclude_alternate_stacks, last_rows, surroundings_allow,
                        keeps_windows_in_regions, makes_own_calls, true});
         phases::set_starter(start);
-        if (!option_is(Option::first_touch, "off") && uses_openmp())
-            watch_first_touches(linux_kernel(), option_is(Option::first_touch, "wait"));
+        if (option_is(Option::first_touch, "on") && uses_openmp()) watch_first_touches(linux_kernel());
         ::pthread_atfork(before_fork, after_fork, in_child);
     }
     errno = saved;

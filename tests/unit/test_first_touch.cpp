@@ -84,10 +84,8 @@ class WrittenRings final : public FailingKernel {
     using FailingKernel::FailingKernel;
     ~WrittenRings() override { EXPECT_EQ(open, 0); }
 
-    int open_sampler(const SamplerEvent& event, int thread, std::size_t pages,
-                     SamplerRing& ring) noexcept override {
+    int open_sampler(const SamplerEvent& event, int, std::size_t pages, SamplerRing& ring) noexcept override {
         ring = {};
-        ring.thread = thread;
         SamplerRing unused;
         if (const int error = FailingKernel::open_sampler(event, 0, pages, unused); error && error != ENOENT)
             return error;
@@ -137,7 +135,7 @@ struct FaultSamplesTest : ::testing::Test {
 };
 
 TEST_F(FaultSamplesTest, EachCpuHasAFineAndACoarseEventOfAllThreadsToCome) {
-    ASSERT_EQ(samples.open(7, {}, cpus, false), 0);
+    ASSERT_EQ(samples.open(cpus, false), 0);
     ASSERT_EQ(kernel.events.size(), 4u);
     EXPECT_EQ(kernel.events[2].with_new_threads_on, 3);
     EXPECT_EQ(kernel.events[2].period, FaultSamples::period);
@@ -145,31 +143,8 @@ TEST_F(FaultSamplesTest, EachCpuHasAFineAndACoarseEventOfAllThreadsToCome) {
     EXPECT_TRUE(kernel.events[3].exclude_kernel);
 }
 
-TEST_F(FaultSamplesTest, ThreadsThatWereThereHaveEventsOfTheirOwn) {
-    constexpr int others[] = {8, 9};
-    ASSERT_EQ(samples.open(7, others, cpus, false), 0);
-    ASSERT_EQ(kernel.rings.size(), 8u);
-    EXPECT_EQ(kernel.rings[0].thread, 7);
-    EXPECT_EQ(kernel.rings[6].thread, 9);
-    EXPECT_EQ(kernel.events[6].with_new_threads_on, -1);
-    kernel.fault(4, base, 100);
-    std::vector<FaultSample> seen;
-    samples.drain(seen);
-    EXPECT_EQ(seen.size(), 1u);
-}
-
-TEST_F(FaultSamplesTest, AThreadThatHasEndedIsLeftOut) {
-    constexpr int others[] = {8, 9};
-    kernel.fail(KernelCall::open_sampler, ESRCH, 5); // behind two for each CPU
-    ASSERT_EQ(samples.open(7, others, cpus, false), 0);
-    kernel.heal();
-    std::vector<FaultSample> seen;
-    samples.drain(seen);
-    EXPECT_EQ(kernel.open, 6);
-}
-
 TEST_F(FaultSamplesTest, SamplesOfAllCpusComeInTheOrderOfTime) {
-    ASSERT_EQ(samples.open(7, {}, cpus, false), 0);
+    ASSERT_EQ(samples.open(cpus, false), 0);
     kernel.fault(0, base, 300, 99);
     kernel.fault(2, base + mib, 200);
     kernel.fault(1, base, 300); // the coarse event saw it, too
@@ -185,7 +160,7 @@ TEST_F(FaultSamplesTest, SamplesOfAllCpusComeInTheOrderOfTime) {
 }
 
 TEST_F(FaultSamplesTest, WhereTheFineRingIsFullTheCoarseOneGoesOn) {
-    ASSERT_EQ(samples.open(7, {}, std::span(cpus, 1), false), 0);
+    ASSERT_EQ(samples.open(std::span(cpus, 1), false), 0);
     kernel.fault(0, base, 100);
     kernel.lost(0, 64);
     kernel.fault(1, base, 90);
@@ -199,7 +174,7 @@ TEST_F(FaultSamplesTest, WhereTheFineRingIsFullTheCoarseOneGoesOn) {
 }
 
 TEST_F(FaultSamplesTest, WhatAChildWritesIsNotOurs) {
-    ASSERT_EQ(samples.open(7, {}, std::span(cpus, 1), false), 0);
+    ASSERT_EQ(samples.open(std::span(cpus, 1), false), 0);
     kernel.fault(0, base, 100, 0, ::getpid() + 1);
     std::vector<FaultSample> seen;
     samples.drain(seen);
@@ -211,7 +186,7 @@ TEST_F(FaultSamplesTest, WhereAnEventIsRefusedNothingStaysOpen) {
         if (error == ENOENT) continue; // what the simulated kernel says of itself
         for (std::size_t nth = 1; nth <= 4; ++nth) {
             kernel.fail(KernelCall::open_sampler, error, nth);
-            EXPECT_EQ(samples.open(7, {}, cpus, true), error) << nth;
+            EXPECT_EQ(samples.open(cpus, true), error) << nth;
             EXPECT_FALSE(samples.is_open());
             EXPECT_EQ(kernel.open, 0);
             kernel.heal();
