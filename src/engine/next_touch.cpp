@@ -80,7 +80,8 @@ class NextTouch final : public Mechanism {
     std::uint64_t area_changes_ = 0;
     std::vector<Address> turns_; ///< every region: the last granule that was armed in each
     std::vector<Range> open_;
-    ArmingCeiling ceiling_;    ///< every region
+    ArmingCeiling ceiling_; ///< every region; not where simulated, as what is simulated takes another time
+    const bool has_ceiling_ = !simulation() && option_is(Option::guard, "on");
     std::uint32_t region_ = 0; ///< that runs, since then, and what windows had cost
     double begin_ = 0;
     double arming_ = 0; ///< processor seconds that it took to be armed
@@ -193,8 +194,7 @@ bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
     if (every_region_) {
         // Initialisation runs once, and places its pages by first touch anyway.
         if (engine.regions()[region].count < 2) return false;
-        // What is simulated takes another time than it would.
-        if (!simulation() && !ceiling_.allows(region, granules_)) return false;
+        if (has_ceiling_ && !ceiling_.allows(region, granules_)) return false;
         costs_ = engine.windows()->costs();
         send_on_touch(engine);
         collect(engine);

@@ -37,7 +37,12 @@ MECHANISMS: dict[str, dict[str, str]] = {
     # As many windows as there can be: a deed meets one in most iterations.
     "windows": {**COMMON, "HOMING_REFERENCES": "windows"},
     "first-iteration": {**COMMON, "HOMING_MECHANISM": "next-touch", "HOMING_ARM": "first-iteration"},
-    "every-region": {**COMMON, "HOMING_MECHANISM": "next-touch", "HOMING_ARM": "every-region"},
+    "every-region": {  # the guard would leave out regions by the time that they take
+        **COMMON,
+        "HOMING_MECHANISM": "next-touch",
+        "HOMING_ARM": "every-region",
+        "HOMING_GUARD": "off",
+    },
     "observe": {**COMMON, "HOMING_MECHANISM": "observe", "HOMING_REFERENCES": "windows"},
     "auto": {"HOMING_ASSUME_NODES": "4"},
 }

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from homing.records import Area, Record
+from homing.record_rows import Area
+from homing.records import Record
 from tests.programs.build import build
 from tests.python.conftest import compile_c
 from tests.python.test_preloads import find

@@ -94,7 +94,7 @@ C_HEAD = """#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #define N 40
-double a[N], w[N];
+double a[N], w[N], *q = w;
 struct pair { double most; int at; double list[N]; } best, *where = &best;
 static int calls;
 #pragma homing distribute a[block]
@@ -104,7 +104,7 @@ double foreign(int i);
 int main(void) {
     #pragma omp parallel for
     for (int i = 0; i < N; i++) {
-        double x = 0; double *q = w + i; (void)q;
+        double x = 0;
         a[i] = given(i, &x) + sqrt(fabs(x));
         BODY
     }
