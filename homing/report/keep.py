@@ -13,9 +13,10 @@ def look_up(path: str, budget: float = BUDGET) -> Found:
     """Everything that a record needs the sources of. RecordError where it cannot be read."""
     from homing.records import read_record
     from homing.report.names import Namer
+    from homing.report.sources import Sources
 
     record = read_record(path)
-    namer = Namer(budget)
+    namer = Namer(Sources(budget))
     namer.begin(record)
     namer.names(record.areas)
     for one in record.counted:

@@ -12,7 +12,7 @@ and a remark how to get more.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from homing.late import pattern
 from homing.record_rows import Area
@@ -96,16 +96,10 @@ class _Group:
 
 
 class Namer:
-    """Names areas. budget: seconds for debug information in all, None for no limit. remember: as for
-    Sources."""
+    """Names areas by these sources."""
 
-    def __init__(
-        self,
-        budget: float | None = None,
-        progress: Callable[[str], None] | None = None,
-        remember: bool = False,
-    ) -> None:
-        self.sources = Sources(budget, progress, remember)
+    def __init__(self, sources: Sources | None = None) -> None:
+        self.sources = sources or Sources()
         self._numbered = False
 
     @property

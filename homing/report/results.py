@@ -182,9 +182,10 @@ def read_results(
     names that an earlier run of the same build found are used, and those of this one kept.
     """
     from homing.report.names import Namer
+    from homing.report.sources import Sources
 
     results = Results()
-    namer = Namer(budget, progress, remember)
+    namer = Namer(Sources(budget, progress, remember))
     for path in paths:
         try:
             record = read_record(path)

@@ -13,6 +13,7 @@ import pytest
 from homing.record_rows import Area
 from homing.report.dwarf import ObjectInfo
 from homing.report.names import Namer
+from homing.report.sources import Sources
 from homing.report.symbols import readable_symbol
 from homing.report.variables import Member
 
@@ -296,7 +297,7 @@ def test_objects_that_are_gone_or_damaged(folder: Path) -> None:
 
 def test_no_time_for_debug_information(folder: Path) -> None:
     program = build(folder, C_PROGRAM, "c.c", "gcc", "-g", "-O1")
-    namer = Namer(budget=-1.0)
+    namer = Namer(Sources(budget=-1.0))
     assert namer.name(static_area(program, "table")).line == 0
     assert "homing report" in namer.remarks()[0]
 
