@@ -9,6 +9,11 @@
 #include <string>
 
 namespace homing::counters {
+namespace {
+
+bool counters_decide(Engine& engine) { return engine.counts_misses() && option_is(Option::guard, "off"); }
+
+} // namespace
 
 void ByCounters::iteration_observed(Engine& engine, bool check) {
     // A guess is a few regions of an iteration: pages would go to and fro between those that use them.
@@ -45,14 +50,13 @@ void ByCounters::process_ends(Engine&) {
 }
 
 std::unique_ptr<Mechanism> make_for_iterations(Engine& engine) {
-    if (engine.counts_misses() && option_is(Option::guard, "off"))
+    if (counters_decide(engine))
         return std::make_unique<ByCounters>(engine.nodes().count(), option_number(Option::threshold));
     return make_iterative(true, engine.team());
 }
 
 void begin(Engine& engine) noexcept {
-    if (!option_is(Option::mechanism, "iterative")) return;
-    if (!engine.counts_misses() || !option_is(Option::guard, "off")) return;
+    if (!option_is(Option::mechanism, "iterative") || !counters_decide(engine)) return;
     engine.guarded([&] { engine.move_by(make_for_iterations(engine)); });
 }
 

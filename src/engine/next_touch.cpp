@@ -81,10 +81,9 @@ class NextTouch final : public Mechanism {
     std::vector<Address> turns_; ///< every region: the last granule that was armed in each
     std::vector<Range> open_;
     ArmingCeiling ceiling_; ///< every region; not where simulated, as what is simulated takes another time
-    const bool has_ceiling_ = !simulation() && option_is(Option::guard, "on");
-    std::uint32_t region_ = 0; ///< that runs, since then, and what windows had cost
-    double begin_ = 0;
-    double arming_ = 0; ///< processor seconds that it took to be armed
+    const bool has_ceiling_ = every_region_ && !simulation() && option_is(Option::guard, "on");
+    std::uint32_t region_ = 0;      ///< that runs, since then, and what windows had cost
+    double begin_ = 0, arming_ = 0; ///< processor seconds that it took to be armed
     Windows::Costs costs_;
     std::uint64_t granules_ = 0;
     std::uint64_t moved_ = 0;
@@ -189,8 +188,8 @@ void NextTouch::take_part(Engine& engine, std::uint32_t region) {
 bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
     if (!engine.windows() || (!every_region_ && !goes_on())) return false;
     region_ = region;
-    begin_ = record::now();
-    const double arming = every_region_ ? thread_seconds() : 0;
+    if (has_ceiling_) begin_ = record::now();
+    const double arming = has_ceiling_ ? thread_seconds() : 0;
     if (every_region_) {
         // Initialisation runs once, and places its pages by first touch anyway.
         if (engine.regions()[region].count < 2) return false;
@@ -205,7 +204,8 @@ bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
     }
     const bool opened = engine.open_window(open_) > 0;
     if (!opened && !every_region_) put_off(engine.iteration());
-    if (every_region_) arming_ = thread_seconds() - arming;
+    if (!has_ceiling_) return opened;
+    arming_ = thread_seconds() - arming;
     begin_ = record::now();
     return opened;
 }
@@ -232,7 +232,7 @@ void NextTouch::process_ends(Engine&) {
 }
 
 void NextTouch::region_ended(Engine& engine) {
-    if (every_region_) account(engine);
+    if (has_ceiling_) account(engine);
     if (open_.empty()) return;
     open_.clear();
     // What was touched is not armed again; what moved is what a query finds on the toucher's node.
