@@ -97,7 +97,7 @@ def test_code_without_debug_information_is_named_by_its_symbol(tmp_path: Path) -
 
 
 def results(writer: RecordWriter, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
-    monkeypatch.setattr("homing.report.names.Sources", Known)
+    monkeypatch.setattr("homing.report.sources.Sources", Known)
     monkeypatch.setattr(Known, "declared", lambda self, area: None)
     return read_results([str(writer.write(folder / "a.homing"))])
 
