@@ -11,10 +11,13 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import BinaryIO, TextIO
 
 from homing.errors import UserError, os_reason
 from homing.late import pattern
+from homing.streams import OutputError
 
 #: Files that describe something: machines, costs, flags.
 MOST_DESCRIPTION = 16 << 20
@@ -91,12 +94,34 @@ def system_text(path: str) -> str:
         return ""
 
 
-def open_output(path: str) -> TextIO:
-    """Open a file for a text that is written once, after everything else; "-" is standard output. OSError
-    also where it is a pipe that nobody reads: there one would wait for ever."""
+@contextmanager
+def output(path: str) -> Iterator[TextIO]:
+    """A file for a text that is written once, after everything else; "-" is standard output. UserError where
+    it cannot be written whole; nothing is left of it then."""
     if path == STANDARD_OUTPUT:
-        sys.stdout.flush()
-        return open(os.dup(1), "w", encoding="utf-8")
+        try:
+            sys.stdout.flush()
+            with open(os.dup(1), "w", encoding="utf-8") as lent:
+                yield lent
+        except OSError as error:
+            raise OutputError(error) from error
+        return
+    try:
+        file = _open_output(path)
+    except OSError as error:
+        raise UserError(f"{path}: {os_reason(error)}") from error
+    try:
+        with file:
+            yield file
+    except OSError as error:
+        if os.path.isfile(path) and not os.path.islink(path):
+            with suppress(OSError):
+                os.unlink(path)
+        raise UserError(f"{path}: {os_reason(error)}") from error
+
+
+def _open_output(path: str) -> TextIO:
+    """OSError also where it is a pipe that nobody reads: there one would wait for ever."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
     try:
         file = os.open(path, flags, 0o666)

@@ -246,7 +246,8 @@ def afterwards(what: str, where: str = "homing run") -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        print(f"{where}: {error.message}", file=sys.stderr)
+        if error.message:
+            print(f"{where}: {error.message}", file=sys.stderr)
     except KeyboardInterrupt:
         pass
     except SystemExit:  # Rich's way to say that the reader of a pipe has gone

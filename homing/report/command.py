@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from homing.errors import MISUSE, UserError
+from homing.files import STANDARD_OUTPUT
 
 
 @contextmanager
@@ -45,8 +46,8 @@ def command(
         bool, typer.Option("--compare", help="what changed from one run (FILE) to another (FILE)")
     ] = False,
     summary: Annotated[
-        str, typer.Option(help="where the summary goes", metavar="stdout|stderr|FILE|none")
-    ] = "stdout",
+        str | None, typer.Option(help="where the summary goes", metavar="stdout|stderr|FILE|none")
+    ] = None,
 ) -> int:
     """Print the summary of runs again, from their records.
 
@@ -55,8 +56,10 @@ def command(
     """
     if not files:
         raise UserError("which records? homing report FILE...")
+    outputs = {"--json": json, "--html": html, "--perfetto": perfetto}
     if compare:
-        return _compare(files, summary, {"--json": json, "--html": html, "--perfetto": perfetto})
+        return _compare(files, summary or "stdout", outputs)
+    summary = summary or _where_summary_goes(outputs, map)
     from homing.area_rules import rule_notes
     from homing.report.json import write_json
     from homing.report.results import read_results
@@ -87,6 +90,16 @@ def command(
     for path in damaged:
         print(f"homing report: {path}: {END_MISSING}", file=sys.stderr)
     return MISUSE if damaged else 0
+
+
+def _where_summary_goes(outputs: dict[str, str | None], map: bool) -> str:
+    """Where nobody said it: standard output, unless a file has that for itself."""
+    takers = [flag for flag, path in outputs.items() if path == STANDARD_OUTPUT]
+    if map and takers:
+        takers.append("--map")
+    if len(takers) > 1:
+        raise UserError(f"{', '.join(takers)}: only one of them can have standard output")
+    return "none" if takers else "stdout"
 
 
 def _compare(files: list[str], summary: str, others: dict[str, str | None]) -> int:

@@ -9,8 +9,7 @@ import math
 from typing import Any
 
 from homing import __version__
-from homing.errors import UserError, os_reason
-from homing.files import open_output
+from homing.files import output
 from homing.record_rows import ALL_AREAS, Ownership, Placement, Sampling, TaskHints
 from homing.records import LAB_COUNTS, Record
 from homing.report.first_touch import FirstTouch
@@ -26,11 +25,8 @@ SCHEMA = "homing-run/2"
 def write_json(results: Results, path: str) -> None:
     """Write the file. UserError where that is not possible."""
     text = json.dumps(to_json(results), indent=1, allow_nan=False)
-    try:
-        with open_output(path) as file:
-            file.write(text + "\n")
-    except OSError as error:
-        raise UserError(f"{path}: {os_reason(error)}") from error
+    with output(path) as file:
+        file.write(text + "\n")
 
 
 def to_json(results: Results) -> dict[str, Any]:

@@ -13,8 +13,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from homing.errors import UserError, os_reason
-from homing.files import open_output
+from homing.files import output
 from homing.record_rows import ALL_AREAS, AT_END, FOUND, NOW, References
 from homing.records import Record
 from homing.report.results import ProcessResult, Results
@@ -33,14 +32,11 @@ _MOST_TOUCHES = 200_000
 
 def write_perfetto(results: Results, path: str) -> None:
     """Write the trace. UserError where that is not possible."""
-    try:
-        with open_output(path) as file:
-            file.write('{"displayTimeUnit":"ms","traceEvents":[\n')
-            for number, event in enumerate(events(results)):
-                file.write((",\n" if number else "") + json.dumps(event, separators=(",", ":")))
-            file.write("\n]}\n")
-    except OSError as error:
-        raise UserError(f"{path}: {os_reason(error)}") from error
+    with output(path) as file:
+        file.write('{"displayTimeUnit":"ms","traceEvents":[\n')
+        for number, event in enumerate(events(results)):
+            file.write((",\n" if number else "") + json.dumps(event, separators=(",", ":")))
+        file.write("\n]}\n")
 
 
 def events(results: Results) -> Iterator[Event]:

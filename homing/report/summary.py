@@ -8,8 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
-from homing.errors import UserError, os_reason
-from homing.files import STANDARD_OUTPUT, open_output
+from homing.files import STANDARD_OUTPUT, output
 from homing.report.advice import settings
 from homing.report.area_lines import change
 from homing.report.layout import Column, fitted, records
@@ -38,11 +37,8 @@ def print_lines(lines: Callable[[int], Iterable[Text | Table]], path: str) -> No
     if path in ("stderr", "stdout", STANDARD_OUTPUT):
         _print_lines(lines, sys.stderr if path == "stderr" else sys.stdout)
         return
-    try:
-        with open_output(path) as file:
-            _print_lines(lines, file)
-    except OSError as error:
-        raise UserError(f"{path}: {os_reason(error)}") from error
+    with output(path) as file:
+        _print_lines(lines, file)
 
 
 def _print(results: Results, file: TextIO) -> None:

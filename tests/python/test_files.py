@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -44,6 +45,14 @@ def kinds(tmp_path: Path) -> Iterator[dict[str, str]]:
             "below a file": "/etc/passwd/x",
             "too long": "/" + "x" * 5000,
         }
+
+
+def test_nothing_is_left_of_a_file_that_cannot_be_written_whole(tmp_path: Path) -> None:
+    path = tmp_path / "page"
+    with pytest.raises(UserError, match="No space left on device"), files.output(str(path)) as file:
+        file.write("begin")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert not path.exists()
 
 
 def run(*words: str, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:

@@ -26,7 +26,7 @@ def shell(script: str, fake_library: Path, folder: Path) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-COMMANDS = ["report r", "doctor", "machine --json", "run --help", "--version"]
+COMMANDS = ["report r", "report r --html -", "doctor", "machine --json", "run --help", "--version"]
 
 
 @pytest.mark.parametrize("words", COMMANDS)

@@ -11,8 +11,7 @@ import json
 import os
 from typing import Any
 
-from homing.errors import UserError, os_reason
-from homing.files import open_output, read_text
+from homing.files import output, read_text
 from homing.installation import find_page
 from homing.report.html.arrays import Arrays, packed
 from homing.report.html.views import views
@@ -51,11 +50,8 @@ _PAGE = """<!doctype html>
 def write_html(results: Results, path: str) -> None:
     """Write the page. UserError where that is not possible."""
     text = page(results)
-    try:
-        with open_output(path) as file:
-            file.write(text)
-    except OSError as error:
-        raise UserError(f"{path}: {os_reason(error)}") from error
+    with output(path) as file:
+        file.write(text)
 
 
 def page(results: Results) -> str:
