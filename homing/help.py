@@ -14,6 +14,8 @@ from homing import __version__
 #: Where the second column begins, where the first leaves room.
 _SECOND = 28
 _WIDTH = 80
+#: Words, flags and commands are not cut, at a hyphen neither.
+_WHOLE_WORDS: Any = {"break_long_words": False, "break_on_hyphens": False}
 
 #: The screens of `homing run --help SCREEN`, and what each is about.
 SCREENS = {
@@ -50,7 +52,7 @@ def table(rows: Iterable[tuple[str, str]], columns: int) -> list[str]:
     """Two columns; the second is wrapped, and begins on a line of its own where the first is long."""
     lines: list[str] = []
     for first, second in rows:
-        found = textwrap.wrap(second, max(20, columns - _SECOND), break_long_words=False) or [""]
+        found = textwrap.wrap(second, max(20, columns - _SECOND), **_WHOLE_WORDS) or [""]
         if len(first) + 4 > _SECOND:
             lines.append(f"  {first}")
         else:
@@ -64,7 +66,7 @@ def paragraphs(text: str, columns: int) -> list[str]:
     """Texts that are separated by empty lines, wrapped."""
     lines: list[str] = []
     for part in text.split("\n\n"):
-        lines += ["", *textwrap.wrap(" ".join(part.split()), columns, break_long_words=False)]
+        lines += ["", *textwrap.wrap(" ".join(part.split()), columns, **_WHOLE_WORDS)]
     return lines
 
 

@@ -150,8 +150,15 @@ def briefly(left: Left, record: Record) -> str:
         "no pattern": "no pattern of owners, so only pages that were seen are moved",
         "shared": "used by all nodes, and spread over them",
         "few": "the samples show no more of it away from its owner than chance and halos explain",
-        "home": "at home with the node that uses it most; others use it, too",
+        "home": _shared_at_home(record),
     }[left.reason]
+
+
+def _shared_at_home(record: Record) -> str:
+    """Why remote accesses remain to pages that were moved to where they are used."""
+    if any(not thread.bound for thread in record.threads):
+        return "at home with the node that used it most; threads that are not bound change nodes (--bind)"
+    return "at home with the node that uses it most; others use it, too"
 
 
 def _free(record: Record) -> str:

@@ -320,8 +320,8 @@ def _huge_pages(process: ProcessResult) -> list[Advice]:
     return [
         Advice(
             "huge-pages",
-            "Use huge pages: echo madvise (or always) > /sys/kernel/mm/transparent_hugepage/enabled, and "
-            "madvise(MADV_HUGEPAGE) for the large arrays.",
+            "Use huge pages: madvise(MADV_HUGEPAGE) for the large arrays, with madvise or always in "
+            "/sys/kernel/mm/transparent_hugepage/enabled.",
             f"Moving {number(process.moved)} pages of {size(size_of_page)} took {duration(moving)}, "
             f"{percent(moving / record.seconds)} of the run; the same memory is "
             f"{number(-(-process.moved_bytes // huge))} huge pages.",

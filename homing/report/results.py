@@ -132,8 +132,10 @@ class ProcessResult:
     @property
     def basis(self) -> str:
         """What the iterations are based on (the last one counts): period, anchor, barriers, time, call; or
-        empty."""
-        return self.record.iterations[-1].basis if self.record.iterations else ""
+        empty. A run without touches has no rows of iterations, and may know its period all the same."""
+        if self.record.iterations:
+            return self.record.iterations[-1].basis
+        return "period" if self.record.end is not None and self.record.end.period else ""
 
     @property
     def remote(self) -> Estimate | None:

@@ -40,6 +40,8 @@ def simulated_counts(process: ProcessResult, namer: Namer) -> dict[str, Any] | N
         # The process was killed: its iterations are all that is known.
         total = figures(by_scope["iteration"])
         total["oracle_remote_misses"] = total["oracle_remote_fraction"] = None
+        if total["accesses"] == 0:
+            return None  # of a program that was not built for the simulator
     else:
         return None
     moved, calls, page_bytes = record.simulated_moves

@@ -16,7 +16,8 @@ from homing.simulate.machines import Cache, Machine, show_size
 
 def command(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME|FILE", help="draw this one (a name, NAME.toml or NAME.xml)")
+        str | None,
+        typer.Argument(metavar="[NAME|FILE]", help="draw this one (a name, NAME.toml or NAME.xml)"),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="write what is known, for programs")] = False,
 ) -> int:

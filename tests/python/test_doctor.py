@@ -385,8 +385,8 @@ def test_two_nodes_with_cpus_beside_memory(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("online", "has_cpu", "reason"),
     [
-        ("0", "0", "this machine has one NUMA node, so every page is at home"),
-        ("", "", "this machine has one NUMA node, so every page is at home"),
+        ("0", "0", "this machine has one NUMA node, so every page is at home (homing run --on lab has four)"),
+        ("", "", "this machine has one NUMA node, so every page is at home (homing run --on lab has four)"),
         ("0-3", "", "none of this machine's 4 NUMA nodes is known to have CPUs"),
         ("0,8", "8", "of this machine's 2 NUMA nodes only node 8 has CPUs"),
         ("0,8", "0,8", ""),

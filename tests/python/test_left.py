@@ -129,6 +129,14 @@ def test_an_observer_says_so_and_what_a_move_would_bring(capsys: pytest.CaptureF
     assert words in printed(results_of(writer), capsys)
 
 
+def test_threads_that_are_not_bound_are_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    writer = one_area()
+    writer.row("thread", thread=100, node=0, cpu=0, bound=0, time=0.01)
+    writer.row("move", area=0, iteration=4, wanted=500, moved=500)
+    writer.row("ownership", **OWNERS | {"wanted": 0})
+    assert "threads that are not bound change nodes (--bind)" in printed(results_of(writer), capsys)
+
+
 def test_memory_that_the_program_bound(capsys: pytest.CaptureFixture[str]) -> None:
     assert f'"{BOUND}"' in (SOURCES / "engine" / "iterative.cpp").read_text()
     writer = one_area()

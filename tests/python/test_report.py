@@ -435,6 +435,24 @@ def test_report_writes_json_and_a_summary_file(tmp_path: Path, capsys: pytest.Ca
     assert "/main_mem/" in capsys.readouterr().out
 
 
+def test_a_file_on_standard_output_has_it_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    record = str(four_node_run().write(tmp_path / "r"))
+    assert cli.main(["report", record, "--json", "-"]) == 0
+    VALIDATOR.validate(json.loads(capfd.readouterr().out))
+    for flags in (["--json", "-", "--html", "-"], ["--perfetto", "-", "--map"]):
+        assert cli.main(["report", record, *flags]) == 2
+        assert "only one of them can have standard output" in capfd.readouterr().err
+    assert cli.main(["report", record, "--json", "-", "--summary", "stderr"]) == 0
+    assert "machine" in capfd.readouterr().err
+
+
+def test_the_basis_of_iterations_without_rows_is_the_period() -> None:
+    writer = RecordWriter()
+    writer.row("end", iterations=13, period=1)
+    (process,) = results_of(writer).processes
+    assert process.basis == "period"
+
+
 def test_counts_of_the_lab_are_in_the_summary(capsys: pytest.CaptureFixture[str]) -> None:
     results = results_of(four_node_run())
     results.counts = lab_counts()
