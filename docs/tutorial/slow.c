@@ -1,5 +1,5 @@
-/* The tutorial's slow program: one thread makes two grids, and all threads smooth them. With -DPARALLEL every thread
-   makes the rows that it will smooth. */
+/* The tutorial's slow program: one thread makes two grids, and all threads smooth them. With -DPARALLEL
+   every thread makes the rows that it will smooth. */
 #include <stdio.h>
 #include <stdlib.h>
 
