@@ -13,7 +13,7 @@ from homing.translate.directives import scanner
 from homing.translate.directives.model import Form
 from homing.translate.options import Options
 from homing.translate.positions import Position, Problem, TranslationError
-from homing.translate.source import SourceFile
+from homing.translate.source import Plainer, SourceFile
 from homing.translate.tree import Unit
 
 #: Below this size a file is read sooner than a process is started.
@@ -28,6 +28,7 @@ class Read:
     statement_lines: list[int]
     problems: list[Problem]
     notes: list[Problem]
+    plainer: SourceFile | None = None  # C: the file in plainer words, with which it is to be read
 
 
 def read_all(
@@ -59,15 +60,16 @@ def read_all(
     return found
 
 
-def read_one(source: SourceFile, scanned: scanner.Scanned, options: Options) -> Read:
-    """Parse one file. Nothing is raised for what is wrong in it: other files are looked at, too."""
+def read_one(source: SourceFile, scanned: scanner.Scanned, options: Options, plain: bool = False) -> Read:
+    """Parse one file. Nothing is raised for what is wrong in it: other files are looked at, too. plain: it is
+    said in plain words."""
     problems, notes = list(scanned.problems), list(scanned.notes)
     if problems:
         return Read(None, [], problems, notes)
     lines_a_second = 20  # 2,000 are read, on a machine with nothing else to do
     try:
         with time_limit(_LEAST_SECONDS + source.text.count("\n") / lines_a_second):
-            unit, lines = _parse(source, scanned, options)
+            unit, lines = _parse(source, scanned, options, plain)
     except TranslationError as error:
         serial = source.cxx and "pragma" not in source.text
         if options.target == "upm" and serial:  # it has no calls to get
@@ -75,6 +77,8 @@ def read_one(source: SourceFile, scanned: scanner.Scanned, options: Options) -> 
         return Read(None, [], [*problems, *error.problems], notes)
     except UserError:
         raise
+    except Plainer as said:
+        return Read(None, [], problems, notes, said.source)
     except TimeUp:
         reason = "takes too long to read: simplify the longest expressions, or split the file"
     except SystemExit:  # fparser's way to say that it cannot go on
@@ -86,12 +90,14 @@ def read_one(source: SourceFile, scanned: scanner.Scanned, options: Options) -> 
     return Read(None, [], [*problems, Problem(Position(source.path, 1, 1), "", reason)], notes)
 
 
-def _parse(source: SourceFile, scanned: scanner.Scanned, options: Options) -> tuple[Unit, list[int]]:
+def _parse(
+    source: SourceFile, scanned: scanner.Scanned, options: Options, plain: bool
+) -> tuple[Unit, list[int]]:
     """The file's tree, and the offsets at which lines can be marked."""
     if source.form is Form.C:
         from homing.translate.front import c
 
-        return c.read(source, scanned.directives, options.of(source.path).flags)
+        return c.read(source, scanned.directives, options.of(source.path).flags, plain)
     from homing.translate.front import fortran, lines
 
     unit = fortran.read(source, scanned.directives)

@@ -92,6 +92,14 @@ class SourceFile:
         return Problem(self.position(begin), text, reason)
 
 
+class Plainer(Exception):
+    """There are plainer words: the file is to be read once more, with these."""
+
+    def __init__(self, source: SourceFile) -> None:
+        super().__init__(source.path)
+        self.source = source
+
+
 @dataclass(frozen=True)
 class Move:
     """Lines that stand elsewhere in the new text: instead of them `instead`, around them head and tail."""

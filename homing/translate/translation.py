@@ -214,6 +214,18 @@ def _fortran_apart(sources: list[SourceFile], scanned: list[scanner.Scanned]) ->
             scanned[index] = scanner.scan(made.text, made.path, made.form, made.fixed_columns)
 
 
+def _c_plain(
+    sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[Read], options: Options
+) -> None:
+    """Puts C files in plainer words into the place of the others."""
+    for index, one in enumerate(read):
+        source = one.plainer
+        if source is not None:
+            again = scanner.scan(source.text, source.path, source.form, source.fixed_columns)
+            read[index] = read_one(source, again, options, plain=True)
+            sources[index], scanned[index] = source, again
+
+
 def _c_apart(
     sources: list[SourceFile], scanned: list[scanner.Scanned], read: list[Read], options: Options
 ) -> None:
@@ -245,7 +257,7 @@ def _put(
 ) -> bool:
     """A changed source into the place of one, if it can be read."""
     again = scanner.scan(source.text, source.path, source.form, source.fixed_columns)
-    anew = read_one(source, again, options)
+    anew = read_one(source, again, options, plain=True)
     if anew.unit is None or anew.problems:
         return False
     sources[index], scanned[index], read[index] = source, again, anew
@@ -274,6 +286,7 @@ def _translated(
         return result
     _fortran_apart(sources, scanned)
     read = read_all(sources, scanned, options, progress)
+    _c_plain(sources, scanned, read, options)
     _c_apart(sources, scanned, read, options)
     regions: list[Step] = []
     if options.target in ("spmd", "mpi") and not any(one.problems for one in read):
@@ -399,8 +412,10 @@ def translate_parts(
             writers.append(writer)
         if mpi:
             problems += [unit.source.problem(*one) for one in left_out(unit, edits[id(unit)])]
+    begun = {id(edits[id(unit)]) for unit in units if mpi and any(one.main for one in unit.routines)}
     for writer in writers:
-        if distributions.any or writer.edits.any:
+        # Of ranks, one is heard, whatever there is to translate.
+        if distributions.any or writer.edits.any or id(writer.edits) in begun:
             writer.frame()
     for writer in writers:
         problems += [writer.source.problem(*wrong) for wrong in writer.problems]

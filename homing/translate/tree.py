@@ -50,6 +50,7 @@ class Reference:
     argument_index: int = 0
     argument_keyword: str | None = None  # Fortran: the dummy's name, where it is given
     intrinsic: bool = False  # Fortran: a function of the language, not the program's
+    only_read: bool = False  # OTHER, but nothing is written by it
     brought: str | None = None  # not in the text: see brought.py; what comes before it in the list
 
 

@@ -27,6 +27,33 @@ def test_the_last_iteration_leaves_its_values(workshop: Workshop, target: str, n
         assert run_command([*start, made], workshop.folder, OMP_NUM_THREADS=threads) == expected
 
 
+IMPLICIT = """program p
+!$homing distribute a(block)
+  real(8) a(30)
+  s = 0
+!$omp parallel do lastprivate(x, m) reduction(+:s) private(y)
+  do i = 1, 30
+    x = i/4.
+    m = i
+    y = x
+    a(i) = y + 1
+    s = s + y
+  end do
+  print *, x, m, s, a(30)
+end program
+"""
+
+
+@pytest.mark.parametrize("target", ["spmd", "pages", "mpi"])
+def test_variables_may_be_declared_by_their_first_letter(workshop: Workshop, target: str) -> None:
+    source = workshop.place() / "p.f90"
+    source.write_text(IMPLICIT)
+    expected = workshop.printed(source)
+    made, _ = workshop.translated(source, target, checked=target != "mpi")
+    start = [*MPIRUN, "-n", "2"] if target == "mpi" else []
+    assert run_command([*start, made], workshop.folder, OMP_NUM_THREADS="2") == expected
+
+
 ORDERED = """program p
   implicit none
   integer, parameter :: n = 12
@@ -58,7 +85,7 @@ def test_a_loop_in_its_order_stays_under_pages_and_it_is_said(workshop: Workshop
     ]
 
 
-BEGIN = "program p\ninteger :: i, j, m(3), k\nreal(8) :: a(9), b(9, 9)\n"
+BEGIN = "program p\nimplicit none; integer :: i, j, m(3), k\nreal(8) :: a(9), b(9, 9)\n"
 REFUSED = [
     ("a(cyclic)", "lastprivate(k)", "a(i)", "i = 9, 1, -1", "goes down through a CYCLIC dimension"),
     ("a(block)", "lastprivate(m)", "a(i)", "i = 1, 9", "'m' is not a plain variable"),

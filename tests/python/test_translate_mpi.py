@@ -208,3 +208,80 @@ def test_what_an_internal_procedure_writes_of_a_module_is_seen(tmp_path: Path) -
     )
     with pytest.raises(TranslationError, match=r"p\.f90:13:1: 'calls' is shared and written, by 'note'"):
         translate([str(tmp_path / "p.f90")], Options("mpi"))
+
+
+ALIASES = """#include <stdio.h>
+struct par { double dt, w[3], *tab; };
+static double a[30], b[30], w[30][3], four[4] = {1, 2, 3, 4};
+static int at[30];
+#pragma homing distribute a[block], b[block]
+static double dot(const double *x, const double *y) { return x[0] * y[0] + x[1] * y[1]; }
+int main(void) {
+    struct par par = {.5, {1, 2, 3}, four}, *p = &par;
+    int m = 30, *pm = &m;
+    for (int i = 0; i < m; i++)
+        w[i][0] = i, w[i][1] = i / 2., at[i] = i % 4;
+#pragma omp parallel for
+    for (int i = 0; i < 30; i++)
+        a[i] = i, b[i] = 0;
+#pragma omp parallel for
+    for (int i = 1; i < 29; i++) {
+        double *row = w[i], *second = &w[i][1];
+        const double *t = four;
+        const int *k = &at[i];
+        b[i] = row[0] * a[i - 1] + *second * a[i + 1] + p->dt + p->w[1] + p->tab[at[i]];
+        b[i] += t[*k] + *pm + dot(w[i], t);
+    }
+    printf("%.2f %.2f %.2f\\n", b[1], b[17], b[28]);
+    return 0;
+}
+"""
+
+
+def test_pointers_that_only_read_may_mean_what_is_shared(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    workshop = Workshop(tmp_path_factory.mktemp("aliases"))
+    source = workshop.place() / "p.c"
+    source.write_text(ALIASES)
+    program, _ = workshop.translated(source, "mpi", checked=False)
+    assert run_command([*MPIRUN, "-n", "2", program], workshop.folder) == workshop.printed(source)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("p->w[1]", "(p->w[1] = 1)"),
+        ("+ *pm", "+ (*pm)++"),
+        ("b[i] += t", "row[0] = 1; b[i] += t"),
+        ("b[i] += t", "++*row; b[i] += t"),
+        ("b[i] += t", "second = row; *second = 2; b[i] += t"),
+        ("b[i] += t", "row++; b[i] += t"),
+    ],
+)
+def test_pointers_that_write_do_not(tmp_path: Path, old: str, new: str) -> None:
+    assert old in ALIASES
+    (tmp_path / "p.c").write_text(ALIASES.replace(old, new))
+    with pytest.raises(TranslationError, match=r"p\.c:\d+:\d+: '\w+' is shared and written in a loop"):
+        translate([str(tmp_path / "p.c")], Options("mpi"))
+
+
+@pytest.mark.parametrize("name", ["next_touch", "replicate"])
+def test_what_has_no_distributed_array_is_said_once(
+    tmp_path_factory: pytest.TempPathFactory, name: str
+) -> None:
+    """No part is made, but of the ranks one is heard, as always."""
+    workshop = Workshop(tmp_path_factory.mktemp("once"))
+    fortran, c = workshop.place() / "p.f90", workshop.place() / "p.c"
+    fortran.write_text(
+        f"program p\nreal(8) :: t(9), y(9)\nt = 2\n!$homing {name}(t)\n!$omp parallel do\n"
+        "do i = 1, 9\ny(i) = t(i)*i\nend do\nprint *, sum(y)\nend program\n"
+    )
+    c.write_text(
+        f"#include <stdio.h>\nstatic double t[9], y[9];\nint main(void) {{\n#pragma homing {name}(t)\n"
+        "#pragma omp parallel for\nfor (int i = 0; i < 9; i++)\ny[i] = t[i] + i;\n"
+        'printf("%g\\n", y[8]);\n}\n'
+    )
+    for source in (fortran, c):
+        program, _ = workshop.translated(source, "mpi", checked=False)
+        assert run_command([*MPIRUN, "-n", "2", program], workshop.folder) == workshop.printed(source)

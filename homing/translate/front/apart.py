@@ -72,9 +72,14 @@ def _loop_breaks(source: SourceFile, node: Loop | Construct) -> set[int]:
     written = _LOOP.match(text, node.begin) is not None
     if isinstance(node, Loop) and written and before and not before.startswith("#"):
         found.add(node.begin)
-    closed = text[node.end - 1 : node.end] in (";", "}")
-    if closed and not _NOTHING_BEHIND.match(text, node.end):
-        found.add(node.end)
+    end = node.end
+    if text[end - 1 : end] not in (";", "}"):  # a body without braces may end before its semicolon
+        behind = _SEMICOLON.match(text, end)
+        if behind is None:
+            return found
+        end = behind.end()
+    if not _NOTHING_BEHIND.match(text, end):
+        found.add(end)
     return found
 
 

@@ -16,9 +16,11 @@ from clang.cindex import Cursor, CursorKind, TranslationUnit, TypeKind
 from homing.translate.affine import shifted
 from homing.translate.attach import attach
 from homing.translate.directives.model import Directive
-from homing.translate.front.c_accesses import Accesses
+from homing.translate.front.c_accesses import Accesses, is_calm
+from homing.translate.front.c_aliases import Alias, note_read_only
 from homing.translate.front.c_loops import Loops
 from homing.translate.front.c_places import Places, declarator
+from homing.translate.front.c_plain import check_plain
 from homing.translate.front.c_pragmas import pragmas_of
 from homing.translate.front.cxx import INPUT, OUTPUT, REFERENCES, Unlike, children, qualified
 from homing.translate.front.includes import check_includes
@@ -63,20 +65,23 @@ _OUTPUT = frozenset(
 _INPUT = frozenset(["scanf", "fscanf", "fgets", "fread", "getchar", "gets", "fgetc", "getc", INPUT])
 
 
-def read(source: SourceFile, directives: Sequence[Directive], flags: Sequence[str]) -> tuple[Unit, list[int]]:
+def read(
+    source: SourceFile, directives: Sequence[Directive], flags: Sequence[str], plain: bool = True
+) -> tuple[Unit, list[int]]:
     """Parse a C file and hang the directives where they belong; also the offsets at which lines can be
     marked.
 
-    TranslationError: what clang calls an error. UserError: there is no libclang.
+    TranslationError: what clang calls an error. UserError: there is no libclang. Plainer: it can be said in
+    plainer words (not with `plain`, of a file that is said so).
     """
     index = clang_index()
     check_includes(source, flags)
     here = os.path.dirname(os.path.abspath(source.path))
     language = ["-xc++", "-std=gnu++17"] if source.cxx else ["-std=gnu17"]
     arguments = [*language, "-Wno-everything", _OPENMP, f"-I{here}", *flags, *other_headers()]
-    text = source.text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
-    def parse() -> TranslationUnit:
+    def parse(text: str = source.text) -> TranslationUnit:
+        text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         return index.parse(
             source.path,
             args=arguments,
@@ -101,6 +106,8 @@ def read(source: SourceFile, directives: Sequence[Directive], flags: Sequence[st
         raise TranslationError(problems)
     builder = _Builder(source)
     with raising_callbacks():
+        if not plain:
+            check_plain(source, unit, parse)
         if source.cxx and (unlike := Unlike(builder.places, source.path).file(unit.cursor)):
             raise TranslationError([source.problem(*one) for one in unlike])
         builder.file(unit.cursor)
@@ -125,6 +132,7 @@ class _Builder(Loops):
         self.cxx = source.cxx
         self.routines: list[Routine] = []
         self.lines: set[int] = set()
+        self.aliases: list[Alias] = []  # of the function
         self.routine = Routine(os.path.basename(source.path), source, 0, len(source.text) + 1, module=True)
         self.places = Places(source)
         self.place = self.places.place
@@ -197,7 +205,9 @@ class _Builder(Loops):
                 made.head_end = made.declarations_end = self.source.next_line(start)
                 made.arguments_end = self.arguments_end(cursor, start)
                 made.body_end = self.source.line_start(self.end(child) - 1)
+                self.aliases = []
                 made.body = self.block(child)
+                note_read_only(self.aliases, made.body)
                 made.inner = frozenset(made.places) - self.outer_names(cursor, child)
 
     def outer_names(self, function: Cursor, body: Cursor) -> set[str]:
@@ -376,7 +386,10 @@ class _Builder(Loops):
                 if inner.kind.is_expression():
                     # Of what a reference is made, the name is another one.
                     access = Access.OTHER if child.type.kind in REFERENCES else Access.READ
+                    count = len(made.references)
                     self.expression(inner, made.references, access, False, made)
+                    if child.type.kind is TypeKind.POINTER and is_calm(inner):
+                        self.aliases.append(Alias(child, made.references[count:]))
         self.finish(made)
         made.writes |= frozenset(writes)
         return made

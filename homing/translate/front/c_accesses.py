@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from clang import cindex
 from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
@@ -24,6 +24,17 @@ _POINTERS = (
 )
 #: What part of an array has whose name has fewer subscripts than dimensions.
 _ROWS = (TypeKind.CONSTANTARRAY, TypeKind.VARIABLEARRAY, TypeKind.INCOMPLETEARRAY)
+
+
+#: Of expressions that only read.
+_CALM = (
+    *_TRANSPARENT,
+    CursorKind.ARRAY_SUBSCRIPT_EXPR,
+    CursorKind.BINARY_OPERATOR,
+    CursorKind.DECL_REF_EXPR,
+    CursorKind.INTEGER_LITERAL,
+    CursorKind.MEMBER_REF_EXPR,
+)
 
 
 class Accesses:
@@ -60,8 +71,10 @@ class Accesses:
                     access = Access.OTHER  # where the elements are, for whoever gets it
                 found.append(Reference(name, begin, begin + len(name), end, None, access, conditional))
         elif kind is CursorKind.MEMBER_REF_EXPR:
+            count = len(found)
             for child in cursor.get_children():
                 self.expression(child, found, access, conditional, into)
+            _read_by(cursor, found[count:], access)
         elif kind is CursorKind.ARRAY_SUBSCRIPT_EXPR:
             self._element(cursor, found, access, conditional, into)
         elif kind is CursorKind.COMPOUND_ASSIGNMENT_OPERATOR:
@@ -129,6 +142,7 @@ class Accesses:
         self, cursor: Cursor, found: list[Reference], access: Access, conditional: bool, into: Statement
     ) -> None:
         operand = next(iter(cursor.get_children()))
+        count, wanted = len(found), access
         operator = cindex.conf.lib.clang_getCursorUnaryOperatorKind(cursor)
         if operator in _COUNTING:
             access = Access.UPDATE
@@ -144,6 +158,8 @@ class Accesses:
         else:
             access = Access.READ
         self.expression(operand, found, access, conditional, into)
+        if operator == _DEREFERENCE:
+            _read_by(cursor, found[count:], wanted)
 
     def _call(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> None:
         if self.places.source.cxx and self._cxx_call(cursor, found, conditional, into):
@@ -227,7 +243,9 @@ class Accesses:
         chain.reverse()
         if base.kind is not CursorKind.DECL_REF_EXPR:  # a member: what is done to it is done to the whole
             changed = access in (Access.WRITE, Access.UPDATE, Access.OTHER)
+            count = len(found)
             self.expression(base, found, access if changed else Access.READ, conditional, into)
+            _read_by(cursor, found[count:], access)
         else:
             begin, end = self.places.access(cursor)
             subscripts = []
@@ -246,6 +264,26 @@ class Accesses:
             found.append(Reference(name, begin, begin + len(name), end, subscripts, access, conditional))
         for index in chain:
             self.expression(index, found, Access.READ, conditional, into)
+
+
+def _read_by(cursor: Cursor, found: Sequence[Reference], access: Access) -> None:
+    """Note that `*p`, `p->x` or `p->v[i]` reads what the pointer means, and does no more."""
+    if access is Access.READ and cursor.type.kind not in _POINTERS and is_calm(cursor):
+        for reference in found:
+            reference.only_read = True
+
+
+def is_calm(cursor: Cursor) -> bool:
+    """Does an expression call nothing, and assign nothing?"""
+    for inner in cursor.walk_preorder():
+        if inner.kind is CursorKind.BINARY_OPERATOR and inner.binary_operator in _ASSIGNMENTS:
+            return False
+        if inner.kind is CursorKind.UNARY_OPERATOR:
+            if cindex.conf.lib.clang_getCursorUnaryOperatorKind(inner) in _COUNTING:
+                return False
+        elif inner.kind not in _CALM:
+            return False
+    return True
 
 
 def _of_memory(cursor: Cursor, access: Access) -> Access:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from homing.translate.tree import Routine
+from homing.translate.directives.model import Form
+from homing.translate.tree import Declaration, Routine
 
 _RULE = re.compile(
     r"(?P<type>[a-z][\w ]*(?:\*\s*\d+)?(?:\s*\([^()]*\))?)\s*"
@@ -37,3 +38,28 @@ def _type(routine: Routine, name: str) -> str:
             return scope.implicit[name[0]]
         scope = scope.parent
     return "integer" if "i" <= name[0] <= "n" else "real"
+
+
+#: Modules that bring no plain variables.
+_OF_THE_LANGUAGE = frozenset({"omp_lib", "omp_lib_kinds", "iso_fortran_env", "iso_c_binding", "mpi"})
+
+
+def declared(routine: Routine, name: str) -> Declaration | None:
+    """What a name means in a routine: as it is declared, or, without IMPLICIT NONE, as its first letter says.
+    None: neither, or it may be a variable of a module."""
+    found = routine.lookup(name)
+    if found is not None or routine.source.form is Form.C:
+        return found[1] if found else None
+    at = routine.declarations_end
+    if routine.result_type and name == routine.result:
+        return Declaration(name, name, routine.result_type, [], at, at, at, at)
+    scope: Routine | None = routine
+    while scope is not None:
+        brought = any(
+            module not in _OF_THE_LANGUAGE and (only is None or name in re.findall(r"\w+", only.lower()))
+            for module, (_, _, only) in scope.uses.items()
+        )
+        if scope.implicit_none or brought or name in scope.functions:
+            return None
+        scope = scope.parent
+    return Declaration(name, name, _type(routine, name), [], at, at, at, at)

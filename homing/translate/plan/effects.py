@@ -131,7 +131,7 @@ class Effects:
         for reference in statement.references:
             if (
                 reference.access in _WRITES
-                or reference.access is Access.OTHER
+                or (reference.access is Access.OTHER and not reference.only_read)
                 or self._written_by_callee(reference, c)
             ):
                 yield _write(routine, statement, reference)

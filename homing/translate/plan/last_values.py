@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from homing.translate.affine import affine
 from homing.translate.directives.model import Form
+from homing.translate.front.implicit import declared
 from homing.translate.plan.model import Follow, LastValues
 from homing.translate.tree import Construct, Loop, Routine, walk
 
@@ -41,12 +42,12 @@ def last_values(
     if step.constant < 0 and follow.dealt.cyclic:
         return "LASTPRIVATE where a loop goes down through a CYCLIC dimension, in which a part goes up"
     for name in names:
-        declared = routine.lookup(name)
-        if declared is None:
+        found = declared(routine, name)
+        if found is None:
             return f"LASTPRIVATE({name}): '{name}' is not declared here"
-        if declared[1].bounds or declared[1].attributes & _SCALARS_ONLY:
+        if found.bounds or found.attributes & _SCALARS_ONLY:
             return f"LASTPRIVATE({name}): '{name}' is not a plain variable"
-        if routine.source.form is not Form.C and "(:)" in declared[1].type.replace(" ", ""):
+        if routine.source.form is not Form.C and "(:)" in found.type.replace(" ", ""):
             return f"LASTPRIVATE({name}): '{name}' is not a plain variable"
     first, last, number = loop.first.text, loop.last.text, step.constant
     if abs(number) == 1:

@@ -50,7 +50,7 @@ class Dimension:
         """The same, or it is known when the program runs: bounds of an allocatable are not known before."""
         mine, its = self.template.split("/"), other.template.split("/")
         unknown = "allocated" in (mine[1:2] + its[1:2])
-        alike = unknown and mine[0] == its[0] and mine[-1] == its[-1]
+        alike = unknown and mine[-1] == its[-1]
         return self.together(replace(other, template=self.template) if alike else other)
 
     def format(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -35,10 +36,24 @@ def with_templates(
                 key = f"{routine.name}/{name}/{index}"
             else:
                 low, high = affine(folded(bound.lower, routine)), affine(folded(bound.upper or "", routine))
-                key = f"{routine.name}/{low}/{high}/{_position(dimensions, index)}"
+                scope = _scope(routine, [name for name, _ in (*low.terms, *high.terms)])
+                key = f"{scope}/{low}/{high}/{_position(dimensions, index)}"
             dimension = replace(dimension, template=key)
         complete.append(dimension)
     return complete
+
+
+def _scope(routine: Routine, terms: Sequence[str]) -> str:
+    """Where bounds of these terms mean the same; numbers do so everywhere, C's macros in their file."""
+    if not terms:
+        return ""
+    names = {word for term in terms for word in re.findall(r"[A-Za-z_]\w*", term)}
+    if routine.source.form is not d.Form.C or any(routine.lookup(name) is not None for name in names):
+        return routine.name
+    outer = routine
+    while outer.parent is not None:
+        outer = outer.parent
+    return outer.name
 
 
 def _position(dimensions: Sequence[Dimension], index: int) -> int:

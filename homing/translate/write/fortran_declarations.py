@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from homing.translate.directives import model as d
+from homing.translate.front.implicit import declared
 from homing.translate.plan.array import Array
 from homing.translate.tree import Construct, Declaration, walk
 from homing.translate.write.fortran_arrays import FortranArrays
@@ -175,15 +176,15 @@ class FortranDeclarations(FortranArrays):
                 colons = ", ".join(":" for _ in local.array.dimensions)
                 found[local.name] = f"{local.array.declaration.type}, allocatable :: {local.name}({colons})"
             else:
-                like = self.routine.lookup(local.like) if local.like else None
-                found[local.name] = f"{like[1].type if like else 'integer'} :: {local.name}"
+                like = declared(self.routine, local.like) if local.like else None
+                found[local.name] = f"{like.type if like else 'integer'} :: {local.name}"
         if PART not in self.locals and (own or self.bounds) and not self.routine.module:
             found[PART] = f"integer :: {PART}"
         for name, kind in self.bounds.items():
             found[name] = f"{kind} :: {name}"
         for name, model in self.holders.items():  # threads share them, wherever the routine is called
-            declared = self.routine.lookup(model)
-            found[name] = f"{declared[1].type if declared else 'integer'}, save :: {name}"
+            kept = declared(self.routine, model) if model else None
+            found[name] = f"{kept.type if kept else 'integer'}, save :: {name}"
         return found
 
     def _own_declarations(self, own: Sequence[Array]) -> None:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from homing.translate.directives.model import Form
+from homing.translate.front.implicit import declared
 from homing.translate.openmp import Reduction
 from homing.translate.tree import Declaration, Routine
 
@@ -58,11 +59,7 @@ class Combined:
 def combined(routine: Routine, one: Reduction) -> Combined | str:
     """The lines that combine a variable over the ranks, or why there are none."""
     what = f"REDUCTION({one.operator}:{one.name}{one.section}) over ranks"
-    found = routine.lookup(one.name)
-    declaration = found[1] if found else None
-    if declaration is None and routine.result_type and one.name == routine.result:
-        where = routine.begin, routine.begin, routine.begin, routine.begin
-        declaration = Declaration(one.name, one.name, routine.result_type, [], *where)
+    declaration = declared(routine, one.name)
     if routine.source.form is Form.C:
         return _in_c(one, declaration, what)
     return _in_fortran(one, declaration, what)

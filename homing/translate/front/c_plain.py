@@ -1,0 +1,271 @@
+"""C in plainer words, before it is read: OpenMP's directives as #pragma lines where _Pragma or a macro makes
+them, and arrays with all their dimensions where a typedef has some of them (`typedef double row[M]; row *a;`
+is `double (*a)[M]`). Each line keeps its number: markers (# 12 "x.c") say where lines are broken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from clang.cindex import Cursor, CursorKind, TranslationUnit, Type, TypeKind
+
+from homing.translate.front.c_places import Places
+from homing.translate.front.expand import marker
+from homing.translate.positions import TranslationError
+from homing.translate.source import Plainer, SourceFile
+
+_ARRAYS = (TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY, TypeKind.VARIABLEARRAY)
+_NAMED = (TypeKind.ELABORATED, TypeKind.TYPEDEF)
+_BRACKETS = re.compile(r"(?:\s*\[[^\]]*\])+")
+#: What stands between the type of a declaration and the name of a variable, and makes it a pointer.
+_POINTER = re.compile(r"[*&](?:[\s*&]|\b(?:const|restrict|volatile|__restrict)\b)*$")
+#: How deep macros may be made of others.
+_DEEPEST = 20
+
+#: Where the text changes, and into what.
+Edit = tuple[int, int, str]
+
+
+def check_plain(source: SourceFile, unit: TranslationUnit, parse: Callable[[str], TranslationUnit]) -> None:
+    """Plainer: the file can be said in plainer words. TranslationError: a directive that is not seen. parse:
+    reads a text in the place of the file's."""
+    places = Places(source)
+    pragmas = list(_pragmas(source, unit, places))
+    rows = list(_rows(source, unit.cursor, places))
+    made = _edited(source.text, [*rows, *pragmas])
+    if rows and made is not None and _types(parse(made), source.path) != _types(unit, source.path):
+        made = _edited(source.text, pragmas)  # declarations that are not understood stay
+    if made is not None:
+        raise Plainer(SourceFile(source.path, made, source.form, source.fixed_columns, True, source.cxx))
+
+
+def _edited(text: str, edits: Sequence[Edit]) -> str | None:
+    """The text with its changes; None: there are none."""
+    out, at = [], 0
+    for begin, end, new in sorted(set(edits)):
+        if begin < at:
+            return None  # one inside another
+        out += [text[at:begin], new]
+        at = end
+    return "".join([*out, text[at:]]) if edits else None
+
+
+def _types(unit: TranslationUnit, path: str) -> list[tuple[str, str]]:
+    """The names that a file declares, with what they are."""
+    kinds = (CursorKind.VAR_DECL, CursorKind.PARM_DECL, CursorKind.FUNCTION_DECL)
+    found = []
+    for top in unit.cursor.get_children():
+        if top.location.file is not None and top.location.file.name == path:
+            inside = (one for one in top.walk_preorder() if one.kind in kinds)
+            found += [(one.spelling, one.type.get_canonical().spelling) for one in inside]
+    return found
+
+
+# --- arrays -------------------------------------------------------------------------------------------------
+
+
+def _rows(source: SourceFile, top: Cursor, places: Places) -> Iterator[Edit]:
+    """Declarations of variables whose type is a name for an array."""
+    for cursor in top.get_children():
+        where = cursor.location.file
+        if where is None or where.name != source.path:
+            continue
+        if cursor.kind is CursorKind.VAR_DECL:
+            yield from _row(source, cursor, places)
+        elif cursor.kind is CursorKind.FUNCTION_DECL:
+            for inner in cursor.walk_preorder():
+                if inner.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
+                    yield from _row(source, inner, places)
+        elif cursor.kind in (CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL):
+            yield from _rows(source, cursor, places)
+
+
+def _row(source: SourceFile, cursor: Cursor, places: Places) -> Iterator[Edit]:
+    kind = cursor.type
+    while kind.kind is TypeKind.POINTER or kind.kind in _ARRAYS or kind.kind is TypeKind.LVALUEREFERENCE:
+        kind = kind.element_type if kind.kind in _ARRAYS else kind.get_pointee()
+    found = _dimensions(kind)
+    if found is None or not cursor.spelling:
+        return
+    element, sides = found
+    text, name_at = source.text, places.place(cursor.location.offset)
+    name_end = name_at + len(cursor.spelling)
+    word = kind.get_declaration().spelling
+    start = places.place(cursor.extent.start.offset)
+    types = list(re.finditer(rf"\b{re.escape(word)}\b", text[start:name_at]))
+    if not types:  # of all but a declaration's first variable clang knows the name's place only
+        start = max(text.rfind(char, 0, name_at) for char in ";{}") + 1
+        types = list(re.finditer(rf"\b{re.escape(word)}\b", text[start:name_at]))
+    if not types or text[name_at:name_end] != cursor.spelling or "#" in text[start:name_at]:
+        return
+    yield start + types[0].start(), start + types[0].end(), element
+    behind = _BRACKETS.match(text, name_end)
+    end = behind.end() if behind else name_end
+    before = _POINTER.search(text, start + types[0].end(), name_at)
+    closed = re.compile(r"\s*\)").match(text, end)
+    opened = text[: before.start()].rstrip().endswith("(") if before else False
+    if before and opened and closed and _opens_declarator(text, before.start(), start + types[0].end()):
+        more = _BRACKETS.match(text, closed.end())
+        at = more.end() if more else closed.end()
+        yield at, at, sides
+    elif before:
+        yield before.start(), before.start(), "("
+        yield end, end, ")" + sides
+    else:
+        yield end, end, sides
+
+
+def _opens_declarator(text: str, at: int, type_end: int) -> bool:
+    """Is the bracket before `at` one of the declarator's own, and not that of a list of parameters?"""
+    return text.rfind("(", 0, at) >= type_end
+
+
+def _dimensions(kind: Type) -> tuple[str, str] | None:
+    """The type of the elements, and the sizes in brackets, of a name for an array of known size."""
+    sides = ""
+    while kind.kind in _NAMED or kind.kind is TypeKind.CONSTANTARRAY:
+        if kind.kind is TypeKind.CONSTANTARRAY:
+            kind = kind.element_type
+            continue
+        declared = kind.get_declaration()
+        if declared.kind is not CursorKind.TYPEDEF_DECL:
+            break
+        under = declared.underlying_typedef_type
+        if under.get_canonical().kind is not TypeKind.CONSTANTARRAY:
+            break
+        words = [token.spelling for token in declared.get_tokens()]
+        if declared.spelling not in words:
+            return None
+        behind = words[words.index(declared.spelling) + 1 :]
+        if behind[:1] == ["["]:
+            sides += "".join(_spaced(behind))
+        elif under.kind not in _NAMED:
+            return None
+        kind = under
+    return (kind.spelling, sides) if sides else None
+
+
+def _spaced(words: list[str]) -> Iterator[str]:
+    before = ""
+    for word in words:
+        yield f" {word}" if before[-1:].isalnum() and word[:1].isalnum() else word
+        before = word
+
+
+# --- directives ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Macro:
+    parameters: tuple[str, ...] | None
+    body: tuple[str, ...]
+
+
+def _pragmas(source: SourceFile, unit: TranslationUnit, places: Places) -> Iterator[Edit]:
+    for match in re.finditer(r'\b_Pragma\s*\(\s*"((?:[^"\\]|\\.)*)"\s*\)', _code(source.text)):
+        if re.match(r"\s*omp\b", match[1]):
+            text = source.text[match.start(1) : match.end(1)]
+            yield from _line(source, match.start(), match.end(), _unquoted(text))
+    macros: dict[str, Cursor] = {}
+    used = []
+    for cursor in unit.cursor.get_children():
+        if cursor.kind is CursorKind.MACRO_DEFINITION:
+            macros[cursor.spelling] = cursor
+        elif cursor.kind is CursorKind.MACRO_INSTANTIATION:
+            where = cursor.location.file
+            if where is not None and where.name == source.path:
+                used.append(cursor)
+    known: dict[str, _Macro | None] = {}
+
+    def macro(name: str) -> _Macro | None:
+        if name not in known:
+            known[name] = _defined(macros[name]) if name in macros else None
+        return known[name]
+
+    ends = 0
+    for cursor in used:
+        begin, end = places.begin(cursor), places.end(cursor)
+        if begin < ends or not _holds(cursor.spelling, macro, 0):
+            continue
+        ends = end
+        words = [token.spelling for token in cursor.get_tokens()]
+        said = _said(words, macro, 0)
+        if said is None:
+            reason = (
+                f"the macro {cursor.spelling} holds an OpenMP directive: write #pragma omp before the loop"
+            )
+            raise TranslationError([source.problem(begin, end, reason)])
+        if re.match(r"\s*omp\b", said):
+            yield from _line(source, begin, end, said)
+
+
+def _code(text: str) -> str:
+    """The text with comments and lines of the preprocessor of blanks, in the same places."""
+    pattern = r'"(?:\\.|[^"\\\n])*"|^[ \t]*#(?:\\\r?\n|[^\n])*|/\*.*?\*/|//[^\n]*'
+    kept = re.compile(pattern, re.DOTALL | re.MULTILINE)
+    return kept.sub(lambda m: m[0] if m[0][0] == '"' else re.sub(r"[^\n]", " ", m[0]), text)
+
+
+def _line(source: SourceFile, begin: int, end: int, said: str) -> Iterator[Edit]:
+    """A directive on a line of its own."""
+    path, line = source.origin(source.line_of(begin))
+    behind_line = source.origin(source.line_of(end))[1]
+    before = source.text[source.line_start(begin) : begin]
+    behind = source.text[end : source.next_line(end)]
+    head = f"\n{marker(line, path)}\n" if before.strip() else ""
+    tail = f"\n{marker(behind_line, path)}\n" if behind.strip() else ""
+    yield begin, end, f"{head}#pragma {said}{tail}"
+
+
+def _defined(cursor: Cursor) -> _Macro:
+    words = [token.spelling for token in cursor.get_tokens()]
+    text_begin = cursor.extent.start.offset
+    second = list(cursor.get_tokens())[1:2]
+    takes = bool(second) and second[0].spelling == "("
+    takes = takes and second[0].extent.start.offset == text_begin + len(cursor.spelling)
+    if not takes or ")" not in words:
+        return _Macro(None, tuple(words[1:]))
+    close = words.index(")")
+    return _Macro(tuple(word for word in words[2:close] if word != ","), tuple(words[close + 1 :]))
+
+
+def _holds(name: str, macro: Callable[[str], _Macro | None], depth: int) -> bool:
+    """Does a macro make an OpenMP directive, by itself or by others?"""
+    found = macro(name) if depth < _DEEPEST else None
+    if found is None:
+        return False
+    if "_Pragma" in found.body:
+        quoted = [word for word in found.body if word.startswith('"')]
+        return not quoted or any(re.match(r'"\s*omp\b', word) for word in quoted)
+    return any(_holds(word, macro, depth + 1) for word in found.body)
+
+
+def _said(words: list[str], macro: Callable[[str], _Macro | None], depth: int) -> str | None:
+    """The directive that the words are and nothing else; None: they are more, or less."""
+    if depth > _DEEPEST or not words:
+        return None
+    if words[0] == "_Pragma":
+        if len(words) == 4 and words[2].startswith('"'):
+            return _unquoted(words[2][1:-1])
+        return None
+    found = macro(words[0])
+    if found is None:
+        return None
+    if found.parameters is None:
+        return _said(list(found.body), macro, depth + 1) if len(words) == 1 else None
+    if words[1:2] != ["("] or words[-1] != ")":
+        return None
+    given = words[2:-1]
+    if len(found.parameters) != 1:
+        return None
+    name = "__VA_ARGS__" if found.parameters[0] == "..." else found.parameters[0]
+    if list(found.body) == ["_Pragma", "(", "#", name, ")"]:
+        return " ".join(given)
+    body = [piece for word in found.body for piece in (given if word == name else [word])]
+    return _said(body, macro, depth + 1)
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)
