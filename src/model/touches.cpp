@@ -3,6 +3,7 @@
 #include "base/invariant.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
@@ -50,14 +51,6 @@ void Touches::make_room(std::uint64_t pages) {
     });
     earlier_ -= gone_earlier;
 }
-
-void Touches::drop(std::size_t count) {
-    count = std::min(count, touches_.size());
-    touches_.erase(touches_.begin(), touches_.begin() + static_cast<std::ptrdiff_t>(count));
-    earlier_ -= std::min(earlier_, count);
-}
-
-void Touches::forget() { drop(touches_.size()); }
 
 void Touches::renumber(std::int64_t by, std::uint64_t pages) {
     const auto gone = [&](const SeenTouch& touch) {
@@ -160,12 +153,17 @@ std::vector<std::uint32_t> Touches::leading_places(const Formulas& formulas, con
     std::optional<std::vector<Way>> apart = way_of_each_place(shown, evidence);
     if (!apart || sum_of_evidence(*apart) + tuning::change_log_prior <= together) return {};
     std::vector<Way> all = joined(*std::move(apart), evidence);
-    const auto size = [](const Way& way) { return way.touches.size(); };
-    const auto most = std::ranges::max_element(all, {}, size);
+    // How much better a way's touches are explained than if any node made any of them: where all nodes use
+    // all pages no placement helps, however many touches come from there.
+    const double by_any_node = std::log(team.nodes());
+    const auto told = [&](const Way& way) {
+        return way.evidence + by_any_node * static_cast<double>(way.touches.size());
+    };
+    const auto most = std::ranges::max_element(all, {}, told);
     const auto kept = std::ranges::find_if(all, [&](const Way& way) {
         return std::ranges::find_first_of(way.places, before) != way.places.end();
     });
-    const bool stays = kept != all.end() && size(*most) < tuning::clearly_more * size(*kept);
+    const bool stays = kept != all.end() && told(*most) < tuning::clearly_more * told(*kept);
     std::vector<std::uint32_t> places = std::move((stays ? kept : most)->places);
     std::ranges::sort(places);
     return places;
@@ -194,7 +192,9 @@ bool Touches::follow_change(const Formulas& formulas, const Team& team, const Ex
             by_place = ways ? sum_of_evidence(*ways) : -infinity;
         }
         if (*by_place >= apart + tuning::change_log_prior) continue;
-        drop(all.size() - since);
+        const std::size_t old = all.size() - since;
+        touches_.erase(touches_.begin(), touches_.begin() + static_cast<std::ptrdiff_t>(old));
+        earlier_ -= std::min(earlier_, old);
         return true;
     }
 }

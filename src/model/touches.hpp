@@ -43,9 +43,9 @@ class Touches {
     /// The places that enough touches come from to tell how each uses the area, and how many.
     std::map<std::uint32_t, std::size_t> telling_places() const;
     /// Where places use the area in ways of their own, which no one distribution explains: those places that
-    /// use it in one way and together have most of the touches, for theirs is the best single way as far as
-    /// touches tell; ascending. Those with one of `before`, if they have nearly as many. Empty where one
-    /// distribution explains all.
+    /// use it in one way and whose touches that way explains best, for a placement by it helps most of them;
+    /// ascending. Those with one of `before`, if they do nearly as well. Empty where one distribution
+    /// explains all.
     std::vector<std::uint32_t> leading_places(const Formulas& formulas, const Team& team,
                                               const Extent& extent, const Prior& prior,
                                               std::span<const Touch> shown,
@@ -53,7 +53,6 @@ class Touches {
     /// The program has gone on to other places: all touches so far, and so many that are still to be added,
     /// are of an earlier phase.
     void begin_phase(std::size_t coming) noexcept { earlier_ = touches_.size() + coming; }
-    void forget();
     /// The area begins elsewhere: each page is `by` further on now, and those outside of [0, pages) are gone.
     void renumber(std::int64_t by, std::uint64_t pages);
 
@@ -65,7 +64,6 @@ class Touches {
     std::uint32_t newest() const noexcept { return touches_.empty() ? 0 : touches_.back().iteration; }
 
   private:
-    void drop(std::size_t count);
     void make_room(std::uint64_t pages);
     using Evidence = std::function<double(std::span<const Touch>)>; ///< the log of it
     struct Way {                                                    ///< in which some places use the area
