@@ -398,7 +398,6 @@ __attribute__((always_inline)) inline void* reallocate(void* block, std::size_t 
 
 using namespace homing::hooks;
 using homing::Address;
-using homing::Range;
 
 extern "C" {
 
