@@ -2,8 +2,8 @@
 // interface: calls that tell nothing of how they went, so what they could not do is said.
 #include "homing/homing.h"
 
-#include "areas/areas.hpp"
 #include "base/inside.hpp"
+#include "base/raw_calls.hpp"
 #include "base/uncancelled.hpp"
 #include "record/record.hpp"
 
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <sys/uio.h>
 
 namespace {
 
@@ -31,15 +32,11 @@ void tell(const char* call, int status, std::atomic<bool>& said) noexcept {
     }
 }
 
-bool is_mapped_at(const void* address, std::size_t bytes) noexcept {
-    if (!address) return false;
-    const Inside inside;
-    const Uncancelled uncancelled;
-    try {
-        return is_mapped(pages_of(range_of(address, bytes)));
-    } catch (...) {
-        return false;
-    }
+/// The integer at an address that may be none: the kernel answers EFAULT where reading it would be a signal.
+bool read_integer(const void* address, std::int32_t& value) noexcept {
+    iovec here{&value, sizeof value};
+    iovec there{const_cast<void*>(address), sizeof value};
+    return raw::call(SYS_process_vm_readv, raw::process_id(), &here, 1, &there, 1, 0) == sizeof value;
 }
 
 void refuse(const void* start, std::size_t bytes, int status) noexcept {
@@ -63,10 +60,10 @@ void refuse(const void* start, std::size_t bytes, int status) noexcept {
 void register_hot(const void* start, std::size_t bytes) noexcept {
     int status = homing_watch_hot(start, bytes, "upmlib");
     // Fortran that is compiled without underscores calls C's name, and gives the address of the size.
-    const auto* by_reference = reinterpret_cast<const std::int32_t*>(bytes);
+    std::int32_t size = 0;
     if (status == HOMING_INVALID && bytes % alignof(std::int32_t) == 0 &&
-        is_mapped_at(by_reference, sizeof *by_reference)) {
-        bytes = static_cast<std::uint32_t>(*by_reference);
+        read_integer(reinterpret_cast<const void*>(bytes), size)) {
+        bytes = static_cast<std::uint32_t>(size);
         status = homing_watch_hot(start, bytes, "upmlib");
     }
     if (status != HOMING_OK && status != HOMING_ASIDE) refuse(start, bytes, status);

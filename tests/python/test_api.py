@@ -6,7 +6,9 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -27,11 +29,19 @@ def compile_program(compiler: str, source: str, folder: Path, *more: str) -> Pat
     return program
 
 
-def run(program: Path, *arguments: str, nodes: int, record: Path | None = None, homing: str = "on") -> str:
+def run(
+    program: Path,
+    *arguments: str,
+    nodes: int,
+    record: Path | None = None,
+    homing: str = "on",
+    options: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     environment = dict(os.environ, OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive", OMP_PROC_BIND="true")
     environment["HOMING_ASSUME_NODES"] = str(nodes)
     environment["HOMING_COSTS"] = ""
     environment["HOMING"] = homing
+    environment.update(options)
     if record:
         environment["HOMING_RECORD"] = str(record)
     done = subprocess.run(
@@ -76,12 +86,23 @@ def test_where_homing_is_switched_off_calls_say_so(tmp_path: Path) -> None:
     assert run(program, "several", "off", nodes=4, homing="off") == "passed\n"
 
 
-@pytest.mark.parametrize("compiler", ["gfortran", "flang-new-19"])
-def test_figure_1_of_upmlib_works_as_printed(compiler: str, tmp_path: Path) -> None:
-    program = compile_program(compiler, "figure1.f90", tmp_path)
+#: As the paper's program is compiled; names with two underscores, and with none.
+NAMES = [(), ("-fsecond-underscore",), ("-fno-underscoring",)]
+FIGURE_1 = [
+    *(("gfortran", "figure1.f90", *flags) for flags in NAMES),
+    ("flang-new-19", "figure1.f90"),
+    ("gcc", "figure1.c"),
+    ("g++", "figure1.c", "-xc++"),
+]
+
+
+@pytest.mark.parametrize("words", FIGURE_1, ids="_".join)
+def test_figure_1_of_upmlib_works_as_printed(words: tuple[str, ...], tmp_path: Path) -> None:
+    program = compile_program(words[0], words[1], tmp_path, *words[2:])
     record = tmp_path / "r.homing"
     alone = run(program, nodes=0)
-    assert run(program, nodes=4, record=record) == alone
+    # With the guard nothing would move: what each node uses fits into its cache.
+    assert run(program, nodes=4, record=record, options={"HOMING_GUARD": "off"}) == alone
     seen = read_record(record)
     # Before the first call homing may guess.
     bases = [one.basis for one in seen.iterations]
@@ -89,10 +110,7 @@ def test_figure_1_of_upmlib_works_as_printed(compiler: str, tmp_path: Path) -> N
         bases.pop(0)
     assert set(bases[1:]) == {"call"}
     assert sum(area.name == "upmlib" for area in seen.areas) == 3, "the three arrays are named"
-
-
-#: As the paper's program is compiled; names with two underscores, and with none.
-NAMES = [(), ("-fsecond-underscore",), ("-fno-underscoring",)]
+    assert sum(move.moved for move in seen.moves) > 1000, "a half of them goes to the second thread's node"
 
 
 @pytest.mark.parametrize("flags", NAMES, ids=lambda flags: "".join(flags) or "plain")
@@ -132,6 +150,26 @@ def test_calls_of_phases_that_mean_nothing_have_a_line_each(tmp_path: Path) -> N
         ") registers nothing: the program has no such memory",
     ):
         assert sum(part in text for text in said) >= 1, (part, said)
+
+
+WILD = ("order", "unbalanced", "freed", "thousand", "forked", "thread", "period")
+#: With `--guard off` pages move at once, by whatever moves them.
+MECHANISMS = ("iterative", "hybrid", "sampling", "next-touch")
+
+
+@pytest.mark.parametrize("words", [("gcc",), ("g++", "-xc++")], ids="".join)
+def test_whatever_the_calls_are_the_program_is_as_it_was(words: tuple[str, ...], tmp_path: Path) -> None:
+    """Any order, unbalanced, nested, from other threads, in forked children, of memory that goes, a thousand
+    phases, phases of no length, periods that break: the arrays keep their values."""
+    program = compile_program(words[0], "wild.c", tmp_path, *words[1:])
+    for at, scenario in enumerate(WILD):
+        for mechanism in MECHANISMS if words == ("gcc",) else MECHANISMS[at % 4 :][:1]:
+            options = {
+                "HOMING_MECHANISM": mechanism,
+                "HOMING_GUARD": "off",
+                "HOMING_SAMPLING_INTERVAL": "0.01",
+            }
+            assert run(program, scenario, nodes=4, options=options) == "passed\n", (scenario, mechanism)
 
 
 def test_the_fortran_module(tmp_path: Path) -> None:

@@ -48,8 +48,13 @@ def test_every_call_keeps_its_promise_on_a_described_machine(
     assert len(run["counts"]["iterations"]) >= 12, "iterations are those that were called"
 
 
-def test_figure_1_of_upmlib_sends_pages_home(tmp_path: Path, build: Callable[..., Path]) -> None:
-    run = simulate(tmp_path, build("../api/figure1.f90", "gfortran", *LINK))
+@pytest.mark.parametrize(
+    "source", [("figure1.f90", "gfortran"), ("figure1.c", "gcc")], ids=lambda one: one[0]
+)
+def test_figure_1_of_upmlib_sends_pages_home(
+    tmp_path: Path, build: Callable[..., Path], source: tuple[str, str]
+) -> None:
+    run = simulate(tmp_path, build(f"../api/{source[0]}", source[1], *LINK))
     assert run["output"].split()[0] == "sum"
     assert float(run["output"].split()[1]) == 5 * 64**3 * (1 + 20 * 1.0)
     named = [area for area in run["counts"]["areas"] if area["name"].startswith("upmlib")]
