@@ -11,6 +11,11 @@ struct Pace {
     constexpr bool allows(double spent, double elapsed) const noexcept {
         return spent < first + share * elapsed;
     }
+    /// Seconds of the run to come until it may; 0: now.
+    constexpr double wait(double spent, double elapsed) const noexcept {
+        const double needed = (spent - first) / share - elapsed;
+        return needed > 0 ? needed : 0;
+    }
 };
 
 } // namespace homing

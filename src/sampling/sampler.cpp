@@ -16,6 +16,10 @@ namespace {
 /// Seconds that arming pages of the next scan may take before its share of the run counts. By reason.
 constexpr double first_arming = 1e-3;
 
+/// What scans may take, without the moves: .01 s at first, by reason, then a hundredth of a core, which
+/// nobody misses. Where a scan of so many pages takes longer, the next one comes later.
+constexpr Pace scan_pace{0.01, 0.01};
+
 } // namespace
 
 void Sampler::iteration_begins(Engine& engine) {
@@ -101,6 +105,7 @@ void Sampler::scan(Engine& engine) {
         }
     }
     pages_.forget_gone(engine);
+    if (begun_ < 0) begun_ = record::now();
     ++totals_.scans;
     std::map<WatchedArea*, std::vector<std::uint64_t>> accessed;
     for (const Page& page : next_pages(engine, true)) {
@@ -116,6 +121,16 @@ void Sampler::scan(Engine& engine) {
     if (!simulation() && !accessed.empty() && engine.samples_itself())
         engine.begin_observing(policy::Activity::observe);
     if ((totals_.scans & (totals_.scans - 1)) == 0) write_row();
+}
+
+double Sampler::pause(double interval) {
+    const double wait = scan_pace.wait(totals_.seconds, record::now() - begun_);
+    if (wait > 2 * interval && !std::exchange(stretched_, true))
+        record::message(
+            record::Level::note,
+            "sampling: scans come less often than --sampling-interval says, so that they take 1 % of a "
+            "core at the most; fewer --sampling-pages make a scan cheaper");
+    return std::max(interval, wait);
 }
 
 void Sampler::process_ends(Engine&) { write_row(); }

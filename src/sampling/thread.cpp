@@ -51,6 +51,7 @@ void unbind(Kernel& kernel) {
 double wake(void* self) noexcept {
     auto& here = *static_cast<State*>(self);
     if (phases::aside()) return -1;
+    double pause = here.interval;
     here.engine->guarded([&] {
         const double begin = thread_seconds();
         if (!here.unbound) unbind(here.engine->kernel());
@@ -59,8 +60,9 @@ double wake(void* self) noexcept {
         here.sampler->scan(*here.engine);
         const double moving = here.engine->statistics().moving - before; // elapsed, so rather too much
         here.sampler->took(std::max(0.0, thread_seconds() - begin - moving));
+        pause = here.sampler->pause(here.interval);
     });
-    return here.interval;
+    return pause;
 }
 
 } // namespace

@@ -157,6 +157,39 @@ TEST_F(Sampling, AFullNodeEndsNothing) {
     EXPECT_EQ(program.stuck, 0u);
 }
 
+/// Scans that are dear come less often: a hundredth of a core, whatever was asked for; pages move all the
+/// same.
+TEST_F(Sampling, ScansTakeAHundredthOfACoreAtTheMost) {
+    for (const double query_seconds : {1e-6, 1e-3, 0.02, 0.5}) {
+        SCOPED_TRACE(query_seconds);
+        Scanned program(page_count);
+        const auto owner = program.block();
+        program.kernel.before([&](KernelCall call) {
+            if (call == KernelCall::query) simulated_seconds += query_seconds;
+        });
+        const double begin = simulated_seconds;
+        double spent = 0;
+        double last = 0;
+        for (int i = 0; i < 12; ++i) {
+            program.region(0x40000 + 0x100 * static_cast<Address>(i), owner);
+            const double before = simulated_seconds;
+            program.scan();
+            last = simulated_seconds - before;
+            program.sampler->took(last);
+            spent += last;
+            const double pause = program.sampler->pause(0.1);
+            EXPECT_GE(pause, 0.1);
+            if (query_seconds < 1e-5) {
+                EXPECT_EQ(pause, 0.1) << "what is cheap comes when it was asked for";
+            }
+            pass(pause);
+        }
+        EXPECT_LE(spent, 0.011 + 0.01 * (simulated_seconds - begin));
+        EXPECT_EQ(program.right(owner), page_count);
+        program.kernel.before({});
+    }
+}
+
 /// The thread that ships: everything of the program that it shares is done in turn with it, as engine and
 /// handlers do it (ThreadSanitizer sees the rest).
 TEST_F(Sampling, TheThreadScansWhileRegionsRun) {
