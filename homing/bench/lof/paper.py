@@ -78,6 +78,11 @@ def seconds_an_iteration(program: str, placement: str) -> float:
     return (SECONDS[program][placement] - overhead) / ITERATIONS[program]
 
 
+def daemon_share(program: str) -> float:
+    """Of a program's pages, those that WildFire's daemon looks at in an iteration."""
+    return min(1.0, DAEMON_PAGES * wildfire_seconds(program) / (BYTES[program] / SMALL_PAGE))
+
+
 def wildfire_seconds(program: str) -> float:
     """Of an iteration on WildFire without any remote access."""
     return seconds_an_iteration(program, "uma") * WILDFIRE_SLOWDOWN

@@ -322,9 +322,13 @@ class Tables:
             before = runs["wildfire_si"].fraction
             daemon, kept = runs["wildfire_daemon"].iterations, runs["wildfire_daemon_replicated"].iterations
             # Of the misses of the CPUs' own caches, those that leave the node although it keeps replicas.
-            remote = [
-                with_copies.remote / plain.total for plain, with_copies in zip(daemon, kept, strict=True)
-            ]
+            # Replicas are there of the pages that the daemon has looked at before the iteration.
+            share = paper.daemon_share(program)
+            remote = []
+            for at, (plain, with_copies) in enumerate(zip(daemon, kept, strict=True)):
+                looked_at = min(1.0, at * share)
+                both = (1 - looked_at) * plain.remote + looked_at * with_copies.remote
+                remote.append(both / plain.total)
             shown = len(remote)
             each = self.moved_bytes(program, "wildfire_daemon") / paper.SMALL_PAGE / shown
             curve = np.array([uma * relative_time(m, ratio, one) for one in remote])
