@@ -59,8 +59,8 @@ BENCHES = {
     ),
     "upmlib": Bench(
         "homing.bench.upmlib",
-        "Figures 3 to 6 of Nikolopoulos et al. 2000 on a simulated machine",
-        ("small", "medium", "paper"),
+        "Figures 3 to 6 of Nikolopoulos et al. 2000 on a simulated machine, or counted in the guest",
+        ("small", "guest", "medium", "paper"),
     ),
     "tasks": Bench("homing.bench.tasks", "locality queues: cost a task, throughput, share of tasks at home"),
     "wittmann": Bench("homing.bench.wittmann", "blocked Jacobi by every way of Wittmann and Hager 2010"),

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from homing.bench.upmlib import paper, runs
+from homing.bench.programs import parse_output
+from homing.bench.results import Results
+from homing.bench.upmlib import counted, paper, runs
 from homing.bench.upmlib.runs import Case, Outcome
 from homing.bench.upmlib.statements import Found, statements
 from tests.places import TREE
@@ -122,3 +124,35 @@ def test_an_interrupted_benchmark_says_what_it_has() -> None:
     assert [one.text for one in statements(found)] == [
         "Figure 3: other placements than first touch take 24 to 210 % longer"
     ]
+
+
+def guest_outcome(case: counted.Case, remote: int) -> counted.Outcome:
+    """A run in the guest with so many remote misses of a thousand in each phase."""
+    return counted.Outcome(
+        name=case.name,
+        command=case.command,
+        misses={1: 1000, 2: 1000, 3: 1000},
+        remote={1: 0, 2: remote, 3: remote},
+        oracle_remote=0,
+        oracle_last_half=0.0,
+        output=parse_output("result norm: 1"),
+        seconds=1.0,
+        homing=None if case.mechanism == "nothing" else {"moved": 12},
+    )
+
+
+def test_what_was_counted_in_the_guest_is_laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counted, "find_program", lambda name: f"/apps/{name}")
+    steps = counted.cases(["bt"])
+    assert {case.mechanism for case in steps} == {"nothing", "kernel", "iterative", "replay", "hybrid"}
+    assert counted.Case("bt", "ft", "replay") in steps and counted.Case("bt", "wc", "replay") not in steps
+    assert counted.Case("bt", "wc", "nothing").command[-3:] == ["--initialise", "serial", "--mark-iterations"]
+    remote = {"nothing": 700, "iterative": 200}
+    results = Results("upmlib_guest", "", "")
+    found = {case: guest_outcome(case, remote.get(case.mechanism, 300)) for case in steps}
+    counted._fill(results, found)
+    rows = {row.name: row.value for row in results.rows}
+    assert rows["bt.wc.nothing.remote"] == pytest.approx(1400 / 3000)
+    assert rows["bt.wc.iterative.last_half"] == pytest.approx(0.2)
+    assert [check.passed for check in results.checks] == [True, True]
+    assert "BT, worst case, kernel migration" in results.texts[0]

@@ -36,6 +36,10 @@ NOTES = [
 
 def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
     """The benchmark. only: programs."""
+    if size == "guest":
+        from homing.bench.upmlib import counted
+
+        return counted.run(only, tell, redo)
     wanted = SIZES[size]
     check_only(only, wanted.programs)
     title = "Nikolopoulos et al. 2000: Figures 3 to 6, on a simulated Origin 2000"
