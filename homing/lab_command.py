@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -11,15 +10,12 @@ import typer
 from homing import launch
 from homing.errors import UserError
 from homing.lab_flags import lab_options, lab_parameters, parameter, with_signature
+from homing.progress import Line
 from homing.run_end import afterwards
 from homing.run_files import check_writable, file_name
 
 if TYPE_CHECKING:
     from homing.lab.guest import LabResult
-
-
-def _tell(text: str) -> None:
-    print(f"homing lab: {text}", file=sys.stderr, flush=True)
 
 
 def _lab(**given: Any) -> int:
@@ -28,6 +24,7 @@ def _lab(**given: Any) -> int:
     The guest sees this machine's files; the current folder is written through. Times there mean nothing.
     """
     command, path = list(given.pop("command") or []), given.pop("json")
+    line = Line("homing lab")
     if given.pop("setup"):
         if command:
             raise UserError("--setup: takes no command; it fetches what the guest needs")
@@ -35,7 +32,7 @@ def _lab(**given: Any) -> int:
 
         status = set_up()
         if status == 0:
-            _tell("everything is there: homing lab -- COMMAND ARGS")
+            line.say("everything is there: homing lab -- COMMAND ARGS")
         return status
     if not command:
         raise UserError("no command given: homing lab [options] -- COMMAND ARGS")
@@ -47,26 +44,26 @@ def _lab(**given: Any) -> int:
     from homing.lab.errors import LabInterrupted
 
     with launch.put_off() as waiting:
-        options = lab_options(given, _tell, [])
+        options = lab_options(given, line, [])
         try:
             if waiting.came:
                 raise LabInterrupted(waiting.came[0], "interrupted before the guest booted")
             result = guest.run(command, options)
         except LabInterrupted as error:
-            _tell(error.message)
+            line.say(error.message)
             return error.status
-        _say(result, path)
+        _say(result, path, line)
     return result.exit_status
 
 
-def _say(result: LabResult, path: str | None) -> None:
+def _say(result: LabResult, path: str | None, line: Line) -> None:
     """What the lab knows of the run. path: where the counts are written."""
     for problem in (result.lost, result.failed, *result.remarks):
         if problem:
-            _tell(problem)
+            line.say(problem)
     if result.counts is not None:
         run = result.counts.to_dict()["run"]
-        _tell(f"counted {run['total_misses']:,} cache misses, {100 * run['remote_fraction']:.2f} % remote")
+        line.say(f"counted {run['total_misses']:,} cache misses, {100 * run['remote_fraction']:.2f} % remote")
         if path is not None:
             with afterwards(path, "homing lab"), open(path, "w", encoding="utf-8") as file:
                 json.dump(result.counts.to_dict(), file, indent=1)

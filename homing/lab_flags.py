@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from homing.errors import UserError
+from homing.progress import Line
 
 if TYPE_CHECKING:
     from homing.lab.guest import LabOptions
@@ -65,13 +66,11 @@ def lab_parameters() -> list[inspect.Parameter]:
     ]
 
 
-def lab_options(
-    given: dict[str, Any], progress: Callable[[str], None] | None, writable: list[str]
-) -> LabOptions:
+def lab_options(given: dict[str, Any], line: Line | None, writable: list[str]) -> LabOptions:
     """LabOptions from the values of the flags (None: not given). UserError where a value is not possible."""
     from homing.lab.guest import CountOptions, LabOptions
 
-    options = LabOptions(progress=progress, writable=writable)
+    options = LabOptions(progress=line.say if line else None, line=line, writable=writable)
     if given["nodes"] is not None:
         options.nodes = given["nodes"]
     if given["cpus_per_node"] is not None:

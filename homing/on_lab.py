@@ -14,14 +14,10 @@ from homing import environment, launch
 from homing.elf import judge
 from homing.installation import find_library
 from homing.lab_flags import lab_options
+from homing.progress import Line
 from homing.run import temporary_folder
 from homing.run_end import Ended, Request, finish, say_room
 from homing.run_files import Records
-
-
-def tell(text: str) -> None:
-    """What takes long, on stderr."""
-    print(f"homing lab: {text}", file=sys.stderr, flush=True)
 
 
 def run(request: Request, given: dict[str, Any]) -> int:
@@ -40,7 +36,7 @@ def run(request: Request, given: dict[str, Any]) -> int:
         # The guest's program may be another user (setpriv); on the host nobody else gets here.
         os.chmod(folder, 0o1777)
         records = Records(request.record, folder, local=False)
-        options = lab_options(given, None if request.summary == "none" else tell, [folder])
+        options = lab_options(given, None if request.summary == "none" else Line("homing lab"), [folder])
         variables = dict(os.environ)
         notes = [*request.notes(), f"ran in a guest with {options.nodes} nodes; times there mean nothing"]
         if request.bind:

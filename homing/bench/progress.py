@@ -6,6 +6,8 @@ import sys
 import time
 from typing import TextIO
 
+from homing.progress import duration
+
 _QUIET_SECONDS = 10.0  # between two plain lines of the same stage
 
 
@@ -59,7 +61,7 @@ class Progress:
             return
         self._last = now
         left = self.seconds_left
-        ending = "" if left is None else f", {_duration(left)} left"
+        ending = "" if left is None else f", {duration(left)} left"
         line = f"{self._title}: {min(self._done + 1, len(self._weights))}/{len(self._weights)} {text}{ending}"
         if self._terminal:
             line = line[:118]
@@ -68,8 +70,3 @@ class Progress:
         else:
             self._file.write(line + "\n")
         self._file.flush()
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -12,6 +12,7 @@ results, placement and counts do.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import shutil
@@ -27,6 +28,7 @@ from types import FrameType, TracebackType
 from typing import Protocol
 
 from homing import temporary
+from homing.progress import Line
 from homing.streams import OutputError
 
 from . import counts as counts_module
@@ -109,6 +111,7 @@ class LabOptions(KernelSettings):
         str | os.PathLike[str]
     ] = ()  # folders shared for writing besides the current directory
     progress: Callable[[str], None] | None = None  # told what takes long
+    line: Line | None = None  # shows on a terminal how long it has taken
 
     @property
     def topology(self) -> machine.Topology:
@@ -174,6 +177,7 @@ class Guest:
         self.kernel = find_kernel(self.options.kernel)
         self.boot_seconds = 0.0
         self._started = 0.0
+        self._line = self.options.line or Line("homing lab", io.StringIO())
         self._steps = 0
         self._reports = 0  # of the counter
         self._running: _Running | None = None
@@ -292,7 +296,10 @@ class Guest:
         return ",".join(words)
 
     def _is_ready_within(self, timeout: float) -> bool:
+        line = self._line
+        line.begin("booting", *self._shape)
         while not self._alive.control.line("ready"):
+            line.tick()
             self._check_alive("while it booted")
             if (number := self.interrupts.take_ending()) is not None:
                 raise LabInterrupted(
@@ -312,11 +319,13 @@ class Guest:
                     "the counter is made for QEMU 7.2",
                     LAB_FAILED,
                 )
+        line.end()
         self._tell(f"booted in {self.boot_seconds:.1f} s")
         return True
 
     def _stop(self) -> None:
         """Ends QEMU and virtiofsd and removes the temporary folder; safe at any moment, more than once."""
+        self._line.end(whole=False)
         running, self._running = self._running, None
         if running is None:
             return
@@ -368,17 +377,21 @@ class Guest:
                 folder.write("go")
                 follow = [(out, stdout), (err, stderr)]
                 signals = _Passed(running.qemu, number)
+                line = self._line
+                line.begin(f"running {os.path.basename(step.command[0])}", *step.command, *self._shape)
                 while not (status := folder.line("status")):
-                    moved = [_forward(source, sink) for source, sink in follow if sink is not None]
+                    moved = [_forward(source, sink, line) for source, sink in follow if sink is not None]
+                    line.tick()
                     signals.pass_on(self.interrupts, self._tell)
                     if not any(moved):
                         self._check_alive("while it ran " + step.command[0])
                         time.sleep(_POLL)
                 for source, sink in follow:
                     if sink is not None:
-                        while _forward(source, sink):
+                        while _forward(source, sink, line):
                             pass
                 exit_status, seconds = _status(status, folder)
+                line.end(whole=exit_status == 0)
                 timed_out = step.timeout is not None and exit_status in (124, 137) and seconds >= step.timeout
                 result = StepResult(
                     step,
@@ -416,6 +429,13 @@ class Guest:
             return (self._folder / "console").read_text(errors="replace")
         except OSError:
             return ""
+
+    @property
+    def _shape(self) -> tuple[object, ...]:
+        """What of the guest decides how long things take."""
+        options = self.options
+        memory, counted = options.memory_per_node_mib, options.count is not None
+        return self.kernel.version, options.nodes, options.cpus_per_node, memory, counted
 
     def _tell(self, text: str) -> None:
         if self.options.progress is not None:
@@ -524,11 +544,13 @@ class _Readable(Protocol):
     def read(self, size: int = -1, /) -> bytes: ...
 
 
-def _forward(source: _Readable, sink: Sink) -> bool:
+def _forward(source: _Readable, sink: Sink, line: Line) -> bool:
     """Passes on what was written since; False if there was nothing."""
     data = source.read(_CHUNK)
     if data:
+        line.clear()
         sink.write(data)
+        line.printed(data)
     return bool(data)
 
 

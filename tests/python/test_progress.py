@@ -1,0 +1,83 @@
+"""What takes long, on a terminal: how long it has taken and how long it still takes."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from homing.progress import Line
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+    def screen(self) -> str:
+        """What is to be read in the last line."""
+        return self.getvalue().rpartition("\n")[2].rstrip("\r").rpartition("\r")[2].rstrip()
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOMING_CACHE", str(tmp_path / "cache"))
+
+
+def test_the_second_time_the_seconds_that_are_left_are_known() -> None:
+    now = [100.0]
+    for known, said in ((False, "lab: booting, 4 s"), (True, "lab: booting, 4 s, about 6 s left")):
+        file = Terminal()
+        line = Line("lab", file, lambda: now[0])
+        line.begin("booting", 4)
+        now[0] += 1
+        line.tick()
+        assert file.getvalue() == ""  # not long yet
+        now[0] += 3
+        line.tick()
+        assert file.screen() == said, known
+        now[0] += 6
+        line.end()
+        assert file.screen() == ""
+    line.begin("booting", 4)
+    now[0] += 70
+    line.tick()
+    assert file.screen() == "lab: booting, 1 min 10 s, longer than the last time (10 s)"
+    line.end(whole=False)
+    line.begin("booting", 8)  # another guest
+    now[0] += 5
+    line.tick()
+    assert file.screen() == "lab: booting, 5 s"
+
+
+def test_the_line_gives_way_to_what_is_printed() -> None:
+    now = [0.0]
+    file = Terminal()
+    line = Line("lab", file, lambda: now[0])
+    line.begin("running a.out")
+    now[0] = 3
+    line.tick()
+    assert file.screen()
+    line.clear()
+    file.write("half a l")
+    line.printed(b"half a l")
+    now[0] = 5
+    line.tick()
+    assert file.screen() == "half a l"
+    line.printed(b"ine\n")
+    file.write("ine\n")
+    line.tick()
+    assert file.screen() == "lab: running a.out, 5 s"
+    line.say("booted")
+    assert file.getvalue().endswith("lab: booted\n")
+
+
+def test_nothing_is_written_elsewhere(tmp_path: Path) -> None:
+    file, now = io.StringIO(), [0.0]
+    line = Line("lab", file, lambda: now[0])
+    line.begin("booting")
+    now[0] = 60
+    line.tick()
+    line.end()
+    assert file.getvalue() == ""
+    assert not (tmp_path / "cache").exists()
