@@ -156,9 +156,10 @@ def briefly(left: Left, record: Record) -> str:
 
 def _shared_at_home(record: Record) -> str:
     """Why remote accesses remain to pages that were moved to where they are used."""
+    text = "at home with the node that uses it most; others use it, too"
     if any(not thread.bound for thread in record.threads):
-        return "at home with the node that used it most; threads that are not bound change nodes (--bind)"
-    return "at home with the node that uses it most; others use it, too"
+        text += ", and threads that are not bound change nodes (--bind)"
+    return text
 
 
 def _free(record: Record) -> str:

@@ -8,7 +8,7 @@ import type { State } from "../state"
 import { colour, onTheme } from "../theme"
 
 type Row = number | null
-const STATES: Record<string, string> = { searching: "searching for the iteration", observing: "observing", settled: "settled" }
+const STATES: Record<string, string> = { searching: "searching for the iteration", observing: "observing", settled: "at rest" }
 
 export function timelineView(data: Data, process: () => ProcessData, state: State): { element: HTMLElement; update: (changed: Set<string> | null) => void } {
   const charts = h("div", { class: "charts" })
@@ -167,10 +167,11 @@ function regionTable(one: ProcessData): HTMLElement | false {
   const all = regions.reduce((sum, region) => sum + region.seconds, 0) || 1
   const shown = regions.slice(0, 12)
   return h("details", { open: true }, h("summary", {}, `Parallel regions, ${count(regions.length)}`),
-    h("table", { class: "plain" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "region"), h("th", { scope: "col", class: "right" }, "runs"), h("th", { scope: "col", class: "right" }, "seconds"), h("th", { scope: "col" }, "share"))),
+    h("table", { class: "plain" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "region"), h("th", { scope: "col", class: "right" }, "runs timed"), h("th", { scope: "col", class: "right" }, "seconds"), h("th", { scope: "col" }, "share"))),
       h("tbody", {}, shown.map(region => h("tr", {}, h("td", { class: "mono" }, region.name), h("td", { class: "right" }, count(region.count)), h("td", { class: "right" }, seconds(region.seconds)),
-        h("td", {}, h("span", { class: "bar", style: `width:${(100 * region.seconds) / all}%` }), h("span", { class: "dim" }, percent(region.seconds / all, 0))))))),
-    regions.length > shown.length && h("p", { class: "dim" }, `and ${count(regions.length - shown.length)} more`))
+        h("td", { class: "share" }, h("span", { class: "bar", style: `width:${(100 * region.seconds) / all}%` }), h("span", { class: "dim" }, percent(region.seconds / all, 0))))))),
+    regions.length > shown.length && h("p", { class: "dim" }, `and ${count(regions.length - shown.length)} more`),
+    one.views.iterations_seen > one.json.iterations.rows.length && h("p", { class: "dim" }, "While homing was at rest, regions were not timed."))
 }
 
 function phaseTable(data: Data): HTMLElement | false {

@@ -23,7 +23,7 @@ export function verdictView(data: Data, process: () => ProcessData, state: State
         json.remote_fraction.after !== null ? remoteFigure(json.remote_fraction, one.views.by_access) : h("div", { class: "figure" }, h("div", { class: "value" }, "–"), h("div", { class: "dim" }, "remote: too few samples")),
         h("dl", { class: "numbers" },
           number("moved", `${count(json.moved_pages)} pages`, size(json.moved_bytes)),
-          number("run", seconds(json.seconds.run), json.seconds.parallel !== null ? `${seconds(json.seconds.parallel)} of it in parallel` : ""),
+          number("run", seconds(json.seconds.run), json.seconds.parallel !== null ? `${seconds(json.seconds.parallel)} timed in parallel regions` : ""),
           number("homing's own", json.seconds.run > 0 ? percent(own / json.seconds.run, 1) : seconds(own), seconds(own)),
           number("iterations", `${count(json.iterations.count)}${one.views.exact ? "" : " or more"}`, json.iterations.settled_at !== null ? `settled at ${count(json.iterations.settled_at)}` : "not settled"))),
       data.run.processes.length > 1 && processTable(data, state))
