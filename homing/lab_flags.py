@@ -13,7 +13,7 @@ from homing.errors import UserError
 from homing.progress import Line
 
 if TYPE_CHECKING:
-    from homing.lab.guest import LabOptions
+    from homing.lab.options import LabOptions
 
 LAB_FLAGS: dict[str, tuple[Any, Any]] = {
     "nodes": (int | None, typer.Option(help="guest: number of NUMA nodes (default 4)", metavar="N")),
@@ -68,7 +68,7 @@ def lab_parameters() -> list[inspect.Parameter]:
 
 def lab_options(given: dict[str, Any], line: Line | None, writable: list[str]) -> LabOptions:
     """LabOptions from the values of the flags (None: not given). UserError where a value is not possible."""
-    from homing.lab.guest import CountOptions, LabOptions
+    from homing.lab.options import CountOptions, LabOptions
 
     options = LabOptions(progress=line.say if line else None, line=line, writable=writable)
     if given["nodes"] is not None:

@@ -23,7 +23,7 @@ from homing.errors import UserError, os_reason
 from homing.installation import find_library
 from homing.lab.built import find_built
 from homing.lab.errors import LAB_FAILED, LabError
-from homing.lab.guest import CountOptions, LabOptions
+from homing.lab.options import CountOptions, LabOptions
 from homing.lab.steps import StepResult
 
 if sys.version_info >= (3, 11):

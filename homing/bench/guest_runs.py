@@ -22,7 +22,8 @@ from homing.errors import UserError
 from homing.installation import find_library
 from homing.lab.counts import Counts
 from homing.lab.errors import LAB_FAILED, LabError
-from homing.lab.guest import CountOptions, Guest, LabOptions
+from homing.lab.guest import Guest
+from homing.lab.options import CountOptions, LabOptions
 from homing.lab.steps import Step, StepResult
 from homing.record_format import RecordError
 from homing.records import Record, read_record

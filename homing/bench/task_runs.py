@@ -13,7 +13,7 @@ from homing.bench.programs import Output, parse_output
 from homing.errors import UserError
 from homing.installation import find_library
 from homing.lab.errors import LAB_FAILED, LabError
-from homing.lab.guest import LabOptions
+from homing.lab.options import LabOptions
 from homing.lab.steps import Step
 
 #: Follow affinity clauses, and leave pages where they are.

@@ -19,13 +19,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Protocol
+from types import TracebackType
 
 from homing import temporary
 from homing.progress import Line
@@ -37,10 +35,11 @@ from .built import find_built
 from .control import ControlFolder
 from .counts import Counts
 from .errors import LAB_FAILED, LabError, LabInterrupted, LabTimeout
-from .interrupts import ENDING, TO_THE_GROUP, Interrupts
+from .interrupts import Interrupts, Passed, no_interrupts, signals_as_exceptions
 from .kernel import find_kernel
+from .options import CountOptions, LabOptions
+from .sinks import Descriptor, Sink, forward
 from .steps import (
-    KernelSettings,
     Step,
     StepResult,
     command_script,
@@ -58,74 +57,7 @@ _MARK = "homing-mark"
 # (once in some hundred boots here), before the kernel says a word.
 _BOOT_TIMEOUTS = (120.0, 240.0)
 _STOP_TIMEOUT = 30.0
-# Seconds for a killed command to be gone and its files written; then the guest ends with it.
-_KILL_TIMEOUT = 30.0
 _POLL = 0.02
-_CHUNK = 1 << 20
-
-
-class Sink(Protocol):
-    """Where a command's output goes while it runs."""
-
-    def write(self, data: bytes, /) -> object: ...
-
-
-@dataclass(kw_only=True)
-class CountOptions:
-    """The counter and the cache that it counts for, private to each CPU (lab/counter_plugin.c)."""
-
-    cache_kib: int = 1024
-    ways: int = 16
-    line: int = 64
-    coherent: bool = True
-
-    def check(self) -> None:
-        sets, rest = divmod(self.cache_kib * 1024, max(1, self.ways * self.line))
-        if self.line not in (16, 32, 64, 128, 256, 512, 1024, 2048, 4096):
-            raise LabError(f"count: a line of {self.line} bytes is not a power of two from 16 to 4096")
-        if not 1 <= self.ways <= 64:
-            raise LabError(f"count: {self.ways} ways are not 1 to 64")
-        if sets < 1 or rest or sets & (sets - 1):
-            raise LabError(
-                f"count: {self.cache_kib} KiB in {self.ways} ways of {self.line}-byte lines "
-                "is not a power of two of sets"
-            )
-
-
-@dataclass(kw_only=True)
-class LabOptions(KernelSettings):
-    """The guest. Kernel settings (numa_balancing, scan knobs, ...) are the defaults of its steps."""
-
-    nodes: int = 4
-    cpus_per_node: int = 1
-    memory_per_node_mib: int = 1024
-    kernel: str | None = None  # a series ("6.1", "6.12") or the path of a vmlinuz
-    count: CountOptions | None = None
-    kernel_append: str = ""  # more words for the kernel's command line
-    timeout: float | None = None  # seconds for the whole guest, boot included; then LabTimeout
-    numa_balancing: int | None = 0
-    # Debian's kernel has "always": then arrays of a few MiB share huge pages between nodes, and a small
-    # program's counts depend on address randomisation.
-    transparent_hugepages: str | None = "madvise"
-    writable: Sequence[
-        str | os.PathLike[str]
-    ] = ()  # folders shared for writing besides the current directory
-    progress: Callable[[str], None] | None = None  # told what takes long
-    line: Line | None = None  # shows on a terminal how long it has taken
-
-    @property
-    def topology(self) -> machine.Topology:
-        return machine.Topology(self.nodes, self.cpus_per_node, self.memory_per_node_mib)
-
-    def check(self) -> None:
-        super().check()
-        self.topology.check()
-        if self.timeout is not None and self.timeout <= 0:
-            raise LabError(f"timeout: {self.timeout} is not a positive number of seconds")
-        if self.count is not None:
-            self.count.check()
-            if self.topology.cpus > machine.MAX_COUNTED_CPUS:
-                raise LabError(f"count: at most {machine.MAX_COUNTED_CPUS} CPUs, not {self.topology.cpus}")
 
 
 @dataclass(frozen=True)
@@ -329,7 +261,7 @@ class Guest:
         running, self._running = self._running, None
         if running is None:
             return
-        with _no_interrupts():
+        with no_interrupts():
             if running.turns is not None:
                 running.turns.stop()
             if running.qemu is not None and running.qemu.poll() is None:
@@ -376,11 +308,11 @@ class Guest:
             with folder.output("stdout") as out, folder.output("stderr") as err:
                 folder.write("go")
                 follow = [(out, stdout), (err, stderr)]
-                signals = _Passed(running.qemu, number)
+                signals = Passed(running.qemu, number)
                 line = self._line
                 line.begin(f"running {os.path.basename(step.command[0])}", *step.command, *self._shape)
                 while not (status := folder.line("status")):
-                    moved = [_forward(source, sink, line) for source, sink in follow if sink is not None]
+                    moved = [forward(source, sink, line) for source, sink in follow if sink is not None]
                     line.tick()
                     signals.pass_on(self.interrupts, self._tell)
                     if not any(moved):
@@ -388,7 +320,7 @@ class Guest:
                         time.sleep(_POLL)
                 for source, sink in follow:
                     if sink is not None:
-                        while _forward(source, sink, line):
+                        while forward(source, sink, line):
                             pass
                 exit_status, seconds = _status(status, folder)
                 line.end(whole=exit_status == 0)
@@ -483,44 +415,6 @@ class Guest:
 _STEP_FILES = ("setup", "command", "stdout", "stderr", "go", "setup.log", "status")
 
 
-class _Passed:
-    """The signals that a step has passed on to its command, through QEMU's stdin."""
-
-    def __init__(self, qemu: subprocess.Popen[bytes] | None, step: int) -> None:
-        self._line = None if qemu is None else qemu.stdin
-        self._step = step
-        self._ending: list[signal.Signals] = []
-        self._killed_at = 0.0
-
-    def pass_on(self, interrupts: Interrupts, tell: Callable[[str], None]) -> None:
-        """What has come since. LabInterrupted where the guest does not obey, or need not be waited for."""
-        while (number := interrupts.take()) is not None:
-            if number in ENDING:
-                self._ending.append(number)
-            if len(self._ending) > 2:
-                raise LabInterrupted(number, "interrupted three times: the guest was ended at once")
-            if len(self._ending) == 2 and number in ENDING:
-                tell("interrupted again: the command is killed")
-                self._killed_at = time.monotonic()
-                self._send("KILL", "group")
-            else:
-                self._send(number.name.removeprefix("SIG"), "group" if number in TO_THE_GROUP else "first")
-        if self._killed_at and time.monotonic() - self._killed_at > _KILL_TIMEOUT:
-            raise LabInterrupted(
-                self._ending[-1], f"the guest did not end its command in {_KILL_TIMEOUT:g} s: it was ended"
-            )
-
-    def _send(self, name: str, whom: str) -> None:
-        if self._line is not None:
-            with contextlib.suppress(OSError):  # QEMU has ended: that is reported elsewhere
-                self._line.write(f"{self._step} {name} {whom}\n".encode())
-                self._line.flush()
-
-    def status(self, status: int) -> int:
-        """The command's, but the signal's where it had to be killed."""
-        return 128 + self._ending[-1] if self._killed_at and status == 128 + signal.SIGKILL else status
-
-
 def _status(line: str, folder: ControlFolder) -> tuple[int, float]:
     """Exit status and seconds, as the guest's init wrote them."""
     words = line.split()
@@ -538,72 +432,6 @@ def out_of_memory(console: str) -> list[str]:
         f"the guest ran out of memory and ended {name} (process {pid}): see --memory-per-node"
         for pid, name in re.findall(r"[Oo]ut of memory[^\n]*: Killed process (\d+) \(([^)\n]*)\)", console)
     ]
-
-
-class _Readable(Protocol):
-    def read(self, size: int = -1, /) -> bytes: ...
-
-
-def _forward(source: _Readable, sink: Sink, line: Line) -> bool:
-    """Passes on what was written since; False if there was nothing."""
-    data = source.read(_CHUNK)
-    if data:
-        line.clear()
-        sink.write(data)
-        line.printed(data)
-    return bool(data)
-
-
-class _Descriptor:
-    """A sink that writes through to a file descriptor of ours.
-
-    Where that fails (a full disk, a closed descriptor) the command runs on, as its exit status is worth more,
-    and `error` says so. OutputError where the reader of stdout has gone: on the host that ends programs, too.
-    """
-
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-        self.error: OSError | None = None
-
-    def write(self, data: bytes, /) -> None:
-        view = memoryview(data)
-        try:
-            while view and self.error is None:
-                view = view[os.write(self.descriptor, view) :]
-        except OSError as error:
-            if isinstance(error, BrokenPipeError) and self.descriptor == 1:
-                raise OutputError(error) from error
-            self.error = error
-
-
-@contextlib.contextmanager
-def _no_interrupts() -> Iterator[None]:
-    """Holds back the terminal's impatience while things are put away."""
-    held = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextlib.contextmanager
-def _signals_as_exceptions() -> Iterator[None]:
-    """SIGINT, SIGTERM and SIGHUP raise LabInterrupted, so that a `with Guest` block ends in order."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise LabInterrupted(number)
-
-    handled = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, interrupt) for number in handled}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def run(
@@ -629,14 +457,14 @@ def run(
     step.check()
     sys.stdout.flush()
     sys.stderr.flush()
-    own = _Descriptor(1)
+    own = Descriptor(1)
     result: StepResult | None = None
     failed, status = "", 0
     with Interrupts() as interrupts:
         guest = Guest(options, cwd, env, interrupts)
         try:
             with guest:
-                result = guest.step(step, stdout or own, stderr or _Descriptor(2))
+                result = guest.step(step, stdout or own, stderr or Descriptor(2))
         except (LabError, LabInterrupted) as error:
             if not guest.began:
                 raise
@@ -668,7 +496,7 @@ def run_many(
     for step in steps:
         step.check()
     results: list[StepResult] = []
-    with _signals_as_exceptions(), Guest(options, cwd, env) as guest:
+    with signals_as_exceptions(), Guest(options, cwd, env) as guest:
         for step in steps:
             result = guest.step(step)
             results.append(result)

@@ -23,7 +23,8 @@ from homing.installation import find_library
 from homing.lab import machine, vcpus
 from homing.lab.built import find_built
 from homing.lab.errors import LabError
-from homing.lab.guest import CountOptions, Guest, LabOptions
+from homing.lab.guest import Guest
+from homing.lab.options import CountOptions, LabOptions
 from homing.lab.steps import Step, StepResult
 from tests.places import public_folder
 
@@ -489,7 +490,8 @@ def children_of(pid: int) -> list[str]:
 
 def test_a_killed_lab_takes_its_guest_along(work: Path, compiled_parts: None) -> None:
     code = (
-        "from homing.lab.guest import LabOptions, run\n"
+        "from homing.lab.guest import run\n"
+        "from homing.lab.options import LabOptions\n"
         "tell = lambda text: print(text, flush=True)\n"
         "run(['sleep', '600'], LabOptions(nodes=2, memory_per_node_mib=256, progress=tell))"
     )

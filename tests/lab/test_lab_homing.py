@@ -21,7 +21,7 @@ from homing.errors import UserError
 from homing.installation import find_library
 from homing.lab import machine
 from homing.lab.built import find_built
-from homing.lab.guest import CountOptions, LabOptions
+from homing.lab.options import CountOptions, LabOptions
 from homing.lab.steps import Step
 from homing.record_rows import AT_END
 from homing.records import Record, read_record

@@ -14,8 +14,9 @@ import pytest
 
 from homing import cli
 from homing.errors import UserError
-from homing.lab import guest
+from homing.lab import guest, sinks
 from homing.lab.counts import CacheModel, Counts
+from homing.lab.options import LabOptions
 from homing.lab_flags import LAB_FLAGS, lab_options
 from homing.streams import OutputError
 from tests.python.conftest import environment
@@ -28,7 +29,7 @@ class Pretended:
         self.ran: list[list[str]] = []
         self.lost = ""
 
-    def run(self, command: Sequence[str], options: guest.LabOptions, **more: object) -> guest.LabResult:
+    def run(self, command: Sequence[str], options: LabOptions, **more: object) -> guest.LabResult:
         self.ran.append(list(command))
         cache = CacheModel(1024, 16, 64, True)
         counts = Counts(2, 2, 1, cache, 2, 0, 50, {}, ()) if options.count is not None else None
@@ -92,13 +93,13 @@ def test_output_that_cannot_be_passed_on(tmp_path: Path) -> None:
     full, reader, writer = os.open("/dev/full", os.O_WRONLY), *os.pipe()
     os.close(reader)
     for descriptor in (full, writer):
-        sink = guest._Descriptor(descriptor)
+        sink = sinks.Descriptor(descriptor)
         sink.write(b"text")
         sink.write(b"more")
         assert sink.error is not None, "remembered, and the command runs on"
         os.close(descriptor)
     # The reader of stdout has gone: the end, as of a program whose SIGPIPE is not handled.
-    script = "from homing.lab.guest import _Descriptor; _Descriptor(1).write(b'text')"
+    script = "from homing.lab.sinks import Descriptor; Descriptor(1).write(b'text')"
     shell = f'{sys.executable} -c "{script}" 2>&1 >&3 | tail -n 1'
     done = subprocess.run(
         ["bash", "-c", f"exec 3> >(exec true); wait $!; {shell}"],
@@ -116,5 +117,5 @@ def test_a_folder_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(gone)
     gone.rmdir()
     with pytest.raises(guest.LabError, match="the current folder was removed"):
-        guest.Guest(guest.LabOptions())
+        guest.Guest(LabOptions())
     monkeypatch.chdir(tmp_path)

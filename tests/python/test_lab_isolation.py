@@ -17,8 +17,8 @@ from homing.lab import shares
 from homing.lab.built import find_built
 from homing.lab.control import ControlFolder
 from homing.lab.errors import LabError, LabInterrupted
-from homing.lab.guest import _Passed, out_of_memory
-from homing.lab.interrupts import Interrupts
+from homing.lab.guest import out_of_memory
+from homing.lab.interrupts import Interrupts, Passed
 
 #: Prints the names of what was possible. argv: the folder in the server's view.
 ATTEMPTS = r"""
@@ -214,7 +214,7 @@ class Qemu:
 
 def test_signals_are_passed_on_the_second_kills_and_the_third_is_not_waited_for() -> None:
     qemu, told = Qemu(), []
-    passed = _Passed(qemu, 7)  # type: ignore[arg-type]
+    passed = Passed(qemu, 7)  # type: ignore[arg-type]
     with Interrupts() as interrupts:
         for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGUSR1):
             os.kill(os.getpid(), number)
@@ -238,7 +238,7 @@ def test_a_terminals_signal_goes_to_the_whole_group() -> None:
     qemu = Qemu()
     with Interrupts() as interrupts:
         os.kill(os.getpid(), signal.SIGINT)
-        _Passed(qemu, 0).pass_on(interrupts, print)  # type: ignore[arg-type]
+        Passed(qemu, 0).pass_on(interrupts, print)  # type: ignore[arg-type]
     assert qemu.read() == "0 INT group\n"
 
 

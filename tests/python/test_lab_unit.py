@@ -15,7 +15,8 @@ import pytest
 
 from homing.lab import built, counts, initrd, kernel, machine, shares, steps, vcpus
 from homing.lab.errors import LabError
-from homing.lab.guest import CountOptions, Guest, LabOptions
+from homing.lab.guest import Guest
+from homing.lab.options import CountOptions, LabOptions
 from homing.lab.steps import KernelSettings, Step
 
 try:

@@ -17,8 +17,8 @@ import pytest
 
 from homing import __version__, cli
 from homing.environment import BINDING_VARIABLES, bind_threads
-from homing.lab.guest import CountOptions, LabOptions
 from homing.lab.kernel import DEFAULT_SERIES
+from homing.lab.options import CountOptions, LabOptions
 from homing.options import load_options
 from tests.python.conftest import Command, environment
 from tests.python.record_writer import four_node_run

@@ -15,7 +15,7 @@ from homing.bench.results import Check, Parts, Results, Row, check_only, content
 from homing.bench.upmlib import paper
 from homing.installation import find_library
 from homing.lab.built import find_built
-from homing.lab.guest import CountOptions, LabOptions
+from homing.lab.options import CountOptions, LabOptions
 
 NOTES = [
     "Programs of apps/nas, 4 bound threads, in an emulated guest with 4 nodes (pages of 4 KiB). Counted by "
