@@ -59,6 +59,11 @@ class Placement:
         """Pages that are somewhere."""
         return sum(self.pages)
 
+    @property
+    def largest_share(self) -> float:
+        """Of the pages that are somewhere, on the node that has the most of them; 0 where there are none."""
+        return max(self.pages) / self.present if self.present else 0.0
+
 
 @dataclass(frozen=True)
 class Ownership:

@@ -15,6 +15,8 @@ from homing.report.symbols import readable_symbol
 from homing.values import dataclass
 
 _COLUMNS = ("object", "offset", "symbol", "begin", "end", "thread", "node", "samples", "faults", "time")
+#: Memory of which more than this was found on one node was first touched by one thread.
+ON_ONE_NODE = 0.9
 #: Pages for which an area must have at least that many samples to be told of.
 LEAST_SAMPLES = 2
 #: A place with a smaller share of an area's first touches is not told.

@@ -10,7 +10,7 @@ from homing.late import pattern
 from homing.record_rows import PlaceDistribution, Region, Unwatched
 from homing.records import Record
 from homing.report.area_lines import MOST_NODES, area_lines, not_placed
-from homing.report.first_touch import FirstTouch
+from homing.report.first_touch import ON_ONE_NODE, FirstTouch
 from homing.report.left import Left, briefly, stated_costs, why
 from homing.report.lines import Table, Text, labelled
 from homing.report.results import AreaResult, ProcessResult, Results
@@ -222,7 +222,8 @@ def _first_touch(areas: list[AreaResult], record: Record) -> Iterable[Text]:
     known."""
     fact = record.facts.get("first_touch", "")
     if areas and fact.startswith(_UNKNOWN):
-        yield labelled("touched", f"not known which code touched memory first: {fact.removeprefix(_UNKNOWN)}")
+        text = f"not known which code touched memory first: {fact.removeprefix(_UNKNOWN)}"
+        yield labelled("touched", text + _found_on_one_node(areas, record))
         return
     names: dict[tuple[str, str], list[str]] = {}
     for area in areas:
@@ -231,6 +232,17 @@ def _first_touch(areas: list[AreaResult], record: Record) -> Iterable[Text]:
     if names:
         told = [f"{some(some_of)} first at {where} by {by}" for (where, by), some_of in names.items()]
         yield labelled("touched", "; ".join(told[:_PLACES_SHOWN]) + _more_places(len(told)))
+
+
+def _found_on_one_node(areas: list[AreaResult], record: Record) -> str:
+    """What places of pages tell of their first touch: threads of one node did it."""
+    names: dict[int, list[str]] = {}
+    for area in areas:
+        if area.before is not None and area.before.largest_share >= ON_ONE_NODE:
+            node = record.positions[max(range(len(area.before.pages)), key=area.before.pages.__getitem__)]
+            names.setdefault(node, []).append(area.name.variable or area.name.title)
+    told = [f"{some(some_of)} on node {node}" for node, some_of in sorted(names.items())]
+    return f"; found {', '.join(told)}: its threads did, where nobody placed them" if told else ""
 
 
 #: How the record says that first touches could not be seen, and why.

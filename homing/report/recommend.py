@@ -10,9 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from homing.record_rows import Placement
 from homing.report.advice import settings
-from homing.report.first_touch import FirstTouch
+from homing.report.first_touch import ON_ONE_NODE, FirstTouch
 from homing.report.left import why
 from homing.report.results import AreaResult, ProcessResult
 from homing.report.words import duration, number, percent, size, some
@@ -22,8 +21,6 @@ from homing.values import dataclass
 _LITTLE = 0.05
 #: A change that brings less of the run's remote share is not told.
 _LEAST_GAIN = 0.01
-#: An array of which more than this lies on one node was first touched by one thread.
-_ON_ONE_NODE = 0.9
 #: Where the best pages still leave so much of an array's remote share, no thread owns them for good: its
 #: first touch is not what is wrong (dynamic schedules, tasks).
 _NO_OWNERS = 0.5
@@ -157,8 +154,8 @@ def _is_misplaced(area: AreaResult) -> bool:
     if not (known and owners.confidence >= _SURE) and not (area.moved and remote.after != remote.before):
         return False
     first = _first_place(area)
-    by_one = first is not None and max(_by_thread(area).values()) >= _ON_ONE_NODE
-    return by_one or _largest_share(area.before) >= _ON_ONE_NODE
+    by_one = first is not None and max(_by_thread(area).values()) >= ON_ONE_NODE
+    return by_one or _share_of_one_node(area) >= ON_ONE_NODE
 
 
 def _by_thread(area: AreaResult) -> dict[int, float]:
@@ -196,7 +193,7 @@ def _touch_in_parallel(areas: Sequence[AreaResult], index: int, gain: Gain) -> A
         evidence = f"{percent(sum(by_thread.values()))} of it was first touched by "
         evidence += "one thread" if len(by_thread) == 1 else many
     else:
-        evidence = f"{percent(_largest_share(areas[0].before))} of its pages were found on one node"
+        evidence = f"{percent(_share_of_one_node(areas[0]))} of its pages were found on one node"
     evidence += f", and it is used {_used(distribution)}."
     return Advice("first-touch", f"{text}.", evidence, index, gain, file, line)
 
@@ -223,10 +220,8 @@ def _name(area: AreaResult) -> str:
     return area.name.variable or area.name.title
 
 
-def _largest_share(placement: Placement | None) -> float:
-    if placement is None or not placement.present:
-        return 0.0
-    return max(placement.pages) / placement.present
+def _share_of_one_node(area: AreaResult) -> float:
+    return area.before.largest_share if area.before is not None else 0.0
 
 
 # The bandwidth of one node
@@ -247,7 +242,7 @@ def _interleave(process: ProcessResult) -> list[Advice]:
             served[node] += weight / traffic * pages / placement.present
         owners = area.ownership
         used_by_all = owners is not None and owners.distribution.startswith("SHARED")
-        if used_by_all and not area.moved and _largest_share(placement) >= _ON_ONE_NODE:
+        if used_by_all and not area.moved and placement.largest_share >= ON_ONE_NODE:
             shared.append((weight / traffic, index))
     part = sum(share for share, _ in shared)
     if not shared or nodes < 2 or max(served) < _CROWDED / nodes or part < _LITTLE:
