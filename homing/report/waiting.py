@@ -3,9 +3,8 @@ area and the one that did, or the last one where none has."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from homing.records import Record
+from homing.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
 from homing import late, values
+from tests.places import TREE
 
 
 @values.dataclass(frozen=True)
@@ -78,3 +82,25 @@ def test_a_late_pattern_is_a_pattern() -> None:
     found = one.search("xabbb")
     assert found is not None and found[1] == "bbb"
     assert one.sub("-", "abab") == "--"
+
+
+def test_a_summary_imports_nothing_that_is_slow() -> None:
+    """Modules that nothing in a usual summary needs; the first ones took a tenth of it, unnoticed."""
+    wanted = "homing.run_finish, homing.report.results, homing.report.summary, homing.report.names"
+    code = f"import {wanted}, sys; print(*sys.modules)"
+    words = [sys.executable, "-S", "-c", code]
+    environment = {**os.environ, "PYTHONPATH": str(TREE)}
+    loaded = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout.split()
+    slow = {
+        "dataclasses",
+        "inspect",
+        "ast",
+        "tomllib",
+        "typer",
+        "rich",
+        "numpy",
+        "elftools",
+        "pathlib",
+        "shutil",
+    }
+    assert slow & {*loaded} == set()
