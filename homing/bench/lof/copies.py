@@ -55,6 +55,8 @@ def build(folder: Path, program: str, c_compiler: str, fortran_compiler: str) ->
     """The program, with compilers that count. folder: where the program as it is lies; its file's name."""
     apps = sources_folder() / "apps"
     target, made = folder / f"{program}{SUFFIX}", folder / "copies"
+    if is_newer(target, apps, Path(__file__)):
+        return target
     translated = made / "translated"
     translated.mkdir(parents=True, exist_ok=True)
     source = made / "conjugate_gradients.f90"
@@ -78,6 +80,12 @@ def build(folder: Path, program: str, c_compiler: str, fortran_compiler: str) ->
     ]
     _run([fortran_compiler, *_FLAGS, *map(str, sources), *objects, "-lm", "-o", str(target)], made)
     return target
+
+
+def is_newer(target: Path, apps: Path, maker: Path) -> bool:
+    """A program that is younger than the sources and than what makes it stays, and so do its runs."""
+    sources = [maker, *apps.glob("common/*"), *apps.glob("lof/*")]
+    return target.exists() and target.stat().st_mtime > max(one.stat().st_mtime for one in sources)
 
 
 def _run(command: Sequence[str], folder: Path) -> None:

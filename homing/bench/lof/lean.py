@@ -14,6 +14,7 @@ import re
 import subprocess
 from pathlib import Path
 
+from homing.bench.lof.copies import is_newer
 from homing.bench.places import sources_folder
 from homing.errors import UserError
 
@@ -139,6 +140,8 @@ def build(folder: Path, program: str, c_compiler: str, fortran_compiler: str) ->
     apps = sources_folder() / "apps"
     flags = ["-O2", "-g", "-fopenmp"]
     for suffix in VARIANTS:
+        if is_newer(folder / f"{program}{suffix}", apps, Path(__file__)):
+            continue
         bare, wide = suffix != VERTICES, suffix == WIDE
         made = folder / f"i_mg{suffix}"
         made.mkdir(parents=True, exist_ok=True)

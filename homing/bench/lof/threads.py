@@ -21,10 +21,10 @@ from homing.options import load_options
 
 THREADS = (4, 12)
 #: Of each kind; the least first and the least later iteration count, since other processes only add to them.
-_RUNS = 7
-_ITERATIONS = 5
+_RUNS = 5
+_ITERATIONS = 4
 #: Seconds below which the ratio says nothing: iterations differ by as much on a machine that others use, too.
-_LEAST = 0.02
+_LEAST = 0.01
 _TIMEOUT = 600.0
 
 
