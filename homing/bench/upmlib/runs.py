@@ -17,7 +17,7 @@ from homing.errors import UserError
 from homing.installation import python_path
 from homing.options import load_options
 
-MACHINE, THREADS = "origin2000-16", 16
+MACHINE, THREADS, NODES = "origin2000-16", 16, 8
 _TIMEOUT = 6 * 3600.0
 #: The marks of apps/common/mark.h.
 _FIRST_HALF, _LAST_HALF = 2, 3
@@ -65,6 +65,10 @@ SIZES = {
 }  # fmt: skip
 
 
+#: Of the experiments on critical pages.
+CRITERIA, PLANS = (16.0, 1000.0), (100, 200)
+
+
 @dataclass(frozen=True)
 class Case:
     """One run: its program, placement, mechanism, and how often the solvers do their work."""
@@ -74,13 +78,22 @@ class Case:
     mechanism: str
     work: int = 1
     page: int = 0  #: KiB, in place of the size's
+    plan: int = 0  #: pages of the plan, in place of the paper's 20
+    threshold: float = 0.0  #: of the criterion, in place of homing's
 
     @property
     def name(self) -> str:
         """As rows name it."""
         program = self.program + (str(self.work) if self.work > 1 else "")
         page = f"@{self.page}KiB" if self.page else ""
-        return f"{program}.{self.placement}.{self.mechanism}{page}"
+        plan = f"@n{self.plan}" if self.plan else ""
+        threshold = f"@thr{self.threshold:g}" if self.threshold else ""
+        return f"{program}.{self.placement}.{self.mechanism}{page}{plan}{threshold}"
+
+    @property
+    def is_experiment(self) -> bool:
+        """About critical pages: no bar of a figure."""
+        return bool(self.page or self.plan or self.threshold)
 
 
 @dataclass
@@ -166,8 +179,11 @@ def cases(size: Size, only: Sequence[str]) -> list[Case]:
             found += [Case(program, "ft", "replay"), Case(program, "ft", "hybrid")]
         if program == "bt":  # Figure 6
             found += [Case(program, "ft", one, 4) for one in ("nothing", "iterative", "replay", "hybrid")]
-            # How many critical pages there are depends on what a page is.
-            found += [Case(program, "ft", "replay", page=4 * size.page)] if size.letter != "S" else []
+            # How many critical pages there are, by what a page is and by the criterion; and what they gain.
+            if size.letter != "S":
+                found += [Case(program, "ft", "replay", page=4 * size.page)]
+                found += [Case(program, "ft", "replay", threshold=one) for one in CRITERIA]
+                found += [Case(program, "ft", "replay", plan=one) for one in PLANS]
     return [case for case in found if not only or case.program in only]
 
 
@@ -187,7 +203,9 @@ def words_of(case: Case, size: Size, bytes_of_run: float) -> list[str]:
     if case.page:
         options[1] = f"{case.page}KiB"
     words = ["--on", MACHINE, *options, "--initial", initial, "--guard", "off"]
-    words += ["--replay-pages", str(paper.REPLAY_PAGES)]
+    words += ["--replay-pages", str(case.plan or paper.REPLAY_PAGES)]
+    if case.threshold:
+        words += ["--threshold", f"{case.threshold:g}"]
     mechanism = {"nothing": "observe", "sampling": "sampling"}.get(case.mechanism, "iterative")
     words += ["--mechanism", mechanism]
     if case.mechanism == "sampling":
