@@ -31,7 +31,8 @@ _WEIGHTS = {"nas_cg": 4.0, "nas_mg": 4.0, "i_cg": 2.0, "i_mg": 12.0, "drift": 1.
 NOTES = [
     "Programs of apps/ built by `homing cc gfortran`, run by `homing run --on sf15k` (Figure 3: wildfire). "
     "Counted are misses of each thread's private cache, by the node of the thread and the home of the page. "
-    "Fractions are those of the last iteration that was simulated; UMA: all threads on one node.",
+    "Fractions are those of the last iteration that was simulated; UMA: all threads on one node (the paper's "
+    ".01 to .09 % there are the operating system's, which its counter sees, too).",
     "Times are a model, not measured. T = 1 + m (R - 1) f with R = 2 and one m a program, calibrated so "
     "that SI takes as long as in the paper's Table 1: SI agrees by construction, PI and SI+MIG are "
     "predictions. The cost of migration is so much a page that is touched again and so much a byte that "

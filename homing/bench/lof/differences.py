@@ -22,6 +22,14 @@ _REASONS = (
         "% comes from that loop, not from parallel initialisation as such.",
     ),
     (
+        "nas_cg",
+        ("si_mig", "si_mig@1MiB:2", "si_mig@4MiB:1", "pi_own"),
+        "**NAS-CG, SI+MIG.** It follows the cache: {0} are remote with one way, {1} with two ways, {2} with "
+        "four times the size (paper 6.17 % with its size of problem and cache), and {3} without migration "
+        "where each thread touches its own rows: what is left is the vector that all threads read, and how "
+        "often it is displaced.",
+    ),
+    (
         "nas_mg",
         ("pi", "pi_own"),
         "**NAS-MG, PI.** The paper does not say what its code initialises in parallel. With u and v "
