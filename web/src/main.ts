@@ -33,7 +33,9 @@ const KEYS: [string, string][] = [
 function start(data: Data): void {
   const app = document.getElementById("app")!
   if (!data.processes.length) {
-    fill(app, h("main", { class: "empty" }, h("h1", {}, "homing"), h("p", {}, data.run.aside ?? "No process left a record."), ...data.run.notes.map(note => h("p", { class: "dim" }, note))))
+    const command = data.run.command
+    fill(app, h("main", { class: "empty" }, h("h1", {}, command?.length ? base(command[0]) : "homing"), h("p", {}, data.run.aside ? `Nothing was done: ${data.run.aside}.` : "No process left a record."), ...data.run.notes.map(note => h("p", { class: "dim" }, note))))
+    document.documentElement.dataset.ready = "true"
     return
   }
   const state = new State({ processes: data.processes.length, areas: at => data.processes[at]?.json.areas.length ?? 0 })
