@@ -214,7 +214,7 @@ def _left(areas: list[AreaResult], record: Record) -> Iterable[Text]:
             names.setdefault(reason, []).append(area.name.title)
     for reason, left in sorted(reasons.items(), key=lambda one: -one[1].pages):
         pages = f"{number(left.pages)} pages of " if left.pages else ""
-        yield labelled("not moved", f"{pages}{some(names[reason])}: {why(left, record)}")
+        yield labelled("left", f"{pages}{some(names[reason])}: {why(left, record)}")
 
 
 def _first_touch(areas: list[AreaResult], record: Record) -> Iterable[Text]:

@@ -103,7 +103,7 @@ def test_why_pages_were_not_moved(
     for name, values in rows:
         writer.row(name, **{**{"ownership": OWNERS, "guard": GUARD}.get(name, {}), **values})
     results = results_of(writer)
-    assert f"not moved  {words}" in printed(results, capsys)
+    assert f"left       {words}" in printed(results, capsys)
     document = to_json(results)
     jsonschema.validate(document, SCHEMA)
     left = document["processes"][0]["areas"][0]["left"]
@@ -152,7 +152,7 @@ def test_where_nothing_is_remote_there_is_nothing_to_explain(capsys: pytest.Capt
     writer.sample(0, before=0.4, after=0.0, granules=160)
     writer.row("ownership", **{**OWNERS, "iteration": 20})
     results = results_of(writer)
-    assert "not moved" not in printed(results, capsys)
+    assert "\nleft  " not in printed(results, capsys)
     assert to_json(results)["processes"][0]["areas"][0]["left"] is None
 
 
@@ -168,10 +168,10 @@ def test_areas_of_one_reason_are_one_line(capsys: pytest.CaptureFixture[str]) ->
     writer.row("area", id=9, bytes=300 << 12, kind=1, name=writer.text("unused"))
     writer.row("placement", area=9, when=1, pages=[300, 0])
     lines = printed(results_of(writer), capsys).splitlines()
-    assert [line for line in lines if line.startswith("not moved")] == [
-        "not moved  900 pages of grid, u1, u2 and 2 more: remote accesses have cost 800 us so far, "
+    assert [line for line in lines if line.startswith("left ")] == [
+        "left       900 pages of grid, u1, u2 and 2 more: remote accesses have cost 800 us so far, "
         "the move takes 8 ms",
-        "not moved  100 pages of u5: remote accesses cost nothing measurable (what each node uses fits into "
+        "left       100 pages of u5: remote accesses cost nothing measurable (what each node uses fits into "
         "its 32 MiB cache)",
     ]
     assert next(line for line in lines if line.startswith("unused")).rstrip().endswith("not seen")
