@@ -122,6 +122,7 @@ class _Command:
         the compiler's exit status."""
         from homing.translate.command import say, show, tell
         from homing.translate.program.again import compile_again
+        from homing.translate.program.common_modules import module_flags
         from homing.translate.program.link import linked
         from homing.translate.program.view import viewed
 
@@ -131,14 +132,16 @@ class _Command:
         links = NOT_LINKING.isdisjoint(words) and target != "upm" and _PARTIAL.isdisjoint(words)
         view: Viewed | None = None
         stale: list[tuple[Record, int, str]] = []
+        modules: dict[str, tuple[str, str]] = {}
         changed = False
         if links:
             link = linked(self.arguments, paths, options)
-            view, stale = link.viewed, link.stale
+            view, stale, modules = link.viewed, link.stale, link.modules
             if target == "mpi" and not link.arrays and link.objects + len(paths):
                 say("no array is distributed: every rank runs the whole program")
         elif paths:
             view = viewed(paths, options)
+            modules = view.result.modules
         if view is not None:
             tell(view.result, target, told)
             changed = _written(view.result, self.sources, self.arguments, folder)
@@ -148,9 +151,16 @@ class _Command:
             show(Plan(target, ()), told)
 
         def more(compiler: str, arguments: Sequence[str], source: int) -> Sequence[str]:
-            return more_arguments(compiler, arguments, [source], target, True)
+            more = more_arguments(compiler, arguments, [source], target, True)
+            with open(arguments[source], encoding="utf-8", errors="surrogateescape") as file:
+                text = file.read()
+            return [*more, *module_flags(modules, [text], compiler, [*arguments, *more], folder)]
 
         added = more_arguments(self.compiler, self.arguments, self.sources, target, changed)
+        if view is not None and changed:
+            texts = [one.text for one in view.result.outputs if one.changed]
+            given = [*self.arguments, *added]
+            added += module_flags(modules, texts, self.compiler, given, folder)
         if stale:
             again = compile_again(stale, self.arguments, folder, more)
             if again.compiled:

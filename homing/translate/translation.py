@@ -18,6 +18,7 @@ from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.collect import array_plans, collected, refusals
 from homing.translate.plan.model import ArrayPlan, NotePlan, Plan, Step, UpmPlan
 from homing.translate.positions import Problem, TranslationError
+from homing.translate.program.common_modules import made_in
 from homing.translate.program.externs import externs
 from homing.translate.program.header_functions import declare_anew
 from homing.translate.program.shared import Shared, shared
@@ -71,6 +72,7 @@ class Result:
     shared: tuple[Shared, ...] = ()
     unfollowed: list[Problem] = field(default_factory=list)  # --to upm: why nothing is done
     lines: int = 0
+    modules: dict[str, tuple[str, str]] = field(default_factory=dict)  # see program/common_modules.py
 
     @property
     def runtime(self) -> bool:
@@ -337,13 +339,23 @@ def _translated(
     if problems:
         raise Refused(problems, result.plan, _files(problems))
     result.unfollowed = _where(result.unfollowed, sources)
+    _write(sources, read, edits, result)
+    return result
+
+
+def _write(
+    sources: Sequence[SourceFile], read: Sequence[Read], edits: dict[int, Edits], result: Result
+) -> None:
+    """The new texts into the result."""
     for source, one in zip(sources, read, strict=True):
         changes = edits.get(id(one.unit)) if one.unit is not None else None
         if changes is None or not changes.any:
             result.outputs.append(Output(source.path, source.text, False))
             continue
-        result.outputs.append(Output(source.path, changes.apply(one.statement_lines), True))
-    return result
+        text = changes.apply(one.statement_lines)
+        result.outputs.append(Output(source.path, text, True))
+        if source.form is not Form.C:
+            result.modules |= made_in(source.path, text)
 
 
 def _upm(

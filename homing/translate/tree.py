@@ -49,8 +49,9 @@ class Reference:
     argument_of: str | None = None  # the procedure, and which argument (from 0)
     argument_index: int = 0
     argument_keyword: str | None = None  # Fortran: the dummy's name, where it is given
+    component_of: str | None = None  # Fortran: a component of it is passed to this procedure
     intrinsic: bool = False  # Fortran: a function of the language, not the program's
-    only_read: bool = False  # OTHER, but nothing is written by it
+    only_read: bool = False  # OTHER or ARGUMENT, but nothing is written by it
     brought: str | None = None  # not in the text: see brought.py; what comes before it in the list
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
@@ -61,6 +62,15 @@ def compiled(source: Path, *flags: str) -> Path:
 def test_every_directive_has_an_example() -> None:
     examples = " ".join(text.lower() for _, _, text in EXAMPLES)
     assert [word for word in WORDS if word not in examples] == []
+
+
+def test_the_table_of_clauses_is_that_of_the_translator() -> None:
+    """Else: python tools/clause_table.py."""
+    spec = importlib.util.spec_from_file_location("clause_table", ROOT / "tools" / "clause_table.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.BEGIN in MANUAL and module.with_table(MANUAL) == MANUAL
 
 
 @parametrized

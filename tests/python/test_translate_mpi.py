@@ -121,6 +121,7 @@ C_REFUSED = [
     ("*q = i;", "'q' is shared"),
     ("q[0] = i;", "'q' is shared"),
     ("given(i, &best.most);", "'best' is shared"),
+    ("given(i, best.list);", "'best' is shared"),
     ("a[i] += counted(i);", "'calls' is shared and written, by 'counted',"),
     ("a[i] += foreign(i);", "'foreign' writes is not seen"),
     ('if (i == 3) printf("x");', "only rank 0 is heard"),

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from homing.translate.program.record import records_of
-from tests.python.translate_programs import MPIRUN, PATIENCE, PROGRAMS, TREE
+from homing.translate.translation import Options, translate
+from tests.python.translate_programs import MPIRUN, PATIENCE, PROGRAMS, TREE, Workshop, run_command
 
 PROGRAM = PROGRAMS / "program"
 EXPECTED = "0.920411 0.368202 0.088626 0.012033 0.000873"
@@ -382,3 +383,116 @@ def test_static_functions_of_one_name_are_their_files_own(tmp_path: Path) -> Non
         done = build.run(build.cc, "-fopenmp", *files, "-o", "prog")
         assert done.returncode == 0, done.stderr
         assert build.says() == "2 3"
+
+
+COMMON = {
+    "sizes.inc": """      integer n, steps
+      parameter (n = 22, steps = 3)
+      real*8 u, v, h
+      common /fld/ u(n, n), v(n, n), h
+!$homing distribute u(*, block), v(*, block)
+""",
+    "main.f": """      program main
+      implicit none
+      include 'sizes.inc'
+      integer k
+      call init
+      do k = 1, steps
+        call sweep
+      end do
+      print '(3f14.8)', u(5, 7), sum(v), h
+      end
+""",
+    "init.f": """      subroutine init
+      implicit none
+      include 'sizes.inc'
+      integer i, j
+      h = 0.25d0
+!$omp parallel do private(i)
+      do j = 1, n
+        do i = 1, n
+          u(i, j) = i*0.5d0 + mod(j, 3)
+          v(i, j) = 0
+        end do
+      end do
+      end
+""",
+    "sweep.f": """      subroutine sweep
+      implicit none
+      include 'sizes.inc'
+      integer i, j
+!$omp parallel do private(i)
+      do j = 3, n - 2
+        do i = 2, n - 1
+          v(i, j) = h*(u(i-1, j) + u(i, j-1) + u(i, j+1))
+        end do
+      end do
+!$omp parallel do private(i)
+      do j = 3, n - 2
+        do i = 2, n - 1
+          u(i, j) = v(i, j) + 0.5d0
+        end do
+      end do
+      end
+""",
+}
+
+
+def of_blocks(folder: Path, target: str) -> tuple[Build, list[str]]:
+    """Files that share a COMMON block, and their objects in an order in which the main program is last."""
+    build = Build(folder, target)
+    for name, text in COMMON.items():
+        (build.objects / name).write_text(text)
+    return build, ["sweep.o", "init.o", "main.o"]
+
+
+def test_a_common_block_of_files_given_together(tmp_path_factory: pytest.TempPathFactory) -> None:
+    workshop = Workshop(tmp_path_factory.mktemp("blocks"))
+    folder = workshop.place()
+    for name, text in COMMON.items():
+        (folder / name).write_text(text)
+    names = [name for name in COMMON if name.endswith(".f")]
+    plain = workshop.compile(folder / names[0], folder, names[1:])
+    expected = run_command([plain], folder, OMP_NUM_THREADS="1")
+    result = translate([str(folder / name) for name in names], Options("spmd"))
+    for name, output in zip(names, result.outputs, strict=True):
+        (folder / name).write_text(output.text)
+    objects = ["../homing_parts.o", "../module.o"]
+    made = workshop.compile(folder / names[0], folder, ["-fcheck=all", *names[1:], *objects])
+    assert run_command([made], folder, OMP_NUM_THREADS="3") == expected
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("target", ["spmd", "mpi"])
+def test_a_common_block_of_several_files(tmp_path: Path, target: str) -> None:
+    """Its arrays are a module's of the main program's file, which is compiled last; a wider stencil in
+    another file makes that anew when it is linked."""
+    build, objects = of_blocks(tmp_path, target)
+
+    def plain() -> str:
+        flags = ("-O1", "-fopenmp", "-o", "plain")
+        assert build.run("gfortran", *flags, "main.f", "init.f", "sweep.f").returncode == 0
+        return " ".join(build.run("./plain").stdout.split())
+
+    for name in objects:
+        done = build.run(build.fc, "-O1", "-fopenmp", "-c", name.replace(".o", ".f"))
+        assert done.returncode == 0, done.stderr
+    link = (build.fc, "-fopenmp", *objects, "-o", "prog")
+    assert build.run(*link).stderr == ""
+    command = [*MPIRUN, "-n", "2", "./prog"] if target == "mpi" else ["./prog"]
+    assert build.says(*command) == plain()
+    (build.objects / "sweep.f").write_text(COMMON["sweep.f"].replace("j+1))", "j+2))"))
+    assert build.run(build.fc, "-O1", "-fopenmp", "-c", "sweep.f").returncode == 0
+    assert "main.f: compiled again for this program" in build.run(*link).stderr
+    assert build.says(*command) == plain()
+
+
+def test_a_common_block_that_another_file_means_otherwise(tmp_path: Path) -> None:
+    build, _ = of_blocks(tmp_path, "spmd")
+    other = COMMON["sizes.inc"].replace("u(n, n), v(n, n)", "v(n, n), u(n, n)")
+    text = COMMON["init.f"].replace("      include 'sizes.inc'\n", other)
+    (build.objects / "init.f").write_text(text)
+    said = build.refuses(build.fc, "-fopenmp", "-c", "sweep.f")
+    assert (
+        "sizes.inc:5:1: 'u' is in a COMMON block, where sequence matters: all that name it must mean" in said
+    )

@@ -191,6 +191,8 @@ class Accesses:
                 TypeKind.VARIABLEARRAY,
             )
             access = Access.ARGUMENT if array or piece else Access.READ
+            if inner.kind is CursorKind.MEMBER_REF_EXPR and inner.type.kind in _ROWS:
+                access = Access.UPDATE if _changes(cursor, index) else Access.READ
             self.expression(inner, found, access, conditional, into)
             if (array or piece) and len(found) > count:
                 found[count].argument_of = name
@@ -264,6 +266,17 @@ class Accesses:
             found.append(Reference(name, begin, begin + len(name), end, subscripts, access, conditional))
         for index in chain:
             self.expression(index, found, Access.READ, conditional, into)
+
+
+def _changes(call: Cursor, index: int) -> bool:
+    """May the function change what this argument points to?"""
+    if call.referenced is None or call.referenced.kind is not CursorKind.FUNCTION_DECL:
+        return True
+    parameters = list(call.referenced.type.argument_types())
+    if index >= len(parameters):  # printf's
+        return False
+    kind = parameters[index].get_canonical()
+    return kind.kind is not TypeKind.POINTER or not kind.get_pointee().is_const_qualified()
 
 
 def _read_by(cursor: Cursor, found: Sequence[Reference], access: Access) -> None:

@@ -17,6 +17,8 @@ from homing.translate.tree import Access, Bound, Reference, Subscript
 #: Implied DO variables that an access stands under: name -> (first, last, step) as text.
 Bindings = dict[str, tuple[str, str, str]]
 
+#: tree-sitter's name for q%w.
+_COMPONENT = "derived_type_member_expression"
 #: Nodes in which every name is that of a type or kind.
 _NO_ACCESS = frozenset(
     ["intrinsic_type", "derived_type", "kind", "number_literal", "string_literal", "boolean_literal"]
@@ -121,7 +123,7 @@ class Expressions:
                 found.append(self._reference(node, None, bound))
             elif what == "call_expression":
                 self._designator(node, bound, found)
-            elif what == "derived_type_member_expression":
+            elif what == _COMPONENT:
                 waiting.append(node.children[0])
             elif what == "keyword_argument":
                 waiting.append(node.children[-1])
@@ -169,6 +171,10 @@ class Expressions:
                 value.type == "call_expression" and value.children[0].type == "identifier"
             ):
                 found[first].argument_of = name
+                found[first].argument_index = index
+                found[first].argument_keyword = keyword
+            elif _COMPONENT in (value.type, value.type == "call_expression" and value.children[0].type):
+                found[first].component_of = name
                 found[first].argument_index = index
                 found[first].argument_keyword = keyword
 

@@ -204,7 +204,7 @@ def _accesses(node: Any) -> Iterator[str]:
 def _with_subscripts(node: Any) -> Iterator[str]:
     """NAME(...), whichever of an array, a function and a structure it is; NAME alone in ALLOCATE."""
     base, inside = node.items[0], node.items[1]
-    if type(base).__name__ in ("Data_Ref", "Part_Ref", "Proc_Component_Ref"):
+    if type(base).__name__ in ("Data_Ref", "Part_Ref", "Proc_Component_Ref", "Procedure_Designator"):
         yield from _accesses(base)
     elif inside is None and type(node).__name__ == "Allocation":
         yield str(base).lower()

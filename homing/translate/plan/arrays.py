@@ -12,12 +12,14 @@ from homing.translate.directives import model as d
 from homing.translate.front.resolve import number
 from homing.translate.plan.allocation import allocated_otherwise
 from homing.translate.plan.array import Array
+from homing.translate.plan.bindings import bindings, call_bound
 from homing.translate.plan.brought import bring
 from homing.translate.plan.effects import Effects
 from homing.translate.plan.generics import call_by_own_names, calls, generics
 from homing.translate.plan.grids import Grids
 from homing.translate.plan.interfaces import interfaces
 from homing.translate.plan.model import Dimension
+from homing.translate.plan.passed_components import pass_components
 from homing.translate.plan.passed_elements import pass_elements
 from homing.translate.plan.passed_pieces import pass_pieces
 from homing.translate.plan.passing import Passing
@@ -37,7 +39,7 @@ from homing.translate.tree import (
 )
 
 #: Of which COMMON blocks the distributed arrays become a module's (targets/commons.py).
-_BLOCKS = "all of the main program's file must mean the same by it, and no other file name it"
+_BLOCKS = "all that name it must mean the same by it, and the one main program be given with them"
 #: Words for which ALLOCATE(word(...)) begins with a type.
 _TYPES = frozenset({"integer", "complex", "character"})
 
@@ -66,6 +68,9 @@ class Distributions:
                     self.routines.setdefault(routine.name, routine)
         named = generics(units, self.routines)
         call_by_own_names(units, named)
+        bound = bindings(units, self.routines)
+        call_bound(units, self.routines, bound)
+        pass_components(units, self.routines, bound)
         self._allocations()
         number((routine for unit in units for routine in unit.routines), self.routines)
         pass_elements(units, self.routines)

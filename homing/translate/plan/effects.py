@@ -129,10 +129,9 @@ class Effects:
         if statement.jump == "stop":
             yield Act(What.END, "stop", *here)
         for reference in statement.references:
-            if (
-                reference.access in _WRITES
-                or (reference.access is Access.OTHER and not reference.only_read)
-                or self._written_by_callee(reference, c)
+            if reference.access in _WRITES or (
+                not reference.only_read
+                and (reference.access is Access.OTHER or self._written_by_callee(reference, c))
             ):
                 yield _write(routine, statement, reference)
         for name, where in self._called(routine, statement):

@@ -37,6 +37,7 @@ class Linked:
     any: bool = False  # is anything translated in the program?
     arrays: bool = False  # is any array distributed?
     objects: int = 0
+    modules: dict[str, tuple[str, str]] = field(default_factory=dict)  # see common_modules.py
 
 
 def linked(arguments: Sequence[str], sources: Sequence[str], options: Options) -> Linked:
@@ -82,7 +83,7 @@ def _checked(
     ]
     _not_in_libraries(stale, found, result)
     viewed = of_these(result, pieces, list(names), names, exact, True) if names else None
-    return Linked(viewed, stale, True, bool(result.plan.arrays))
+    return Linked(viewed, stale, True, bool(result.plan.arrays), modules=result.modules)
 
 
 def _not_in_libraries(

@@ -5,8 +5,8 @@ all that name a block mean the same arrays by the same names, as INCLUDE files m
 that: the block could as well be a module, with its distributed arrays. The text is changed before it is
 planned, into what the user could have written; what is not distributed stays in the block.
 
-It is done where the main program stands in the one file that names the block. Otherwise the array stays
-where it is, and is refused.
+The module stands in the main program's file. Other files that name the block use it; what compiles them has
+it from there (program/common_modules.py). Otherwise the array stays where it is, and is refused.
 """
 
 from __future__ import annotations
@@ -40,14 +40,15 @@ _DEEPEST = 20
 
 def as_modules(units: Sequence[Unit]) -> dict[int, SourceFile]:
     """New sources for units, by their places in the sequence."""
-    users: dict[str, set[int]] = {}
-    for index, unit in enumerate(units):
-        for _, declaration in _members(unit):
-            users.setdefault(declaration.block, set()).add(index)
+    names = sorted({declaration.block for unit in units for _, declaration in _members(unit)})
+    blocks = [_Block(units, name) for name in names]
+    blocks = [one for one in blocks if one.arrays and one.possible()]
     found = {}
     for index, unit in enumerate(units):
-        blocks = [_Block(unit, name) for name in sorted(users) if users[name] == {index}]
-        source = _changed(unit, [one for one in blocks if one.arrays and one.possible()])
+        mine = [one for one in blocks if any(unit is user for user in (*one.users, one.holder))]
+        source = _changed(unit, mine) if mine else None
+        if mine and source is None:
+            return {}
         if source is not None:
             found[index] = source
     return found
@@ -90,16 +91,22 @@ def _commons(routine: Routine, unit: Unit) -> list[_Statement]:
 
 
 class _Block:
-    """One COMMON block of a file. arrays: its distributed ones."""
+    """One COMMON block of a program. arrays: its distributed ones; users: the files that name it; holder: the
+    main program's."""
 
-    def __init__(self, unit: Unit, name: str) -> None:
-        self.unit = unit
+    def __init__(self, units: Sequence[Unit], name: str) -> None:
         self.name = name
-        self.routines = [
-            routine
+        every = [
+            (unit, routine)
+            for unit in units
             for routine in unit.routines
             if any(one.block == name and one.storage == "common" for one in routine.declarations.values())
         ]
+        self.routines = [routine for _, routine in every]
+        self.users = [unit for unit in units if any(one is unit for one, _ in every)]
+        self._unit = {id(routine): unit for unit, routine in every}
+        mains = [unit for unit in units if any(one.main for one in unit.routines)]
+        self.holder = mains[0] if len(mains) == 1 else None
         self.arrays = {
             directive.name.key
             for routine in self.routines
@@ -119,22 +126,24 @@ class _Block:
 
     def possible(self) -> bool:
         """Is the block the same thing to all that name it?"""
-        main = next((one for one in self.unit.routines if one.main), None)
-        if main is None or main.head_end == main.begin:
+        if self.holder is None:
+            return False
+        main = next(one for one in self.holder.routines if one.main)
+        if main.head_end == main.begin:
             return False  # of one without a PROGRAM statement
-        if main not in self.routines and self._named(main):
+        if main not in self.routines and self._named(main, self.holder):
             return False
         layouts = {self._layout(routine) for routine in self.routines}
         if len(layouts) != 1 or None in layouts or self.directives() is None:
             return False
         private = re.compile(rf"\$omp[^\n]*/\s*{re.escape(self.name)}\s*/", re.IGNORECASE)
-        if private.search(self.unit.source.text):
+        if any(private.search(unit.source.text) for unit in self.users):
             return False
         return all(self._free(routine) for routine in self.routines)
 
-    def _named(self, main: Routine) -> bool:
+    def _named(self, main: Routine, holder: Unit) -> bool:
         """Does the main program, or what is in it, mean something else by the arrays' names?"""
-        inside = [one for one in self.unit.routines if one is main or one.parent is main]
+        inside = [one for one in holder.routines if one is main or one.parent is main]
         used = {name for one in inside for s in statements(one.body) for name in (*s.reads, *s.writes)}
         return bool(self.arrays & (used | {name for one in inside for name in one.declarations}))
 
@@ -153,7 +162,7 @@ class _Block:
         """The members in their order, with what they are; None: that is not known here."""
         named = [
             name
-            for statement in _commons(routine, self.unit)
+            for statement in _commons(routine, self._unit[id(routine)])
             for block, name, _ in statement.members
             if block == self.name
         ]
@@ -257,14 +266,14 @@ def _changed(unit: Unit, blocks: Sequence[_Block]) -> SourceFile | None:
     edits = Edits(source)
     margin = "      " if source.form is d.Form.FIXED else ""
     for block in blocks:
-        edits.insert_lines(0, list(_module(block, margin)))
+        if unit is block.holder:
+            edits.insert_lines(0, list(_module(block, margin)))
         for routine in unit.routines:
-            if routine in block.routines or routine.main:
+            if routine in block.routines or (routine.main and unit is block.holder):
                 edits.insert_lines(routine.head_end, [f"{margin}use {block.module}"], first=True)
-        if not all(_without(edits, unit, routine, blocks) for routine in block.routines):
+        mine = [routine for routine in block.routines if routine.source is unit.source]
+        if not all(_without(edits, unit, routine, blocks) for routine in mine):
             return None
-    if not blocks:
-        return None
     lines = [line.line_begin for line in text_lines.split(source)]
     return SourceFile(source.path, edits.apply(lines), source.form, source.fixed_columns)
 
