@@ -1,4 +1,4 @@
-"""C whose directives come from _Pragma and macros, and whose arrays get dimensions by a typedef."""
+"""C: directives of _Pragma and macros, arrays with typedefs, or measured by sizeof."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     return Workshop(tmp_path_factory.mktemp("plain"))
 
 
-@pytest.mark.parametrize("name", ["row_types.c", "pragma_operators.c"])
+@pytest.mark.parametrize("name", ["row_types.c", "pragma_operators.c", "sizes.c"])
 @pytest.mark.parametrize("target", ["spmd", "pages", pytest.param("mpi", marks=pytest.mark.full)])
 def test_the_same_is_printed(workshop: Workshop, target: str, name: str) -> None:
     source = PROGRAMS / name

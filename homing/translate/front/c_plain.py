@@ -1,6 +1,7 @@
 """C in plainer words, before it is read: OpenMP's directives as #pragma lines where _Pragma or a macro makes
 them, and arrays with all their dimensions where a typedef has some of them (`typedef double row[M]; row *a;`
-is `double (*a)[M]`). Each line keeps its number: markers (# 12 "x.c") say where lines are broken.
+is `double (*a)[M]`); sizes of arrays by their types. Each line keeps its number: markers (# 12 "x.c") say
+where lines are broken.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 from clang.cindex import Cursor, CursorKind, TranslationUnit, Type, TypeKind
 
+from homing.translate.front.c_accesses import strip
 from homing.translate.front.c_places import Places
 from homing.translate.front.expand import marker
 from homing.translate.positions import TranslationError
@@ -21,6 +23,9 @@ _NAMED = (TypeKind.ELABORATED, TypeKind.TYPEDEF)
 _BRACKETS = re.compile(r"(?:\s*\[[^\]]*\])+")
 #: What stands between the type of a declaration and the name of a variable, and makes it a pointer.
 _POINTER = re.compile(r"[*&](?:[\s*&]|\b(?:const|restrict|volatile|__restrict)\b)*$")
+_SIZE = re.compile(r"sizeof\b[\s(*]*(\w+)(?:\s*\[\w*\])*[\s)]*")
+_UNSIZED = (TypeKind.POINTER, TypeKind.INCOMPLETEARRAY, TypeKind.VARIABLEARRAY)
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+(?:homing|distribute)\b(.*)$", re.MULTILINE)
 #: How deep macros may be made of others.
 _DEEPEST = 20
 
@@ -33,7 +38,7 @@ def check_plain(source: SourceFile, unit: TranslationUnit, parse: Callable[[str]
     reads a text in the place of the file's."""
     places = Places(source)
     pragmas = list(_pragmas(source, unit, places))
-    rows = list(_rows(source, unit.cursor, places))
+    rows = [*_rows(source, unit.cursor, places), *_sizes(source, unit.cursor, places)]
     made = _edited(source.text, [*rows, *pragmas])
     if rows and made is not None and _types(parse(made), source.path) != _types(unit, source.path):
         made = _edited(source.text, pragmas)  # declarations that are not understood stay
@@ -152,6 +157,31 @@ def _spaced(words: list[str]) -> Iterator[str]:
     for word in words:
         yield f" {word}" if before[-1:].isalnum() and word[:1].isalnum() else word
         before = word
+
+
+def _sizes(source: SourceFile, top: Cursor, places: Places) -> Iterator[Edit]:
+    """`sizeof a` and `sizeof *a` of arrays that directives name, which become pointers."""
+    named = {word for line in _DIRECTIVE.findall(source.text) for word in re.findall(r"\w+", line)}
+    functions = [
+        one
+        for one in top.get_children()
+        if named and one.kind is CursorKind.FUNCTION_DECL and _here(one, source)
+    ]
+    for cursor in (inner for one in functions for inner in one.walk_preorder()):
+        if cursor.kind is not CursorKind.CXX_UNARY_EXPR:
+            continue
+        operand = next(iter(cursor.get_children()), None)
+        names = [one.spelling for one in cursor.walk_preorder() if one.kind is CursorKind.DECL_REF_EXPR]
+        begin, end = places.begin(cursor), places.end(cursor)
+        if operand is None or operand.type.kind in _UNSIZED or not {*names[:1]} & named:
+            continue
+        said = _SIZE.fullmatch(source.text[begin:end])
+        if said is not None and said[1] == names[0]:  # and not a type, `sizeof(double[n])`
+            yield begin, end, f"sizeof({strip(operand).type.spelling})"
+
+
+def _here(cursor: Cursor, source: SourceFile) -> bool:
+    return cursor.location.file is not None and cursor.location.file.name == source.path
 
 
 # --- directives ---------------------------------------------------------------------------------------------
