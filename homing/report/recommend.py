@@ -8,7 +8,7 @@ touch by the same threads gives from the start. Both ends are read off the same 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from homing.report.advice import settings
 from homing.report.first_touch import ON_ONE_NODE, FirstTouch
@@ -90,22 +90,29 @@ def advice_for(process: ProcessResult) -> list[Advice]:
     return found[:_MOST] or _left(process)
 
 
-def remote_with(process: ProcessResult, changed: Sequence[AreaResult]) -> Gain | None:
-    """The remote share of the touches with the pages as they were found, and with those of some areas where
-    they are at the end. None where too little is known."""
-    estimate = process.remote
-    if estimate is None or not estimate.enough:
-        return None
-    ids = {one for area in changed for one in area.ids}
-    before = after = traffic = 0.0
-    for number_of, sample in process.record.samples.items():
-        if sample.weight <= 0:
-            continue
-        found, now = sample.before.share / sample.weight, sample.after.share / sample.weight
-        traffic += sample.traffic
-        before += sample.traffic * found
-        after += sample.traffic * (now if number_of in ids else found)
-    return Gain(before / traffic, after / traffic) if traffic > 0 else None
+class _Touches:
+    """The touches of a process, added up once: there may be ten thousand areas, each a change of its own."""
+
+    def __init__(self, process: ProcessResult) -> None:
+        estimate = process.remote
+        self._known = estimate is not None and estimate.enough
+        self._remote = self._all = 0.0
+        self._saved: dict[int, float] = {}  # by area, where its pages are at the end
+        for number_of, sample in process.record.samples.items():
+            if sample.weight <= 0:
+                continue
+            found, now = sample.before.share / sample.weight, sample.after.share / sample.weight
+            self._all += sample.traffic
+            self._remote += sample.traffic * found
+            self._saved[number_of] = sample.traffic * (found - now)
+
+    def remote_with(self, changed: Iterable[AreaResult]) -> Gain | None:
+        """The remote share of the touches with the pages as they were found, and with those of some areas
+        where they are at the end. None where too little is known."""
+        if not self._known or self._all <= 0:
+            return None
+        saved = sum(self._saved.get(one, 0.0) for area in changed for one in area.ids)
+        return Gain(self._remote / self._all, max(0.0, self._remote - saved) / self._all)
 
 
 # The first touch
@@ -119,15 +126,18 @@ def _first_touch(process: ProcessResult) -> list[Advice]:
             first = _first_place(area)
             key = (first.file, first.function) if first is not None else ("", str(index))
             groups.setdefault(key, []).append(index)
+    if not groups:
+        return []
+    touches = _Touches(process)
     found = []
     for indices in groups.values():
         areas = [process.areas[index] for index in indices]
-        gain = remote_with(process, areas)
+        gain = touches.remote_with(areas)
         if gain is not None and gain.before - gain.after >= _LEAST_GAIN:
             found.append((gain.after, _touch_in_parallel(areas, indices[0], gain)))
     found.sort(key=lambda one: one[0])
     every = [index for indices in groups.values() for index in indices]
-    together = remote_with(process, [process.areas[index] for index in every])
+    together = touches.remote_with(process.areas[index] for index in every)
     advice = [one for _, one in found[:_MOST]]
     if len(advice) > 1 and together is not None:
         advice.append(
