@@ -19,6 +19,9 @@ constexpr double first_arming = 1e-3;
 /// What scans may take, without the moves: .01 s at first, by reason, then a hundredth of a core, which
 /// nobody misses. Where a scan of so many pages takes longer, the next one comes later.
 constexpr Pace scan_pace{0.01, 0.01};
+/// But not of the first ones, which bring home what initialisation has left: an amount of work, not a time. In
+/// the guest, where a scan of 5,440 pages takes 2.85 s, the second one came minutes later otherwise.
+constexpr std::uint64_t first_scans = 32;
 
 } // namespace
 
@@ -124,7 +127,8 @@ void Sampler::scan(Engine& engine) {
 }
 
 double Sampler::pause(double interval) {
-    const double wait = scan_pace.wait(totals_.seconds, record::now() - begun_);
+    if (totals_.scans <= first_scans) excused_ = totals_.seconds;
+    const double wait = scan_pace.wait(totals_.seconds - excused_, record::now() - begun_);
     if (wait > 2 * interval && !std::exchange(stretched_, true))
         record::message(
             record::Level::note,

@@ -35,7 +35,8 @@ class Sampler final : public Mechanism {
     void scan(Engine& engine);
     /// What a scan took of its thread, without the moves: processor seconds.
     void took(double seconds) noexcept { totals_.seconds += seconds; }
-    /// Seconds to the next scan: the interval, or more where scans have taken more of a core than they may.
+    /// Seconds to the next scan: the interval, or more where scans have taken more of a core than they may
+    /// (the first ones may take what they need).
     double pause(double interval);
     const Totals& totals() const noexcept { return totals_; }
 
@@ -54,7 +55,8 @@ class Sampler final : public Mechanism {
     std::uint64_t position_ = 0; ///< among those of the area that exist
     double arming_ = 0;          ///< seconds that arming pages took
     double begun_ = -1;          ///< when the first scan was made
-    bool stretched_ = false;     ///< and it was said
+    double excused_ = 0;         ///< seconds that the first scans took
+    bool stretched_ = false;     ///< pauses are longer than asked for, which was said
     Totals totals_;
 };
 
