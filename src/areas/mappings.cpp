@@ -230,6 +230,23 @@ std::vector<bool> are_mapped(std::span<const Range> ranges) {
 
 bool is_mapped(Range range) { return are_mapped({&range, 1}).front(); }
 
+bool is_of_one_object(Range range, const char* maps) {
+    std::array<char, 16384> buffer; // the kernel's paths have 4,096 bytes at most
+    Address at = range.begin;
+    std::uint64_t inode = 0;
+    bool one = true;
+    const bool read = each_mapping(maps, buffer, [&](const Mapping& mapping) {
+        if (!mapping.range.overlaps(range)) return;
+        const bool first = at == range.begin && mapping.range.contains(at);
+        one = one && mapping.range.begin <= at && (first || mapping.inode == inode || mapping.inode == 0);
+        if (first) inode = mapping.inode;
+        at = mapping.range.end;
+    });
+    return !read || (one && at >= range.end);
+}
+
+bool is_of_one_object(Range range) { return is_of_one_object(range, "/proc/self/maps"); }
+
 bool smaps_hold_huge_pages(Range range, const char* smaps) {
     Lines lines(smaps);
     std::string_view line;

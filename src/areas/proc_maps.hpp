@@ -66,5 +66,6 @@ template <class Visit> bool each_mapping(const char* path, std::span<char> buffe
 std::vector<Unwatched> unwatched_mappings(const std::vector<Range>& watched, std::size_t minimum,
                                           const char* maps);
 bool smaps_hold_huge_pages(Range range, const char* smaps);
+bool is_of_one_object(Range range, const char* maps);
 
 } // namespace homing

@@ -5,6 +5,8 @@
 // errno.
 #pragma once
 
+#include "base/own_mappings.hpp"
+
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -76,11 +78,17 @@ inline void* map(std::size_t bytes, int protection, int flags, int descriptor, s
 /// malloc.
 inline void* map_memory(std::size_t bytes) noexcept {
     int error = 0;
-    return map(bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0, error);
+    void* const memory =
+        map(bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0, error);
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+    if (memory) own_mappings.add(begin, begin + bytes);
+    return memory;
 }
 
 inline void unmap(void* address, std::size_t bytes) noexcept {
-    if (address) call(SYS_munmap, address, bytes);
+    if (!address) return;
+    own_mappings.remove(reinterpret_cast<std::uintptr_t>(address));
+    call(SYS_munmap, address, bytes);
 }
 
 /// The pages' memory goes back to the kernel; they read as zeros.

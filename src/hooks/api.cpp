@@ -5,10 +5,12 @@
 #include "areas/named.hpp"
 #include "base/inside.hpp"
 #include "base/options.hpp"
+#include "base/own_mappings.hpp"
 #include "base/regions.hpp"
 #include "base/uncancelled.hpp"
 #include "engine/engine.hpp"
 #include "kernel/initial_nodes.hpp"
+#include "kernel/own_pages.hpp"
 #include "kernel/placement.hpp"
 #include "phases/replayer.hpp"
 #include "record/record.hpp"
@@ -70,6 +72,15 @@ bool is_memory(const void* start, size_t bytes) {
     return is_mapped(pages_of({begin, begin + bytes}));
 }
 
+/// May pages of it be taken away? Not ours: they are mapped beside the program's, and a size that is wrong
+/// may reach them, or libraries behind an array.
+bool is_of_the_program(const void* start, size_t bytes) {
+    if (!is_memory(start, bytes)) return false;
+    const Range pages = pages_of(range_of(start, bytes));
+    return is_of_one_object(pages) && !own_mappings.overlap(pages.begin, pages.end) &&
+           std::ranges::none_of(own_ranges(), [&](const Range& ours) { return ours.overlaps(pages); });
+}
+
 /// Nothing is done in this process. Where there is but one node, there is nothing that could be.
 int aside() { return placer().nodes.count() < 2 ? HOMING_OK : HOMING_ASIDE; }
 
@@ -92,7 +103,7 @@ void start_now() noexcept {
 
 int watch(const void* start, size_t bytes, const char* name, bool hot) noexcept {
     const int status = serial([&] {
-        if (!is_memory(start, bytes)) return int{HOMING_INVALID};
+        if (!is_of_the_program(start, bytes)) return int{HOMING_INVALID};
         const bool named = name_area(range_of(start, bytes), name ? name : "named", hot);
         return named ? int{HOMING_OK} : int{HOMING_FULL};
     });

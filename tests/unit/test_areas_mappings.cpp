@@ -163,6 +163,33 @@ TEST_F(Smaps, AnyTextIsSurvived) {
     EXPECT_TRUE(huge({0x2000000, 0x2001000})) << "a line longer than the buffer";
 }
 
+/// An array, the program's data with the zeros behind it, a hole, a library beside anonymous memory.
+TEST(Mappings, AnArrayIsOfOneObject) {
+    const std::filesystem::path file =
+        std::filesystem::temp_directory_path() / ("homing-maps-" + std::to_string(::getpid()));
+    std::ofstream(file) << "00010000-00020000 r--p 00000000 fd:00 7 /bin/a\n"
+                           "00020000-00030000 rw-p 00010000 fd:00 7 /bin/a\n"
+                           "00030000-00050000 rw-p 00000000 00:00 0 \n"
+                           "00060000-00070000 rw-p 00000000 00:00 0 [heap]\n"
+                           "00070000-00080000 rw-p 00000000 00:00 0 \n"
+                           "00080000-00090000 rw-p 00000000 fd:00 8 /lib/b.so\n"
+                           "00090000-000a0000 rw-p 00000000 fd:00 9 /lib/c.so\n";
+    const auto of_one = [&](Address begin, Address end) {
+        return is_of_one_object({begin, end}, file.c_str());
+    };
+    EXPECT_TRUE(of_one(0x38000, 0x40000));
+    EXPECT_TRUE(of_one(0x28000, 0x48000)) << "initialised data, and zeros behind it";
+    EXPECT_TRUE(of_one(0x1f000, 0x21000)) << "two segments of one file";
+    EXPECT_TRUE(of_one(0x60000, 0x80000));
+    EXPECT_FALSE(of_one(0x48000, 0x61000)) << "a hole";
+    EXPECT_FALSE(of_one(0x51000, 0x52000)) << "not mapped";
+    EXPECT_FALSE(of_one(0x9f000, 0xa1000));
+    EXPECT_FALSE(of_one(0x78000, 0x81000)) << "a library behind the array";
+    EXPECT_FALSE(of_one(0x88000, 0x91000));
+    EXPECT_TRUE(is_of_one_object({0x1000, 0x2000}, "/no/such/file")) << "where it cannot be seen";
+    std::filesystem::remove(file);
+}
+
 TEST(HugePages, AreSeenWhereTheKernelGivesThem) {
     Mapped small(8 * mib);
     ::madvise(small.memory, small.bytes, MADV_NOHUGEPAGE);
