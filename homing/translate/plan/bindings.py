@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from homing.translate.directives.model import Form
+from homing.translate.plan.intents import is_intent_in
 from homing.translate.tree import Access, Routine, Statement, Unit, statements
 
 _TYPE = re.compile(
@@ -95,8 +96,4 @@ def _only_read(routine: Routine, index: int) -> bool:
     """Is it a dummy with INTENT(IN)?"""
     if index >= len(routine.arguments):
         return False
-    declared = routine.declarations.get(routine.arguments[index])
-    if declared is None:
-        return False
-    text = routine.source.text[declared.statement_begin : declared.statement_end]
-    return re.search(r"\bintent\s*\(\s*in\s*\)", text, re.IGNORECASE) is not None
+    return is_intent_in(routine, routine.declarations.get(routine.arguments[index]))

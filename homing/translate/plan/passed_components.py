@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from homing.translate.directives.model import Form
+from homing.translate.plan.intents import is_kept
 from homing.translate.tree import Access, Kind, Reference, Routine, Unit, statements, written_in_all
-
-_ONLY_READ = re.compile(r"\bintent\s*\(\s*in\s*\)|,\s*value\b", re.IGNORECASE)
 
 
 def pass_components(
@@ -37,5 +35,4 @@ def _changes(callee: Routine, reference: Reference, first: bool) -> bool:
         return True
     dummy = reference.argument_keyword or (callee.arguments[at] if at < len(callee.arguments) else "")
     declared = callee.declarations.get(dummy)
-    text = callee.source.text[declared.statement_begin : declared.statement_end] if declared else ""
-    return _ONLY_READ.search(text) is None and (not dummy or dummy in written_in_all(callee.body))
+    return not is_kept(callee, declared) and (not dummy or dummy in written_in_all(callee.body))

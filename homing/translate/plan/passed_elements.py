@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from homing.translate.directives.model import Form
+from homing.translate.plan.intents import is_kept, statement_of
 from homing.translate.tree import Access, Declaration, Reference, Routine, Statement, Unit, statements
 
 
@@ -49,11 +50,11 @@ def _pass(statement: Statement, reference: Reference, callee: Routine) -> None:
     dummy = callee.declarations.get(callee.arguments[at]) if at < len(callee.arguments) else None
     if dummy is None or dummy.bounds or dummy.storage != "dummy" or callee.source.form is Form.C:
         return
-    text = callee.source.text[dummy.statement_begin : dummy.statement_end].lower()
+    text = statement_of(callee, dummy).lower()
     if re.search(r"\b(allocatable|pointer|target|procedure)\b", text):
         return
     reference.argument_of = None
     reference.access = Access.READ
-    if re.search(r"\bintent\s*\(\s*in\s*\)|,\s*value\b", text) is None:
+    if not is_kept(callee, dummy):
         reference.access = Access.UPDATE
         statement.writes |= {reference.name}

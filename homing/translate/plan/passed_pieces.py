@@ -3,13 +3,13 @@ lies in one part, so the procedure gets it as it is, and it is the caller who re
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 
 from homing.translate.affine import affine
 from homing.translate.directives.model import Form
 from homing.translate.front.tokens import closing, parts, tokens
 from homing.translate.plan.array import Array
+from homing.translate.plan.intents import is_intent_in
 from homing.translate.tree import Access, Declaration, Reference, Routine, Statement, statements
 
 
@@ -90,9 +90,8 @@ def _actual(statement: Statement, callee: Routine, name: str) -> str | None:
 
 
 def _pass(statement: Statement, reference: Reference, callee: Routine, dummy: Declaration) -> None:
-    text = callee.source.text[dummy.statement_begin : dummy.statement_end].lower()
     reference.argument_of = None
-    if re.search(r"\bintent\s*\(\s*in\s*\)", text):
+    if is_intent_in(callee, dummy):
         reference.access = Access.READ
     else:
         reference.access = Access.UPDATE

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from homing.translate.directives import model as d
 from homing.translate.front.implicit import declared
 from homing.translate.plan.array import Array
+from homing.translate.plan.intents import INTENT_IN
 from homing.translate.tree import Construct, Declaration, walk
 from homing.translate.write.fortran_arrays import FortranArrays
 from homing.translate.write.writer import PART
-
-_INTENT_IN = re.compile(r"\bintent\s*\(\s*in\s*\)", re.IGNORECASE)
 
 
 class FortranDeclarations(FortranArrays):
@@ -249,7 +248,7 @@ class FortranDeclarations(FortranArrays):
         the user's text only reads: INTENT(IN) forbids it."""
         every = [one for one in self.routine.declarations.values() if one.statement_begin == begin]
         head = begin, min(one.begin for one in every)
-        found = _INTENT_IN.search(self.source.text, *head)
+        found = INTENT_IN.search(self.source.text, *head)
         pure = re.search(r"\b(?<!im)pure\b|\belemental\b", self._head(), re.IGNORECASE)
         if found is None or pure:
             alone = list(arrays)

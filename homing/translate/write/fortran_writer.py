@@ -8,7 +8,6 @@ the region. So the user's subscripts stay as they are.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from homing.translate.affine import shifted
@@ -16,6 +15,7 @@ from homing.translate.names import added
 from homing.translate.openmp import Reduction, clause_text, reductions_of
 from homing.translate.plan import clauses as table
 from homing.translate.plan.array import Array
+from homing.translate.plan.intents import is_intent_in
 from homing.translate.plan.model import LastValues, SinglePlan
 from homing.translate.tree import (
     Construct,
@@ -324,8 +324,7 @@ class FortranWriter(FortranLoops):
         declaration = callee.declarations.get(callee.arguments[reference.argument_index])
         if declaration is None:
             return True
-        begin, end = declaration.statement_begin, declaration.statement_end
-        return re.search(r"intent\s*\(\s*in\s*\)", callee.source.text[begin:end].lower()) is None
+        return not is_intent_in(callee, declaration)
 
     def is_private(self, node: Loop | Construct | Statement, reference: Reference) -> bool:
         places = self.routine.places.get(reference.name, [])
