@@ -50,7 +50,7 @@ class OwnMappings {
     }
 
   private:
-    /// Some 70 are the arena's segments and the tables of a run; of the record's pieces some more.
+    /// By reason: the arena has 64 segments at the most, and tables and the record's pieces come beside them.
     static constexpr std::size_t room = 256;
     static constexpr std::uintptr_t being_written = 1; ///< no page begins here
     struct Place {

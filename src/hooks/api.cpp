@@ -63,21 +63,25 @@ Placer& placer() {
     return *the_placer;
 }
 
-/// Is this memory of the program's: a range that does not wrap around, mapped from its first page to its
-/// last?
-bool is_memory(const void* start, size_t bytes) {
+/// The pages of a range; none where it is empty or wraps around.
+Range pages_from(const void* start, size_t bytes) {
     const auto begin = reinterpret_cast<Address>(start);
     const Address last = ~Address{0} - page_bytes();
-    if (begin == 0 || bytes == 0 || begin > last || bytes > last - begin) return false;
-    return is_mapped(pages_of({begin, begin + bytes}));
+    if (begin == 0 || bytes == 0 || begin > last || bytes > last - begin) return {};
+    return pages_of({begin, begin + bytes});
+}
+
+/// Is this memory of the program's: mapped from its first page to its last?
+bool is_memory(const void* start, size_t bytes) {
+    const Range pages = pages_from(start, bytes);
+    return !pages.empty() && is_mapped(pages);
 }
 
 /// May pages of it be taken away? Not ours: they are mapped beside the program's, and a size that is wrong
 /// may reach them, or libraries behind an array.
 bool is_of_the_program(const void* start, size_t bytes) {
-    if (!is_memory(start, bytes)) return false;
-    const Range pages = pages_of(range_of(start, bytes));
-    return is_of_one_object(pages) && !own_mappings.overlap(pages.begin, pages.end) &&
+    const Range pages = pages_from(start, bytes);
+    return !pages.empty() && is_of_one_object(pages) && !own_mappings.overlap(pages.begin, pages.end) &&
            std::ranges::none_of(own_ranges(), [&](const Range& ours) { return ours.overlaps(pages); });
 }
 
