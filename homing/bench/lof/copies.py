@@ -41,7 +41,7 @@ _WRITTEN_OUT = """\
 """
 _DECLARED = "    real(real64) :: rho_before, alpha, beta\n    integer :: block, row\n"
 _MORE = "    real(real64) :: rho_before, alpha, beta, total\n    integer :: block, row, k\n"
-_FLAGS = ("-O2", "-g", "-fopenmp")
+FLAGS = ("-O2", "-g", "-fopenmp")
 
 
 def with_copies(text: str) -> str:
@@ -62,13 +62,13 @@ def build(folder: Path, program: str, c_compiler: str, fortran_compiler: str) ->
     source = made / "conjugate_gradients.f90"
     source.write_text(with_copies((apps / "common" / source.name).read_text()))
     translate = [sys.executable, "-m", "homing", "translate", str(source), "--to", "pages"]
-    _run([*translate, "-o", str(translated)], made)
+    run([*translate, "-o", str(translated)], made)
     objects = []
     for path in (
         *(apps / "common" / f"{name}.c" for name in ("app", "mark", "matrix_market")),
         translated / "homing_parts.c",
     ):
-        _run([c_compiler, *_FLAGS, f"-I{apps / 'common'}", "-c", str(path)], made)
+        run([c_compiler, *FLAGS, f"-I{apps / 'common'}", "-c", str(path)], made)
         objects.append(f"{path.stem}.o")
     sources = [
         apps / "common" / "app.f90",
@@ -78,7 +78,7 @@ def build(folder: Path, program: str, c_compiler: str, fortran_compiler: str) ->
         apps / "lof" / "matrix_file.f90",
         apps / "lof" / "i_cg.f90",
     ]
-    _run([fortran_compiler, *_FLAGS, *map(str, sources), *objects, "-lm", "-o", str(target)], made)
+    run([fortran_compiler, *FLAGS, *map(str, sources), *objects, "-lm", "-o", str(target)], made)
     return target
 
 
@@ -88,7 +88,8 @@ def is_newer(target: Path, apps: Path, maker: Path) -> bool:
     return target.exists() and target.stat().st_mtime > max(one.stat().st_mtime for one in sources)
 
 
-def _run(command: Sequence[str], folder: Path) -> None:
+def run(command: Sequence[str], folder: Path) -> None:
+    """UserError where it fails. `python -m homing` in it is this one."""
     environment = {**os.environ, "PYTHONPATH": python_path()}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -11,10 +11,9 @@ Euler equations has no right side; and a scheme of second order reads two planes
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
-from homing.bench.lof.copies import is_newer
+from homing.bench.lof.copies import FLAGS, is_newer, run
 from homing.bench.places import sources_folder
 from homing.errors import UserError
 
@@ -138,7 +137,6 @@ def multigrid(text: str, bare: bool, wide: bool = False) -> str:
 def build(folder: Path, program: str, c_compiler: str, fortran_compiler: str) -> None:
     """The programs, with compilers that count. folder: where the program as it is lies; its file's name."""
     apps = sources_folder() / "apps"
-    flags = ["-O2", "-g", "-fopenmp"]
     for suffix in VARIANTS:
         if is_newer(folder / f"{program}{suffix}", apps, Path(__file__)):
             continue
@@ -152,7 +150,7 @@ def build(folder: Path, program: str, c_compiler: str, fortran_compiler: str) ->
         objects = []
         for name in ("app", "mark"):
             source = str(apps / "common" / f"{name}.c")
-            _run([c_compiler, *flags, f"-I{apps / 'common'}", "-c", source], made)
+            run([c_compiler, *FLAGS, f"-I{apps / 'common'}", "-c", source], made)
             objects.append(f"{name}.o")
         sources = [
             apps / "common" / "app.f90",
@@ -162,7 +160,7 @@ def build(folder: Path, program: str, c_compiler: str, fortran_compiler: str) ->
             apps / "lof" / "i_mg.f90",
         ]
         target = str(folder / f"{program}{suffix}")
-        _run([fortran_compiler, *flags, *map(str, sources), *objects, "-lm", "-o", target], made)
+        run([fortran_compiler, *FLAGS, *map(str, sources), *objects, "-lm", "-o", target], made)
 
 
 def _between(text: str, begin: str, end: str) -> str:
@@ -176,9 +174,3 @@ def _once(text: str, old: str, new: str) -> str:
     if text.count(old) != 1:
         raise UserError(f"lof: apps/lof has changed: {old.strip()}", 1)
     return text.replace(old, new)
-
-
-def _run(command: list[str], folder: Path) -> None:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise UserError(f"lof: {' '.join(command)} failed: {' '.join(done.stderr.split())[:600]}", 1)
