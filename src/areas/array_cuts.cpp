@@ -22,8 +22,8 @@ constexpr double stray = .05;
 /// with 4 it is 4.4 pages off, with 64 2.5 in three times the time.
 constexpr std::size_t most_off = 4;
 constexpr int places_between = 16;
-/// Recorded touches of the pattern pool, any 100 in a row: with one place in each gap no arrays were found in
-/// 17 cases of 69, with 64 as with 256 in 1; pages right .83, .857, .859.
+/// Parts of an area. Recorded touches of one program (the pattern pool), any 100 in a row: with one place in
+/// each gap no arrays were found in 17 cases of 69, with 64 as with 256 in 1; pages right .83, .857, .859.
 constexpr double fine = 256;
 /// Arrays and the touches that contradict them are to be worth at most this part of what owners drawn at
 /// random are. A margin: from .35 to 1 nothing differs in the areas above.

@@ -19,8 +19,9 @@ constexpr double first_arming = 1e-3;
 /// What scans may take, without the moves: .01 s at first, by reason, then a hundredth of a core, which
 /// nobody misses. Where a scan of so many pages takes longer, the next one comes later.
 constexpr Pace scan_pace{0.01, 0.01};
-/// But not of the first ones, which bring home what initialisation has left: an amount of work, not a time. In
-/// the guest, where a scan of 5,440 pages takes 2.85 s, the second one came minutes later otherwise.
+/// Scans that may take what they need before that: they bring home what initialisation has left, which is an
+/// amount of work, not a time. How many, by reason. (In the guest, where a scan of 5,440 pages takes 2.85 s,
+/// the second one came minutes later without.)
 constexpr std::uint64_t first_scans = 32;
 
 } // namespace

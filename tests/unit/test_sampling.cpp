@@ -157,9 +157,9 @@ TEST_F(Sampling, AFullNodeEndsNothing) {
     EXPECT_EQ(program.stuck, 0u);
 }
 
-/// Scans that are dear come less often behind the first ones: a hundredth of a core, whatever was asked for;
+/// Scans that are dear come less often after the first ones: a hundredth of a core, whatever was asked for;
 /// pages move all the same.
-TEST_F(Sampling, ScansTakeAHundredthOfACoreBehindTheFirstOnes) {
+TEST_F(Sampling, ScansTakeAHundredthOfACoreAfterTheFirstOnes) {
     constexpr int first_scans = 32;
     for (const double query_seconds : {1e-6, 1e-3, 0.02, 0.5}) {
         SCOPED_TRACE(query_seconds);
