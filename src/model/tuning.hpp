@@ -226,12 +226,10 @@ inline constexpr double slack = 4;
 inline constexpr std::uint32_t granules_of_round = 1024;
 /// The time that learning owners may take: at once so many seconds (ten areas from eight touches each, AMD
 /// EPYC, benchmarks/belief); a share of the run; and the same once more of its first seconds (longest_wait).
-/// CG class A runs for half a second: with what 0.2.0 allowed (0.46 s at once, .1 of the first seconds) it
-/// took 9.5 % longer, so 5 %.
+/// CG class A, half a second: with .46 s at once and .1 of the first seconds it took 9.5 % longer.
 inline constexpr double first_inferring = 2e-3;
 inline constexpr double share_of_run = 0.0025;
-/// The share of the run that checks at rest may take.
-inline constexpr double share_of_checks = 0.01;
+inline constexpr double share_of_checks = 0.01; ///< of the run: checks at rest
 /// Seconds that a reference which comes by itself (a hint fault, a sample of the PMU) costs the thread that
 /// makes it.
 inline constexpr double reference_cost = 2e-6;
