@@ -564,7 +564,8 @@ double Engine::touch_cost_ns() const {
 
 bool Engine::may_infer(double spent) {
     const double elapsed = running_.seconds(record::now());
-    const Pace pace{first_inferring + share_of_run * std::min(elapsed, longest_wait), share_of_run};
+    const double early = share_of_run * std::min(elapsed, longest_wait); // (who calls for it waits for it)
+    const Pace pace{early + (called_ ? longest_pause : first_inferring), share_of_run};
     return pace.allows((statistics_.inferring + spent) / slowness_, elapsed);
 }
 

@@ -228,8 +228,7 @@ inline constexpr std::uint32_t granules_of_round = 1024;
 /// EPYC, benchmarks/belief); a share of the run; and the same once more of its first seconds (longest_wait).
 /// CG class A, half a second: with .46 s at once and .1 of the first seconds it took 9.5 % longer.
 inline constexpr double first_inferring = 2e-3;
-inline constexpr double share_of_run = 0.0025;
-inline constexpr double share_of_checks = 0.01; ///< of the run: checks at rest
+inline constexpr double share_of_run = 0.0025, share_of_checks = 0.01; // checks: at rest
 /// Seconds that a reference which comes by itself (a hint fault, a sample of the PMU) costs the thread that
 /// makes it.
 inline constexpr double reference_cost = 2e-6;

@@ -57,8 +57,9 @@ constexpr std::size_t enough_for_speed = 16;
 /// the work.
 constexpr double least_worth = 1.0 / 8;
 /// Where windows outlast regions, one is opened when arming and faults may take so many times what opening it
-/// does. By reason.
+/// does, or this share of what may be spent at once: the first opening may have been held up. By reason.
 constexpr double most_for_opening = 4;
+constexpr double most_of_allowance = 1.0 / 8;
 /// The same for other regions: long regions must leave something to short ones, who alone use the coarse
 /// grids.
 constexpr double later_share = 0.25;
@@ -153,7 +154,7 @@ void WindowPlan::begin_adding(double elapsed, std::size_t standing) {
     // Nothing that stood before was slowed: a while without arming pays for some at once.
     const double share = is_eager() ? eager_share : steady_share;
     const double may_take = first_share * std::min(left_at(elapsed), share * (elapsed - added_at_));
-    if (may_take < most_for_opening * opening_.value()) return;
+    if (may_take < std::min(most_for_opening * opening_.value(), most_of_allowance * allowance())) return;
     const double count = may_take / each();
     if (count < static_cast<double>(smallest_window)) return;
     const std::size_t room = std::min(room_beside(standing), static_cast<std::size_t>(count));
