@@ -292,7 +292,8 @@ def test_a_full_node_gets_no_pages(runs: GuestRuns, placed: str, source: str) ->
         there = found["nodes"][1]
         if there <= 8:
             break
-        # In a call of half a second the kernel may find room after all (mapped files): then what lies there was moved.
+        # In a call of half a second the kernel may find room after all (mapped files): then what lies there
+        # was moved.
         assert sum(move.moved for move in record.moves) == there + sum(found["nodes"][2:]), found["nodes"]
     plain, _ = run_placed(runs, words, None)
     assert record.facts["source"] == source
