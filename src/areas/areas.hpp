@@ -103,7 +103,7 @@ std::vector<Unwatched> unwatched_mappings(const std::vector<Range>& watched, std
 
 /// Is all of this memory mapped? Where that cannot be seen (no /proc): yes.
 bool is_mapped(Range range);
-/// Is it, and of one object: of one file, with the zeros behind its data, or of none? No array of a program's
+/// Is it, and of one object: of one file, with the zeros after its data, or of none? No array of a program's
 /// is of two.
 bool is_of_one_object(Range range);
 /// Whether many (ascending, disjoint) are mapped, by one look.

@@ -78,7 +78,7 @@ bool is_memory(const void* start, size_t bytes) {
 }
 
 /// May pages of it be taken away? Not ours: they are mapped beside the program's, and a size that is wrong
-/// may reach them, or libraries behind an array.
+/// may reach them, or libraries after an array.
 bool is_of_the_program(const void* start, size_t bytes) {
     const Range pages = pages_from(start, bytes);
     return !pages.empty() && is_of_one_object(pages) && !own_mappings.overlap(pages.begin, pages.end) &&

@@ -163,7 +163,7 @@ TEST_F(Smaps, AnyTextIsSurvived) {
     EXPECT_TRUE(huge({0x2000000, 0x2001000})) << "a line longer than the buffer";
 }
 
-/// An array, the program's data with the zeros behind it, a hole, a library beside anonymous memory.
+/// An array, the program's data with the zeros after it, a hole, a library beside anonymous memory.
 TEST(Mappings, AnArrayIsOfOneObject) {
     const std::filesystem::path file =
         std::filesystem::temp_directory_path() / ("homing-maps-" + std::to_string(::getpid()));
@@ -178,13 +178,13 @@ TEST(Mappings, AnArrayIsOfOneObject) {
         return is_of_one_object({begin, end}, file.c_str());
     };
     EXPECT_TRUE(of_one(0x38000, 0x40000));
-    EXPECT_TRUE(of_one(0x28000, 0x48000)) << "initialised data, and zeros behind it";
+    EXPECT_TRUE(of_one(0x28000, 0x48000)) << "initialised data, and zeros after it";
     EXPECT_TRUE(of_one(0x1f000, 0x21000)) << "two segments of one file";
     EXPECT_TRUE(of_one(0x60000, 0x80000));
     EXPECT_FALSE(of_one(0x48000, 0x61000)) << "a hole";
     EXPECT_FALSE(of_one(0x51000, 0x52000)) << "not mapped";
     EXPECT_FALSE(of_one(0x9f000, 0xa1000));
-    EXPECT_FALSE(of_one(0x78000, 0x81000)) << "a library behind the array";
+    EXPECT_FALSE(of_one(0x78000, 0x81000)) << "a library after the array";
     EXPECT_FALSE(of_one(0x88000, 0x91000));
     EXPECT_TRUE(is_of_one_object({0x1000, 0x2000}, "/no/such/file")) << "where it cannot be seen";
     std::filesystem::remove(file);
