@@ -2,7 +2,7 @@
 file.
 
 The library reads the file named by HOMING_COSTS (TOML: local_ns, remote_ns, move_call_us, move_page_us, and
-cache_kib where it is known; touch_us where time is no measure, as in the lab's guest).
+cache_kib where it is known; touch_us and fit_us where time is no measure, as in the lab's guest).
 Without one it estimates from the machine's distance tables, and says so.
 """
 
@@ -32,7 +32,7 @@ _PATIENCE_SECONDS = 20.0
 
 #: What a file of costs must state, and what it may.
 _NEEDED = ("local_ns", "remote_ns", "move_call_us", "move_page_us")
-_ALLOWED = (*_NEEDED, "cache_kib", "touch_us")
+_ALLOWED = (*_NEEDED, "cache_kib", "touch_us", "fit_us")
 _LARGEST = 1e12
 
 

@@ -61,7 +61,8 @@ LIVE_BLOCKS, BLOCK_ITERATIONS, BLOCK_RUNS = 100_000, 100, 5
 #: Most milliseconds of homing's own time in an iteration of these.
 MOST_BLOCK_MS = 1.0
 #: Arrays that are areas of their own: words for blocks_gcc, and the most of the run that deciding may take. A
-#: run of a minute and a half: what learning may take at once (tuning::first_fits) is 2 % of one of 5 seconds.
+#: run of a minute and a half: in its first ten seconds (tuning::longest_wait) learning may take twice its
+#: share.
 ARRAYS = {"deciding.arrays": ("2000", "131072", "262144", "0", "3000")}
 ARRAY_RUNS = 3
 MOST_DECIDING = 0.003

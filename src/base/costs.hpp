@@ -14,6 +14,7 @@ struct Costs {
     double move_call_us = 45;  // fixed cost of one call that moves pages
     double move_page_us = 1.0; // and of each page in it
     double touch_us = 0;       // of one that is seen by a window; 0: as it is measured in the process
+    double fit_us = 0;         // of learning from eight touches (seconds_of_fit); 0: likewise
 
     double move_ns(std::uint64_t pages, std::uint64_t calls = 1) const {
         return 1e3 * (move_call_us * static_cast<double>(calls) + move_page_us * static_cast<double>(pages));

@@ -7,7 +7,6 @@
 #include "base/pace.hpp"
 #include "base/raw_calls.hpp"
 #include "engine/guarded.hpp"
-#include "machine/fit_speed.hpp"
 #include "machine/simulation.hpp"
 #include "model/tuning.hpp"
 #include "record/record.hpp"
@@ -288,9 +287,12 @@ void Engine::window_region_begins() {
         std::size_t at = 0;
         granules = plan_.filter([&](const Range&) { return homes_[at++] >= 0; });
     }
-    plan_.planned(record::now() - begin);
+    const double choosing_ended = record::now();
+    plan_.planned(choosing_ended - begin);
     if (granules.empty()) return;
+    const double arming = windows_->costs().arm_seconds;
     const bool opened = open_window(granules) > 0;
+    plan_.opened(record::now() - choosing_ended - (windows_->costs().arm_seconds - arming));
     window_stays_ = outlasts && windows_->is_open();
     window_open_ = opened || window_stays_;
     if (opened) plan_.paid(windows_->costs(), windows_->armed());
@@ -561,11 +563,10 @@ double Engine::touch_cost_ns() const {
 }
 
 bool Engine::may_infer(double spent) {
-    if (seconds_of_fit_ < 0) seconds_of_fit_ = seconds_of_fit();
     const double elapsed = running_.seconds(record::now());
-    const double early = early_share * std::min(elapsed, longest_wait);
-    const Pace pace{first_fits * seconds_of_fit_ + early, share_of_run};
-    return pace.allows(statistics_.inferring + spent, elapsed);
+    const double early = share_of_run * std::min(elapsed, longest_wait); // (who calls for it waits for it)
+    const Pace pace{early + (called_ ? longest_pause : first_inferring), share_of_run};
+    return pace.allows((statistics_.inferring + spent) / slowness_, elapsed);
 }
 
 void Engine::find_homes(WatchedArea& area) {

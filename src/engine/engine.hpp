@@ -381,7 +381,7 @@ class Engine final : public phases::Listener {
     double round_begin_ = 0;
     double round_cost_begin_ = 0; ///< observation_cost() then
     std::uint64_t cache_bytes_ = 0;
-    double seconds_of_fit_ = -1; ///< not measured yet
+    double slowness_ = 1; ///< of homing's work here, beside the machine whose costs are stated
     int threads_ = 1;
     long process_ = raw::call(SYS_getpid);
     std::atomic<std::uint32_t> placements_{0};

@@ -129,9 +129,12 @@ bool Learner::is_stale(const WatchedArea& area) const {
     const AreaBelief& learnt = area.learnt;
     if (learnt.touches.empty() || area.there().empty()) return false;
     if (!learnt.is_of(area.there().size()) || learnt.team != team_.version()) return true;
-    return static_cast<double>(learnt.unfitted) >=
-           tuning::news_share * static_cast<double>(learnt.touches.size() - learnt.unfitted) +
-               (learnt.unfitted == 0);
+    const auto fitted = static_cast<double>(learnt.touches.size() - learnt.unfitted);
+    // Where little is left to learn, fewer than as many again tell nothing; but what is kept passes on.
+    const double news = learnt.ignorance < tuning::border_share
+                            ? std::min(fitted, tuning::news_share * tuning::most_touches)
+                            : tuning::news_share * fitted;
+    return static_cast<double>(learnt.unfitted) >= news + (learnt.unfitted == 0);
 }
 
 std::vector<Learner::PlaceBelief> Learner::by_place(WatchedArea& area, std::uint32_t iteration) const {

@@ -7,6 +7,7 @@
 #include "base/options.hpp"
 #include "base/raw_calls.hpp"
 #include "base/uncancelled.hpp"
+#include "machine/fit_speed.hpp"
 #include "machine/simulation.hpp"
 #include "machine/start_up.hpp"
 #include "machine/threads.hpp"
@@ -118,6 +119,7 @@ bool Engine::start(std::unique_ptr<ReferenceSource> source, bool asks) {
     }
     const StatedCosts stated = find_costs(option_text(Option::costs), machine_);
     guard_.set_costs(stated.costs);
+    if (stated.costs.fit_us > 0) slowness_ = 1e6 * seconds_of_fit() / stated.costs.fit_us;
     cache_bytes_ = stated.cache_bytes
                        ? stated.cache_bytes
                        : machine_.last_level_cache_bytes *
@@ -155,7 +157,8 @@ bool Engine::start(std::unique_ptr<ReferenceSource> source, bool asks) {
     const int threads = ask_runtime("omp_get_max_threads");
     threads_ = threads > 0 ? threads : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
     if (windows_ && simulation()) plan_.calibrate(0);
-    if (windows_ && !simulation()) measure_windows(kernel_, *windows_, services_.prepare_handler, plan_);
+    if (windows_ && !simulation())
+        measure_windows(kernel_, *windows_, services_.prepare_handler, slowness_, plan_);
     mover_.pages_may_hide([this] { pause_source(); });
     watch_.leave_to_the_program([](Range range) {
         if (Windows* windows = active_windows.load(std::memory_order_acquire))

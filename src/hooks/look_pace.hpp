@@ -11,7 +11,7 @@ namespace homing::hooks {
 class LookPace {
   public:
     /// A look is made again after so many times what it costs; of something that has changed ...
-    static constexpr double usual_share = 256;
+    static constexpr double usual_share = 1024;
     static constexpr double share_of_changes = 16;
     /// ... so many looks may be made ahead of that: a team of threads comes all at once, right where the
     /// first windows are wanted.

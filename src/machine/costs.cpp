@@ -73,13 +73,14 @@ std::string listed(const std::vector<std::string>& names) {
 /// The costs of a parsed file, or what is wrong with it.
 std::string take_costs(const toml::table& table, StatedCosts& stated) {
     double cache_kib = 0;
-    const std::array<Key, 6> keys{{
+    const std::array<Key, 7> keys{{
         {"local_ns", &stated.costs.local_ns},
         {"remote_ns", &stated.costs.remote_ns},
         {"move_call_us", &stated.costs.move_call_us},
         {"move_page_us", &stated.costs.move_page_us},
         {"cache_kib", &cache_kib, false},
         {"touch_us", &stated.costs.touch_us, false},
+        {"fit_us", &stated.costs.fit_us, false},
     }};
     std::vector<std::string> known;
     std::vector<std::string> missing;

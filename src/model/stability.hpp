@@ -32,7 +32,7 @@ enum class Activity : std::uint8_t { observe, rest, check };
 class Stability {
   public:
     /// budget: share of the time that checks may cost.
-    explicit Stability(double budget = model::tuning::share_of_run) : budget_(budget) {}
+    explicit Stability(double budget = model::tuning::share_of_checks) : budget_(budget) {}
 
     // At the beginning of every iteration: what to do in it. O(1), no allocation. now: seconds of the
     // program's time, from any start, never falling.

@@ -224,16 +224,11 @@ inline constexpr double slack = 4;
 /// Granules that a round asks for, or looks at to judge, of all areas together: more than windows can arm in
 /// it, so that each region finds some that it touches. A check asks for as many of these as go by traffic.
 inline constexpr std::uint32_t granules_of_round = 1024;
-/// The time that learning owners may take: at once so many fits of seconds_of_fit()'s size (0.08 s on an AMD
-/// EPYC, where benchmarks/belief measures 0.15 ms: what is meant is an amount of work, and in the
-/// guest, where floating point is emulated, a fit takes 40 times as long); a share of the run's first seconds
-/// (longest_wait); and a share of all of it, which checks at rest may take, too. Guest, pattern dynamic: with
-/// 5,000 fits at once 96 % of a run was spent on owners that cannot be told. With .02 of the first seconds
-/// six patterns ended as well as with .1, but pool 34 % remote in one run of five, and at the most 5 % in
-/// seven with .1. A run with 2,000 arrays uses up what it may.
-inline constexpr double first_fits = 500;
-inline constexpr double early_share = 0.1;
-inline constexpr double share_of_run = 0.01;
+/// The time that learning owners may take: at once so many seconds (ten areas from eight touches each, AMD
+/// EPYC, benchmarks/belief); a share of the run; and the same once more of its first seconds (longest_wait).
+/// CG class A, half a second: with .46 s at once and .1 of the first seconds it took 9.5 % longer.
+inline constexpr double first_inferring = 2e-3;
+inline constexpr double share_of_run = 0.0025, share_of_checks = 0.01; // checks: at rest
 /// Seconds that a reference which comes by itself (a hint fault, a sample of the PMU) costs the thread that
 /// makes it.
 inline constexpr double reference_cost = 2e-6;

@@ -8,7 +8,7 @@
 
 namespace homing {
 
-void measure_windows(Kernel& kernel, Windows& windows, bool handled, WindowPlan& plan) {
+void measure_windows(Kernel& kernel, Windows& windows, bool handled, double slowness, WindowPlan& plan) {
     constexpr std::size_t pages = 16;
     const std::size_t bytes = 2 * pages * page_bytes();
     void* memory = raw::map_memory(bytes);
@@ -44,7 +44,7 @@ void measure_windows(Kernel& kernel, Windows& windows, bool handled, WindowPlan&
     windows.drain(of_the_trial);
     windows.forget_costs();
     raw::unmap(memory, bytes);
-    plan.calibrate(arming, fault, fault > 0 ? giving_back : 0);
+    plan.calibrate(arming, fault, fault > 0 ? giving_back : 0, slowness);
 }
 
 } // namespace homing

@@ -7,7 +7,7 @@
 namespace homing {
 
 /// Tells the plan what arming an isolated page takes, and a fault. Whether or not the handler is ours
-/// (`handled`; it is not in the unit tests), arming can be tried.
-void measure_windows(Kernel& kernel, Windows& windows, bool handled, WindowPlan& plan);
+/// (`handled`; it is not in the unit tests), arming can be tried. `slowness`: see WindowPlan::calibrate.
+void measure_windows(Kernel& kernel, Windows& windows, bool handled, double slowness, WindowPlan& plan);
 
 } // namespace homing

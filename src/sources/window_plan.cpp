@@ -11,10 +11,13 @@ namespace {
 
 /// What observation may take before the share of the run time counts, in references (as dear as they are
 /// where a single thread runs) and in seconds: enough to place a few arrays, with what is armed in vain
-/// before it is known which regions use them, and some 1 % of half a second where a reference takes 15
-/// microseconds.
+/// before it is known which regions use them, and at most half a percent of half a second (CG class A).
 constexpr double first_references = 400;
-constexpr double most_allowance = 0.25;
+constexpr double most_allowance = 3e-3;
+/// Where homing's work is slower than on the machine whose costs are stated, the program is, too: so many
+/// times (the lab's guest: integers some 5 times, floating point 40). A run may be observed as much as one of
+/// as many iterations there.
+constexpr double slowness_of_programs = 32;
 /// A program that does something new has the same once more when it has run so many times as long as all
 /// that it had: that adds no more than 2 %.
 constexpr double run_for_allowance = 50;
@@ -53,6 +56,10 @@ constexpr std::size_t enough_for_speed = 16;
 /// where little may be spent: what is armed and not touched costs, too, and is gone for the regions that do
 /// the work.
 constexpr double least_worth = 1.0 / 8;
+/// Where windows outlast regions, one is opened when arming and faults may take so many times what opening it
+/// does, or this share of what may be spent at once: the first opening may have been held up. By reason.
+constexpr double most_for_opening = 4;
+constexpr double most_of_allowance = 1.0 / 8;
 /// The same for other regions: long regions must leave something to short ones, who alone use the coarse
 /// grids.
 constexpr double later_share = 0.25;
@@ -107,11 +114,13 @@ void WindowPlan::gather(WatchList& watch) {
 }
 
 double WindowPlan::allowance() const noexcept {
-    return std::min(first_references * first_cost_, most_allowance);
+    return std::min(first_references * first_cost_, most_allowance * slowness_);
 }
 
 /// Seconds that may be spent now.
-double WindowPlan::left_at(double elapsed) const noexcept { return allowed_ + share_ * elapsed - spent_; }
+double WindowPlan::left_at(double elapsed) const noexcept {
+    return allowed_ + share_ * std::max(1.0, slowness_ / slowness_of_programs) * elapsed - spent_;
+}
 
 void WindowPlan::begin_anew(double elapsed) noexcept {
     if (elapsed < run_for_allowance * allowed_) return;
@@ -145,6 +154,7 @@ void WindowPlan::begin_adding(double elapsed, std::size_t standing) {
     // Nothing that stood before was slowed: a while without arming pays for some at once.
     const double share = is_eager() ? eager_share : steady_share;
     const double may_take = first_share * std::min(left_at(elapsed), share * (elapsed - added_at_));
+    if (may_take < std::min(most_for_opening * opening_.value(), most_of_allowance * allowance())) return;
     const double count = may_take / each();
     if (count < static_cast<double>(smallest_window)) return;
     const std::size_t room = std::min(room_beside(standing), static_cast<std::size_t>(count));
@@ -224,7 +234,8 @@ const std::vector<Range>& WindowPlan::collect() {
     return ranges_;
 }
 
-void WindowPlan::calibrate(double arming, double fault, double handler) noexcept {
+void WindowPlan::calibrate(double arming, double fault, double handler, double slowness) noexcept {
+    slowness_ = slowness;
     const double arm = std::clamp(arming, least_arm_cost, most_arm_cost);
     const double all = fault > 0 ? std::clamp(fault, least_arm_cost, most_arm_cost) : fault_in_arms * arm;
     arming_.set(arm);

@@ -80,17 +80,16 @@ class WindowPlan {
     }
     /// What one granule takes here where one thread runs, in seconds: arming it, the fault of its touch, and
     /// of that what our handler takes. Before the first window.
-    void calibrate(double arming, double fault = 0, double handler = 0) noexcept;
+    /// `slowness`: how much longer homing's work takes than on the machine whose costs are stated.
+    void calibrate(double arming, double fault = 0, double handler = 0, double slowness = 1) noexcept;
     /// The program does something new (see Engine::another_iteration): observation may take as much anew as
     /// at the program's begin, if the run has lasted long enough for it.
     void begin_anew(double elapsed) noexcept;
     /// All that windows took so far, and the granules that still wait for a touch.
     void paid(const Windows::Costs& costs, std::size_t standing) noexcept;
-    /// Choosing what to arm took so long: it is paid for as windows are.
-    void planned(double seconds) noexcept {
-        choosing_.saw(seconds);
-        spent_ += std::min(seconds, choosing_.value());
-    }
+    /// Choosing what to arm took so long, or opening the window, beside arming: it is paid for as arming is.
+    void planned(double seconds) noexcept { pay(choosing_, seconds); }
+    void opened(double seconds) noexcept { pay(opening_, seconds); }
     /// A region took so long, whether or not a window was open.
     void region_ended(double seconds) noexcept { last_ = seconds; }
     /// After the region, which took so long: what was touched, of what was armed for it and before.
@@ -153,6 +152,10 @@ class WindowPlan {
     std::uint32_t scale_of(double seconds) const;
     std::uint64_t random() noexcept;
     const std::vector<Range>& collect();
+    void pay(Price& price, double seconds) noexcept {
+        price.saw(seconds);
+        spent_ += std::min(seconds, price.value());
+    }
     double each() const noexcept { return arming_.value() + fault_cost(); }
     double fault_cost() const noexcept { return outside_handler_ + handler_.value(); }
     double allowance() const noexcept;
@@ -178,6 +181,7 @@ class WindowPlan {
     double share_;
     Price arming_;               ///< a granule
     Price choosing_;             ///< what a window is to arm
+    Price opening_;              ///< a window, beside arming: whether it may be is looked at
     Price handler_;              ///< a touch, in our handler ...
     double outside_handler_ = 0; ///< ... and in the kernel, on the way there and back
     Windows::Costs paid_;
@@ -187,6 +191,7 @@ class WindowPlan {
     std::size_t room_ = 0;
     double added_at_ = -1;  ///< the first ones need not wait
     double first_cost_ = 0; ///< of a reference, where one thread runs
+    double slowness_ = 1;   ///< see calibrate()
     std::uint64_t random_;
     double spent_ = 0;
     double allowed_ = 0;     ///< beside the share of the run time, so far

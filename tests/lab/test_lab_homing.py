@@ -281,14 +281,21 @@ def test_a_full_node_gets_no_pages(runs: GuestRuns, placed: str, source: str) ->
         done
         [ $full -eq 3 ]
     """
-    try:
-        filled = runs.guest.step(Step(command=["sh", "-c", fill], timeout=120))
-        assert filled.exit_status == 0, filled.stderr
-        found, record = run_placed(runs, words, {"HOMING_REFERENCES": source}, **settings)
-    finally:
-        runs.guest.step(Step(command=["rm", "-f", "/dev/shm/fill", "/dev/shm/more"]))
+    for _ in range(3):
+        try:
+            filled = runs.guest.step(Step(command=["sh", "-c", fill], timeout=120))
+            assert filled.exit_status == 0, filled.stderr
+            found, record = run_placed(runs, words, {"HOMING_REFERENCES": source}, **settings)
+        finally:
+            runs.guest.step(Step(command=["rm", "-f", "/dev/shm/fill", "/dev/shm/more"]))
+        assert record is not None
+        there = found["nodes"][1]
+        if there <= 8:
+            break
+        # In a call of half a second the kernel may find room after all (mapped files): then what lies there
+        # was moved.
+        assert sum(move.moved for move in record.moves) == there + sum(found["nodes"][2:]), found["nodes"]
     plain, _ = run_placed(runs, words, None)
-    assert record is not None
     assert record.facts["source"] == source
     assert found["sum"] == plain["sum"]
     assert found["nodes"][1] <= 8, found["nodes"]

@@ -1,6 +1,5 @@
 // What the engine must not do: harm a placement that is right, leave one that is partly wrong, or spend a run
 // on pages that cannot be moved.
-#include "machine/fit_speed.hpp"
 #include "model/tuning.hpp"
 #include "simulated_program.hpp"
 
@@ -248,7 +247,6 @@ double clock_of_slow_decisions() noexcept {
 
 /// Owners at random are never told, so nothing settles.
 TEST_F(EngineTest, InferringThatTakesLongTakesLittleOfTheRun) {
-    constexpr double most_noise = 4; // of a fit's time, on a busy machine
     Program program(4096);
     program.simulated.touch_all(program.range, 0);
     slow_kernel = &program.simulated;
@@ -263,7 +261,7 @@ TEST_F(EngineTest, InferringThatTakesLongTakesLittleOfTheRun) {
     }
     const double elapsed = clock_of_slow_decisions() - begin;
     using namespace model::tuning;
-    const double at_first = first_fits * seconds_of_fit() * most_noise + early_share * longest_wait;
+    const double at_first = first_inferring + share_of_run * longest_wait;
     EXPECT_GT(program.engine->statistics().inferring, 0);
     EXPECT_LE(program.engine->statistics().inferring, at_first + share_of_run * elapsed + longest);
     EXPECT_LE(longest, 1);

@@ -232,6 +232,24 @@ TEST_F(LearnerTest, TwiceTheTouchesMayKnowBetter) {
     EXPECT_FALSE(area.learnt.goes_back(1, 0));
 }
 
+TEST_F(LearnerTest, WhereLittleIsLeftToLearnFewTouchesMoreMakeNoNewBelief) {
+    WatchedArea& area = add(4000, 0x10);
+    touch_blocks(area, 100, 50);
+    round(area);
+    ASSERT_EQ(area.learnt.fits, 1u);
+    const auto touched_more = [&](std::uint64_t distance, std::uint64_t first) {
+        touch_blocks(area, distance, first);
+        learner_.take(area, ++iteration_);
+        return learner_.is_stale(area);
+    };
+    area.learnt.ignorance = 0.01;
+    EXPECT_FALSE(touched_more(250, 20)) << "16 beside 40";
+    area.learnt.ignorance = 0.2;
+    EXPECT_TRUE(learner_.is_stale(area)) << "they may tell";
+    area.learnt.ignorance = 0.01;
+    EXPECT_TRUE(touched_more(150, 70)) << "27 more";
+}
+
 TEST_F(LearnerTest, AnAreaThatGrowsIsNumberedAnew) {
     WatchedArea& area = add(4000, 0x10);
     area.exists = PageSet({{0, 1000}});

@@ -55,13 +55,14 @@ TEST(Costs, WithoutUsableDistancesTheUsualOnesAreAssumed) {
 
 TEST_F(CostsFile, IsBelieved) {
     const StatedCosts stated = read("# measured\nlocal_ns = 80\nremote_ns = 131.5\nmove_call_us = 12.25\n"
-                                    "move_page_us = 0.8\ncache_kib = 1024\ntouch_us = 15\n");
+                                    "move_page_us = 0.8\ncache_kib = 1024\ntouch_us = 15\nfit_us = 150\n");
     EXPECT_DOUBLE_EQ(stated.costs.local_ns, 80);
     EXPECT_DOUBLE_EQ(stated.costs.remote_ns, 131.5);
     EXPECT_DOUBLE_EQ(stated.costs.move_call_us, 12.25);
     EXPECT_DOUBLE_EQ(stated.costs.move_page_us, 0.8);
     EXPECT_EQ(stated.cache_bytes, 1u << 20);
     EXPECT_DOUBLE_EQ(stated.costs.touch_us, 15);
+    EXPECT_DOUBLE_EQ(stated.costs.fit_us, 150);
     EXPECT_EQ(stated.source, "stated in " + path);
 }
 
@@ -103,8 +104,8 @@ TEST_F(CostsFile, SaysWhichKeyIsWrongAndWhatIsExpected) {
     EXPECT_EQ(problem(good + "cache_kib = \"large\""), "cache_kib must be a number from 0 to 1e12");
     EXPECT_EQ(
         problem(good + "move_pages_us = 1"),
-        "unknown key move_pages_us; there are local_ns, remote_ns, move_call_us, move_page_us, cache_kib and "
-        "touch_us");
+        "unknown key move_pages_us; there are local_ns, remote_ns, move_call_us, move_page_us, cache_kib, "
+        "touch_us and fit_us");
     EXPECT_EQ(problem("local_ns = 80\nremote_ns = 30\nmove_call_us = 12\nmove_page_us = 1\n"),
               "remote_ns must not be below local_ns");
     EXPECT_TRUE(problem("local 80, remote 130").starts_with("is not TOML (key = number, a line each): "));
