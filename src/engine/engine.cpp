@@ -128,8 +128,7 @@ void Engine::iteration_boundary(Basis basis) {
     const policy::Activity next = stability_.begin_iteration(running_.seconds(iteration_begin_));
     if (next == policy::Activity::rest && was_active) regions_known_ = regions_.all().size();
     if (next != policy::Activity::rest || was_active) begin_observing(next);
-    // While a longer period is still being looked for, every region is an event; afterwards only boundaries
-    // are.
+    // While a longer period is still being looked for, every region is an event; then only boundaries are.
     resting_ = next == policy::Activity::rest && !called_ && !mechanism_->needs_windows() && !called_touch_ &&
                (basis == Basis::period || basis == Basis::anchor || basis == Basis::barriers);
 }
@@ -186,8 +185,7 @@ void Engine::enter(std::uint32_t region) {
     open_ = {region, called_ ? PlaceTable::nowhere : places_.enter(finder_.exact_period(), finder_.newest())};
 }
 
-/// Does what is armed stay so in serial code, and in the regions that follow? Not where no hook guards that
-/// code.
+/// Does what is armed stay so in serial code and later regions? Not where no hook guards that code.
 bool Engine::windows_outlast_regions() {
     if (!services_.keeps_windows_in_regions) return false;
     const char* reason = services_.keeps_windows_in_regions();
@@ -315,8 +313,7 @@ bool Engine::synchronise_areas() {
     return true;
 }
 
-/// Areas come and go between regions. What is gone must never be armed: plans forget it before a window
-/// opens.
+/// Areas come and go between regions. What is gone must never be armed: plans forget it in time.
 void Engine::follow_changes() {
     if (windows_ && services_.makes_own_calls)
         if (const char* reason = services_.makes_own_calls(); reason && watch_.leave_room_for_stacks()) {

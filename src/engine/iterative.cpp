@@ -160,17 +160,21 @@ Iterative::Decision Iterative::decide(Engine& engine, WatchedArea& area, std::ui
     return decision;
 }
 
-/// Takes in what the round showed, and makes beliefs anew as far as there is time. Returns whether owners
-/// changed.
+/// Where the touches of the round come from, and where they go. Returns whether there are any.
+bool record_fresh(Engine& engine, WatchedArea& area) {
+    if (area.learnt.fresh.empty()) return false;
+    engine.find_homes(area);
+    record_references(area, engine.nodes().count(), engine.iteration());
+    return true;
+}
+
+/// Takes in what the round showed; makes beliefs anew as far as there is time. Returns: did owners change?
 bool Iterative::learn(Engine& engine, const std::vector<WatchedArea*>& areas) {
     bool changed = false;
     const double begin = thread_seconds();
     learner_.begin_round(engine.watch());
     for (WatchedArea* area : areas) {
-        if (area->learnt.fresh.empty()) continue;
-        engine.find_homes(*area);
-        record_references(*area, engine.nodes().count(), engine.iteration());
-        changed |= learner_.take(*area, engine.iteration());
+        if (record_fresh(engine, *area)) changed |= learner_.take(*area, engine.iteration());
     }
     for (WatchedArea* area : areas) {
         if (!learner_.is_stale(*area)) continue;
@@ -202,8 +206,7 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     std::erase_if(areas, [](const WatchedArea* area) { return !area->learnt.is_of(area->there().size()); });
     const std::uint64_t looks = std::clamp<std::uint64_t>(
         granules_of_round / std::max<std::size_t>(1, areas.size()), least_looks, most_looks);
-    std::uint64_t wanted = 0;
-    std::uint64_t considered = 0;
+    std::uint64_t wanted = 0, considered = 0;
     // Granules of areas of which a question more would pay.
     std::uint64_t unseen = engine.granules_to_come();
     std::vector<Decision> decisions;
@@ -261,11 +264,11 @@ void Iterative::iteration_observed(Engine& engine, bool check) {
     }
 }
 
-/// Of areas whose users differ by place, what each place does: for one who reads the record, and for runs to
-/// come.
+/// Of areas whose users differ by place, what each place does: for the record's reader and for later runs.
 void Iterative::process_ends(Engine& engine) {
     const double begin = thread_seconds();
     for (const auto& area : engine.watch().areas()) {
+        record_fresh(engine, *area);
         if (area->learnt.places.empty() || !engine.may_infer(thread_seconds() - begin)) continue;
         for (const Learner::PlaceBelief& one : learner_.by_place(*area, engine.iteration())) {
             record::place_distribution_row row;
