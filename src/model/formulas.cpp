@@ -146,9 +146,9 @@ void Formulas::fill_tables() {
     const auto fill = [&](Nuisances& into, bool master, auto&& owner_share) {
         std::size_t index = 0;
         for (const tuning::Reach& reach : tuning::reaches)
-            for (const tuning::Stray& stray : tuning::strays)
+            for (const double share = owner_share(reach); const tuning::Stray& stray : tuning::strays)
                 into[index++] =
-                    static_cast<float>(std::log((1 - stray.uniform - stray.master) * owner_share(reach) +
+                    static_cast<float>(std::log((1 - stray.uniform - stray.master) * share +
                                                 stray.uniform / threads_ + (master ? stray.master : 0)));
     };
     for (const bool master : {false, true}) {
