@@ -6,6 +6,7 @@
 //  and condition variables between the rows | threads: rows of other threads' arenas | fork: children use
 //  rows | buffers: the program gives its streams rows for buffers | mapped: rows of a pool of its own
 //  mapping, which it unmaps and moves in part
+// A second argument: steps of work.
 #include "core.h"
 #include <malloc.h>
 #include <pthread.h>
@@ -211,6 +212,7 @@ static void change_pool(int step) {
 
 int main(int argc, char** argv) {
     const char* how = argc > 1 ? argv[1] : "rows";
+    const int steps = argc > 2 ? atoi(argv[2]) : STEPS;
     const int is_streams = !strcmp(how, "streams") || !strcmp(how, "buffers");
     for (int t = 0; t < 8; ++t) {
         streams[t] = tmpfile();
@@ -239,7 +241,7 @@ int main(int argc, char** argv) {
         }
     }
     core_start();
-    for (int step = 0; step < STEPS; ++step) {
+    for (int step = 0; step < steps; ++step) {
         if (step % 8 == 0) core_step(step);
         work();
         if (!strcmp(how, "churn")) churn(step);
