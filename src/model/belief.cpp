@@ -3,6 +3,7 @@
 #include "base/invariant.hpp"
 
 #include <numeric>
+#include <utility>
 
 namespace homing::model {
 namespace {
@@ -120,12 +121,15 @@ void Belief::normalise(Joint& joint) {
     alive_.clear();
     double sum = 0;
     const auto share_of = [&](double log, Family family) {
-        const double share = log > no_weight / 2 ? std::exp(log - top) : 0;
+        constexpr double least = 2 * tuning::negligible_log; // e^-36 of a sum is below its last digit
+        const double share = log > top + least ? std::exp(log - top) : 0;
         posterior_[static_cast<std::size_t>(family)] += share;
         sum += share;
         return share;
     };
+    alive_.reserve(joint.candidates.size());
     for (const Candidate& candidate : joint.candidates) {
+        if (candidate.best < top + tuning::negligible_log) continue;
         Alive alive{candidate.index, candidate.formula, 0, 0, {}, {}, {}, 0, 0};
         for (std::size_t r = 0; r < reaches.size(); ++r) {
             std::array<double, strays.size()> weights{};
@@ -147,9 +151,12 @@ void Belief::normalise(Joint& joint) {
     for (std::size_t i = 0; i < urns_.size(); ++i)
         urns_[i].share = share_of(joint.urns[i], Family::shared);
     none_ = share_of(joint.none, Family::none);
-    std::array<double, strays.size()> homes{};
-    for (std::size_t s = 0; s < homes.size(); ++s)
-        homes[s] = share_of(joint.home[s], Family::home);
+    home_ = home_by_owner_ = 0;
+    for (std::size_t s = 0; s < strays.size(); ++s) {
+        const double share = share_of(joint.home[s], Family::home);
+        home_ += share;
+        home_by_owner_ += share * (1 - strays[s].uniform - strays[s].master);
+    }
 
     invariant(sum > 0, "some hypothesis explains the touches");
     log_evidence_ = top + std::log(sum);
@@ -161,26 +168,17 @@ void Belief::normalise(Joint& joint) {
         known_ += std::accumulate(alive.by_owner.begin(), alive.by_owner.end(), 0.0);
     }
     keep_what_counts();
-    for (Runs& runs : runs_) {
-        runs.share /= sum;
-        known_ += runs.share * runs.by_owner;
-    }
-    for (Even& even : even_) {
-        even.share /= sum;
-        known_ += even.share * even.by_owner;
-    }
+    const auto scale = [&](auto& one) { known_ += (one.share /= sum) * one.by_owner; };
+    std::ranges::for_each(runs_, scale);
+    std::ranges::for_each(even_, scale);
     for (Urn& urn : urns_) {
         urn.share /= sum;
         known_ += urn.share * *std::ranges::max_element(urn.shares);
     }
     none_ /= sum;
     known_ += none_ * tuning::own_page_again;
-    home_ = home_by_owner_ = 0;
-    for (std::size_t s = 0; s < homes.size(); ++s) {
-        home_ += homes[s] / sum;
-        home_by_owner_ += homes[s] / sum * (1 - strays[s].uniform - strays[s].master);
-    }
-    known_ += home_by_owner_;
+    home_ /= sum;
+    known_ += home_by_owner_ /= sum;
 }
 
 /// Drops formulas of next to no weight; the others take over what they had.
@@ -190,13 +188,11 @@ void Belief::keep_what_counts() {
                                [](double sum, const Alive& alive) { return sum + alive.share; });
     };
     const double before = total();
+    std::erase_if(alive_, [](const Alive& alive) { return alive.share < tuning::negligible_share; });
     std::ranges::sort(alive_, std::greater<>(), &Alive::share);
     double kept = 0;
     const auto last = std::ranges::find_if(alive_, [&](const Alive& alive) {
-        const bool counts =
-            kept < before - tuning::negligible_part && alive.share >= tuning::negligible_share;
-        kept += alive.share;
-        return !counts;
+        return std::exchange(kept, kept + alive.share) >= before - tuning::negligible_part;
     });
     alive_.erase(last, alive_.end());
     if (alive_.empty()) return;

@@ -36,17 +36,23 @@ const std::array<float, tuning::nuisances>& nuisance_logs(Family family) {
 /// without.) So often as a look at all of them costs as much as the touches.
 void Belief::observe(std::span<const Touch> touches, std::vector<Candidate>& candidates, double best) const {
     constexpr std::size_t batch = 4;
-    const std::size_t batches = (touches.size() + batch - 1) / batch;
+    const std::size_t batches = std::max<std::size_t>(1, (touches.size() + batch - 1) / batch);
+    std::vector<double> positions(touches.size());
+    std::ranges::transform(touches, positions.begin(), [&](const Touch& touch) { return position(touch); });
     for (std::size_t first = 0; first < batches; ++first) {
-        for (Candidate& candidate : candidates)
+        for (Candidate& candidate : candidates) {
+            Nuisances sum = candidate.log; // a copy can be no part of the tables: it stays in registers
             for (std::size_t t = first; t < touches.size(); t += batches) {
-                const Nuisances& log = formulas_.likelihood(
-                    candidate.formula, extent_.size(), position(candidate.formula, touches[t]), touches[t]);
+                const Nuisances& log =
+                    formulas_.likelihood(candidate.formula, extent_.size(), positions[t], touches[t]);
                 for (std::size_t i = 0; i < log.size(); ++i)
-                    candidate.log[i] += log[i];
+                    sum[i] += log[i];
             }
+            candidate.log = sum;
+            candidate.find_best();
+        }
         std::erase_if(candidates, [&](const Candidate& candidate) {
-            return candidate.best() < best + tuning::negligible_log;
+            return candidate.best < best + tuning::negligible_log;
         });
     }
 }
@@ -77,7 +83,8 @@ void Belief::observe_each(std::span<const Touch> touches, Candidate& candidate) 
                 most + (&logs == &of.back() ? logs.any - most
                                             : std::log(any + regular * std::exp(logs.block[i] - most))));
     }
-    const auto best = std::ranges::max_element(candidate.log) - candidate.log.begin();
+    candidate.find_best();
+    const auto best = std::ranges::find(candidate.log, candidate.best) - candidate.log.begin();
     each_is_block_.clear();
     for (const Logs& logs : of) {
         const double block = logs.block[static_cast<std::size_t>(best)];
@@ -90,26 +97,23 @@ void Belief::observe_each(std::span<const Touch> touches, Candidate& candidate) 
 void Belief::weigh_formulas(std::span<const Touch> touches, const Prior& prior, Joint& joint,
                             std::size_t first, std::size_t end) {
     std::vector<Candidate> candidates;
+    candidates.reserve(end - first);
     const bool still =
         std::ranges::all_of(touches, [&](const Touch& touch) { return touch.age == touches.front().age; });
     for (std::size_t index = first; index < end; ++index) {
         const Formula& formula = formulas_.all()[index];
         if (formula.each ? !extent_.has_blocks() : !formulas_.fits(formula, extent_.size())) continue;
         // A thread that was never seen owns nothing alone.
-        if (formula.is_single() && !touches.empty() && std::ranges::none_of(touches, [&](const Touch& touch) {
-                return static_cast<int>(touch.thread) == formula.base;
-            }))
+        if (formula.is_single() && !touches.empty() &&
+            std::ranges::find(touches, static_cast<std::uint32_t>(formula.base), &Touch::thread) ==
+                touches.end())
             continue;
         if (formula.velocity != 0 && still) continue; // touches of one iteration show no drift
         Candidate candidate{index, formula, nuisance_logs(formula.family)};
         for (float& log : candidate.log)
             log += static_cast<float>(log_of(prior.formula(index)));
-        if (formula.each) {
-            observe_each(touches, candidate);
-            joint.candidates.push_back(candidate);
-        } else {
-            candidates.push_back(candidate);
-        }
+        if (formula.each) observe_each(touches, candidate);
+        (formula.each ? joint.candidates : candidates).push_back(candidate);
     }
     observe(touches, candidates, joint.best());
     joint.candidates.insert(joint.candidates.end(), candidates.begin(), candidates.end());
@@ -123,11 +127,11 @@ void Belief::refine(std::span<const Touch> touches, Joint& joint) const {
         double step = family == Family::tiles ? 1.0 : 1.0 / std::clamp(2 * formulas_.threads(), 64, 256);
         for (int level = 0; level < tuning::refinements; ++level, step /= tuning::refined_steps) {
             const auto best = std::ranges::max_element(joint.candidates, {}, [&](const Candidate& candidate) {
-                return candidate.formula.family == family && !candidate.formula.each ? candidate.best()
+                return candidate.formula.family == family && !candidate.formula.each ? candidate.best
                                                                                      : -3e38f;
             });
             if (best == joint.candidates.end() || best->formula.family != family || best->formula.each ||
-                best->best() < joint.best() + tuning::negligible_log)
+                best->best < joint.best() + tuning::negligible_log)
                 break;
             std::vector<Candidate> candidates;
             for (int i = -tuning::refined_steps + 1; i < tuning::refined_steps; ++i) {
@@ -146,11 +150,11 @@ void Belief::refine(std::span<const Touch> touches, Joint& joint) const {
                     log += static_cast<float>(log_of(share));
                 candidates.push_back(candidate);
             }
-            const float before = best->best();
+            const float before = best->best;
             observe(touches, candidates, joint.best());
             joint.candidates.insert(joint.candidates.end(), candidates.begin(), candidates.end());
             if (std::ranges::none_of(candidates,
-                                     [&](const Candidate& candidate) { return candidate.best() > before; }))
+                                     [&](const Candidate& candidate) { return candidate.best > before; }))
                 break;
         }
     }

@@ -17,7 +17,8 @@ struct Belief::Candidate {
     std::size_t index;
     Formula formula;
     std::array<float, tuning::nuisances> log;
-    float best() const { return *std::ranges::max_element(log); }
+    float best = 0; ///< of log
+    void find_best() { best = *std::ranges::max_element(log); }
 };
 
 /// Log weights of all hypotheses, before they are normalised.
@@ -31,7 +32,7 @@ struct Belief::Joint {
     double best() const {
         double best = std::max(none, *std::ranges::max_element(home));
         for (const Candidate& candidate : candidates)
-            best = std::max(best, static_cast<double>(candidate.best()));
+            best = std::max(best, static_cast<double>(candidate.best));
         for (const std::vector<double>* logs : {&runs, &even, &urns})
             for (const double log : *logs)
                 best = std::max(best, log);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 namespace homing::model {
 namespace {
@@ -200,9 +201,11 @@ const Nuisances& Formulas::likelihood(const Formula& formula, double pages, doub
     const bool master = touch.thread == 0;
     const int from_base = static_cast<int>(touch.thread) - formula.base;
     if (formula.is_single()) return from_base == 0 ? alone_[master] : outside_[master];
-    if (from_base % formula.step != 0) return outside_[master];
+    // Most steps are 1, and a division takes as long as all else.
+    const auto [steps, rest] =
+        formula.step == 1 ? std::div_t{from_base, 0} : std::div(from_base, formula.step);
+    if (rest != 0) return outside_[master];
     const Place here = place(formula, pages, y, touch.age);
-    const int steps = from_base / formula.step; // without a remainder, as was just asked
     const double offset = steps - here.block;
     if (offset < -furthest || offset > furthest) return outside_[master];
     return near_[touch.write][master][class_of(here.within)][static_cast<int>(offset) + furthest];

@@ -138,8 +138,7 @@ inline constexpr double negligible_log = -18;
 /// touches hundreds are left. Table: changes no column by more than its scatter.
 inline constexpr double negligible_share = 1e-4;
 
-/// Of the weight of runs in any order: equal blocks in any order. Table (unordered): right after 100 touches
-/// 90 -> 99 %.
+/// Of the weight of runs in any order: equal blocks. Table (unordered): right after 100 touches 90 -> 99 %.
 inline constexpr double even_share = .3;
 
 /// Cuts, offsets and rows are refined in so many steps a level, and so many levels. Table (two_grids).
@@ -151,12 +150,10 @@ inline constexpr int refinements = 3;
 /// 1.5 and 3.1 % remote).
 inline constexpr double aligned_log_prior = -3;
 
-/// A gap between touches on different nodes is cut into so many stretches: its borders are known no better.
-/// By reason.
+/// A gap between touches on different nodes is cut into so many stretches, in which borders lie. By reason.
 inline constexpr int pieces_of_gap = 4;
 
-/// The probability of a simple formula that makes tiles and drifting borders, which are most of the formulas,
-/// needless. Table (tiles, drift).
+/// The probability of a simple formula that makes most of the others (tiles, drift) needless. Table.
 inline constexpr double simple_enough = .97;
 
 /// Threads that formulas are made for: more stand in groups. A fit to 160 touches was measured to take 4 ms
@@ -229,8 +226,7 @@ inline constexpr std::uint32_t granules_of_round = 1024;
 /// CG class A, half a second: with .46 s at once and .1 of the first seconds it took 9.5 % longer.
 inline constexpr double first_inferring = 2e-3;
 inline constexpr double share_of_run = 0.0025, share_of_checks = 0.01; // checks: at rest
-/// Seconds that a reference which comes by itself (a hint fault, a sample of the PMU) costs the thread that
-/// makes it.
+/// Seconds that a reference which comes by itself (a hint fault, a sample of the PMU) costs its thread.
 inline constexpr double reference_cost = 2e-6;
 
 // A decision (engine/iterative, judgement, allocations). By reason, unless said.
