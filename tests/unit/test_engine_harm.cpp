@@ -26,7 +26,7 @@ struct Mix {
 /// Owners that no run of one node describes.
 std::vector<Mix> mixes() {
     std::vector<Mix> all;
-    for (const int nodes : {4, 8, 16}) {
+    for (const int nodes : {4, 16}) {
         all.push_back({"pages of two nodes at random", nodes, [nodes](std::size_t page, std::size_t pages) {
                            const auto pair =
                                static_cast<int>(page * static_cast<std::size_t>(nodes / 2) / pages);
