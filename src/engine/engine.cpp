@@ -560,10 +560,10 @@ double Engine::touch_cost_ns() const {
 }
 
 bool Engine::may_infer(double spent) {
-    const double elapsed = running_.seconds(record::now());
-    const double early = share_of_run * std::min(elapsed, longest_wait); // (who calls for it waits for it)
-    const Pace pace{early + (called_ ? longest_pause : first_inferring), share_of_run};
-    return pace.allows((statistics_.inferring + spent) / slowness_, elapsed);
+    const double elapsed = running_.seconds(record::now()), early = std::min(elapsed, longest_wait);
+    // Who calls for a decision waits for it. Where all is slow a long run is not slowed as many times.
+    const Pace pace{share_of_run * early + (called_ ? longest_pause : first_inferring), share_of_run};
+    return pace.allows((statistics_.inferring + spent) / slowness_, early + (elapsed - early) / slowness_);
 }
 
 void Engine::find_homes(WatchedArea& area) {

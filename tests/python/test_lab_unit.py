@@ -389,7 +389,7 @@ def test_the_environment_is_passed_without_the_hosts_own_affairs() -> None:
 
 def test_the_stated_costs_name_the_modelled_cache() -> None:
     stated = {"local_ns": 100, "remote_ns": 200, "move_call_us": 40, "move_page_us": 1.5, "touch_us": 15}
-    stated["fit_us"] = 200
+    stated["fit_us"] = 100
     assert tomllib.loads(steps.guest_costs(2048)) == {**stated, "cache_kib": 2048}
 
 

@@ -135,8 +135,8 @@ def test_the_record_of_a_program_that_is_killed(program: Path, tmp_path: Path) -
     assert not process["record"]["complete"]
     assert not process["record"]["truncated"]
     iterations = process["iterations"]
-    # At rest an iteration leaves no row of its own, and the rows of before the period was found count regions:
-    # the count is that of the row of progress.
+    # At rest an iteration leaves no row of its own, and the rows of before the period was found count
+    # regions: the count is that of the row of progress.
     assert 30 <= iterations["count"] <= 40
     assert "was killed after" in done.stderr
     again = subprocess.run([*command, "report", "kept.homing"], env=variables, cwd=tmp_path)
