@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,6 +32,8 @@ def time_limit(work: float, wall: float | None = None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _limit(timer: int, number: signal.Signals, seconds: float) -> Iterator[None]:
+    import threading  # no summary needs it
+
     if threading.current_thread() is not threading.main_thread():
         yield
         return

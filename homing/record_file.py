@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -34,7 +33,7 @@ _MOST_KINDS = 1000
 #: Records hold observations, not data: a larger file is not one of ours.
 _MOST_FILE_BYTES = 4 << 30
 #: How every record begins.
-_BEGIN = pattern(re.escape(MAGIC) + rb"[0-9]{1,9}\n\{")
+_BEGIN = pattern(MAGIC + rb"[0-9]{1,9}\n\{")
 #: What reading a damaged header may raise.
 DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 
@@ -179,6 +178,8 @@ def parse_file(data: bytes, path: str) -> RecordFile:
 def _another_record(data: bytes, header_bytes: int, row_bytes: int) -> bool:
     """True where another record stands behind the rows, as `cat` puts it there. Text that a program names so
     is none: it is no row of its own, and too short for a header."""
+    if data.find(MAGIC, header_bytes) < 0:
+        return False
     for begin in _BEGIN.finditer(data, header_bytes):
         at = begin.start()
         if (at - header_bytes) % row_bytes == 0:

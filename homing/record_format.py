@@ -17,4 +17,6 @@ class RecordError(UserError):
 
 def printable(text: str) -> str:
     """Without control characters: names come from programs and must not drive a terminal."""
+    if text.isprintable():
+        return text
     return "".join(mark if mark.isprintable() else "?" for mark in text)

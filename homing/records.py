@@ -140,7 +140,7 @@ class Record(MemoryRecord):
         """The signal that ended the process, or the command that it was part of (SIGINT); empty where none
         is known."""
         name = self.facts.get(ENDED_BY, "")
-        return name if re.fullmatch(r"SIG[A-Z0-9+]{1,12}", name) else ""
+        return name if name and re.fullmatch(r"SIG[A-Z0-9+]{1,12}", name) else ""
 
     @cached_property
     def regions(self) -> list[Region]:

@@ -91,10 +91,10 @@ def finish(request: Request, records: Records, ended: Ended) -> None:
 
 def _tell_records(kept: list[str], ended: Ended) -> None:
     """What only the launcher knows goes into the records: the signal that ended the run, a guest's counts."""
-    from homing.records import LAB_COUNTS
-
     counts = {}
     if ended.counts is not None:
+        from homing.records import LAB_COUNTS
+
         counts[LAB_COUNTS] = json.dumps(ended.counts, separators=(",", ":"))
     tell_records(kept, ended.status, counts, ended.gone)
 
@@ -102,11 +102,13 @@ def _tell_records(kept: list[str], ended: Ended) -> None:
 def tell_records(kept: list[str], status: int, facts: dict[str, str], gone: bool = False) -> None:
     """Add facts to the records; to those of processes that did not end in order also the signal that ended
     the run, where `status` tells of one."""
+    name = launch.signal_name(status)
+    if not facts and not name:
+        return
     from homing.record_additions import add_to_record
     from homing.records import ENDED_BY, read_record
 
-    name = launch.signal_name(status)
-    for path in [path for path in kept if not is_memory_file(path)] if facts or name else []:
+    for path in [path for path in kept if not is_memory_file(path)]:
         with afterwards(path):
             early = bool(name) and not (record := read_record(path)).ended_by and record.end is None
             add_to_record(path, {**facts, ENDED_BY: name} if early else facts, gone=gone)

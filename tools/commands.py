@@ -19,7 +19,10 @@ except ModuleNotFoundError:  # Python 3.10
 TREE = Path(__file__).resolve().parents[1]
 #: What a run's summary imports: compiled here, in case that it runs where Python keeps no compiled files
 #: (PYTHONDONTWRITEBYTECODE, a read-only tree). 250 -> 140 ms of processor time.
-SUMMARY = "import homing.run_finish, homing.area_rules, homing.report.summary, homing.report.names"
+SUMMARY = (
+    "import homing.run_finish, homing.area_rules, homing.report.summary, homing.report.names, "
+    "homing.report.dwarf"
+)
 
 # A line that the shell and Python read: a #! line has room for 127 characters, and none for a space.
 SCRIPT = """#!/bin/sh

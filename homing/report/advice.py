@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from homing.late import pattern
 from homing.records import Record
 
 #: How the library's reasons begin where nothing observes, from the start or from some moment on.
 _NO_SOURCE = "no source of references works here"
 _WINDOWS_END = "windows end here"
 _SETTINGS = (
-    (re.compile(r"kernel\.numa_balancing is \d"), "sudo sysctl kernel.numa_balancing=1"),
-    (re.compile(r"perf_event_paranoid is ([3-9])"), "sudo sysctl kernel.perf_event_paranoid=2"),
+    (pattern(r"kernel\.numa_balancing is \d"), "sudo sysctl kernel.numa_balancing=1"),
+    (pattern(r"perf_event_paranoid is ([3-9])"), "sudo sysctl kernel.perf_event_paranoid=2"),
 )
 
 
@@ -26,8 +27,8 @@ def settings(records: Iterable[Record]) -> str:
             continue
         for part in re.split(r"; |[()]", " ; ".join([record.facts.get("source_reasons", ""), *texts])):
             name, _, reason = part.strip().partition(": ")
-            for pattern, command in _SETTINGS:
-                if name in ("pmu", "hint-faults") and pattern.search(reason):
+            for known, command in _SETTINGS:
+                if name in ("pmu", "hint-faults") and known.search(reason):
                     found[command] = f"{reason}: {command}"
     if not found:
         return ""

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from homing.record_rows import Ownership, Placement
 from homing.records import Record
+from homing.report.debug_facts import Member
 from homing.report.layout import Column, fitted, records
 from homing.report.lines import Table, Text
 from homing.report.remote import Estimate, Share
 from homing.report.results import AreaResult, most_alive
-from homing.report.variables import Member
 from homing.report.words import number, percent, size, some
 
 #: More areas than these are one line at the end of the table.

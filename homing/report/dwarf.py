@@ -18,30 +18,21 @@ from typing import Any
 
 from homing.limits import TimeUp, time_limit
 from homing.report.call_sites import calls, rank
+from homing.report.debug_facts import DAMAGED, Member, Place, Variable
 from homing.report.identity import belongs, build_id, debug_files, difference
 from homing.report.inlined import Call, InlinedCalls
 from homing.report.symbols import readable_symbol, without_parameters
-from homing.report.variables import Member, Variable, Variables, entry_text, text
+from homing.report.variables import Variables, entry_text, text
 from homing.values import dataclass
 
 #: Symbols between two looks at the clock.
 _SYMBOLS_A_LOOK = 1 << 12
-DAMAGED = "its debug information is damaged: source lines are missing"
 #: How long reading may take at the most: pyelftools reads some 300,000 bytes of entries a second, and damage
 #: (a sibling that lies before its own begin) can keep it for ever.
 _LEAST_SECONDS = 10.0
 _BYTES_A_SECOND = 30_000
 #: A section that says it is larger once it is decompressed is damage, or made to fill the memory.
 _MOST_SECTION_BYTES = 4 << 30
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where an instruction comes from. line 0: only the function is known."""
-
-    function: str
-    file: str = ""
-    line: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import os
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from homing.late import pattern
 from homing.record_rows import Area
 from homing.records import Record
 from homing.report.sources import Frame, Sources
@@ -57,7 +56,7 @@ class _Row:
 
 
 #: Its functions touch memory for their callers, or only what they keep before a block (malloc).
-_C_LIBRARY = pattern(r"/libc[.-][^/]*$")
+_C_LIBRARY = ("libc.", "libc-")
 
 
 def touched_first(record: Record, sources: Sources) -> dict[int, list[FirstTouch]]:
@@ -121,7 +120,7 @@ def _frame(row: _Row, sources: Sources) -> Frame:
 
 
 def _places(rows: list[_Row], sources: Sources) -> list[FirstTouch]:
-    rows = [row for row in rows if not _C_LIBRARY.search(row.path)] or rows
+    rows = [row for row in rows if not row.path.rpartition("/")[2].startswith(_C_LIBRARY)] or rows
     places: dict[tuple[str, str, int], list[_Row]] = {}
     texts: dict[tuple[str, str, int], str] = {}
     for row in rows:

@@ -9,6 +9,8 @@ import json
 from typing import TYPE_CHECKING
 
 from homing.paths import Cache
+from homing.record_format import printable
+from homing.report import statements
 from homing.values import dataclass
 
 if TYPE_CHECKING:
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 
 #: JSON by object, what and offset (homing/report/sources.py).
 Found = dict[tuple[str, int, int], str]
-_VERSION = 1
+#: Another one where statements.variables() answers otherwise, too.
+_VERSION = 2
 #: More is not worth reading for every summary.
 _MOST = 5_000
 
@@ -29,6 +32,8 @@ class KnownNames:
     name: str
     identities: dict[str, str]
     found: Found
+    #: What statements.variables() made of the statements of this build.
+    parsed: dict[tuple[str, str], list[str]]
 
     @classmethod
     def of(cls, record: Record) -> KnownNames:
@@ -37,20 +42,28 @@ class KnownNames:
         name = f"{binascii.crc32(record.program.encode('utf-8', 'replace')):08x}.json"
         identities = {path: one for path, one in record.objects.items() if one}
         found: Found = {}
+        parsed: dict[tuple[str, str], list[str]] = {}
         try:
-            version, objects, entries = json.loads(cache.read(name) or b"[0, {}, []]")
+            version, objects, entries, lists = json.loads(cache.read(name) or b"[0, {}, [], []]")
             if version == _VERSION:
                 same = {path for path, one in objects.items() if identities.get(path) == one}
                 found = {(path, what, at): text for path, what, at, text in entries if path in same}
+                if objects == identities:  # statements of earlier builds would add up
+                    parsed = {
+                        (text, call): [printable(str(one)) for one in names] for text, call, names in lists
+                    }
         except (ValueError, TypeError, AttributeError, RecursionError):
             pass  # damaged: as if nothing were kept
-        return cls(cache, name, identities, found)
+        statements.parsed.update(parsed)
+        return cls(cache, name, identities, found, parsed)
 
     def keep(self, found: Found) -> None:
         """Keep what was found now, with what was known."""
         new = {key: text for key, text in found.items() if key[0] in self.identities}
-        if not self.cache.folder or new.items() <= self.found.items():
+        known = new.items() <= self.found.items() and statements.parsed.keys() <= self.parsed.keys()
+        if not self.cache.folder or known:
             return
         both = list({**new, **self.found}.items())[:_MOST]
-        data = [_VERSION, self.identities, [[*key, text] for key, text in both]]
+        lists = [[*key, names] for key, names in list(statements.parsed.items())[:_MOST]]
+        data = [_VERSION, self.identities, [[*key, text] for key, text in both], lists]
         self.cache.write(self.name, json.dumps(data, separators=(",", ":")).encode())

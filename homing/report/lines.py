@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import TextIO
 
@@ -87,6 +86,10 @@ def cell_len(text: str) -> int:
 
 
 def _cells(letter: str) -> int:
+    if letter.isascii():
+        return 1
+    import unicodedata  # most summaries are ASCII
+
     if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(letter) in ("W", "F") else 1
@@ -96,6 +99,9 @@ def folded(text: Text, width: int) -> list[Text]:
     """Lines of at most `width` cells, broken between words where that is possible. Nothing is lost."""
     found = []
     for line in text.split("\n"):
+        if cell_len(line.plain) <= width:
+            found.append(line)
+            continue
         begin = at = cells = 0
         for word in re.finditer(r"\s*\S+\s*|\s+", line.plain):
             whole = word[0]

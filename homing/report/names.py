@@ -14,25 +14,26 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from homing.late import pattern
 from homing.record_rows import Area
 from homing.records import Record
-from homing.report.dwarf import Place
+from homing.report.debug_facts import Member, Place
 from homing.report.sources import Frame, Sources
 from homing.report.statements import is_constructors, last_component, variables
 from homing.report.symbols import shortened
-from homing.report.variables import Member
 from homing.values import dataclass, field, replace
 
 #: Frames in these, and in the headers below, are the allocator and the containers: whoever called them is the
 #: place that counts.
-_LIBRARY = pattern(
-    r"/(libc|libstdc\+\+|libc\+\+|libgfortran|libFortranRuntime|libflang_rt[^/]*|libgomp|libomp|libm|libhoming"
-    r"|ld-linux[^/]*)[.-][^/]*$"
+_LIBRARIES = ("libc", "libstdc++", "libc++", "libgfortran", "libFortranRuntime", "libgomp", "libomp", "libm")
+_LIBRARIES_BEGIN = (
+    *(name + mark for name in (*_LIBRARIES, "libhoming") for mark in ".-"),
+    "libflang_rt",
+    "ld-linux",
 )
-_HEADERS = pattern(r"^/usr/(local/)?(include|lib)/|/include/c\+\+/|/lib/gcc/")
+_HEADERS = ("/usr/include/", "/usr/lib/", "/usr/local/include/", "/usr/local/lib/")
+_HEADERS_ANYWHERE = ("/include/c++/", "/lib/gcc/")
 #: The same where a runtime is part of the program, and what is before main.
-_RUNTIME = pattern(r"^(_FortranA|Fortran::runtime|_start$|__libc_start)")
+_RUNTIME = ("_FortranA", "Fortran::runtime", "__libc_start")
 #: Blocks of one statement that come from more callers than these are one area: a tree, say, that calls
 #: itself.
 MOST_CALLERS = 8
@@ -137,7 +138,7 @@ class Namer:
             name = _named(group)
             if not name.line:
                 origin = group.blocks[0].area.origin
-                site = next((path for path, _ in origin if not _LIBRARY.search(path)), "")
+                site = next((path for path, _ in origin if not _is_library(path)), "")
                 if site:
                     self.sources.note_missing(site)
             first = min(block.area.id for block in group.blocks)
@@ -149,7 +150,7 @@ class Namer:
     def place(self, path: str, offset: int) -> Place | None:
         """Where the call before a return address comes from: the user's line that stands for it, if any."""
         frames = self.sources.frames(path, offset) if path else ()
-        own = next((one for one in frames if one.line and not _HEADERS.search(one.file)), None)
+        own = next((one for one in frames if one.line and not _is_header(one.file)), None)
         one = own or next(iter(frames), None)
         return Place(one.function, one.file, one.line) if one is not None else None
 
@@ -182,11 +183,11 @@ class Namer:
         """The calls that led to an allocation, from the statement of the user outwards."""
         steps = []
         for path, offset in area.origin:
-            if _LIBRARY.search(path):
+            if _is_library(path):
                 continue
             frames = self.sources.frames(path, offset) or (Frame(""),)
             for depth, frame in enumerate(frames):
-                if _HEADERS.search(frame.file) or (not frame.line and _RUNTIME.search(frame.function)):
+                if _is_header(frame.file) or (not frame.line and _is_runtime(frame.function)):
                     continue
                 label = frame.function or f"{os.path.basename(path)}+{offset:#x}"
                 steps.append(_Step((self.sources.path(path), offset, depth), replace(frame, function=label)))
@@ -225,6 +226,19 @@ class Namer:
                 for one in same[first]:
                     name = found[one][1]
                     found[one] = (first, replace(name, title=f"{name.title} #{at}"))
+
+
+def _is_library(path: str) -> bool:
+    _, slash, name = path.rpartition("/")
+    return bool(slash) and name.startswith(_LIBRARIES_BEGIN) and ("." in name or "-" in name[3:])
+
+
+def _is_header(file: str) -> bool:
+    return file.startswith(_HEADERS) or any(folder in file for folder in _HEADERS_ANYWHERE)
+
+
+def _is_runtime(function: str) -> bool:
+    return function == "_start" or function.startswith(_RUNTIME)
 
 
 def _instruction(block: _Block) -> str:

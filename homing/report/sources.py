@@ -7,22 +7,27 @@ import json
 import os
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from homing.files import open_regular
 from homing.limits import TimeUp
 from homing.record_format import printable
 from homing.record_rows import Area
 from homing.records import Record
-from homing.report.dwarf import DAMAGED, ObjectInfo
+from homing.report.debug_facts import DAMAGED, Member, Variable
 from homing.report.known_names import KnownNames
 from homing.report.statements import Statement, statement
-from homing.report.variables import Member, Variable
 from homing.values import dataclass
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from homing.report.dwarf import ObjectInfo
+
+    T = TypeVar("T")
 
 #: What reading JSON that somebody else may have written raises.
 _UNSOUND = (ValueError, TypeError, LookupError, OverflowError, RecursionError)
-T = TypeVar("T")
 
 #: `what` of a row `source` (src/record/rows.hpp).
 CODE, DECLARATION = 1, 2
@@ -227,6 +232,8 @@ class Sources:
         identity = self._identities.get(path, "")
         key = (path, identity, 0.0 if identity else self._start)
         if key not in self._objects:
+            from homing.report.dwarf import ObjectInfo
+
             late = self._deadline is not None and time.monotonic() > self._deadline
             deadline = None if late else self._deadline
             self._objects[key] = ObjectInfo(path, deadline, late, self._progress, identity, self._start)

@@ -259,13 +259,25 @@ _DECLARATION = pattern(
 )
 
 
+#: What variables() found in this process, and in earlier ones (homing/report/known_names.py).
+parsed: dict[tuple[str, str], list[str]] = {}
+
+
 def variables(text: str, callee: str = "") -> list[str]:
     """The variables that a statement allocates, in its order; with their structures (grid%u, s->u). callee:
     the function that the statement calls for it, if it is not an allocator itself."""
-    found = re.search(r"\ballocate\s*\(", text, re.IGNORECASE)
+    if (text, callee) not in parsed:
+        parsed[text, callee] = _variables(text, callee)
+    return list(parsed[text, callee])
+
+
+def _variables(text: str, callee: str) -> list[str]:
+    # `in` first: compiling what a statement cannot match is a good part of a summary.
+    allocates = "allocate" in text.lower()
+    found = re.search(r"\ballocate\s*\(", text, re.IGNORECASE) if allocates else None
     if found and not text.endswith((";", "{", "}")) and not _CALLED.search(text[: found.start()]):
         return _allocate_objects(text[found.end() :])
-    declared = _DECLARATION.match(text)
+    declared = _DECLARATION.match(text) if "::" in text else None
     if declared:
         names = [re.split(r"[(=]", part)[0].strip() for part in _split(declared[1]) if "(" in part]
         return [name for name in names if re.fullmatch(r"[A-Za-z_]\w*", name)]
@@ -321,9 +333,10 @@ def _allocate_objects(text: str) -> list[str]:
 def _allocated_in_c(text: str, callee: str) -> list[str]:
     plain = last_component(re.sub(r"<.*>", "", callee)) if callee else ""
     # A lambda, or another object that is called, has the name of a variable.
-    called = re.search(r"operator|lambda|\$_", callee)
+    called = any(word in callee for word in ("operator", "lambda", "$_"))
     calls = re.compile("" if called else rf"\b{re.escape(plain)}\b") if plain else _ALLOCATOR
-    given = [name for function, name in _GIVEN.findall(text) if calls.search(function)]
+    passed = _GIVEN.findall(text) if "&" in text else []
+    given = [name for function, name in passed if calls.search(function)]
     if given:
         return given
     assigned = [(pointer or name, value) for pointer, name, value in _ASSIGNED.findall(text)]

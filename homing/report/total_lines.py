@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
 from homing.record_rows import Phase, Sampling, TaskHints
 from homing.report.area_lines import change, interval
@@ -13,7 +13,10 @@ from homing.report.remote import LEAST_SAMPLES
 from homing.report.results import ProcessResult, Results
 from homing.report.words import duration, number, percent, refused_words, size
 
-Key = TypeVar("Key")
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Key = TypeVar("Key")
 
 
 def _remote(process: ProcessResult, counted: bool) -> str:

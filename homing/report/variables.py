@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from homing.record_format import printable
+from homing.report.debug_facts import Member, Variable
 from homing.report.inlined import uleb
-from homing.values import dataclass
 
 _OP_ADDR, _OP_PLUS_UCONST, _OP_ADDRX = 0x03, 0x23, 0xA1
 #: Where variables with a fixed address can be declared.
@@ -26,26 +26,6 @@ _LINKS = ("DW_AT_abstract_origin", "DW_AT_specification")
 #: Deeper nesting is damage, and so are larger objects.
 _MOST_DEPTH = 32
 _MOST_BYTES = 1 << 62
-
-
-@dataclass(frozen=True)
-class Member:
-    """A member of a COMMON block: bytes from the block's begin, and its size (0: not known)."""
-
-    name: str
-    offset: int
-    bytes: int
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A declared variable or COMMON block. function: the scope it is declared in, if any."""
-
-    name: str
-    file: str
-    line: int
-    function: str = ""
-    members: tuple[Member, ...] = ()
 
 
 class Variables:

@@ -99,7 +99,9 @@ void Python::run_command(const std::vector<std::string>& words) const {
 
 void Python::finish_run(int state) const {
     // Without a package of ours beside it, homing itself lies in what `site` finds (homing/late_site.py).
-    become("from homing.run_finish import main; main()", {std::to_string(state)}, package_.empty());
+    // While it imports modules Python would look through all of them time and again, for garbage.
+    become("import gc; gc.set_threshold(50_000); from homing.run_finish import main; main()",
+           {std::to_string(state)}, package_.empty());
 }
 
 void Python::become(const std::string& code, const std::vector<std::string>& words, bool site) const {

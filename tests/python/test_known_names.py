@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from homing.report import statements
 from homing.report.known_names import KnownNames
 
 CG, KEY = "/home/user/cg", ("/home/user/cg", 1, 31)
@@ -30,6 +31,20 @@ def test_what_a_run_found_is_known_to_the_next_one() -> None:
     assert of("build-id 12").found == {KEY: "[]"}
     of("build-id 12").keep({(CG, 1, 40): "[1]"})
     assert set(of("build-id 12").found) == {KEY, (CG, 1, 40)}
+
+
+def test_the_variables_of_statements_are_known_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statements, "parsed", {})
+    known, text = of("build-id 12"), "double *u = malloc(n);"
+    assert statements.variables(text) == ["u"]
+    known.keep({KEY: "[]"})
+    monkeypatch.setattr(statements, "parsed", {})
+    monkeypatch.setattr(statements, "_variables", lambda *_: ["read again"])
+    of("build-id 12")
+    assert statements.variables(text) == ["u"]
+    monkeypatch.setattr(statements, "parsed", {})
+    of("build-id 13")
+    assert statements.variables(text) == ["read again"]
 
 
 @pytest.mark.parametrize("identity", ["build-id 13", "file 100 5", ""])

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from homing.record_rows import Area
+from homing.report.debug_facts import Member
 from homing.report.dwarf import ObjectInfo
 from homing.report.names import Namer
 from homing.report.sources import Sources
 from homing.report.symbols import readable_symbol
-from homing.report.variables import Member
 
 C_PROGRAM = """\
 #include <stdlib.h>

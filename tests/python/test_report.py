@@ -21,11 +21,11 @@ from homing.record_rows import Placement
 from homing.records import parse_record
 from homing.report import summary as summary_module
 from homing.report.area_lines import MOST_AREAS, shares
+from homing.report.debug_facts import Member
 from homing.report.json import to_json
 from homing.report.names import Namer
 from homing.report.results import ProcessResult, Results, area_results, read_results
 from homing.report.summary import print_summary
-from homing.report.variables import Member
 from homing.report.words import duration, size
 from tests.python.record_writer import RecordWriter, four_node_run
 
