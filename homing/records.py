@@ -130,6 +130,15 @@ class Record(MemoryRecord):
         ]
 
     @cached_property
+    def _guesses(self) -> list[int]:
+        return sorted(one.number for one in self.iterations if one.basis == "guess")
+
+    def iteration_of(self, number: int) -> int:
+        """Which iteration of the program, from 0, a row's number means: the rows count guesses, too, which
+        are parts of one."""
+        return number - sum(guess < number for guess in self._guesses)
+
+    @cached_property
     def progress(self) -> int | None:
         """Outer iterations that have ended, as the process noted it each time; None in records of older
         versions."""

@@ -111,7 +111,7 @@ def _process(process: ProcessResult) -> dict[str, Any]:
         "moves": [
             {
                 "area": one.area if one.area != ALL_AREAS else None,
-                "iteration": one.iteration,
+                "iteration": record.iteration_of(one.iteration),
                 "time": number(one.time),
                 "wanted": one.wanted,
                 "moved": one.moved,
@@ -164,7 +164,7 @@ def _tasks(hints: TaskHints | None) -> dict[str, Any] | None:
 def _iterations(record: Record) -> list[dict[str, Any]]:
     return [
         {
-            "number": one.number,
+            "number": record.iteration_of(one.number),
             "time": number(one.time),
             "seconds": number(one.seconds),
             "regions": one.regions,
@@ -206,9 +206,9 @@ def _area(result: AreaResult, record: Record) -> dict[str, Any]:
         "members": [{"name": one.name, "offset": one.offset, "bytes": one.bytes} for one in name.members],
         "ended": result.ended,
         "first_touch": [_first_touch(one) for one in result.first_touch],
-        "before": _placement(result.before),
-        "after": _placement(result.after),
-        "owners": _ownership(result.ownership),
+        "before": _placement(result.before, record),
+        "after": _placement(result.after, record),
+        "owners": _ownership(result.ownership, record),
         "owners_by_region": [
             {
                 "offset": next((one.offset for one in record.regions if one.id == way.region), None),
@@ -268,23 +268,23 @@ def _remote(found: Estimate | None) -> dict[str, Any]:
     }
 
 
-def _placement(placement: Placement | None) -> dict[str, Any] | None:
+def _placement(placement: Placement | None, record: Record) -> dict[str, Any] | None:
     if placement is None:
         return None
     return {
-        "iteration": placement.iteration,
+        "iteration": record.iteration_of(placement.iteration),
         "pages": list(placement.pages),
         "absent": placement.absent,
         "sampled": placement.sampled,
     }
 
 
-def _ownership(ownership: Ownership | None) -> dict[str, Any] | None:
+def _ownership(ownership: Ownership | None, record: Record) -> dict[str, Any] | None:
     if ownership is None:
         return None
     return {
         "kind": ownership.kind,
-        "iteration": ownership.iteration,
+        "iteration": record.iteration_of(ownership.iteration),
         "confidence": number(ownership.confidence),
         "samples": ownership.samples,
         "wanted_pages": ownership.wanted,

@@ -59,12 +59,13 @@ def _process(process: ProcessResult) -> Iterator[Event]:
     yield _run(record)
     end = 0.0
     for row in record.iterations:
+        guess = "guess in " if row.basis == "guess" else ""
         begin, end = _slice(end, row.time, row.seconds)
         yield {
             "ph": "X",
             "tid": _ITERATIONS,
             "cat": "iteration",
-            "name": f"iteration {row.number}",
+            "name": f"{guess}iteration {record.iteration_of(row.number)}",
             "ts": begin,
             "dur": end - begin,
             "args": {"state": row.state, "basis": row.basis, "regions": row.regions, "moved": row.moved},

@@ -115,10 +115,10 @@ def _costs(record: Record) -> str:
 
 def _iterations(process: ProcessResult) -> str:
     record = process.record
-    if not process.iteration_count:
-        return "no iteration was found"
     end = record.end
     basis = process.basis
+    if not process.iteration_count:
+        return _BASES["guess"] if basis == "guess" else "no iteration was found"
     if basis == "period":
         # The rows say how many regions each iteration had; the last one is the settled idea of the period.
         regions = end.period if end is not None and end.period else record.iterations[-1].regions

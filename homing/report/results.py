@@ -108,17 +108,15 @@ class ProcessResult:
 
     def _ended(self) -> Iterator[tuple[Iteration, int]]:
         """Each row of an iteration, and how many had ended when it was written. Guesses are parts of one."""
-        guesses = 0
         for iteration in self.record.iterations:
-            guesses += iteration.basis == "guess"
-            yield iteration, iteration.number + 1 - guesses
+            yield iteration, self.record.iteration_of(iteration.number) + (iteration.basis != "guess")
 
     @property
     def iteration_count(self) -> int:
         """Outer iterations that were seen."""
         end, progress = self.record.end, self.record.progress
-        if end is not None:
-            return end.iterations
+        if end is not None:  # its own count has the guesses
+            return self.record.iteration_of(end.iterations) if progress is None else progress
         # Iterations at rest have no row: without a note of its progress (an older version, a damaged record)
         # there may have been more.
         noted = max((ended for _, ended in self._ended()), default=0)
@@ -131,11 +129,14 @@ class ProcessResult:
 
     @property
     def basis(self) -> str:
-        """What the iterations are based on (the last one counts): period, anchor, barriers, time, call; or
-        empty. A run without touches has no rows of iterations, and may know its period all the same."""
-        if self.record.iterations:
-            return self.record.iterations[-1].basis
-        return "period" if self.record.end is not None and self.record.end.period else ""
+        """What the iterations are based on (the last one counts): period, anchor, barriers, time, call; guess
+        where none was found; or empty. Iterations without touches have no row, and the period may be known
+        all the same."""
+        bases = [one.basis for one in self.record.iterations]
+        if found := [one for one in bases if one != "guess"]:
+            return found[-1]
+        known = self.record.end is not None and self.record.end.period
+        return "period" if known else "guess" if bases else ""
 
     @property
     def remote(self) -> Estimate | None:

@@ -45,9 +45,10 @@ def _remote(process: ProcessResult, counted: bool) -> str:
 def _unseen(process: ProcessResult) -> str:
     """What an estimate leaves out: most of the run, where homing rested for most of it."""
     rows, count = process.record.iterations, process.iteration_count
-    if not rows or process.settled_at is None or 2 * (rows[-1].number + 1) >= count:
+    seen = process.record.iteration_of(rows[-1].number) + 1 if rows else 0
+    if not rows or process.settled_at is None or 2 * seen >= count:
         return ""
-    return f"; of the last {number(count - rows[-1].number - 1)} iterations, at rest, none was seen"
+    return f"; of the last {number(count - seen)} iterations, at rest, none was seen"
 
 
 def total_lines(processes: list[ProcessResult], results: Results) -> Iterable[Text]:

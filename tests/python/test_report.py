@@ -270,6 +270,33 @@ def test_iterations_at_rest_have_no_row(
     assert (process.iteration_count, process.settled_at) == (996, 247)
 
 
+def test_guesses_are_parts_of_iterations(capsys: pytest.CaptureFixture[str]) -> None:
+    """The engine numbers them as if they were iterations: what is printed counts the program's own."""
+    writer = RecordWriter()
+    writer.row("node", index=0, position=0, cpus=1, target=1)
+    for number, basis in ((0, 6), (1, 6), (4, 1), (5, 6), (7, 1)):
+        writer.row("iteration", number=number, state=2, basis=basis, regions=3)
+    writer.row("move", area=1, iteration=5, wanted=2, moved=2)
+    writer.row("end", iterations=9, settled_at=5, period=3)
+    results = results_of(writer)
+    (process,) = to_json(results)["processes"]
+    assert process["iterations"]["count"] == 6
+    assert [row["number"] for row in process["iterations"]["rows"]] == [0, 0, 2, 3, 4]
+    assert process["moves"][0]["iteration"] == 3
+    assert "3 regions that repeat; settled at iteration 5 of 6" in printed(results, capsys)
+
+
+def test_what_is_only_guessed_is_no_iteration(capsys: pytest.CaptureFixture[str]) -> None:
+    writer = RecordWriter()
+    writer.row("node", index=0, position=0, cpus=1, target=1)
+    writer.row("iteration", number=0, state=2, basis=6, regions=2)
+    writer.row("end", iterations=1)
+    text = printed(results_of(writer), capsys)
+    assert "not known yet; guessed from the first region that recurs\n" in text
+    writer.row("end", iterations=34, period=2)
+    assert "2 regions that repeat; not settled after 33" in printed(results_of(writer), capsys)
+
+
 def test_windows_beside_hint_faults_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     def source(questions: str) -> str:
         writer = four_node_run()

@@ -127,7 +127,7 @@ function start(data: Data): void {
       return
     }
     const step = (by: number): void => {
-      const rows = process().json.iterations.rows
+      const rows = process().json.iterations.rows.filter(row => row.basis !== "guess") // parts of one
       if (!rows.length) return
       const at = rows.findIndex(row => row.number === state.now.iteration)
       state.set({ iteration: rows[Math.min(rows.length - 1, Math.max(0, at < 0 ? (by > 0 ? 0 : rows.length - 1) : at + by))].number })

@@ -182,7 +182,7 @@ def _add_references(number: int, process: ProcessResult, arrays: Arrays) -> bool
     by_area: dict[int, NDArray[np.float64]] = {}
     by_iteration: dict[int, NDArray[np.float64]] = {}
     for one in references:
-        sums = by_iteration.setdefault(one.iteration, np.zeros((count, count)))
+        sums = by_iteration.setdefault(record.iteration_of(one.iteration), np.zeros((count, count)))
         sums += one.matrix
         if (result := result_of.get(one.area)) is not None:
             sums = by_area.setdefault(result, np.zeros((count, count)))

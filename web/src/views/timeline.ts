@@ -22,7 +22,7 @@ export function timelineView(data: Data, process: () => ProcessData, state: Stat
   const draw = (): void => {
     for (const plot of plots) plot.destroy()
     plots = []
-    const one = process(), rows = one.json.iterations.rows
+    const one = process(), rows = one.json.iterations.rows.filter(row => row.basis !== "guess") // which are parts of one
     fill(regions, regionTable(one), phaseTable(data))
     if (!rows.length) {
       fill(charts, missing("No outer iteration was found: no parallel region came again (homing_iteration() or homing.h marks them)."))
@@ -171,7 +171,7 @@ function regionTable(one: ProcessData): HTMLElement | false {
       h("tbody", {}, shown.map(region => h("tr", {}, h("td", { class: "mono" }, region.name), h("td", { class: "right" }, count(region.count)), h("td", { class: "right" }, seconds(region.seconds)),
         h("td", { class: "share" }, h("span", { class: "bar", style: `width:${(100 * region.seconds) / all}%` }), h("span", { class: "dim" }, percent(region.seconds / all, 0))))))),
     regions.length > shown.length && h("p", { class: "dim" }, `and ${count(regions.length - shown.length)} more`),
-    one.views.iterations_seen > one.json.iterations.rows.length && h("p", { class: "dim" }, "While homing was at rest, regions were not timed."))
+    one.views.iterations_seen > one.json.iterations.rows.filter(row => row.basis !== "guess").length && h("p", { class: "dim" }, "While homing was at rest, regions were not timed."))
 }
 
 function phaseTable(data: Data): HTMLElement | false {
