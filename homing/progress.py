@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import binascii
 import json
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 from homing.paths import Cache
@@ -47,6 +50,25 @@ class Line:
         self._begin = self._clock()
         self._next = self._begin + _QUIET
 
+    def change(self, what: str) -> None:
+        """What began has come so far: other words for it, the same time."""
+        self._what = what
+
+    @contextmanager
+    def ticking(self) -> Iterator[None]:
+        """In the block, which may be long in one call and prints nothing, the line follows by itself."""
+        if not self._durations or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGALRM, lambda *_: self.tick())
+        signal.setitimer(signal.ITIMER_REAL, _EVERY, _EVERY)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+            self.clear()
+
     def tick(self) -> None:
         """It still goes on. Cheap."""
         if not self._durations or not self._what or not self._at_start or self._clock() < self._next:
@@ -84,8 +106,9 @@ class Line:
     def end(self, whole: bool = True) -> None:
         """It is over; whole: its time is that of another run."""
         self.clear()
-        if whole and self._what and self._durations:
-            self._durations.keep(self._clock() - self._begin, *self._key)
+        passed = self._clock() - self._begin
+        if whole and self._what and self._durations and passed > _QUIET:
+            self._durations.keep(passed, *self._key)
         self._what = ""
 
 

@@ -22,6 +22,7 @@ from homing.lab_flags import LAB_FLAGS, flag_of, lab_parameters, parameter, with
 from homing.launchers import task
 from homing.machine_facts import one_node_reason
 from homing.options import Option, check_environment, load_options, only_variables
+from homing.progress import duration
 from homing.run_end import Ended, Request, afterwards, finish, say_room
 from homing.run_files import (
     WORDS,
@@ -122,11 +123,15 @@ def compared(request: Request, run: Callable[[Request], int]) -> int:
         options = {**request.options, "HOMING_MECHANISM": "observe"}
         first = replace(request, options=options, record="", summary="none", json="", html="")
         print("homing run: first without moves (--mechanism observe)", file=sys.stderr)
+        begin = time.monotonic()
         status = run(first)
         if status != 0:
             return status
         request.before = first.results
-        print("homing run: now with them", file=sys.stderr)
+        took = time.monotonic() - begin
+        # A line that follows the time would break the program's own ones.
+        so_far = f" (it took {duration(took)} without)" if took > 2 else ""
+        print(f"homing run: now with them{so_far}", file=sys.stderr)
     return run(request)
 
 

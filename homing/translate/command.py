@@ -6,12 +6,12 @@ import json
 import os
 import shutil
 import sys
-import time
 from enum import Enum
 
 import typer
 
 from homing.errors import UserError, os_reason
+from homing.progress import Line
 from homing.translate.build import RUNTIME, runtime_files
 from homing.translate.directives.model import Form
 from homing.translate.directives.scanner import form_of, is_cxx
@@ -22,8 +22,6 @@ from homing.translate.plan.model import Plan
 from homing.translate.plan.record import to_json
 from homing.translate.positions import TranslationError
 from homing.translate.translation import TARGETS, Options, Refused, Result, translate
-
-_SECONDS_BEFORE_PROGRESS = 2.0
 
 
 class Explain(Enum):
@@ -104,7 +102,7 @@ def command(
         show(collected(to, words, (), (), in_vain, ()), told)
         return REFUSED
     try:
-        result = translate(words, Options(to, phases, line_length, tuple(flags)), _Progress())
+        result = _translated(words, Options(to, phases, line_length, tuple(flags)))
     except TranslationError as error:
         return refused(error, told, "nothing was written")
     tell(result, to, told)
@@ -113,18 +111,18 @@ def command(
     return 0
 
 
-class _Progress:
-    """Says how far reading is when it takes long."""
+def _translated(words: list[str], options: Options) -> Result:
+    """With a line on the terminal while it takes long."""
+    line = Line("homing translate")
 
-    def __init__(self) -> None:
-        self.begin = self.last = time.monotonic()
+    def progress(done: int, count: int, _: str) -> None:
+        line.change("rewriting" if done == count else f"{done} of {count} files read")
 
-    def __call__(self, done: int, count: int, path: str) -> None:
-        now = time.monotonic()
-        if done < count and now - self.begin > _SECONDS_BEFORE_PROGRESS and now - self.last > 1:
-            self.last = now
-            left = (now - self.begin) / done * (count - done)
-            say(f"{done} of {count} files read, about {left:.0f} s left ({path})")
+    line.begin("reading", options.target, *map(os.path.abspath, words))
+    with line.ticking():
+        result = translate(words, options, progress)
+    line.end()
+    return result
 
 
 def refused(error: TranslationError, told: Explain, outcome: str) -> int:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import signal
+import time
 from pathlib import Path
 
 import pytest
 
+from homing import progress
 from homing.progress import Line
 
 
@@ -22,6 +25,26 @@ class Terminal(io.StringIO):
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOMING_CACHE", str(tmp_path / "cache"))
+
+
+def test_what_is_long_in_one_call_is_followed_by_a_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_QUIET", 0.0)
+    monkeypatch.setattr(progress, "_EVERY", 0.001)
+    file = Terminal()
+    line = Line("homing translate", file)
+    line.begin("reading")
+    line.change("1 of 2 files read")
+    before = signal.getsignal(signal.SIGALRM)
+    with line.ticking():
+        while "\rhoming translate: 1 of 2 files read, 0 s" not in file.getvalue():
+            time.sleep(0.001)
+    assert file.screen() == "" and signal.getsignal(signal.SIGALRM) is before
+    silent = io.StringIO()
+    line = Line("homing translate", silent)
+    line.begin("reading")
+    with line.ticking():
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert silent.getvalue() == ""
 
 
 def test_the_second_time_the_seconds_that_are_left_are_known() -> None:
