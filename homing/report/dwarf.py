@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from homing.limits import TimeUp, time_limit
+from homing.report import elf_symbols
 from homing.report.call_sites import calls, rank
 from homing.report.debug_facts import DAMAGED, Member, Place, Variable
 from homing.report.identity import belongs, build_id, debug_files, difference
@@ -86,7 +87,9 @@ class ObjectInfo:
                 self._open()
         except FileNotFoundError:
             self.reason = "is not here (any more), so its source lines are not known"
-        except (Exception, TimeUp):  # pyelftools raises of many kinds on damaged files
+        except TimeUp:  # a busy machine, as a rule
+            self.give_up()
+        except Exception:  # pyelftools raises of many kinds on damaged files
             self.abandon(DAMAGED)
 
     @property
@@ -212,14 +215,12 @@ class ObjectInfo:
         found: dict[int, tuple[int, str]] = {}
         for elf in (self._elf, self._debug_elf):
             try:
-                for name in (".symtab", ".dynsym"):
-                    section = elf.get_section_by_name(name) if elf is not None else None
-                    if section is not None and section["sh_type"] != "SHT_NOBITS":
-                        for number, symbol in enumerate(section.iter_symbols(), start=1):
-                            if number % _SYMBOLS_A_LOOK == 0 and self._late():
-                                break
-                            if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_value"]:
-                                found.setdefault(symbol["st_value"], (symbol["st_size"], symbol.name))
+                for number, (address, size, name) in enumerate(
+                    elf_symbols.functions(elf) if elf is not None else (), 1
+                ):
+                    if number % _SYMBOLS_A_LOOK == 0 and self._late():
+                        break
+                    found.setdefault(address, (size, name))
             except Exception:
                 continue
         starts = sorted(found)
