@@ -22,6 +22,8 @@ KINDS = (
     "eliminated.c",
     "eliminated.f90",
     "generic.f90",
+    "inner_counters.c",
+    "inner_counters.f90",
     "macro_arguments.c",
     "none_shared.f90",
     "one_line.c",
@@ -192,3 +194,22 @@ int main(void) {
 """)
     plan = translate([str(source)], Options("spmd")).plan
     assert [one.formats() for one in plan.arrays] == ["x(*, cyclic)", "y(*, cyclic)"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("k = -1, 1", "k = -1, m"), ("b(i) = b(i) + a(i + k)", "b(i + k) = a(i)"), ("a(i + k)", "a(i + m)")],
+)
+def test_an_inner_counter_that_may_be_anywhere_is_refused(tmp_path: Path, change: tuple[str, str]) -> None:
+    """So is one that decides what is written: the element is not known where it is sent."""
+    text = (
+        "program p\ninteger :: i, k, m = 1\nreal(8) :: a(9), b(9)\n!$homing distribute a(block), b(block)\n"
+        "!$omp parallel do private(k)\n!$homing on home(b(i))\ndo i = 2, 8\ndo k = -1, 1\n"
+        "b(i) = b(i) + a(i + k)\nend do\nend do\nprint *, b(3)\nend program\n"
+    )
+    source = tmp_path / "p.f90"
+    source.write_text(text)
+    translate([str(source)], Options("spmd"))
+    source.write_text(text.replace(*change))
+    with pytest.raises(TranslationError, match=r"p\.f90:9:\d+: the distributed subscript 'i \+ [km]'"):
+        translate([str(source)], Options("spmd"))

@@ -154,12 +154,13 @@ class LocalIndex:
 
 @dataclass(frozen=True)
 class Subscript:
-    """A subscript that is written anew: the local index `name`, moved by distance."""
+    """A subscript that is written anew: the local index `name`, moved by distance and by `more`, a text."""
 
     begin: int
     end: int
     name: str
     distance: int
+    more: str = ""
 
 
 class Home(Enum):

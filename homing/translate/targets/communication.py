@@ -14,6 +14,7 @@ from homing.translate.plan.array import Array
 from homing.translate.plan.boxes import Site, merged, side_of
 from homing.translate.plan.count import constants, copied, exchanged, value
 from homing.translate.plan.model import Box, Exchange, Follow, Side, Span
+from homing.translate.plan.reach import Reach
 from homing.translate.plan.reference_text import reference_subscripts
 from homing.translate.targets.routine import Work
 from homing.translate.tree import Loop, Reference
@@ -34,16 +35,16 @@ class Communication:
         self,
         site: Site,
         array: Array,
-        followed: dict[int, tuple[Follow, int]],
+        followed: dict[int, tuple[Follow, Reach]],
         varying: frozenset[str],
     ) -> Box:
         sides = []
         exact = not site.conditional
         for index, subscript in enumerate(reference_subscripts(site.reference)):
             if index in followed:
-                follow, shift = followed[index]
+                follow, far = followed[index]
                 first, last, all_of_it = self._range(site, array, index, follow, varying)
-                sides.append(Side(first, last, follow, shift, shift))
+                sides.append(Side(first, last, follow, far.low, far.high))
             else:
                 side, all_of_it = side_of(
                     subscript, site.loops, varying, self.work.writer.whole(array, index)

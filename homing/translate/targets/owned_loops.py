@@ -18,6 +18,7 @@ from homing.translate.plan.last_values import last_values
 from homing.translate.plan.model import Box, Follow, LocalIndex, LoopPlan, Schedule
 from homing.translate.plan.model import Subscript as Anew
 from homing.translate.plan.order import Nest, any_order, disorders
+from homing.translate.plan.reach import Reach, reach
 from homing.translate.plan.reference_text import reference_subscripts, why_not_followed
 from homing.translate.targets.broadcast_values import too_old
 from homing.translate.targets.communication import Communication
@@ -40,6 +41,8 @@ from homing.translate.write.writer import Around, Region
 
 #: Constructs that mean in a part's iterations what they mean in all of them.
 _IN_PARTS = frozenset({"simd", "critical", "atomic"})
+#: A counter inside may go so far in a CYCLIC dimension, where each block has a shadow as wide.
+_WIDEST = 64
 
 
 @dataclass
@@ -212,7 +215,7 @@ class OwnedLoops:
             reason = one_owner if fixed == cut else elsewhere
             self.work.wrong(reference.begin, reference.end, reason)
             return
-        followed: dict[int, tuple[Follow, int]] = {}
+        followed: dict[int, tuple[Follow, Reach]] = {}
         for index in cut:
             if index in fixed:
                 continue
@@ -227,18 +230,18 @@ class OwnedLoops:
                 local = LocalIndex(name, "", array.name, index, 0)
                 found.fixed_locals[name] = (local, subscript.text)
                 found.subscripts.append(Anew(subscript.begin, subscript.end, name, 0))
-        distances = {
-            index: (shift + array.dimensions[index].offset) - (follow.offset + follow.dealt.offset)
-            for index, (follow, shift) in followed.items()
-        }
-        for index, (follow, shift) in followed.items():
+        distances: dict[int, tuple[int, int]] = {}
+        for index, (follow, far) in followed.items():
+            own = (follow.offset + follow.dealt.offset) - array.dimensions[index].offset
+            distances[index] = (far.low - own, far.high - own)
             if array.dimensions[index].cyclic:
                 # A neighbour lies as far from the own element as its index does, in the shadow around its
                 # block.
                 subscript = reference_subscripts(reference)[index]
-                name = self._position(array, index, follow, shift - distances[index], found)
-                found.subscripts.append(Anew(subscript.begin, subscript.end, name, distances[index]))
-        if any(distances.values()):
+                name = self._position(array, index, follow, own, found)
+                distance = far.constant - own
+                found.subscripts.append(Anew(subscript.begin, subscript.end, name, distance, far.more))
+        if any(ends != (0, 0) for ends in distances.values()):
             self._reach(reference, array, distances)
             self._exchange(site, self.exchange.box(site, array, followed, found.varying), found)
 
@@ -255,14 +258,20 @@ class OwnedLoops:
 
     def _followed(
         self, site: Site, array: Array, index: int, subscript: Subscript, found: _Found
-    ) -> tuple[Follow, int] | None:
+    ) -> tuple[Follow, Reach] | None:
         """Which loop's iterations a distributed subscript goes with, and at which distance."""
         reference = site.reference
-        value = affine(subscript.text)
+        inner = self.work.routine.inner  # C: names that mean something else in a block
+        known = {name: value for name, value in self.exchange.constants.items() if name not in inner}
+        cyclic = array.dimensions[index].cyclic
         shifts = {
-            variable: shift
+            variable: far
             for variable in found.follows
-            if not subscript.section and (shift := value.follows(variable)) is not None
+            if not subscript.section
+            and (far := reach(subscript.text, variable, site.loops, known)) is not None
+            # What is sent to other parts has to be known to the element.
+            and (not far.more or reference.access is Access.READ)
+            and (not far.more or not cyclic or far.high - far.low <= _WIDEST)
         }
         if not shifts:
             self.work.wrong(
@@ -272,7 +281,7 @@ class OwnedLoops:
                 "loop plus a number",
             )
             return None
-        variable, shift = next(iter(shifts.items()))
+        variable, far = next(iter(shifts.items()))
         follow = found.follows[variable]
         mine = array.dimensions[index]
         if not mine.perhaps_together(follow.dealt):
@@ -286,7 +295,7 @@ class OwnedLoops:
             alike = (array.name, index, follow.home, follow.dimension)
             if alike not in found.together:
                 found.together.append(alike)
-        return follow, shift
+        return follow, far
 
     def _position(self, array: Array, index: int, follow: Follow, own: int, found: _Found) -> str:
         """The variable that holds the local position of the own element."""
@@ -300,10 +309,10 @@ class OwnedLoops:
                 break
         return found.locals.setdefault((follow.variable, array, index, own), name)
 
-    def _reach(self, reference: Reference, array: Array, distances: dict[int, int]) -> None:
+    def _reach(self, reference: Reference, array: Array, distances: dict[int, tuple[int, int]]) -> None:
         """The array's shadow holds what lies so far from the own elements."""
-        for index, distance in distances.items():
-            low, high = max(0, -distance), max(0, distance)
+        for index, ends in distances.items():
+            low, high = max(0, -ends[0]), max(0, ends[1])
             if array.given_shadow is not None:
                 given = array.given_shadow[index]
                 if low > given[0] or high > given[1]:

@@ -125,7 +125,7 @@ class CDeclarations(RoutineText):
                 if array.routine.module and around:  # whose names may not be open here
                     lines.append(f"{around}::hm_make_{array.name}();")
                 elif array.routine.module:
-                    lines += self._create(array, declare=False)
+                    lines += self._made(array, declare=False)
             self._put(routine.head_end, lines, self._like(), first=True)
         if not own:
             return
@@ -150,7 +150,7 @@ class CDeclarations(RoutineText):
                 if routine.module:
                     lines.append(f"static homing_layout *{self.layout(array)};")
                 else:
-                    lines += self._create(array, declare=True)
+                    lines += self._made(array, declare=True)
             self._put(self.source.next_line(at), lines, at if not routine.module else 0, first=True)
 
     def _in_namespace(self, array: Array) -> None:
@@ -172,6 +172,11 @@ class CDeclarations(RoutineText):
         end = self.source.offset(directive.source.end_line, directive.source.end_column)
         text = self.source.text[begin:end].rstrip("\r\n")
         self.edits.replace(begin, begin + len(text), "\n" * text.count("\n"))
+
+    def _made(self, array: Array, declare: bool) -> list[str]:
+        """The name is used, even where regions alone use the array, by the names of its parts."""
+        used = [] if array.declaration.storage == "pointer" else [f"(void){array.name};"]
+        return [*self._create(array, declare), *used]
 
     def _create(self, array: Array, declare: bool) -> list[str]:
         rows, sizes = [], []

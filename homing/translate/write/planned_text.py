@@ -81,4 +81,5 @@ def broadcast_lines(writer: Writer, region: Region, found: Sequence[Exchange]) -
 
 def _subscripts(writer: Writer, subscripts: Sequence[Subscript]) -> None:
     for one in subscripts:
-        writer.edits.replace(one.begin, one.end, shifted(one.name, one.distance))
+        more = f" + ({one.more})" if one.more else ""
+        writer.edits.replace(one.begin, one.end, shifted(one.name, one.distance) + more)
