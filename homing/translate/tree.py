@@ -95,7 +95,7 @@ class Loop:
     head: Statement
     body: list[Node]
     end: int  # offset behind its last statement
-    end_begin: int  # offset of the statement that ends it (C: of the closing brace, or `end`)
+    end_begin: int  # offset of the statement that ends it (C: `end`, or the WHILE of a DO)
     variable: str | None = None
     first: Subscript | None = None
     last: Subscript | None = None  # inclusive

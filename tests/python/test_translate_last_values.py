@@ -127,3 +127,15 @@ def test_tasks_of_a_single_construct_are_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(TranslationError, match=r"p\.f90:8:1: TASK in SINGLE"):
         translate([str(tmp_path / "p.f90")], Options("spmd"))
+
+
+def test_a_region_that_shares_nothing_by_itself_shares_what_is_kept(tmp_path: Path) -> None:
+    """`hm_ends_here` was not in its SHARED: it did not compile."""
+    (tmp_path / "p.f90").write_text(
+        f"{BEGIN}!$homing distribute a(block)\n!$omp parallel default(none) shared(a, k)\n"
+        "!$omp do lastprivate(k)\n!$homing on home(a(i))\ndo i = 1, 9\na(i) = i\nk = 2*i\nend do\n"
+        "!$omp end parallel\nend program\n"
+    )
+    text = translate([str(tmp_path / "p.f90")], Options("pages")).outputs[0].text
+    region = next(line for line in text.splitlines() if line.startswith("!$omp parallel"))
+    assert "hm_ends_here, hm_last_k" in region

@@ -204,6 +204,7 @@ SHAPES = {
     "none": ("", "for (int k = 0; k < 5; k++)", ""),
     "while": ("int k = 0;\n", "while (k++ < 5) {", "}"),
     "do": ("int k = 0;\n", "do {", "} while (++k < 5);"),
+    "do and no braces": ("int k = 0;\n", "do", "while (++k < 5);"),
     "a brace behind the last statement": ("", "for (int k = 0; k < 5; k++) {", "(void)k; }"),
     "an if around the region": ("if (argc > 0)\n", "for (int k = 0; k < 5; k++) {", "}"),
 }

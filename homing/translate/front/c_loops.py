@@ -90,11 +90,16 @@ class Loops:
         )
         head = self.expression_statement(condition, condition=True)
         head.begin = self.begin(cursor)
+        end = ends = self.end(cursor)
+        if cursor.kind is CursorKind.DO_STMT:
+            # Where a macro gives the word, it is as near to its condition.
+            word = self.source.text.rfind("while", self.end(body), self.begin(condition))
+            ends = word if word >= 0 else self.end(body)
         return Loop(
             head,
             self.body(body),
-            self.end(cursor),
-            self.end(cursor),
+            end,
+            ends,
             unrolled_reason="a while loop",
             body_begin=self.begin(body),
         )

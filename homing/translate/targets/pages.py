@@ -15,7 +15,7 @@ from homing.translate.plan import clauses as table
 from homing.translate.plan.allocation import unsteady
 from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.last_values import last_values
-from homing.translate.plan.model import Follow, Schedule, Step
+from homing.translate.plan.model import Follow, LoopPlan, Schedule, Step
 from homing.translate.plan.order import Disorder, Nest, any_order, disorders
 from homing.translate.positions import Problem
 from homing.translate.source import Edits
@@ -72,8 +72,10 @@ class Pages:
     def __init__(self, work: Work) -> None:
         self.work = work
         self.loops = OwnedLoops(work, Communication(work))
+        self.planned: list[tuple[int, LoopPlan]] = []  # by the construct's id
 
     def place_pages(self, writer: PagesFortran | PagesC) -> None:
+        regions: list[Construct] = []
         for node in walk(self.work.routine.body):
             if isinstance(node, Construct) and node.worksharing and node.homing:
                 self._as_here(node)
@@ -83,7 +85,7 @@ class Pages:
                 self.work.distributions.notes += [one.source.problem(text) for one in node.homing]
             elif isinstance(node, Construct) and node.parallel and not table.shares_all(node.directive):
                 if any(isinstance(inner, Construct) and inner.homing for inner in walk(node.body)):
-                    writer.share_layouts(node)
+                    regions.append(node)
             elif isinstance(node, Executable) and isinstance(node.directive, d.Redistribute):
                 self.work.redistribute(node)
             elif isinstance(node, Executable):
@@ -103,6 +105,11 @@ class Pages:
             elif isinstance(node, Branch):
                 for head, _ in node.arms:
                     self._hand_on(head, node.begin, writer)
+        for region in regions:
+            if isinstance(writer, PagesFortran):
+                writer.share_layouts(region, self._last_values(region))
+            else:
+                writer.share_layouts(region)  # C's variables of last values are declared inside
 
     def _hand_on(self, statement: Statement, at: int, writer: PagesFortran | PagesC) -> None:
         """The layouts of what a statement passes on, known before what begins at `at`."""
@@ -111,6 +118,12 @@ class Pages:
             writer.ready(at, [self.work.arrays[reference.name] for reference in passed])
         for reference in passed:
             writer.pass_part(reference, self.work.arrays[reference.name])
+
+    def _last_values(self, region: Construct) -> list[str]:
+        """What the region's loops keep of LASTPRIVATE, in variables that its threads share."""
+        loops = {id(node) for node in walk(region.body)}
+        plans = [plan for loop, plan in self.planned if loop in loops and plan.last_values]
+        return sorted({name for plan in plans if plan.last_values for name in plan.last_values.shared})
 
     def _anew(self, statement: Statement, writer: PagesFortran | PagesC) -> None:
         """A statement that may allocate arrays without saying so."""
@@ -199,6 +212,7 @@ class Pages:
             return
         plan = replace(plan, why=why, follows=tuple(wanted.values()), fixed=fixed, last_values=last)
         self.work.steps.append(plan)
+        self.planned.append((id(node), plan))
         writer.on_owner(node, loop, plan)
 
     def _in_its_order(self, node: Construct, loop: Loop) -> bool:

@@ -123,12 +123,12 @@ class PagesFortran(FortranWriter):
             f"call homing_place({layout}, {array.name})",
         ]
 
-    def share_layouts(self, region: Construct) -> None:
+    def share_layouts(self, region: Construct, more: Sequence[str]) -> None:
         """A region that does not share what it does not list, with loops that have a home."""
         directive = region.directive
         layouts = sorted({self.layout(a) for a in self.arrays.values()})
         kept = [clause_text(one) for one in directive.clauses]
-        text = " ".join([f"!$omp {directive.name}", *kept, f"shared({', '.join(layouts)})"])
+        text = " ".join([f"!$omp {directive.name}", *kept, f"shared({', '.join([*layouts, *more])})"])
         self._directive(directive.begin, directive.end, text)
 
     def redistribute(self, node: Executable, old: Array, new: Array) -> None:

@@ -72,9 +72,12 @@ class FileWriter:
                 self.edits.replace(begin, begin, "{ ")
             elif not opened:
                 self.put(source.line_start(begin), ["{"], loop.begin)
-            self.put(source.next_line(loop.end - 1), [*lines, "}"], like, first=True)
+            if loop.end_begin < loop.end:  # `do x(); while (y);`
+                self.edits.replace(loop.end_begin, loop.end_begin, "\n" + "\n".join([*lines, "} "]))
+            else:
+                self.put(source.next_line(loop.end - 1), [*lines, "}"], like, first=True)
             return
-        end = text.rindex("}", loop.body_begin, loop.end)
+        end = text.rindex("}", loop.body_begin, loop.end_begin)
         if text[source.line_start(end) : end].strip():  # the line ends more than the body
             self.edits.replace(end, end, "\n" + "\n".join(lines) + "\n")
         elif lines:
