@@ -25,6 +25,7 @@ KINDS = (
     "inner_counters.c",
     "inner_counters.f90",
     "macro_arguments.c",
+    "modules_hidden.f90",
     "none_shared.f90",
     "one_line.c",
     "one_line.f90",

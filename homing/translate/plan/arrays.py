@@ -50,6 +50,7 @@ class Distributions:
     def __init__(self, units: Sequence[Unit], in_place: bool = False) -> None:
         """in_place: arrays keep their layout (--to pages)."""
         self.units = units
+        self.modules = {one.name: one for unit in units for one in unit.routines if one.module}
         self.in_place = in_place
         self.problems: list[Problem] = []
         self.notes: list[Problem] = []
@@ -348,7 +349,7 @@ class Distributions:
                 declaration,
                 bounds=[Bound(self._first(routine), self._last(routine, e.text)) for e in extents],
             )
-        complete = with_templates(routine, name, declaration, dimensions)
+        complete = with_templates(routine, name, declaration, dimensions, self.modules)
         made = Array(name, routine, declaration, complete, reshape, origin)
         made.shadow = [[0, 0] for _ in complete]
         if extents and len(extents) != rank:
@@ -473,7 +474,7 @@ class Distributions:
         dimensions = self.grids.of(array.routine, distribute, {}, arrangements)
         if dimensions is None:
             return None
-        dimensions = with_templates(array.routine, array.name, array.declaration, dimensions)
+        dimensions = with_templates(array.routine, array.name, array.declaration, dimensions, self.modules)
         made = replace(array, dimensions=dimensions, shadow=[[0, 0] for _ in dimensions], linked=[], tied={})
         if array.given_shadow is not None and any(low or high for low, high in array.given_shadow):
             made.given_shadow = None  # it was declared for the other distribution

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from homing.translate.directives.model import Form
+from homing.translate.plan.accessibility import NotPublic
 from homing.translate.plan.intents import is_kept, statement_of
 from homing.translate.tree import Access, Declaration, Reference, Routine, Statement, Unit, statements
 
@@ -39,7 +40,7 @@ def _declared(routine: Routine, name: str, modules: Mapping[str, Routine]) -> De
         for used, (_, _, only) in scope.uses.items():
             module = modules.get(used)
             named = only is None or name in {part.strip() for part in only.split(",")}
-            if module is not None and named and name in module.declarations:
+            if module is not None and named and name in module.declarations and not NotPublic(module)(name):
                 return module.declarations[name]
         scope = scope.parent
     return None

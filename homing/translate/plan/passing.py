@@ -7,6 +7,7 @@ from functools import cached_property
 
 from homing.translate.affine import affine
 from homing.translate.directives import model as d
+from homing.translate.plan.accessibility import NotPublic
 from homing.translate.plan.array import Array
 from homing.translate.plan.reached import called, reaching
 from homing.translate.plan.redistribution import Redistributions
@@ -47,6 +48,7 @@ class Passing:
         self.redistributions = redistributions
         self.wrong_in = wrong_in
         self.parallel_context: dict[int, bool] = {}
+        self._hidden: dict[str, NotPublic] = {}  # by the module's name
 
     def of(self, routine: Routine) -> dict[str, Array]:
         return self.arrays[id(routine)]
@@ -83,9 +85,14 @@ class Passing:
                         module = modules.get(used)
                         if module is None:
                             continue
+                        if used not in self._hidden:
+                            self._hidden[used] = NotPublic(module)
+                        hidden = self._hidden[used]
                         names = None if only is None else {part.strip() for part in only.split(",")}
                         for name, array in self.of(module).items():
-                            if (names is None or name in names) and name not in routine.declarations:
+                            if name in routine.declarations or hidden(name):
+                                continue
+                            if names is None or name in names:
                                 self.of(routine).setdefault(name, array)
                     chain = chain.parent
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from homing.translate.affine import affine
 from homing.translate.directives import model as d
+from homing.translate.plan.accessibility import declared_in
 from homing.translate.plan.model import Dimension
 from homing.translate.plan.reference_text import folded
 from homing.translate.tree import Declaration, Routine
@@ -22,7 +23,11 @@ def ends(bound: d.Bounds, fortran: bool, routine: Routine) -> tuple[str, str]:
 
 
 def with_templates(
-    routine: Routine, name: str, declaration: Declaration, dimensions: Sequence[Dimension]
+    routine: Routine,
+    name: str,
+    declaration: Declaration,
+    dimensions: Sequence[Dimension],
+    modules: Mapping[str, Routine],
 ) -> list[Dimension]:
     """Arrays of the same bounds lie together without being told to: their index space is named after it."""
     complete = []
@@ -36,24 +41,37 @@ def with_templates(
                 key = f"{routine.name}/{name}/{index}"
             else:
                 low, high = affine(folded(bound.lower, routine)), affine(folded(bound.upper or "", routine))
-                scope = _scope(routine, [name for name, _ in (*low.terms, *high.terms)])
+                scope = _scope(routine, [name for name, _ in (*low.terms, *high.terms)], modules)
                 key = f"{scope}/{low}/{high}/{_position(dimensions, index)}"
             dimension = replace(dimension, template=key)
         complete.append(dimension)
     return complete
 
 
-def _scope(routine: Routine, terms: Sequence[str]) -> str:
-    """Where bounds of these terms mean the same; numbers do so everywhere, C's macros in their file."""
+def _scope(routine: Routine, terms: Sequence[str], modules: Mapping[str, Routine]) -> str:
+    """Where bounds of these terms mean the same; numbers do so everywhere, C's macros in their file,
+    PARAMETERs wherever they are used."""
     if not terms:
         return ""
     names = {word for term in terms for word in re.findall(r"[A-Za-z_]\w*", term)}
-    if routine.source.form is not d.Form.C or any(routine.lookup(name) is not None for name in names):
+    if routine.source.form is not d.Form.C:
+        found = {name: declared_in(routine, name, modules) for name in names}
+        if any(one is None or not _constant(one, name) for name, one in found.items()):
+            return routine.name
+        owners = {name: one.name for name, one in found.items() if one is not None}
+        if len(set(owners.values())) == 1:
+            return next(iter(owners.values()))
+        return ",".join(f"{name}@{owner}" for name, owner in sorted(owners.items()))
+    if any(routine.lookup(name) is not None for name in names):
         return routine.name
     outer = routine
     while outer.parent is not None:
         outer = outer.parent
     return outer.name
+
+
+def _constant(scope: Routine, name: str) -> bool:
+    return "parameter" in scope.declarations[name].attributes
 
 
 def _position(dimensions: Sequence[Dimension], index: int) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from homing.translate.directives import model as d
+from homing.translate.plan.accessibility import names_lacking
 from homing.translate.plan.array import Array
 from homing.translate.tree import (
     Access,
@@ -108,8 +109,15 @@ class FortranArrays(FortranText):
             )
         return [*lines, *(f"deallocate({array.name})" for array in arrays)]
 
+    def unknown_here(self, array: Array, bounds: Sequence[tuple[str, str]] = ()) -> list[str]:
+        """Names that say how a module's array is distributed, and that this routine does not have."""
+        return names_lacking(array, self.routine, self.distributions.units, bounds)
+
     def _dimensions(self, array: Array, bounds: Sequence[tuple[str, str]]) -> tuple[str, str]:
         numbers, sizes = [], []
+        for name in self.unknown_here(array, bounds)[:1]:
+            reason = f"'{array.name}' is distributed by '{name}', which has no meaning here: USE it"
+            self.problems.append((self.routine.begin, self.routine.head_end, reason))
         for index, dimension in enumerate(array.dimensions):
             lower, upper = bounds[index]
             template_lower, template_upper = dimension.lower or lower, dimension.upper or upper

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from homing.translate.directives import model as d
 from homing.translate.front.implicit import declared
 from homing.translate.plan.array import Array
 from homing.translate.plan.intents import INTENT_IN
 from homing.translate.tree import Construct, Declaration, walk
-from homing.translate.write.fortran_arrays import FortranArrays
+from homing.translate.write.fortran_modules import FortranModules
 from homing.translate.write.writer import PART
 
 
-class FortranDeclarations(FortranArrays):
+class FortranDeclarations(FortranModules):
     """The routine's frame; it is written when all routines are looked at."""
 
     def frame(self) -> None:
@@ -29,6 +28,7 @@ class FortranDeclarations(FortranArrays):
             self._redistribute(node, old, new)
         self._own_declarations(own)
         start: list[str] = []
+        uses = self.companions_of_others()
         if routine.main:
             start.append("call homing_start()")
         for array in own:
@@ -42,21 +42,16 @@ class FortranDeclarations(FortranArrays):
                 continue
             start += self._created(array)
         if routine.main:
-            start += [line for array in self.arrays.values() for line in self._of_module(array)]
+            more, lines = self.of_modules()
+            uses += more
+            start += lines
         for array in own:
             procedure = not routine.main and not routine.module and not array.dummy
             if procedure and not self.made_late(array) and "save" in array.declaration.attributes:
                 begin, end = array.declaration.begin, array.declaration.end
                 self.problems.append((begin, end, "a distributed array with SAVE in a procedure"))
         if routine.module:
-            for array in own:
-                if not self.made_late(array) and not self._made_by_main(array):
-                    begin, end = array.declaration.begin, array.declaration.end
-                    reason = (
-                        "a distributed array of a module, which the main program (if it is given) does not "
-                        "use without ONLY: make it ALLOCATABLE"
-                    )
-                    self.problems.append((begin, end, reason))
+            self.made_here()
         start += self.beginning()
         declarations = self._new_declarations(own)
         at = routine.declarations_end
@@ -68,43 +63,15 @@ class FortranDeclarations(FortranArrays):
             declarations.insert(0, "private :: homing_handle")
         self.edits.insert_lines(at, [self.indented(indent, x) for x in [*declarations, *start]], first=True)
         if needed or any(isinstance(n, Construct) for n in walk(routine.body)):
-            self.edits.insert_lines(routine.head_end, [self.indented(indent, "use homing_parts")], first=True)
+            lines = [self.indented(indent, one) for one in ["use homing_parts", *uses]]
+            self.edits.insert_lines(routine.head_end, lines, first=True)
         self._import()
         self.procedures.write(self._variables(own))
-
-    def _created(self, array: Array) -> list[str]:
-        """An array that is there from the beginning."""
-        bounds = [(b.lower, b.upper or "0") for b in array.declaration.bounds]
-        return self.create(array, bounds)
-
-    def _of_module(self, array: Array) -> list[str]:
-        """A module's static array is made by the main program."""
-        if not array.routine.module or array.declaration.storage in ("allocatable", "pointer"):
-            return []
-        return [] if self.made_late(array) else self._created(array)
-
-    def _made_by_main(self, array: Array) -> bool:
-        """Will somebody make it, who knows the names in its bounds?"""
-        if array.declaration.storage == "allocatable":
-            return True
-        every = (routine for unit in self.distributions.units for routine in unit.routines)
-        main = next(
-            (routine for routine in every if routine.main and routine.source.form is not d.Form.C), None
-        )
-        if main is None or self.distributions.of(main).get(array.name) is not array:
-            return False
-        used = main.uses.get(array.routine.name)
-        return used is not None and used[2] is None
 
     def unallocated(self, array: Array) -> list[str]:
         """What is set at the beginning of the routine for an array that is not there yet."""
         del array
         return []
-
-    def made_late(self, array: Array) -> bool:
-        """Is what belongs to the array made where it is needed first?"""
-        del array
-        return False
 
     def beginning(self) -> list[str]:
         """What else comes before the routine's first statement."""
@@ -120,10 +87,6 @@ class FortranDeclarations(FortranArrays):
             if found:
                 more = ", ".join(f"{name}" for a in found for name in self._companions(a))
                 self.edits.replace(end, end, f", {more}")
-
-    def _companions(self, array: Array) -> list[str]:
-        """What stands beside an array's declaration."""
-        return [self.container(array), self.layout(array)]
 
     def _indent(self) -> str:
         for declaration in self.routine.declarations.values():
@@ -158,7 +121,7 @@ class FortranDeclarations(FortranArrays):
                 lines.append(f"type({name}), allocatable :: {self.container(array)}(:)")
                 lines.append(f"type(homing_handle) :: {self.layout(array)}")
                 if self.routine.module:
-                    lines.append(f"public :: {', '.join(self._companions(array))}")
+                    lines += self.shown([array])
             else:
                 lines.append(f"type({name}), intent(inout) :: {self.container(array)}(homing_first_part():*)")
         for array in {old.name: old for _, old, _ in self.anew}.values():
@@ -316,13 +279,20 @@ class FortranDeclarations(FortranArrays):
         lines = []
         for array in arrays:
             colons = ", ".join(":" for _ in array.dimensions)
-            lines.append(f"{array.declaration.type}, allocatable :: {array.declaration.spelling}({colons})")
+            words = ", ".join([array.declaration.type, *self._access(array.declaration), "allocatable"])
+            lines.append(f"{words} :: {array.declaration.spelling}({colons})")
             if array.declaration.initial is not None or "data" in array.declaration.attributes:
                 decl = array.declaration
                 self.problems.append(
                     (decl.begin, decl.end, "an initialised distributed array: assign its values instead")
                 )
         return lines
+
+    def _access(self, declaration: Declaration) -> list[str]:
+        """PUBLIC or PRIVATE, where the declaration itself says it."""
+        head = self.source.text[declaration.statement_begin : declaration.begin].partition("::")[0]
+        found = re.search(r",\s*(?:&[^\n]*\n\s*&?\s*)?(public|private)\b", head, re.IGNORECASE)
+        return [found[1].lower()] if found else []
 
     def _take_out(self, begin: int, arrays: Sequence[Array], others_too: bool) -> None:
         """Declare the arrays of one statement as allocatables instead (dummies: as locals). others_too: the

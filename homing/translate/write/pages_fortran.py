@@ -72,6 +72,7 @@ class PagesFortran(FortranWriter):
     def beginning(self) -> list[str]:
         """The main program places what lies in modules before anybody touches it."""
         found = [array for array in self.arrays.values() if array.routine is not self.routine]
+        found = [array for array in found if not self.unknown_here(array)]
         static = [array for array in found if array.declaration.storage == "static"]
         return [line for array in static for line in self.fitted(array)] if self.routine.main else []
 
@@ -202,7 +203,7 @@ class PagesFortran(FortranWriter):
             if not array.dummy:
                 lines.append(f"type(homing_handle){kept} :: {self.layout(array)}{nothing}")
         if self.routine.module:
-            lines += [f"public :: {self.layout(a)}" for a in own]
+            lines += self.shown(own)
         lines += self._variables(own).values()
         return lines
 

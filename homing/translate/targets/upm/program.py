@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from homing.translate.directives.model import Form
 from homing.translate.front.resolve import number
+from homing.translate.plan.accessibility import NotPublic
 from homing.translate.tree import (
     Construct,
     Declaration,
@@ -175,7 +175,7 @@ class Program:
             if name == used
         }
         listed = None if only is None else {part.strip() for part in only.split(",")}
-        hidden = _NotPublic(module)
+        hidden = NotPublic(module)
         inherited = [one for inner in module.uses for one in self._offered(module, inner, seen | {used})]
         for original, owner, there in [*((name, module, name) for name in module.declarations), *inherited]:
             if hidden(original):
@@ -213,27 +213,6 @@ def _is_hidden(routine: Routine, reference: Reference, constructs: Sequence[Cons
         construct.begin <= reference.begin < construct.end and reference.name in hidden_in(construct, routine)
         for construct in constructs
     )
-
-
-class _NotPublic:
-    """Is a name of a module hidden from those that use it?"""
-
-    def __init__(self, module: Routine) -> None:
-        self.module = module
-        text = module.source.text[module.begin : module.body_end or module.end].lower()
-        self.default = re.search(r"^[ \t]*private[ \t]*(!.*)?$", text, re.MULTILINE) is not None
-        self.public = {
-            name.strip()
-            for found in re.finditer(r"^[ \t]*public\b[ \t]*(?:::)?([^\n!]*)", text, re.MULTILINE)
-            for name in found[1].split(",")
-        }
-
-    def __call__(self, name: str) -> bool:
-        declaration = self.module.declarations.get(name)
-        attributes = declaration.attributes if declaration is not None else frozenset()
-        return "private" in attributes or (
-            self.default and "public" not in attributes and name not in self.public
-        )
 
 
 def place(routine: Routine, node: Node) -> str:
