@@ -124,11 +124,12 @@ def clause_text(clause: Clause) -> str:
 
 
 class Reduction(NamedTuple):
-    """What is combined; section: which part of an array (C), with its brackets."""
+    """What is combined; section: which part of an array (C), with its brackets; place: of the clause."""
 
     operator: str
     name: str
     section: str = ""
+    place: tuple[int, int] = (0, 0)
 
 
 def reductions_of(clauses: Sequence[Clause]) -> list[Reduction]:
@@ -139,5 +140,6 @@ def reductions_of(clauses: Sequence[Clause]) -> list[Reduction]:
         operator = re.sub(r"^\s*default\s*,", "", operator, flags=re.IGNORECASE)
         for one in names.split(","):
             name, bracket, section = one.strip().partition("[")
-            found.append(Reduction(operator.strip(), name.strip(), bracket + section))
+            place = clause.begin, clause.end
+            found.append(Reduction(operator.strip(), name.strip(), bracket + section, place))
     return found

@@ -1,4 +1,4 @@
-! Subscripts with the counter of a loop inside, between numbers: weights, neighbours, backwards, in a CYCLIC dimension.
+! Subscripts with the counter of a loop inside or around, between numbers: weights, neighbours, backwards, in a CYCLIC dimension.
 program inner_counters
   implicit none
   integer, parameter :: n = 23, m = 12, r = 2
@@ -37,5 +37,15 @@ program inner_counters
       end do
     end do
   end do
+  do k = 1, 3
+    !$omp parallel do collapse(2)
+    !$homing on home(a(i, j))
+    do j = 1 + r, m - r
+      do i = 4, n
+        a(i, j) = a(i, j)/2 + c(i - k, j)
+      end do
+    end do
+  end do
+  print '(f16.6)', sum(a)
   print '(3f16.6)', sum(b), sum(c), c(n, m)
 end program

@@ -32,7 +32,6 @@ _TYPE = re.compile(
     r"(\s*\*\s*\d+|\s*\(\s*((kind|len)\s*=)?\s*\d+\s*\))?$",
     re.IGNORECASE,
 )
-_BLOCK_DATA = re.compile(r"\s*block\s*data\b", re.IGNORECASE)
 _NUMBERS = re.compile(r"[\d+\-*/() ]+")
 #: How deep PARAMETERs may be made of others.
 _DEEPEST = 20
@@ -151,8 +150,6 @@ class _Block:
         """Does nothing else tie the arrays to the block in a routine?"""
         members = {one.name for one in routine.declarations.values() if one.block == self.name}
         if (routine.equivalence | routine.private) & {*members, self.name}:
-            return False
-        if _BLOCK_DATA.match(routine.source.text, routine.begin):
             return False
         held = [routine.declarations[name] for name in self.arrays]
         bound = {"namelist", "data", "target", "pointer", "save", "volatile"}

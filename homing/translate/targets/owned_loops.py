@@ -264,11 +264,12 @@ class OwnedLoops:
         inner = self.work.routine.inner  # C: names that mean something else in a block
         known = {name: value for name, value in self.exchange.constants.items() if name not in inner}
         cyclic = array.dimensions[index].cyclic
+        loops = [*self._around(site.loops[0]), *site.loops]
         shifts = {
             variable: far
             for variable in found.follows
             if not subscript.section
-            and (far := reach(subscript.text, variable, site.loops, known)) is not None
+            and (far := reach(subscript.text, variable, loops, known)) is not None
             # What is sent to other parts has to be known to the element.
             and (not far.more or reference.access is Access.READ)
             and (not far.more or not cyclic or far.high - far.low <= _WIDEST)
@@ -296,6 +297,11 @@ class OwnedLoops:
             if alike not in found.together:
                 found.together.append(alike)
         return follow, far
+
+    def _around(self, loop: Loop) -> list[Loop]:
+        """The serial loops around one that is shared out: their counters are the same in all its iterations."""
+        every = (one for one in walk(self.work.routine.body) if isinstance(one, Loop) and one is not loop)
+        return [one for one in every if one.begin <= loop.begin < one.end]
 
     def _position(self, array: Array, index: int, follow: Follow, own: int, found: _Found) -> str:
         """The variable that holds the local position of the own element."""

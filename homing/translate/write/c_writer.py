@@ -422,7 +422,7 @@ class CWriter(CThreadLoops):
         self._put(self.routine.head_end, self._prologue(region), self._like(), first=True)
 
     def reductions(self, reductions: Sequence[Reduction]) -> tuple[list[str], list[str]]:
-        return self.over_ranks(reductions, self.routine.begin)
+        return self.over_ranks(reductions)
 
     # --- arguments -------------------------------------------------------------------------------------
 

@@ -295,7 +295,7 @@ class FortranWriter(FortranLoops):
             self.locals.setdefault(local.name, local)
 
     def reductions(self, reductions: Sequence[Reduction]) -> tuple[list[str], list[str]]:
-        return self.over_ranks(reductions, self.routine.head_end)
+        return self.over_ranks(reductions)
 
     # --- arguments -------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ _FORTRAN = {
     ".and.": ("and", None),
     ".or.": ("or", None),
     ".neqv.": ("other", ".false."),
+    ".eqv.": ("other", ".true."),
     "iand": ("bits_and", None),
     "ior": ("bits_or", None),
     "ieor": ("bits_other", "0"),
@@ -45,7 +46,7 @@ _FORTRAN_CLASSES = {
     "doublecomplex": "complexes",
     "logical": "logicals",
 }
-_OF_COMPLEX = frozenset({"sum"})
+_OF_COMPLEX = frozenset({"sum", "product"})
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def _in_fortran(one: Reduction, declaration: Declaration | None, what: str) -> C
     word = re.match(r"double\s*\w+|\w+", declaration.type.lower())
     kind = _FORTRAN_CLASSES.get(re.sub(r"\s", "", word[0]) if word else "")
     if kind is None or (kind == "complexes" and operation not in _OF_COMPLEX):
-        return f"{what}: not of integers, reals or logicals, nor a sum of complex numbers"
+        return f"{what}: not of integers, reals or logicals, nor a sum or product of complex numbers"
     if declaration.bounds and declaration.bounds[-1].upper is None and not declaration.bounds[-1].deferred:
         return f"{what}: the size of '{one.name}' is not known"
     array = bool(declaration.bounds)
@@ -85,7 +86,10 @@ def _in_fortran(one: Reduction, declaration: Declaration | None, what: str) -> C
         f"homing_{kind}, homing_{operation})"
     )
     before = [f"if (homing_rank() > 0) {one.name} = {neutral}"] if neutral is not None else []
-    return Combined(before, [call])
+    # Two truths are alike where one and the other's contrary are not: so there is one operation for both.
+    contrary = one.operator.lower() == ".eqv."
+    behind = [f"if (homing_rank() > 0) {one.name} = .not. {one.name}", call] if contrary else [call]
+    return Combined(before, behind)
 
 
 def _in_c(one: Reduction, declaration: Declaration | None, what: str) -> Combined | str:

@@ -131,13 +131,13 @@ class RoutineText:
             data.append(f"private({', '.join(last.copies)})")
         return data
 
-    def over_ranks(self, reductions: Sequence[Reduction], end: int) -> tuple[list[str], list[str]]:
-        """Writer.reductions; end: of the text that is shown with what cannot be combined."""
+    def over_ranks(self, reductions: Sequence[Reduction]) -> tuple[list[str], list[str]]:
+        """Writer.reductions."""
         before, behind = [], []
         for one in reductions:
             found = combined(self.routine, one)
             if isinstance(found, str):
-                self.problems.append((self.routine.begin, end, found))
+                self.problems.append((*one.place, found))
                 continue
             before += found.before
             behind += found.behind

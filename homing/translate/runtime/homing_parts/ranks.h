@@ -56,8 +56,10 @@ static MPI_Datatype type_of(int bits, int kind) {
     const MPI_Datatype naturals[] = {MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T};
     if (kind == HOMING_REALS && bits == 32) return MPI_FLOAT;
     if (kind == HOMING_REALS && bits == 64) return MPI_DOUBLE;
+    if (kind == HOMING_COMPLEXES && bits == 64) return MPI_C_FLOAT_COMPLEX;
+    if (kind == HOMING_COMPLEXES && bits == 128) return MPI_C_DOUBLE_COMPLEX;
     for (int size = 0; size < 4; size++)
-        if (kind != HOMING_REALS && bits == 8 << size)
+        if (kind != HOMING_REALS && kind != HOMING_COMPLEXES && bits == 8 << size)
             return kind == HOMING_UNSIGNED ? naturals[size] : integers[size];
     fail("a REDUCTION of numbers of %d bits over ranks", bits);
 }
@@ -67,11 +69,6 @@ void homing_combine(void* values, long count, int bits, int kind, int operation)
 #ifdef HOMING_MPI
     const MPI_Op operations[] = {MPI_SUM, MPI_PROD, MPI_MIN,  MPI_MAX, MPI_LAND,
                                  MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR};
-    if (kind == HOMING_COMPLEXES) { /* sums only */
-        kind = HOMING_REALS;
-        bits /= 2;
-        count *= 2;
-    }
     if (count > INT32_MAX) fail("a REDUCTION of %ld numbers over ranks", count);
     MPI_Allreduce(MPI_IN_PLACE, values, (int)count, type_of(bits, kind), operations[operation],
                   MPI_COMM_WORLD);
