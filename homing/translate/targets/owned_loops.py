@@ -299,7 +299,7 @@ class OwnedLoops:
         return follow, far
 
     def _around(self, loop: Loop) -> list[Loop]:
-        """The serial loops around one that is shared out: their counters are the same in all its iterations."""
+        """Serial loops around one that is shared out: their counters are the same in all iterations."""
         every = (one for one in walk(self.work.routine.body) if isinstance(one, Loop) and one is not loop)
         return [one for one in every if one.begin <= loop.begin < one.end]
 
