@@ -254,7 +254,7 @@ def test_reductions_over_ranks(workshop: Workshop, suffix: str, text: str) -> No
     ("text", "reason"),
     [
         ("type(t) :: s\n  !$omp declare reduction(plus: t: omp_out = omp_out)", "no sum, product"),
-        ("complex :: s", "a sum of complex numbers"),
+        ("character :: s", "a sum or product of complex numbers"),
     ],
 )
 def test_reductions_that_ranks_do_not_know(tmp_path: Path, text: str, reason: str) -> None:
