@@ -22,7 +22,9 @@ typedef enum {
     MPI_UINT8_T,
     MPI_UINT16_T,
     MPI_UINT32_T,
-    MPI_UINT64_T
+    MPI_UINT64_T,
+    MPI_C_FLOAT_COMPLEX,
+    MPI_C_DOUBLE_COMPLEX
 } MPI_Datatype;
 
 typedef enum {

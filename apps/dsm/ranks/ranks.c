@@ -44,6 +44,8 @@ static size_t size_of(MPI_Datatype type) {
     case MPI_UINT32_T:
     case MPI_FLOAT:
         return 4;
+    case MPI_C_DOUBLE_COMPLEX:
+        return 16;
     default:
         return 8;
     }
