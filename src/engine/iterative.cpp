@@ -173,9 +173,8 @@ bool Iterative::learn(Engine& engine, const std::vector<WatchedArea*>& areas) {
     bool changed = false;
     const double begin = thread_seconds();
     learner_.begin_round(engine.watch());
-    for (WatchedArea* area : areas) {
+    for (WatchedArea* area : areas)
         if (record_fresh(engine, *area)) changed |= learner_.take(*area, engine.iteration());
-    }
     for (WatchedArea* area : areas) {
         if (!learner_.is_stale(*area)) continue;
         learner_.fit(*area, engine.iteration());

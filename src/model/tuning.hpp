@@ -221,11 +221,12 @@ inline constexpr double slack = 4;
 /// Granules that a round asks for, or looks at to judge, of all areas together: more than windows can arm in
 /// it, so that each region finds some that it touches. A check asks for as many of these as go by traffic.
 inline constexpr std::uint32_t granules_of_round = 1024;
-/// The time that learning owners may take: at once so many seconds (ten areas from eight touches each, AMD
-/// EPYC, benchmarks/belief); a share of the run; and the same once more of its first seconds (longest_wait).
+/// The time that learning owners may take: at once so many seconds (five areas from eight touches each,
+/// Xeon, seconds_of_fit()); a share of the run; and the same once more of its first seconds (longest_wait).
 /// CG class A, half a second: with .46 s at once and .1 of the first seconds it took 9.5 % longer.
 inline constexpr double first_inferring = 2e-3;
-inline constexpr double share_of_run = 0.0025, share_of_checks = 0.01; // checks: at rest
+inline constexpr double share_of_run = 0.0025;
+inline constexpr double share_of_checks = 0.01; ///< of the run: checks at rest
 /// Seconds that a reference which comes by itself (a hint fault, a sample of the PMU) costs its thread.
 inline constexpr double reference_cost = 2e-6;
 
