@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -346,7 +347,7 @@ TEST(ThreadSamplers, ThreadsThatBeginAndEndAreFollowed) {
     // join() may return before the thread has left the list.
     for (int i = 0; i < 1000 && samplers.threads() >= during; ++i) {
         samplers.drain(got);
-        std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     EXPECT_EQ(samplers.threads(), during - 1);
     std::vector<int> times(100);
