@@ -8,6 +8,7 @@ as "?".
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from functools import cached_property
 from typing import Any
 
@@ -136,7 +137,7 @@ class Record(MemoryRecord):
     def iteration_of(self, number: int) -> int:
         """Which iteration of the program, from 0, a row's number means: the rows count guesses, too, which
         are parts of one."""
-        return number - sum(guess < number for guess in self._guesses)
+        return number - bisect_left(self._guesses, number)
 
     @cached_property
     def progress(self) -> int | None:
