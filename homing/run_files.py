@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import os
 import re
 import resource
@@ -141,12 +142,6 @@ def no_room(folder: str) -> str:
 def find_records(pattern: str) -> list[str]:
     """The files that the processes may have written, in the order of their names. A launcher that is one of
     several MPI ranks looks for its own rank's files only."""
-    folder, slash, name = pattern.rpartition("/")
-    before, process, after = name.partition("%p")
-    if slash and process and "%" not in before + after and not chooses_process(folder):
-        return _of_processes(folder.replace("%%", "%"), before, after)
-    import glob  # later than the rest: few names need more than the above
-
     rank = environment.job_rank(os.environ) if "%r" in pattern else None
     parts = re.split("(%[pr%])", pattern)
     digits = {"%p": "[0-9]+", "%r": "[0-9]+" if rank is None else str(rank), "%%": "%"}
@@ -154,20 +149,6 @@ def find_records(pattern: str) -> list[str]:
     wild = {"%p": "[0-9]*", "%r": "[0-9]*", "%%": "%"}
     found = glob.glob("".join(wild.get(part, glob.escape(part)) for part in parts))
     return sorted(path for path in found if exact.fullmatch(path))
-
-
-def _of_processes(folder: str, before: str, after: str) -> list[str]:
-    """Files of a folder whose names have a number between these parts."""
-    try:
-        names = [
-            name for name in os.listdir(folder or "/") if name.startswith(before) and name.endswith(after)
-        ]
-    except OSError:
-        return []
-    numbers = {name: name[len(before) : len(name) - len(after)] for name in names}
-    return sorted(
-        f"{folder}/{name}" for name, digits in numbers.items() if digits.isascii() and digits.isdigit()
-    )
 
 
 class Records:
