@@ -16,7 +16,7 @@ from typing import TextIO
 from homing.paths import Cache
 
 #: Seconds before the line appears, and between two of it.
-_QUIET, _EVERY = 2.0, 0.5
+QUIET, _EVERY = 2.0, 0.5
 #: What takes so many times as long as before is no longer nearly done.
 _LATE = 1.2
 #: Columns; longer texts are cut.
@@ -48,7 +48,7 @@ class Line:
         self._what, self._key = what, (what, *more)
         self._expected = self._durations.of(*self._key) if self._durations else None
         self._begin = self._clock()
-        self._next = self._begin + _QUIET
+        self._next = self._begin + QUIET
 
     def change(self, what: str) -> None:
         """What began has come so far: other words for it, the same time."""
@@ -107,7 +107,7 @@ class Line:
         """It is over; whole: its time is that of another run."""
         self.clear()
         passed = self._clock() - self._begin
-        if whole and self._what and self._durations and passed > _QUIET:
+        if whole and self._what and self._durations and passed > QUIET:
             self._durations.keep(passed, *self._key)
         self._what = ""
 

@@ -22,7 +22,7 @@ from homing.lab_flags import LAB_FLAGS, flag_of, lab_parameters, parameter, with
 from homing.launchers import task
 from homing.machine_facts import one_node_reason
 from homing.options import Option, check_environment, load_options, only_variables
-from homing.progress import duration
+from homing.progress import QUIET, duration
 from homing.run_end import Ended, Request, afterwards, finish, say_room
 from homing.run_files import (
     WORDS,
@@ -130,7 +130,7 @@ def compared(request: Request, run: Callable[[Request], int]) -> int:
         request.before = first.results
         took = time.monotonic() - begin
         # A line that follows the time would break the program's own ones.
-        so_far = f" (it took {duration(took)} without)" if took > 2 else ""
+        so_far = f" (it took {duration(took)} without)" if took > QUIET else ""
         print(f"homing run: now with them{so_far}", file=sys.stderr)
     return run(request)
 

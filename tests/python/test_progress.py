@@ -28,7 +28,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_long_in_one_call_is_followed_by_a_timer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_QUIET", 0.0)
+    monkeypatch.setattr(progress, "QUIET", 0.0)
     monkeypatch.setattr(progress, "_EVERY", 0.001)
     file = Terminal()
     line = Line("homing translate", file)
