@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from homing.translate.affine import names_in
 from homing.translate.plan.array import Array
-from homing.translate.tree import Routine, Unit
+from homing.translate.tree import Routine
 
 _MORE = re.compile(r"&[ \t]*(?:![^\n]*)?\n(?:[ \t]*(?:![^\n]*)?\n)*[ \t]*&?|\n {5}[^\s0]")
 #: Whose components have a PRIVATE of their own.
@@ -66,7 +66,7 @@ def _brought(
 
 
 def names_lacking(
-    array: Array, routine: Routine, units: Sequence[Unit], bounds: Sequence[tuple[str, str]]
+    array: Array, routine: Routine, modules: Mapping[str, Routine], bounds: Sequence[tuple[str, str]]
 ) -> list[str]:
     """Names that a module's array is distributed by, or that are in its bounds, and that a routine does not
     have."""
@@ -76,7 +76,6 @@ def names_lacking(
         scope = scope.parent
     if not module.module or scope is module:
         return []
-    modules = {one.name: one for unit in units for one in unit.routines if one.module}
     texts = [text for pair in bounds for text in pair]
     for one in array.dimensions:
         texts += [one.argument, one.sizes, one.lower or "", one.upper or "", one.parts]

@@ -78,6 +78,7 @@ class OwnedLoops:
         self.work = work
         self.exchange = exchange
         self.homes = LoopHomes(work)
+        self._outside: dict[int, list[Loop]] = {}  # by the id of the loop that they are around
 
     def share_out(self, construct: Construct, loop: Loop, region: Region) -> Around:
         """Give the loop the part's own iterations. Returns the lines around it."""
@@ -300,8 +301,10 @@ class OwnedLoops:
 
     def _around(self, loop: Loop) -> list[Loop]:
         """Serial loops around one that is shared out: their counters are the same in all iterations."""
-        every = (one for one in walk(self.work.routine.body) if isinstance(one, Loop) and one is not loop)
-        return [one for one in every if one.begin <= loop.begin < one.end]
+        if id(loop) not in self._outside:
+            every = (one for one in walk(self.work.routine.body) if isinstance(one, Loop) and one is not loop)
+            self._outside[id(loop)] = [one for one in every if one.begin <= loop.begin < one.end]
+        return self._outside[id(loop)]
 
     def _position(self, array: Array, index: int, follow: Follow, own: int, found: _Found) -> str:
         """The variable that holds the local position of the own element."""

@@ -106,10 +106,7 @@ class Pages:
                 for head, _ in node.arms:
                     self._hand_on(head, node.begin, writer)
         for region in regions:
-            if isinstance(writer, PagesFortran):
-                writer.share_layouts(region, self._last_values(region))
-            else:
-                writer.share_layouts(region)  # C's variables of last values are declared inside
+            writer.share_layouts(region, self._last_values(region))
 
     def _hand_on(self, statement: Statement, at: int, writer: PagesFortran | PagesC) -> None:
         """The layouts of what a statement passes on, known before what begins at `at`."""

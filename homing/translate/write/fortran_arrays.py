@@ -111,7 +111,7 @@ class FortranArrays(FortranText):
 
     def unknown_here(self, array: Array, bounds: Sequence[tuple[str, str]] = ()) -> list[str]:
         """Names that say how a module's array is distributed, and that this routine does not have."""
-        return names_lacking(array, self.routine, self.distributions.units, bounds)
+        return names_lacking(array, self.routine, self.distributions.modules, bounds)
 
     def _dimensions(self, array: Array, bounds: Sequence[tuple[str, str]]) -> tuple[str, str]:
         numbers, sizes = [], []

@@ -108,7 +108,7 @@ class FortranModules(FortranArrays):
         known = self.distributions.of(main)
         if used is None or used[2] is not None or any(known.get(one.name) is not one for one in arrays):
             return False
-        return not any(names_lacking(one, main, self.distributions.units, _bounds(one)) for one in arrays)
+        return not any(names_lacking(one, main, self.distributions.modules, _bounds(one)) for one in arrays)
 
     def _every(self) -> Iterator[Routine]:
         return (routine for unit in self.distributions.units for routine in unit.routines)

@@ -75,8 +75,9 @@ class PagesC(CWriter):
         lines.append(f"homing_place({layout}, {old.name});")
         self._put(self.source.next_line(node.end - 1), lines, node.begin)
 
-    def share_layouts(self, region: Construct) -> None:
+    def share_layouts(self, region: Construct, more: Sequence[str]) -> None:
         """A region that does not share what it does not list, with loops that have a home."""
+        del more  # variables of last values are declared inside
         directive = region.directive
         layouts = sorted({self.layout(a) for a in self.arrays.values()})
         kept = [clause_text(one) for one in directive.clauses]
