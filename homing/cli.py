@@ -92,6 +92,14 @@ def _answer(words: list[str]) -> str:
     return ""
 
 
+def _meant(wanted: str) -> str:
+    """The command that a mistyped one is most like, as a question; nothing where it is like none."""
+    import difflib
+
+    close = difflib.get_close_matches(wanted, COMMANDS, 1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
 def _main(words: list[str]) -> int:
     try:
         if answer := _answer(words):
@@ -107,7 +115,7 @@ def _main(words: list[str]) -> int:
     if wanted in COMMANDS:
         where = f"homing {wanted}"
     elif wanted is not None:
-        _complain("homing", f"no command '{wanted}'; there are {', '.join(COMMANDS)}")
+        _complain("homing", f"no command '{wanted}'{_meant(wanted)}; there are {', '.join(COMMANDS)}")
         return MISUSE
     import typer
 
