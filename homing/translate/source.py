@@ -175,6 +175,13 @@ class Edits:
         """The lines of this range with what changes inside them, and with markers."""
         return self._piece(begin, end, ()).replace("\x01", "").replace("\x02", "")
 
+    def take(self, begin: int, end: int) -> str:
+        """The text of a range with what changes inside it, which is forgotten: it goes elsewhere."""
+        text = self.changed(begin, end)
+        for at in [at for at in self._replaced if begin <= at < end]:
+            del self._replaced[at]
+        return text
+
     def apply(self, statement_lines: Sequence[int]) -> str:
         """The new text. statement_lines: ascending offsets of lines at which a statement begins; there, and
         around inserted lines, markers tell the compiler where the user's line stands."""

@@ -23,6 +23,8 @@ KINDS = (
     "columns_of_parts.f90",
     "eliminated.c",
     "eliminated.f90",
+    "function_values.c",
+    "function_values.f90",
     "generic.f90",
     "inner_counters.c",
     "inner_counters.f90",

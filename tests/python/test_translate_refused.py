@@ -11,7 +11,7 @@ import pytest
 
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, Result, translate
-from tests.python.translate_programs import PATIENCE, TREE
+from tests.python.translate_programs import PATIENCE, PROGRAMS, TREE
 
 HEAD = """program p
   implicit none
@@ -145,6 +145,101 @@ def test_refused_in_c(tmp_path: Path, body: str, reason: str) -> None:
     with pytest.raises(TranslationError) as caught:
         translate([str(path)], Options("spmd"))
     assert any(reason in problem.reason for problem in caught.value.problems), str(caught.value)
+
+
+#: A function that works on parts beside elements: it cannot be called before the statement.
+VALUES = [
+    ("f90", "s = cleared(a) + a(1)", "it changes 'a', which stands there, too"),
+    ("f90", "b(3) = cleared(b)", "it changes 'b'"),
+    ("f90", "if (n > 3) s = total(a) + a(1)", "a condition may leave the call out"),
+    ("f90", "if (n > 3 .and. total(a) > a(1)) s = 2", "a condition may leave the call out"),
+    ("f90", "s = merge(total(a), 0d0, k > 1) + a(2)", "a condition may leave the call out"),
+    ("f90", "print *, (total(a, dble(k)), a(k), k = 1, 3)", "depends on an implied DO"),
+    ("f90", "print *, (most(a), a(k), k = 1, 3)", "may stand in an implied DO"),
+    ("f90", "s = total(a, a(2)) + a(3)", "among its arguments"),
+    ("f90", "print *, calls, most(a), a(1)", "it changes 'calls'"),
+    ("f90", "s = most(a) + bump(s) + a(1)", "the calls of it and of 'bump' may matter"),
+    ("f90", "print *, each(a), a(1)", "its value is no number"),
+    ("f90", "s = total(a, &\n2d0) + a(1)", "goes over several lines"),
+    ("f90", "s = foreign(k) + total(a) + a(1)", "what 'foreign' writes is not seen"),
+    ("f90", "call tell(a(1), total(a, a(2)))", "among its arguments"),
+    ("c", "s = k && total(a, 2) > a[3];", "a condition may leave the call out"),
+    ("c", "s = k ? total(a, 2) : a[1];", "a condition may leave the call out"),
+    ("c", "k = 1, s = total(a, k) + a[1];", "other expressions come before it"),
+    ("c", "s = total(a, k) + (k = 4) + a[1];", "the statement changes 'k', which it gets"),
+    ("c", "s = TOTAL(a) + a[1];", "read them into variables before"),
+    ("c", "s = cleared(b) + b[1];", "it changes 'b'"),
+    ("c", "s = norm() + cleared(b) + a[1];", "the order of the calls may matter"),
+    ("c", "s = *where(a) + a[1];", "its value is a pointer"),
+]
+MORE_VALUES = {
+    "f90": """  function cleared(x) result(m)
+    real(dp), intent(inout) :: x(:)
+    real(dp) :: m
+    !$homing distribute x(block)
+    integer :: k
+    !$omp parallel do
+    do k = 1, size(x)
+      x(k) = 0
+    end do
+    m = 1
+  end function
+  function each(x) result(m)
+    real(dp), intent(in) :: x(:)
+    real(dp) :: m(2)
+    !$homing distribute x(block)
+    m = 0
+  end function
+  real(dp) function bump(y)
+    real(dp), intent(in) :: y
+    calls = calls + 1
+    bump = y
+  end function
+  subroutine tell""",
+    "c": """#define TOTAL(x) total(x, 1)
+static double cleared(double x[N]) {
+#pragma homing distribute x[block]
+#pragma omp parallel for
+    for (int i = 0; i < N; i++)
+        x[i] = 0;
+    return 1;
+}
+static double kept;
+static double *where(double x[N]) {
+#pragma homing distribute x[block]
+    kept = 0;
+#pragma omp parallel for reduction(+ : kept)
+    for (int i = 0; i < N; i++)
+        kept += x[i];
+    return &kept;
+}
+int main(void) {
+    double s = cleared(a) + *where(a);
+    int k = 1;
+    (void)s, (void)k;""",
+}
+
+
+@pytest.mark.parametrize(("suffix", "statement", "reason"), VALUES)
+def test_a_function_that_cannot_be_called_before(
+    tmp_path: Path, suffix: str, statement: str, reason: str
+) -> None:
+    text = (PROGRAMS / f"function_values.{suffix}").read_text()
+    if suffix == "c":
+        text = text.replace("int main(void) {", MORE_VALUES[suffix]).replace("double s = total", "s = total")
+        text = text.replace('    printf("total', statement + '\n    printf("total')
+    else:
+        text = text.replace("  subroutine tell", MORE_VALUES[suffix], 1).replace(
+            "only: total", "only: calls, bump, cleared, each, total"
+        )
+        text = text.replace("  print *, total(a), a(1)", f"{statement}\n  print *, total(a), a(1)")
+        text = text.replace("b(n), s\n", "b(n), s\n  real(8), external :: foreign\n")
+    assert statement in text
+    path = tmp_path / f"p.{suffix}"
+    path.write_text(text)
+    with pytest.raises(TranslationError) as caught:
+        translate([str(path)], Options("spmd"))
+    assert [reason in problem.reason for problem in caught.value.problems] == [True], str(caught.value)
 
 
 def test_standard_input_over_ranks(tmp_path: Path) -> None:

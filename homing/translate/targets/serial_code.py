@@ -7,11 +7,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from homing.translate.directives import model as d
+from homing.translate.names import added
 from homing.translate.plan.allocation import unsteady
 from homing.translate.plan.array import Array
 from homing.translate.plan.model import Schedule, SerialPlan
 from homing.translate.plan.reached import called
 from homing.translate.plan.reference_text import why_not_followed
+from homing.translate.targets.called_before import Call, CalledBefore
 from homing.translate.targets.routine import Fresh, Work
 from homing.translate.targets.whole_constructs import lists_arrays, whole
 from homing.translate.tree import (
@@ -42,6 +44,7 @@ class SerialCode:
         """region: translates a parallel region in it."""
         self.work = work
         self.region = region
+        self.values = 0  # of functions that are called before a statement, so far
 
     def _parallel_inside(self, node: Node) -> bool:
         """Does the node hold something that must be translated itself, so that it cannot be wrapped whole?"""
@@ -149,19 +152,37 @@ class SerialCode:
                 node, [self.work.arrays[r.name] for r in node.references if r.name in self.work.arrays]
             )
         else:
-            passed = self.work.passes_parts(node)
-            others = [r for r in node.references if r.name in self.work.arrays and r not in passed]
-            reached = self._reaches(node)
-            if others and reached and not passed:
-                reason = f"'{reached[0]}' finds the arrays in parts, and elements stand in the same statement"
-                self.work.wrong(node.begin, node.end, reason)
-            elif others:
-                self.work.wrong(
-                    node.begin, node.end, "parts of the array and elements of it in one statement"
-                )
-            for reference in passed:
-                self.work.writer.pass_parts(reference, self.work.arrays[reference.name])
-            self.work.fresh = Fresh()
+            self._passing(node)
+
+    def _passing(self, node: Statement) -> None:
+        """A statement that calls what works on parts."""
+        passed = self.work.passes_parts(node)
+        others = [r for r in node.references if r.name in self.work.arrays and r not in passed]
+        reached = self._reaches(node)
+        found = (
+            CalledBefore(self.work, node, passed, reached).found() if others and (passed or reached) else []
+        )
+        if isinstance(found, str):
+            self.work.wrong(node.begin, node.end, found)
+        for reference in passed:
+            self.work.writer.pass_parts(reference, self.work.arrays[reference.name])
+        if found and not isinstance(found, str):
+            self._called_before(node, found, passed)
+        self.work.fresh = Fresh()
+
+    def _called_before(self, node: Statement, calls: Sequence[Call], passed: Sequence[Reference]) -> None:
+        """The functions' values first, then the statement on gathered arrays."""
+        behind: list[str] = []
+        for call in calls:
+            self.values += 1
+            name = added(f"hm_value_{self.values}")
+            text = self.work.writer.edits.take(call.begin, call.end)
+            self.work.writer.edits.replace(call.begin, call.end, name)
+            lines, after = self.work.writer.value_before(name, text)
+            self.work.before(node.begin, lines)
+            behind += after
+        self._wrap([node], passed)
+        self.work.after(node.end, behind, node.begin)
 
     def bodies(self, node: Loop | Branch) -> Iterator[list[Node]]:
         """What may run, or not, and several times; behind it is fresh what no way through it changes."""
@@ -198,9 +219,9 @@ class SerialCode:
                 reason = f"jumps to '{label}' in code that works on a gathered array: put the label before it"
                 self.work.wrong(one.begin, one.end, reason)
 
-    def _wrap(self, nodes: Sequence[Node]) -> None:
-        """Gather before the nodes, release behind them."""
-        found = self.work.touched(nodes)
+    def _wrap(self, nodes: Sequence[Node], passed: Sequence[Reference] = ()) -> None:
+        """Gather before the nodes, release behind them. passed: what they use no more."""
+        found = [one for one in self.work.touched(nodes) if one not in passed]
         arrays: list[Array] = []
         changed: list[Array] = []
         for reference in found:

@@ -432,6 +432,10 @@ class CWriter(CThreadLoops):
     def pass_part(self, reference: Reference, array: Array) -> None:
         self.edits.replace(reference.begin, reference.begin, f"{self.layout(array)}, ")
 
+    def value_before(self, name: str, call: str) -> tuple[list[str], list[str]]:
+        kind = "auto" if self.language.cxx else f"__typeof__({call})"
+        return [f"const {kind} {name} = {call};"], []
+
     def may_write(self, reference: Reference, callee: Routine | None) -> bool:
         if callee is None or reference.argument_index >= len(callee.arguments):
             return True

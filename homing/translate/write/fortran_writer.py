@@ -316,6 +316,10 @@ class FortranWriter(FortranLoops):
         name = f"{self.layout(word)}=" if word is not None else ""
         self.edits.replace(reference.end, reference.end, f", {name}{self.layout(array)}")
 
+    def value_before(self, name: str, call: str) -> tuple[list[str], list[str]]:
+        # ASSOCIATE knows the type, which may have a kind that is not known by name here.
+        return [f"associate ({name} => {call})"], ["end associate"]
+
     def may_write(self, reference: Reference, callee: Routine | None) -> bool:
         if callee is None:
             return True

@@ -257,6 +257,9 @@ class Writer(Protocol):
     def pass_part(self, reference: Reference, array: Array) -> None:
         """An argument inside a region: the thread's part goes to the procedure."""
 
+    def value_before(self, name: str, call: str) -> tuple[list[str], list[str]]:
+        """The lines before and behind a statement in which the name stands for a function's value."""
+
     def may_write(self, reference: Reference, callee: Routine | None) -> bool:
         """Can a function that gets the array change it?"""
 
