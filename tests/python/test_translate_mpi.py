@@ -38,6 +38,15 @@ contains
     both = [x, y]
     mean = sum(both)/2
   end function
+  real(8) function applied(f, x)
+    interface
+      real(8) function f(x, y)
+        real(8), intent(in) :: x, y
+      end function
+    end interface
+    real(8), intent(in) :: x
+    applied = f(x, x)
+  end function
 end module
 program p
   use m
@@ -51,6 +60,13 @@ program p
   type(pair) :: best
   integer :: i, k
   real(8), external :: foreign
+  interface
+    real(8) function declared(k)
+      integer, intent(in) :: k
+    end function
+  end interface
+  procedure(set), pointer :: sub
+  procedure(mean), pointer :: any
   !$homing distribute a(block), b(block)
   w = 0; k = 0; s = 0; texts = ' '
 """
@@ -71,6 +87,10 @@ REFUSED = [
     (LOOP.format("print *, i"), "only rank 0 is heard"),
     (LOOP.format("if (a(i) > 20) stop 3"), "ends one rank"),
     (LOOP.format("a(i) = foreign(i)"), "what 'foreign' writes is not seen"),
+    (LOOP.format("a(i) = any(dble(i))"), "'any' may be any procedure"),
+    (LOOP.format("call sub(i)"), "'sub' may be any procedure"),
+    (LOOP.format("a(i) = applied(mean, dble(i))"), "'f' may be any procedure"),
+    (LOOP.format("a(i) = declared(i)"), "what 'declared' writes is not seen"),
     (LOOP.format("call elsewhere(t)"), "what 'elsewhere' writes is not seen"),
     (LOOP.format("!$omp atomic\n    k = k + i"), "'k' is shared and written in a loop"),
     (REGION.format("!$omp critical\n  s = s + t\n  !$omp end critical"), "'s' is shared and written in what"),
@@ -87,7 +107,7 @@ def test_what_other_ranks_would_not_see_is_refused(tmp_path: Path, body: str, re
     with pytest.raises(TranslationError) as caught:
         translate([str(path)], Options("mpi"))
     assert any(reason in problem.reason for problem in caught.value.problems), str(caught.value)
-    assert all(problem.position.line > 41 for problem in caught.value.problems)
+    assert all(problem.position.line > 50 for problem in caught.value.problems)
 
 
 C_HEAD = """#include <math.h>
@@ -95,12 +115,13 @@ C_HEAD = """#include <math.h>
 #include <stdlib.h>
 #define N 40
 double a[N], w[N], *q = w;
-struct pair { double most; int at; double list[N]; } best, *where = &best;
+struct pair { double most; int at; double list[N]; double (*each)(int); } best, *where = &best;
 static int calls;
 #pragma homing distribute a[block]
 static double given(int i, double *out) { double t[3] = {1, 2, 3}; t[i % 3] += i; *out = t[i % 3]; return i; }
 static double counted(int i) { calls++; return i; }
 double foreign(int i);
+static double called(double (*f)(int), int i) { return f(i); }
 int main(void) {
     #pragma omp parallel for
     for (int i = 0; i < N; i++) {
@@ -124,6 +145,11 @@ C_REFUSED = [
     ("given(i, best.list);", "'best' is shared"),
     ("a[i] += counted(i);", "'calls' is shared and written, by 'counted',"),
     ("a[i] += foreign(i);", "'foreign' writes is not seen"),
+    ("double (*f)(int) = counted; a[i] = f(i);", "'f' may be any procedure"),
+    ("double (*f[2])(int) = {counted, foreign}; a[i] = f[i % 2](i);", "'f[i % 2]' may be any procedure"),
+    ("a[i] = (*best.each)(i);", "'(*best.each)' may be any procedure"),
+    ("a[i] = where->each(i);", "'where->each' may be any procedure"),
+    ("a[i] = called(counted, i);", "'f' may be any procedure"),
     ('if (i == 3) printf("x");', "only rank 0 is heard"),
     ("if (i == 99) exit(1);", "ends one rank"),
 ]

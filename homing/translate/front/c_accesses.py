@@ -23,6 +23,7 @@ _POINTERS = (
     TypeKind.INCOMPLETEARRAY,
 )
 #: What part of an array has whose name has fewer subscripts than dimensions.
+_VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL, CursorKind.FIELD_DECL)
 _ROWS = (TypeKind.CONSTANTARRAY, TypeKind.VARIABLEARRAY, TypeKind.INCOMPLETEARRAY)
 
 
@@ -169,6 +170,7 @@ class Accesses:
             if self.places.source.cxx and cursor.referenced
             else cursor.spelling
         )
+        name = self._pointer(cursor) or name
         into.calls += (name,)
         changed = cxx.by_reference(cursor) if self.places.source.cxx else frozenset[int]()
         for index, argument in enumerate(cxx.arguments(cursor)):
@@ -197,6 +199,16 @@ class Accesses:
             if (array or piece) and len(found) > count:
                 found[count].argument_of = name
                 found[count].argument_index = index
+
+    def _pointer(self, cursor: Cursor) -> str:
+        """What a call through a pointer to a function is called in the tree: no function has such a name."""
+        callee = cursor.referenced
+        if cursor.spelling and (callee is None or callee.kind not in _VARIABLES):
+            return ""
+        function = next(iter(cursor.get_children()), None)
+        begin = self.places.begin(cursor if function is None else function)
+        end = begin if function is None else self.places.end(function)
+        return f"*{self.places.source.text[begin:end]}"
 
     def _cxx_call(self, cursor: Cursor, found: list[Reference], conditional: bool, into: Statement) -> bool:
         """What is a call in C++ alone: of a stream, or a copy of a structure."""

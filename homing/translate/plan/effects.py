@@ -32,6 +32,11 @@ class What(Enum):
     IO = "reads or writes files"
     END = "ends the program"
     UNKNOWN = "calls what is not in the files given"
+    POINTER = "calls what a pointer or an argument means"
+
+
+#: Behind these may be anything.
+UNSEEN = (What.UNKNOWN, What.POINTER)
 
 
 @dataclass(frozen=True)
@@ -140,7 +145,10 @@ class Effects:
                 for what, which in self.of(callee).acts:
                     yield Act(what, which, *where, through=name)
             elif callee is None:
-                yield from _unknown(name, where, c)
+                if name.startswith("*") or _any_procedure(routine, name):
+                    yield Act(What.POINTER, name.removeprefix("*"), *where)
+                else:
+                    yield from _unknown(name, where, c)
 
     def _written_by_callee(self, reference: Reference, c: bool) -> bool:
         name = reference.argument_of or ""
@@ -179,14 +187,36 @@ def _unknown(name: str, where: tuple[int, int], c: bool) -> Iterator[Act]:
         yield Act(What.UNKNOWN, name, *where)
 
 
+def _any_procedure(routine: Routine, name: str) -> bool:
+    """Fortran: is it a procedure pointer, or a dummy procedure?"""
+    found = routine.lookup(name) if routine.source.form is not Form.C else None
+    declared = found[1] if found else None
+    if declared is not None and declared.type.lower().startswith("procedure"):
+        return "pointer" in declared.attributes or name in routine.arguments
+    return routine.source.form is not Form.C and name in routine.arguments
+
+
 def _unknown_function(routine: Routine, reference: Reference) -> bool:
     """Fortran: a scalar with a list of arguments, which is no piece of a text and no statement function."""
     if routine.source.form is Form.C or reference.subscripts is None or reference.intrinsic:
         return False
     found = routine.lookup(reference.name)
-    if found is None or found[1].bounds or found[1].type.lower().startswith("character"):
+    if found is None:
+        return reference.name in routine.arguments or _has_interface(routine, reference.name)
+    if found[1].bounds or found[1].type.lower().startswith("character"):
         return False
     return reference.name not in routine.functions
+
+
+def _has_interface(routine: Routine, name: str) -> bool:
+    """Fortran: is it a function by an INTERFACE block, which declares no variable?"""
+    scope: Routine | None = routine
+    while scope is not None:
+        text = scope.source.text[scope.begin : scope.declarations_end]
+        if re.search(rf"\binterface\b.*\bfunction\s+{re.escape(name)}\b", text, re.I | re.S):
+            return True
+        scope = scope.parent
+    return False
 
 
 def _internal_file(routine: Routine, statement: Statement) -> Reference | None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from homing.translate.plan.effects import What
+from homing.translate.plan.effects import UNSEEN, What
 from homing.translate.targets.routine import Work
 from homing.translate.tree import Access, Kind, Reference, Routine, Statement
 
@@ -131,7 +131,7 @@ class CalledBefore:
         wider = False  # does one of them change what others may read?
         for call in calls:
             summary = effects.of(call.callee)
-            if any(what in (What.UNKNOWN, What.END) for what, _ in summary.acts):
+            if any(what in (*UNSEEN, What.END) for what, _ in summary.acts):
                 return "it calls what is not seen"
             changed = {name for what, name in summary.acts if what is What.WRITE}
             changed |= {
@@ -158,7 +158,7 @@ class CalledBefore:
             summary = effects.of(callee)
             if wider or summary.acts or summary.arguments:
                 return f"the order of the calls of it and of '{callee.name}' may matter"
-        unseen = [act for act in effects.acts(self.work.routine, [statement]) if act.what is What.UNKNOWN]
+        unseen = [act for act in effects.acts(self.work.routine, [statement]) if act.what in UNSEEN]
         return f"what '{unseen[0].name}' writes is not seen" if unseen and not own else ""
 
     def _prints(self, calls: Sequence[Call]) -> bool:

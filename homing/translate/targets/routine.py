@@ -11,7 +11,7 @@ from homing.translate.openmp import reductions_of
 from homing.translate.plan import clauses as table
 from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.clauses import Place
-from homing.translate.plan.effects import What
+from homing.translate.plan.effects import UNSEEN, What
 from homing.translate.plan.model import AnewPlan, Box, Home, LoopPlan, NotePlan, Schedule, Step
 from homing.translate.positions import Position, Problem
 from homing.translate.tree import (
@@ -191,7 +191,7 @@ class Work:
     def written(self, nodes: Sequence[Node]) -> frozenset[str]:
         """Whatever the nodes write. What is passed on counts where the procedure writes it or is not seen."""
         acts = list(self.distributions.effects.acts(self.routine, nodes))
-        if any(act.what is What.UNKNOWN or act.pointer for act in acts):
+        if any(act.what in UNSEEN or act.pointer for act in acts):
             return written_in_all(nodes)
         return frozenset(act.name for act in acts if act.what is What.WRITE)
 
