@@ -65,7 +65,8 @@ def test_words_of_the_language_are_names_of_arrays(workshop: Workshop, target: s
     "name", ["declared_twice.f90", "old_declarations.f", "own_block.f90", "intrinsic_names.f90"]
 )
 def test_declarations_of_every_kind(workshop: Workshop, target: str, name: str) -> None:
-    """DIMENSION beside a type, variables of BLOCK constructs, procedures called like intrinsic functions."""
+    """DIMENSION beside a type, variables of BLOCK constructs, procedures and variables called like intrinsic
+    functions."""
     same_output(workshop, PROGRAMS / name, target, ("1",) if target == "mpi" else ("1", "3"))
 
 

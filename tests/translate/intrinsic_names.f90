@@ -21,9 +21,9 @@ program p
   use s
   implicit none
   integer, parameter :: n = 18
-  real(8) :: a(n, n), v(n)
-  integer :: j
-  !$homing distribute a(*, block), v(block)
+  real(8) :: a(n, n), v(n), w(n)
+  integer :: j, kind(2) = [3, 5]
+  !$homing distribute a(*, block), v(block), w(cyclic(2))
   a = 1
   !$omp parallel do
   do j = 1, n
@@ -31,5 +31,9 @@ program p
     call scale(a(:, j), n, v(j))
     a(:, j) = a(:, j) + twice(a(:, j))
   end do
-  print *, sum(a), sum(v)
+  !$omp parallel do
+  do j = 1, n
+    w(j) = j*kind(2) + kind(1)
+  end do
+  print *, sum(a), sum(v), sum(w), kind
 end program

@@ -377,8 +377,8 @@ class Parts:
                 What.UNKNOWN: f"what '{act.name}' writes is not seen: its file is not among those given, and "
                 f"{what.removeprefix('what ')} may not change what other ranks read",
                 What.POINTER: f"'{act.name}' may be any procedure, for it is a pointer or an argument: what "
-                f"it writes{by} is not seen, and {what.removeprefix('what ')} may not change what other ranks "
-                "read: call the procedure by its name",
+                f"it writes{by} is not seen, and {what.removeprefix('what ')} may not change what other "
+                "ranks read: call the procedure by its name",
             }[act.what]
             self.work.wrong(act.begin, act.end, reason)
 

@@ -93,6 +93,11 @@ class FortranLoops(FortranThreadLoops):
         self.edits.replace(loop.first.begin, loop.first.end, new_first)
         self.edits.replace(loop.last.begin, loop.last.end, new_last)
 
+    def of_kind(self, text: str, variable: str) -> str:
+        """The number as it is assigned to the variable. A program may have a variable KIND: then the
+        assignment converts it, of which a compiler may warn."""
+        return text if self.routine.lookup("kind") else f"int({text}, kind({variable}))"
+
     def _bound(self, region: Region, follow: Follow, which: str, variable: str) -> str:
         name = added(f"hm_{which}_{follow.home}_{follow.dimension + 1}")
         declared = self.routine.lookup(variable)
@@ -131,7 +136,7 @@ class FortranLoops(FortranThreadLoops):
         def next_own(text: str) -> str:
             most = f"int(huge({at}), homing_long)"
             found = f"homing_run_next({layout}, {PART}, {index}, {self.long(shifted(text, offset))}, {most})"
-            return shifted(f"int({found}, kind({at}))", -offset)
+            return shifted(self.of_kind(found, at), -offset)
 
         # Blocks of one index: to the next one over the shadows between them.
         steps = {one.name: f"{one.name}_by" if argument == "1" else "1" for one in positions}
@@ -162,10 +167,11 @@ class FortranLoops(FortranThreadLoops):
             end = added(f"hm_end_{loop.variable}")
             region.add(Local(end, like=loop.variable))
             block_end = f"homing_block_end({layout}, {PART}, {index}, {self.long(shifted(at, offset))})"
-            block_end = shifted(f"int({block_end}, kind({at}))", -offset)
+            block_end = shifted(self.of_kind(block_end, at), -offset)
             lines += [
                 f"do while ({at} <= {highest})",
-                f"{end} = min({highest}, {block_end})",
+                f"{end} = {block_end}",
+                f"{end} = min({highest}, {end})",
                 *local_before(at),
             ]
             self.edits.replace(loop.first.begin, loop.first.end, at)

@@ -273,11 +273,11 @@ class FortranWriter(FortranLoops):
         return {name for name in found if name and (scope is None or self.routine.lookup(name) is not None)}
 
     def _bound_lines(self, region: Region) -> list[str]:
-        lines = [
-            f"{name} = int(homing_run_{which}({self.layout(array)}, {PART}, {dimension}, "
-            f"int(huge({name}), homing_long)), kind({name}))"
-            for name, (array, dimension, which, _) in region.bounds.items()
-        ]
+        lines = []
+        for name, (array, dimension, which, _) in region.bounds.items():
+            most = f"int(huge({name}), homing_long)"
+            found = f"homing_run_{which}({self.layout(array)}, {PART}, {dimension}, {most})"
+            lines.append(f"{name} = {self.of_kind(found, name)}")
         for one, i, two, j in sorted(region.together):
             lines.append(f"call homing_together({one}, {i}, {two}, {j})")
         return lines
