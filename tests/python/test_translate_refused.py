@@ -75,6 +75,17 @@ REFUSED = [
     ),
     (ROWS, LOOP.format("b(i, j) = 0\n  end do\n  do k = 1, 2\n   print *, k"), "would be done by each part"),
     (ROWS, LOOP.format("b(i, j) = 0\n   if (i > 3) exit"), "leaves the loop over 'i'"),
+    ("", LOOP.replace("1, n", "1, n, index(3)", 1).format("a(i, j) = 0"), "neither a number nor a variable"),
+    (
+        "",
+        LOOP.replace("1, n", "1, n, k", 1).format("a(i, j) = 0; k = 2"),
+        "'k' of the loop over 'j' is changed in",
+    ),
+    (
+        "",
+        LOOP.replace("1, n", "1, n, s", 1).format("a(i, j) = 0"),
+        "'s' of the loop over 'j' is no integer variable",
+    ),
     ("", "do k = 1, 2\n!$homing redistribute a(block, *)\nend do\n", "REDISTRIBUTE it back"),
     ("", "if (n > 2) then\n!$homing redistribute a(block, *)\nend if\n", "REDISTRIBUTE it back"),
     (
@@ -117,6 +128,18 @@ def test_refused_with_place_and_reason(
         assert problem.text
 
 
+def test_a_step_is_found_not_positive_when_the_program_runs(tmp_path: Path) -> None:
+    """Which way a loop goes is decided before: a variable's sign is not known then."""
+    loop = LOOP.replace("1, n", "n, 1, k", 1).format("a(i, j) = j")
+    text = HEAD.format(declarations="") + "  k = -1\n" + loop + "  print *, sum(a)\nend program\n"
+    (tmp_path / "p.f90").write_text(text)
+    done = homing(tmp_path, "--to", "spmd", "--", "gfortran", "-fopenmp", "p.f90", "-o", "p")
+    assert done.returncode == 0, done.stderr
+    run = subprocess.run([tmp_path / "p"], capture_output=True, text=True, timeout=PATIENCE)
+    assert run.returncode != 0 and not run.stdout
+    assert "p.f90:10: the step k is not positive" in run.stderr
+
+
 def test_a_sum_that_every_rank_would_add(tmp_path: Path) -> None:
     body = (
         "!$omp parallel reduction(+:s)\n!$omp do\ndo j = 1, n\n a(1, j) = j\n s = s + 1\nend do\n"
@@ -128,6 +151,15 @@ def test_a_sum_that_every_rank_would_add(tmp_path: Path) -> None:
 
 
 C_REFUSED = [
+    *(
+        (f"double a[9];\n#pragma homing distribute a[block]\n{declared}\n#pragma omp parallel for\n"
+         f"for (int i = 0; i < 9; i += by) {{ a[i] = 0; {body} }}", reason)
+        for declared, body, reason in [
+            ("int by = 2;", "by = 3;", "'by' of the loop over 'i' is changed in the loop"),
+            ("double by = 2;", "", "'by' of the loop over 'i' is no integer variable"),
+            ("volatile int by = 2;", "", "'by' of the loop over 'i' is"),
+        ]
+    ),
     ("double *a;\n#pragma homing distribute a[block]\n(void)a;", "EXTENT"),
     ("double a[9];\n#pragma homing distribute a[block]\ndouble *q = &a[2]; (void)q;", "another name"),
     ("double a[9];\n#pragma homing distribute a[block]\n#pragma omp parallel for\n"

@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
         y[i] = 0;
         z[i] = i;
     }
-    for (int k = 0; k < 2; k++) {
+    for (int k = 1; k < 3; k++) {
 #pragma omp parallel
         {
 #pragma omp for
@@ -34,6 +34,12 @@ int main(int argc, char** argv) {
 #pragma omp for
             for (int i = 1; i <= n; ++i)
                 y[i] = (x[i - 1] + z[i - 1]) * (x[i + 1] + z[i + 1]);
+#pragma omp for
+            for (int i = 1; i <= n; i += k)
+                x[i] = y[i - 1] + k;
+#pragma omp for
+            for (int i = n; i > 1; i = i - k)
+                z[i - 1] = y[i] - x[i];
         }
     }
     for (int i = 0; i < n + 4; i++)

@@ -32,6 +32,14 @@ program strides
     do i = 1, n, 1
       y(i) = (x(i-1) + z(i-1))*(x(i+1) + z(i+1))
     end do
+!$omp do
+    do i = 1, n, k
+      x(i) = y(i-1) + k
+    end do
+!$omp do
+    do i = n, 2, -k
+      z(i-1) = y(i) - x(i)
+    end do
 !$omp end parallel
   end do
   print '(*(z17))', x, y, z

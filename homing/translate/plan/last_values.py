@@ -38,7 +38,7 @@ def last_values(
     follow = follows[loop.variable]
     step = affine(loop.step)
     if step.terms or step.constant == 0:
-        return "the step of a loop that is shared out must be a number"
+        return "LASTPRIVATE of a loop whose step is no number"
     if step.constant < 0 and follow.dealt.cyclic:
         return "LASTPRIVATE where a loop goes down through a CYCLIC dimension, in which a part goes up"
     for name in names:

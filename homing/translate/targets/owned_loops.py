@@ -10,16 +10,18 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from homing.translate.affine import affine, shifted
+from homing.translate.affine import affine, names_in, shifted
 from homing.translate.names import added
 from homing.translate.plan.array import Array
 from homing.translate.plan.boxes import Site
+from homing.translate.plan.count import number
 from homing.translate.plan.last_values import last_values
 from homing.translate.plan.model import Box, Follow, LocalIndex, LoopPlan, Schedule
 from homing.translate.plan.model import Subscript as Anew
 from homing.translate.plan.order import Nest, any_order, disorders
 from homing.translate.plan.reach import Reach, reach
 from homing.translate.plan.reference_text import reference_subscripts, why_not_followed
+from homing.translate.plan.steps import unsteady_step
 from homing.translate.targets.broadcast_values import too_old
 from homing.translate.targets.communication import Communication
 from homing.translate.targets.loop_homes import LoopHomes
@@ -98,6 +100,7 @@ class OwnedLoops:
             reason = f"not a loop that can be shared out: {loop.unrolled_reason or 'no counter'}"
             self.work.wrong(loop.begin, max(loop.head.end, loop.begin), reason)
             return None
+        self._constant_steps(loop)
         for site in sites:
             self._usable(site)
         for inner in walk([loop]):
@@ -111,6 +114,7 @@ class OwnedLoops:
         if home is None:
             return None
         why, follows = home
+        self._steady_steps(loop, follows)
         wrote = written_in(loop)
         fixed = self.work.fixed_home.get(id(loop), ())
         found = _Found(follows, wrote - frozenset(self.work.arrays), fixed)
@@ -151,6 +155,22 @@ class OwnedLoops:
             together=tuple(found.together),
             last_values=last,
         )
+
+    def _constant_steps(self, loop: Loop) -> None:
+        """Steps that are named constants become numbers."""
+        for inner in walk([loop]):
+            if isinstance(inner, Loop) and inner.variable is not None:
+                hidden = names_in(inner.step) & self.work.routine.inner
+                value = number(inner.step, {} if hidden else self.exchange.constants)
+                inner.step = inner.step if value is None else str(value)
+
+    def _steady_steps(self, loop: Loop, follows: dict[str, Follow]) -> None:
+        """Steps of loops that run over own iterations."""
+        for inner in walk([loop]):
+            if isinstance(inner, Loop) and inner.variable in follows:
+                reason = unsteady_step(self.work.routine, inner, self.work.written([loop]))
+                if reason is not None:
+                    self.work.wrong(inner.begin, max(inner.head.end, inner.begin), reason)
 
     def _in_order(self, construct: Construct, loop: Loop, follows: dict[str, Follow], region: Region) -> None:
         """Is the loop the same when the parts run their own iterations of those inside it?"""

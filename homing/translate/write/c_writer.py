@@ -23,7 +23,7 @@ from homing.translate.tree import (
     walk,
 )
 from homing.translate.write.thread_loops import CThreadLoops
-from homing.translate.write.writer import PART, Around, Region, cyclic_range, step_of
+from homing.translate.write.writer import PART, Around, Region, cyclic_range, stride_of
 
 
 class CWriter(CThreadLoops):
@@ -103,18 +103,17 @@ class CWriter(CThreadLoops):
             region.bounds.setdefault(name, (self.arrays[home], index, which, variable))
             names.append(shifted(name, -offset))
         low, high = names
-        first, last, step = loop.first.text, loop.last.text, step_of(loop)
-        if isinstance(step, str):
-            self.problems.append((loop.begin, loop.head.end, step))
+        first, last, stride = loop.first.text, loop.last.text, stride_of(loop)
+        if isinstance(stride, str):
+            self.problems.append((loop.begin, loop.head.end, stride))
             return
-        stride = abs(step)
-        up = step > 0
+        up = stride.up
         new_first = f"homing_larger({first}, {low})" if up else f"homing_smaller({first}, {high})"
         new_last = f"homing_smaller({last}, {high})" if up else f"homing_larger({last}, {low})"
-        if stride > 1:
+        if not stride.one:
             distance = f"({new_first} - ({first}))" if up else f"(({first}) - {new_first})"
             sign = "+" if up else "-"
-            new_first = f"({first}) {sign} ({distance} + {stride - 1}) / {stride} * {stride}"
+            new_first = f"({first}) {sign} ({distance} + {stride.less_one}) / {stride.text} * {stride.text}"
         # Bounds are computed once: a condition is evaluated in every iteration.
         begin = f"hm_first_{variable}_{loop.begin}"
         end = f"hm_last_{variable}_{loop.begin}"
@@ -151,9 +150,15 @@ class CWriter(CThreadLoops):
         if isinstance(bounds, str):
             self.problems.append((loop.begin, loop.head.end, bounds))
             return
-        lowest, highest, step = bounds
-        if step > 1:
-            test = f"if (({loop.variable} - ({loop.first.text})) % {step}) continue; else "
+        lowest, highest, by = bounds
+        if not by.one:
+            # Of an unsigned counter or step the difference would not be negative.
+            apart = (
+                f"(long){loop.variable} - ({loop.first.text})"
+                if by.name
+                else f"{loop.variable} - ({loop.first.text})"
+            )
+            test = f"if (({apart}) % {'(long)' if by.name else ''}{by.text}) continue; else "
             self.edits.replace(loop.body_begin, loop.body_begin, test)
         index, offset = follow.dimension, follow.offset
         layout = self.layout(follow.home)

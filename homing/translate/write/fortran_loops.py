@@ -11,7 +11,7 @@ from homing.translate.tree import (
     Loop,
 )
 from homing.translate.write.thread_loops import FortranThreadLoops
-from homing.translate.write.writer import PART, Local, Region, cyclic_range, step_of
+from homing.translate.write.writer import PART, Local, Region, Stride, cyclic_range, stride_of
 
 
 class FortranLoops(FortranThreadLoops):
@@ -77,19 +77,20 @@ class FortranLoops(FortranThreadLoops):
         low = self._bound(region, follow, "low", loop.variable)
         high = self._bound(region, follow, "high", loop.variable)
         low, high = shifted(low, -follow.offset), shifted(high, -follow.offset)
-        first, last, step = loop.first.text, loop.last.text, step_of(loop)
-        if isinstance(step, str):
-            self.problems.append((loop.begin, loop.head.end, step))
+        first, last, stride = loop.first.text, loop.last.text, stride_of(loop)
+        if isinstance(stride, str):
+            self.problems.append((loop.begin, loop.head.end, stride))
             return
-        stride = abs(step)
-        if step > 0:
+        by, less = stride.text, stride.less_one
+        if stride.up:
             new_first, new_last = f"max({first}, {low})", f"min({last}, {high})"
-            if stride > 1:
-                new_first = f"{first} + (({new_first} - ({first}) + {stride - 1})/{stride})*{stride}"
+            if not stride.one:
+                new_first = f"{first} + (({new_first} - ({first}) + {less})/{by})*{by}"
         else:
             new_first, new_last = f"min({first}, {high})", f"max({last}, {low})"
-            if stride > 1:
-                new_first = f"{first} - ((({first}) - {new_first} + {stride - 1})/{stride})*{stride}"
+            if not stride.one:
+                new_first = f"{first} - ((({first}) - {new_first} + {less})/{by})*{by}"
+        self._put_before(loop, self._upwards(loop, stride), before)
         self.edits.replace(loop.first.begin, loop.first.end, new_first)
         self.edits.replace(loop.last.begin, loop.last.end, new_last)
 
@@ -124,7 +125,7 @@ class FortranLoops(FortranThreadLoops):
         if isinstance(bounds, str):
             self.problems.append((loop.begin, loop.head.end, bounds))
             return
-        lowest, highest, distance = bounds
+        lowest, highest, stride = bounds
         index, offset = follow.dimension, follow.offset
         layout = self.layout(follow.home)
         argument = follow.dealt.argument
@@ -161,8 +162,8 @@ class FortranLoops(FortranThreadLoops):
         if argument == "1":
             lines += local_before(at)
             self.edits.replace(loop.first.begin, loop.first.end, at)
-            stride = f"int(homing_stride({layout}, {index}))"
-            self.edits.replace(loop.last.begin, loop.head.end, f"{highest}, {stride}")
+            apart = f"int(homing_stride({layout}, {index}))"
+            self.edits.replace(loop.last.begin, loop.head.end, f"{highest}, {apart}")
         else:
             end = added(f"hm_end_{loop.variable}")
             region.add(Local(end, like=loop.variable))
@@ -180,17 +181,30 @@ class FortranLoops(FortranThreadLoops):
             self.edits.insert_lines(
                 self.source.next_line(loop.end - 1), [self.indented(indent, x) for x in behind], first=True
             )
-        if distance > 1:
-            body.append(f"if (modulo({loop.variable} - ({loop.first.text}), {distance}) /= 0) cycle")
+        if not stride.one:
+            body.append(f"if (modulo({loop.variable} - ({loop.first.text}), {stride.text}) /= 0) cycle")
         if body:
             there = loop.body_begin < len(self.source.text)
             inner = self.source.indent(loop.body_begin) if there else indent + "  "
             self.edits.insert_lines(loop.body_begin, [self.indented(inner, x) for x in body])
+        self._put_before(loop, [*self._upwards(loop, stride), *lines], before)
+
+    def _put_before(self, loop: Loop, lines: Sequence[str], before: list[str] | None) -> None:
         if before is not None:
             before.extend(lines)
         else:
-            at_line = self.source.line_start(loop.begin)
-            self.edits.insert_lines(at_line, [self.indented(indent, x) for x in lines])
+            indent = self.source.indent(loop.begin)
+            at = self.source.line_start(loop.begin)
+            self.edits.insert_lines(at, [self.indented(indent, line) for line in lines])
+
+    def _upwards(self, loop: Loop, stride: Stride) -> list[str]:
+        """A variable's sign is known when the program runs: which way the loop goes has been decided."""
+        if stride.name is None:
+            return []
+        place = self.source.place(loop.begin)
+        file = place.file.rpartition("/")[2].replace("'", "''")
+        said = f"{file}:{place.line}: the step {stride.name} is not positive"
+        return [f"if ({stride.name} < 1) error stop '{said}'"]
 
     def owner_test(self, array: str, subscripts: Sequence[tuple[int, str]]) -> str:
         return " .and. ".join(

@@ -5,6 +5,7 @@ Lines come without indentation; the translation indents them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -55,25 +56,48 @@ class Region:
         return local.name
 
 
-def step_of(loop: Loop) -> int | str:
-    """The distance of a loop's iterations, negative where it goes down; or why there is none."""
+@dataclass(frozen=True)
+class Stride:
+    """The distance of a loop's iterations: a positive number, or a variable. up: do they go upwards?"""
+
+    up: bool
+    text: str
+
+    @property
+    def one(self) -> bool:
+        return self.text == "1"
+
+    @property
+    def name(self) -> str | None:
+        return None if self.text.isdigit() else self.text
+
+    @property
+    def less_one(self) -> str:
+        return f"{self.text} - 1" if self.name else str(int(self.text) - 1)
+
+
+def stride_of(loop: Loop) -> Stride | str:
+    """The distance of a loop's iterations, or why it cannot be known."""
     step = affine(loop.step)
-    if step.terms or step.constant == 0:
-        return "the step of a loop that is shared out must be a number"
-    return step.constant
+    if not step.terms and step.constant != 0:
+        return Stride(step.constant > 0, str(abs(step.constant)))
+    name = re.fullmatch(r"(-?)\s*([A-Za-z_]\w*)", loop.step)
+    if name is None:
+        return "the step of a loop that is shared out must be a number or a variable"
+    return Stride(not name[1], name[2])
 
 
-def cyclic_range(loop: Loop) -> tuple[str, str, int] | str:
+def cyclic_range(loop: Loop) -> tuple[str, str, Stride] | str:
     """The lowest and the highest value of a loop over a CYCLIC dimension, which goes upwards in parts, and
     the distance of its iterations; or why there are none. A loop that goes down is turned round: OpenMP says
     that the order does not matter, or order.py found nothing in it that does."""
     assert loop.first is not None and loop.last is not None
-    step = step_of(loop)
-    if isinstance(step, str):
-        return step
-    if step > 0:
-        return loop.first.text, loop.last.text, step
-    return loop.last.text, loop.first.text, -step
+    stride = stride_of(loop)
+    if isinstance(stride, str):
+        return stride
+    if stride.up:
+        return loop.first.text, loop.last.text, stride
+    return loop.last.text, loop.first.text, stride
 
 
 @dataclass(frozen=True)
