@@ -92,7 +92,18 @@ REFUSED = [
     (LOOP.format("a(i) = applied(mean, dble(i))"), "'f' may be any procedure"),
     (LOOP.format("a(i) = declared(i)"), "what 'declared' writes is not seen"),
     (LOOP.format("call elsewhere(t)"), "what 'elsewhere' writes is not seen"),
-    (LOOP.format("!$omp atomic\n    k = k + i"), "'k' is shared and written in a loop"),
+    (LOOP.format("!$omp atomic\n    k = k + i\n    b(i) = k"), "'k' is shared and written in a loop"),
+    (LOOP.format("!$omp atomic\n    k = k + i\n    !$omp atomic\n    k = k*2"), "'k' is shared and written"),
+    (LOOP.format("!$omp atomic\n    k = k + 0.6"), "'k' is shared and written in a loop"),
+    (LOOP.format("!$omp atomic\n    k = k*i/2"), "'k' is shared and written in a loop"),
+    (LOOP.format("!$omp atomic\n    s = i - s"), "'s' is shared and written in a loop"),
+    (LOOP.format("!$omp atomic write\n    k = i"), "'k' is shared and written in a loop"),
+    (
+        LOOP.format("!$omp critical\n    s = s + i\n    t = s\n    !$omp end critical"),
+        "'s' is shared and written",
+    ),
+    (LOOP.format("!$omp atomic\n    w(i) = w(i) + 1"), "'w' is shared and written in a loop"),
+    (LOOP.format("!$omp atomic\n    total = total + 1\n    call count"), "'total' is shared and written"),
     (REGION.format("!$omp critical\n  s = s + t\n  !$omp end critical"), "'s' is shared and written in what"),
     (REGION.format("!$omp atomic\n  s = s + t"), "'s' is shared and written in what"),
     (REGION.format("k = 3"), "'k' is shared and written in what"),
@@ -149,6 +160,8 @@ C_REFUSED = [
     ("double (*f[2])(int) = {counted, foreign}; a[i] = f[i % 2](i);", "'f[i % 2]' may be any procedure"),
     ("a[i] = (*best.each)(i);", "'(*best.each)' may be any procedure"),
     ("a[i] = where->each(i);", "'where->each' may be any procedure"),
+    ('_Pragma("omp atomic")\n    where->at += i;', "'where' is shared"),
+    ('_Pragma("omp atomic")\n    calls += i;', "'calls' is shared"),
     ("a[i] = called(counted, i);", "'f' may be any procedure"),
     ('if (i == 3) printf("x");', "only rank 0 is heard"),
     ("if (i == 99) exit(1);", "ends one rank"),
@@ -166,7 +179,10 @@ def test_the_same_in_c(tmp_path: Path, body: str, reason: str) -> None:
 
 
 RIGHT = (
-    HEAD.replace("  real(8), external :: foreign\n", "")
+    HEAD.replace(
+        "  real(8), external :: foreign\n",
+        "  real(8) :: most = 3, added = 2\n  integer :: count9 = 5, least = 4\n",
+    )
     + """
   !$omp parallel do private(t, text)
   do i = 1, n
@@ -179,6 +195,20 @@ RIGHT = (
   do i = 2, n - 1
     b(i) = mean(a(i - 1), a(i + 1))
   end do
+  !$omp parallel do
+  do i = 1, n
+    if (a(i) > 9) then
+      !$omp atomic
+      count9 = count9 + 1
+    end if
+    !$omp critical
+    most = max(most, a(i)*2)
+    least = min(least, i)
+    !$omp end critical
+    !$omp atomic update
+    added = added - a(i)
+  end do
+  print *, count9, most, least, added
   call set(b(1), 9)
   call set(b(n), 8)
   s = mean(a(3), b(4))
@@ -259,7 +289,18 @@ int main(void) {
         b[i] = row[0] * a[i - 1] + *second * a[i + 1] + p->dt + p->w[1] + p->tab[at[i]];
         b[i] += t[*k] + *pm + dot(w[i], t);
     }
-    printf("%.2f %.2f %.2f\\n", b[1], b[17], b[28]);
+    int many = 3;
+    double all = 1;
+#pragma omp parallel for
+    for (int i = 0; i < 30; i++) {
+#pragma omp critical
+        all += 2 * a[i];
+        if (b[i] > 9) {
+#pragma omp atomic
+            many++;
+        }
+    }
+    printf("%.2f %.2f %.2f %d %.2f\\n", b[1], b[17], b[28], many, all);
     return 0;
 }
 """

@@ -161,6 +161,12 @@ C_REFUSED = [
         ]
     ),
     ("double *a;\n#pragma homing distribute a[block]\n(void)a;", "EXTENT"),
+    ("double a[9], c[2];\n#pragma homing distribute a[block]\nmemset(&a[2], 0, sizeof c);",
+     "memset of a piece, which may lie in several parts: write a loop"),
+    ("double a[9], c[2];\n#pragma homing distribute a[block]\nmemcpy(c, &a[2], sizeof c);",
+     "memcpy of a piece"),
+    ("double a[9];\n#pragma homing distribute a[block]\n#pragma omp parallel for\n"
+     "for (int i = 0; i < 9; i++) memset(&a[i], 0, 8);", "memset of a piece"),
     ("double a[9];\n#pragma homing distribute a[block]\ndouble *q = &a[2]; (void)q;", "another name"),
     ("double a[9];\n#pragma homing distribute a[block]\n#pragma omp parallel for\n"
      "for (int i = 0; i < 9; i++) { a[i * i] = 0; }", "not a loop's index plus a number"),
@@ -173,7 +179,7 @@ C_REFUSED = [
 @pytest.mark.parametrize(("body", "reason"), C_REFUSED)
 def test_refused_in_c(tmp_path: Path, body: str, reason: str) -> None:
     path = tmp_path / "p.c"
-    path.write_text("int main(void) {\n" + body + "\nreturn 0;\n}\n")
+    path.write_text("#include <string.h>\nint main(void) {\n" + body + "\nreturn 0;\n}\n")
     with pytest.raises(TranslationError) as caught:
         translate([str(path)], Options("spmd"))
     assert any(reason in problem.reason for problem in caught.value.problems), str(caught.value)

@@ -8,6 +8,9 @@ from homing.translate.directives.model import Form
 from homing.translate.source import SourceFile
 from homing.translate.tree import Reference, Routine, Subscript
 
+#: C: a function that works on bytes gets an element's address.
+_OF_BYTES = re.compile(r"\b(memcpy|memmove|memset)\s*\([^;{}]*&\s*\Z")
+
 
 def reference_subscripts(reference: Reference) -> list[Subscript]:
     """The subscripts of a reference that is known to have some."""
@@ -23,6 +26,9 @@ def why_not_followed(source: SourceFile, reference: Reference) -> str:
         return f"'{reference.name}' with its namespace: write `using namespace`, and the name alone"
     if source.form is Form.C and word and word[0] != reference.name:
         return f"an access to '{reference.name}' through the macro '{word[0]}': write it out"
+    copying = source.form is Form.C and _OF_BYTES.search(source.text[: reference.begin][-200:])
+    if copying:
+        return f"{copying[1]} of a piece, which may lie in several parts: write a loop over its elements"
     return "may give the distributed array another name"
 
 

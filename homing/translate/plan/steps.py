@@ -27,7 +27,7 @@ def unsteady_step(routine: Routine, loop: Loop, written: frozenset[str]) -> str 
     found = declared(routine, name)
     if found is None:
         return f"{what} is not declared in the files given: give its value to a variable here before"
-    if found.bounds or not _is_whole(found.type, routine.source.form):
+    if found.bounds or not is_whole(found.type, routine.source.form):
         return f"{what} is no integer variable"
     if found.storage == "pointer" or "*" in found.type or _volatile(routine, found):
         return f"{what} is a pointer, or volatile: what it means may change"
@@ -42,7 +42,8 @@ def _volatile(routine: Routine, found: Declaration) -> bool:
     return "volatile" in found.attributes or re.search(r"\bvolatile\b", text, re.IGNORECASE) is not None
 
 
-def _is_whole(kind: str, form: Form) -> bool:
+def is_whole(kind: str, form: Form) -> bool:
+    """Is it a type of whole numbers?"""
     if form.fortran:
         return kind.lower().startswith("integer")
     return bool(words := kind.split()) and _WHOLE.issuperset(words)

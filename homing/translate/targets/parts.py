@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from homing.translate.directives import model as d
 from homing.translate.openmp import Reduction, reductions_of
 from homing.translate.plan import clauses as table
+from homing.translate.plan.atomic_sums import atomic_sums
 from homing.translate.plan.boxes import Site
 from homing.translate.plan.clauses import Place
 from homing.translate.plan.effects import What, others
@@ -181,6 +182,7 @@ class Parts:
             if any(construct.begin <= place < construct.end for place in places)
         }
         region.reductions = _reductions(construct)
+        sums: list[Reduction] = []
         if construct.worksharing:
             loop = construct.body[0]
             if not isinstance(loop, Loop):
@@ -188,7 +190,8 @@ class Parts:
                 return
             region.private |= set(table.counters(construct))
             around = self.loops.share_out(construct, loop, region)
-            self._seen_by_one_rank(loop, region)
+            sums = self._atomic_sums(loop, region)
+            self._seen_by_one_rank(loop, region, frozenset(one.name for one in sums))
             inside = around.exchange + around.setup, around.left + around.behind
             self.work.writer.begin_region(region, construct, *inside)
             if around.last:
@@ -199,11 +202,17 @@ class Parts:
             self.in_region(construct.body, region)
             self.work.writer.begin_region(region, construct, [], [])
         if self.work.mpi:
-            self._mpi_region(construct)
+            self._mpi_region(construct, sums)
 
-    def _mpi_region(self, construct: Construct) -> None:
-        if construct.directive.clause("reduction"):
-            start, stop = self.work.writer.reductions(_reductions(construct))
+    def _atomic_sums(self, loop: Loop, region: Region) -> list[Reduction]:
+        """Shared variables that the loop's ATOMIC and CRITICAL constructs add to: the ranks are added up."""
+        found = atomic_sums(self.work.routine, self.work.distributions, loop) if self.work.mpi else []
+        return [one for one in found if one.name not in region.private and one.name not in self.work.arrays]
+
+    def _mpi_region(self, construct: Construct, sums: Sequence[Reduction]) -> None:
+        found = [*_reductions(construct), *sums]
+        if found:
+            start, stop = self.work.writer.reductions(found)
             self.work.before(construct.begin, start)
             self.work.after(construct.end, stop, construct.begin)
 
@@ -357,7 +366,9 @@ class Parts:
                 )
                 return
 
-    def _seen_by_one_rank(self, node: Loop | Construct | Statement, region: Region) -> None:
+    def _seen_by_one_rank(
+        self, node: Loop | Construct | Statement, region: Region, added_up: frozenset[str] = frozenset()
+    ) -> None:
         """What a loop over own iterations (or each thread, outside of loops) does that its process alone
         would see, and that the whole program should."""
         if not self.work.mpi:
@@ -368,6 +379,8 @@ class Parts:
         )
         acts = self.work.distributions.effects.acts(self.work.routine, [node])
         for act in others(acts, lambda one: self.work.seen_by_others(one, node, region)):
+            if act.what is What.WRITE and act.name in added_up:
+                continue
             by = f", by '{act.through}'," if act.through else ""
             reason = {
                 What.WRITE: f"'{act.name}' is shared and written{by} in {what}: distribute it, or make it "
