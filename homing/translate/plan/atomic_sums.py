@@ -39,7 +39,9 @@ def atomic_sums(routine: Routine, distributions: Distributions, loop: Loop) -> l
             found.setdefault(name, set()).add(operator)
             inside[name] = inside.get(name, 0) + counted
             places.setdefault(name, (statement.begin, statement.end))
-    if called([loop], distributions.routines):  # what they see of the variable is not looked into
+    if routine.functions or called(
+        [loop], distributions.routines
+    ):  # what they see of the variable is not looked into
         return []
     everywhere = [reference.name for reference in references([loop])]
     return [
