@@ -293,6 +293,21 @@ void WatchList::park(Areas gone, double now) {
     }
 }
 
+std::uint64_t WatchList::bytes_gone_since(double time) const {
+    std::vector<Range> ranges;
+    for (const auto& area : parked_)
+        if (area->parked_since >= time)
+            ranges.push_back({area->range.begin, area->range.begin + area->used_bytes()});
+    std::ranges::sort(ranges, {}, &Range::begin);
+    std::uint64_t bytes = 0;
+    Address counted = 0;
+    for (const Range& range : ranges) {
+        bytes += range.end - std::clamp(counted, range.begin, range.end);
+        counted = std::max(counted, range.end);
+    }
+    return bytes;
+}
+
 /// What did not come back for long, or is one of too many, has ended.
 void WatchList::forget_parked(double now) {
     const std::size_t over = parked_.size() - std::min(parked_.size(), most_parked);

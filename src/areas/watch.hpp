@@ -73,6 +73,9 @@ class WatchList {
     /// their memory is new. Whoever knows where its pages should be may place them now, before they are
     /// touched.
     std::span<WatchedArea* const> returned() const noexcept { return returned_; }
+    /// Bytes that existed of areas that went since `time`: temporaries of the iteration that began then. What
+    /// lay at the same addresses counts once.
+    std::uint64_t bytes_gone_since(double time) const;
     /// The rules of --areas, and what they met so far.
     const std::vector<AreaFilter::Rule>& rules() const noexcept { return filter_.rules(); }
     /// Where an address of code lies, as rows have it; its object gets a row of its own at the first time.

@@ -516,7 +516,7 @@ void Engine::end_observing() {
 /// How often the pages of each area are touched in an iteration (at least once, where that is not known), and
 /// the bytes that an iteration uses.
 void Engine::estimate_traffic() {
-    footprint_ = 0;
+    footprint_ = watch_.bytes_gone_since(iteration_begin_);
     for (const auto& area : watch_.areas()) {
         if (area->references > 0) footprint_ += area->used_bytes();
         double touches = 0;

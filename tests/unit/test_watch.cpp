@@ -80,6 +80,29 @@ TEST_F(WatchTest, WhereMemoryIsNamedHotAllOtherStays) {
     EXPECT_TRUE(forget_named_area(one.rows[0].begin));
 }
 
+TEST_F(WatchTest, TemporariesOfAnIterationCountOnceForEachAddress) {
+    constexpr std::size_t bytes = std::size_t{1} << 20;
+    const auto comes_and_goes = [&](Range range, double time) {
+        Rows::note(range);
+        watch->synchronise(time);
+        WatchedArea* area = watch->find(range.begin + page_bytes());
+        ASSERT_NE(area, nullptr);
+        area->exists = PageSet::whole(area->granules); // its pages were touched
+        area_registry().end(range.begin);
+        watch->synchronise(time + .5);
+    };
+    const Rows memory(2, bytes, bytes);
+    for (const Range& row : memory.rows)
+        area_registry().end(row.begin);
+    comes_and_goes(memory.rows[0], 1);
+    EXPECT_EQ(watch->bytes_gone_since(1), bytes);
+    EXPECT_EQ(watch->bytes_gone_since(2), 0u) << "of an iteration before";
+    comes_and_goes({memory.rows[0].begin, memory.rows[0].end - bytes / 2}, 3);
+    EXPECT_EQ(watch->bytes_gone_since(1), bytes) << "another array in the memory of the first";
+    comes_and_goes({memory.rows[1].begin, memory.rows[1].end - bytes / 4}, 5);
+    EXPECT_EQ(watch->bytes_gone_since(1), bytes + bytes * 3 / 4);
+}
+
 TEST_F(WatchTest, OfTheRowsOfAMatrixOnlyPagesThatAreOneRowsAreArmed) {
     const std::size_t page = page_bytes();
     const Rows matrix(40, 32 * page, 33 * page);
