@@ -112,6 +112,16 @@ class Line:
         self._what = ""
 
 
+@contextmanager
+def long_step(title: str, what: str, *more: object) -> Iterator[Line]:
+    """The block has a line on the terminal while it takes long, as begin() says. It prints nothing itself."""
+    line = Line(title)
+    line.begin(what, *more)
+    with line.ticking():
+        yield line
+    line.end()
+
+
 class Durations:
     """What things took the last time, in seconds, in homing's cache."""
 

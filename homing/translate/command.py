@@ -11,7 +11,7 @@ from enum import Enum
 import typer
 
 from homing.errors import UserError, os_reason
-from homing.progress import Line
+from homing.progress import long_step
 from homing.translate.build import RUNTIME, runtime_files
 from homing.translate.directives.model import Form
 from homing.translate.directives.scanner import form_of, is_cxx
@@ -113,16 +113,12 @@ def command(
 
 def _translated(words: list[str], options: Options) -> Result:
     """With a line on the terminal while it takes long."""
-    line = Line("homing translate")
+    with long_step("homing translate", "reading", options.target, *map(os.path.abspath, words)) as line:
 
-    def progress(done: int, count: int, _: str) -> None:
-        line.change("rewriting" if done == count else f"{done} of {count} files read")
+        def progress(done: int, count: int, _: str) -> None:
+            line.change("rewriting" if done == count else f"{done} of {count} files read")
 
-    line.begin("reading", options.target, *map(os.path.abspath, words))
-    with line.ticking():
-        result = translate(words, options, progress)
-    line.end()
-    return result
+        return translate(words, options, progress)
 
 
 def refused(error: TranslationError, told: Explain, outcome: str) -> int:

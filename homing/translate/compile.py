@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from homing.compilers import NOT_LINKING, expand_response_files, has_openmp
 from homing.errors import UserError
 from homing.integers import decimal
+from homing.progress import long_step
 from homing.translate.build import more_arguments
 from homing.translate.directives import scanner
 from homing.translate.not_translated import REFUSED, directives_in, parallel_in_cxx, sources_of
@@ -134,14 +135,18 @@ class _Command:
         stale: list[tuple[Record, int, str]] = []
         modules: dict[str, tuple[str, str]] = {}
         changed = False
-        if links:
-            link = linked(self.arguments, paths, options)
-            view, stale, modules = link.viewed, link.stale, link.modules
-            if target == "mpi" and not link.arrays and link.objects + len(paths):
-                say("no array is distributed: every rank runs the whole program")
-        elif paths:
-            view = viewed(paths, options)
-            modules = view.result.modules
+        alone = False
+        reading = f"reading {', '.join(map(os.path.basename, paths)) or 'what is linked'}"
+        with long_step("homing translate", reading, target, os.getcwd(), *words):
+            if links:
+                link = linked(self.arguments, paths, options)
+                view, stale, modules = link.viewed, link.stale, link.modules
+                alone = target == "mpi" and not link.arrays and bool(link.objects + len(paths))
+            elif paths:
+                view = viewed(paths, options)
+                modules = view.result.modules
+        if alone:
+            say("no array is distributed: every rank runs the whole program")
         if view is not None:
             tell(view.result, target, told)
             changed = _written(view.result, self.sources, self.arguments, folder)

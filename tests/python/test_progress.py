@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import signal
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from homing import progress
+from homing.cli import main
 from homing.progress import Line
 
 
@@ -45,6 +47,19 @@ def test_what_is_long_in_one_call_is_followed_by_a_timer(monkeypatch: pytest.Mon
     with line.ticking():
         assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert silent.getvalue() == ""
+
+
+def test_a_compiler_behind_a_translation_is_told_with_what_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "step.f90").write_text("subroutine step(n)\ninteger n\nn = n + 1\nend\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "QUIET", 0.0)
+    monkeypatch.setattr(progress, "_EVERY", 0.001)
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    assert main(["translate", "--to", "spmd", "--", "gfortran", "-c", "step.f90"]) == 0
+    assert "\rhoming translate: reading step.f90, 0 s" in terminal.getvalue()
+    assert terminal.screen() == "" and (tmp_path / "step.o").exists()
 
 
 def test_the_second_time_the_seconds_that_are_left_are_known() -> None:
