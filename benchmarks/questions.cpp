@@ -126,7 +126,7 @@ std::vector<double> run(std::uint64_t seed, Spending spending, double trust) {
             std::vector<model::Subject> subjects;
             for (const Observed& one : program.areas) {
                 model::Subject subject{one.area.pages, one.traffic, one.ignorance,
-                                       static_cast<std::uint32_t>(one.touches.size())};
+                                       static_cast<double>(one.touches.size())};
                 if (spending == Spending::traffic) subject.ignorance = 1;
                 if (spending == Spending::size) {
                     subject.ignorance = 1;

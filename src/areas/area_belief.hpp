@@ -43,6 +43,7 @@ struct AreaBelief {
     GranuleHomes left;       ///< node that a granule was sent away from last, while not much more is known
     std::uint64_t taken = 0; ///< touches so far, those that are forgotten included
     std::uint64_t taken_then = 0; ///< when the first of `left` was sent away; 0: none was
+    std::uint64_t taken_before = 0; ///< of other owners, or doubted since
 
     // The belief, and what it was made from.
     std::shared_ptr<const model::Formulas> formulas;
@@ -68,6 +69,23 @@ struct AreaBelief {
     /// Do pages go by what is touched at the place?
     bool follows(std::uint32_t place) const noexcept {
         return places.empty() || std::ranges::binary_search(places, place);
+    }
+
+    /// Touches that tell of its owners, those that are forgotten included.
+    std::uint64_t telling() const noexcept { return taken - taken_before; }
+    /// Nothing is certain any more. What is kept of the touches may still be true.
+    void doubt() noexcept {
+        ignorance = 1;
+        taken_before = taken - std::min<std::uint64_t>(telling(), touches.size());
+    }
+    /// Its owners are others than they were: what older touches said of single pages is over.
+    void follow_owners(std::uint64_t granules) {
+        users.reset(granules);
+        forget_departures(granules);
+        repeats = {};
+        belief.reset();
+        surprised = false;
+        taken_before = taken - std::min<std::uint64_t>(taken, touches.size());
     }
 
     void sent_away(std::uint64_t first, std::uint64_t end, model::Node from) {
@@ -107,6 +125,7 @@ struct AreaBelief {
         repeats = other.repeats;
         taken = other.taken;
         taken_then = other.taken_then;
+        taken_before = other.taken_before;
         asked = other.asked;
         unfitted = touches.size();
     }

@@ -51,7 +51,7 @@ class WatchList {
     /// The program does something else: all areas are to be asked, whatever they seem to be.
     void doubt_all() noexcept {
         for (const auto& area : areas_)
-            area->learnt.ignorance = 1;
+            area->learnt.doubt();
     }
     /// The same, because it has gone on to regions that were never seen.
     void begin_phase() noexcept {

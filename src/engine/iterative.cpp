@@ -91,7 +91,7 @@ void Iterative::move(Engine& engine, const Decision& decision, double deadline) 
 bool question_pays(Engine& engine, const WatchedArea& area) {
     if (area.left_alone || area.learnt.ignorance < negligible_part) return false;
     const model::Subject subject{area.there().size(), engine.traffic_ns(area), area.learnt.ignorance,
-                                 static_cast<std::uint32_t>(area.learnt.touches.size())};
+                                 static_cast<double>(area.learnt.telling())};
     const double to_come = std::max<double>(iterations_to_come, engine.iteration());
     return model::worth_of_touch(subject) * to_come > engine.touch_cost_ns();
 }

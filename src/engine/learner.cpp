@@ -117,11 +117,7 @@ bool Learner::take(WatchedArea& area, std::uint32_t iteration) {
     if (!learnt.touches.follow_change(*team_.formulas(), team_.team(),
                                       extent_of(area, team_.team().threads()), prior_of(area), all))
         return false;
-    learnt.users.reset(area.granules);
-    learnt.forget_departures(area.granules);
-    learnt.repeats = {};
-    learnt.belief.reset();
-    learnt.surprised = false;
+    learnt.follow_owners(area.granules);
     return true;
 }
 

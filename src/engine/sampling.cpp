@@ -43,7 +43,7 @@ void Engine::choose_samples(bool check, bool all) {
         // A check asks by traffic, whatever is believed: a confident error is never asked about otherwise.
         const AreaBelief& learnt = area->learnt;
         subjects.push_back({area->there().size(), traffic(*area), check ? 1 : learnt.ignorance,
-                            check ? 0 : static_cast<std::uint32_t>(learnt.touches.size())});
+                            check ? 0 : static_cast<double>(learnt.telling())});
     }
     std::uint64_t granules = check ? granules_of_round / check_interval : granules_of_round;
     if (!all && of_all > 0) granules = (granules * pages + of_all - 1) / of_all;

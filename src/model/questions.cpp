@@ -20,7 +20,7 @@ std::uint64_t page_at(double y, std::uint64_t pages) {
 } // namespace
 
 double worth_of_touch(const Subject& subject) {
-    return subject.traffic_ns * subject.ignorance / (static_cast<double>(subject.touches) + 1);
+    return subject.traffic_ns * subject.ignorance / (subject.touches + 1);
 }
 
 std::vector<std::uint32_t> share_out(std::span<const Subject> subjects, std::uint32_t budget,

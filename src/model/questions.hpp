@@ -22,7 +22,7 @@ struct Subject {
         0; ///< what an iteration would cost more if all of its touches were remote: elapsed nanoseconds
     double ignorance =
         1; ///< share of its touches that knowing the owners would make local (engine/judgement)
-    std::uint32_t touches = 0;
+    double touches = 0; ///< that tell of its owners so far
 };
 
 /// Expected nanoseconds an iteration that one more touch of the area brings.

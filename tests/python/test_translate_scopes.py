@@ -146,7 +146,6 @@ REFUSED = [
         "double a[9], *q = a + 1;\n#pragma homing distribute a[block]\nint main(void) { return a[0]; }\n",
         r"p\.c:1:19: 'q' is another name for 'a'",
     ),
-    ("p.f90", FORTRAN.format(line="a(2) = total()"), r"p\.f90:4:3: 'total' finds the arrays in parts"),
 ]
 
 
