@@ -68,6 +68,28 @@ TEST_F(LearnerTest, EightTouchesTellBlocks) {
     EXPECT_EQ(wanted(area, 2500, 0), 2);
 }
 
+TEST_F(LearnerTest, ForgottenTouchesCountUntilOwnersChange) {
+    WatchedArea& area = add(4000, 0x10);
+    for (std::uint64_t first = 0; first < 50; first += 10) {
+        touch_blocks(area, 50, first);
+        round(area);
+    }
+    EXPECT_EQ(area.learnt.telling(), 400u) << "how little more of them would tell";
+    EXPECT_LE(area.learnt.touches.size(), model::tuning::most_touches);
+    area.learnt.doubt();
+    EXPECT_EQ(area.learnt.telling(), area.learnt.touches.size());
+    EXPECT_EQ(area.learnt.ignorance, 1);
+    bool changed = false;
+    for (std::uint64_t first = 0; first < 500 && !changed; first += 25) {
+        for (std::uint64_t page = first; page < 4000; page += 500)
+            touch(area, page, owners - 1 - static_cast<int>(page * owners / 4000));
+        changed = round(area);
+    }
+    EXPECT_TRUE(changed);
+    EXPECT_EQ(area.learnt.telling(), area.learnt.touches.size());
+    EXPECT_GT(area.learnt.taken, 400u);
+}
+
 TEST_F(LearnerTest, AnAreaOfAKnownSizeNeedsFewerTouches) {
     WatchedArea& known = add(4000, 0x10);
     touch_blocks(known, 100, 50);

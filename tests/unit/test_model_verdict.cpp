@@ -189,6 +189,12 @@ TEST(QuestionsTest, WhatIsBelievedToBeKnownIsAskedNowAndThen) {
     EXPECT_LT(shares[1], 30u);
 }
 
+TEST(QuestionsTest, AnAreaThatManyTouchesDidNotExplainLeavesTheNextToOthers) {
+    const Subject subjects[] = {{500, 1000, .25, 3000}, {500, 1000, .1, 50}};
+    const auto shares = share_out(subjects, 200, 0, 5);
+    EXPECT_GT(shares[1], 8 * shares[0]);
+}
+
 TEST(QuestionsTest, AnAreaWithoutPagesIsNotAsked) {
     const Subject subjects[] = {{0, 1e9, 1, 0}, {10, 1, 1, 0}};
     EXPECT_EQ(share_out(subjects, 5, 0, 1)[0], 0u);
