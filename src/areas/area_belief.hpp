@@ -42,7 +42,7 @@ struct AreaBelief {
     model::Repeats repeats;
     GranuleHomes left;       ///< node that a granule was sent away from last, while not much more is known
     std::uint64_t taken = 0; ///< touches so far, those that are forgotten included
-    std::uint64_t taken_then = 0; ///< when the first of `left` was sent away; 0: none was
+    std::uint64_t taken_then = 0;   ///< when the first of `left` was sent away; 0: none was
     std::uint64_t taken_before = 0; ///< of other owners, or doubted since
 
     // The belief, and what it was made from.

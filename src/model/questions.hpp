@@ -21,7 +21,7 @@ struct Subject {
     double traffic_ns =
         0; ///< what an iteration would cost more if all of its touches were remote: elapsed nanoseconds
     double ignorance =
-        1; ///< share of its touches that knowing the owners would make local (engine/judgement)
+        1;              ///< share of its touches that knowing the owners would make local (engine/judgement)
     double touches = 0; ///< that tell of its owners so far
 };
 
