@@ -73,10 +73,14 @@ struct AreaBelief {
 
     /// Touches that tell of its owners, those that are forgotten included.
     std::uint64_t telling() const noexcept { return taken - taken_before; }
+    /// Of the touches so far only those that are kept tell of them.
+    void count_kept_alone() noexcept {
+        taken_before = taken - std::min<std::uint64_t>(telling(), touches.size());
+    }
     /// Nothing is certain any more. What is kept of the touches may still be true.
     void doubt() noexcept {
         ignorance = 1;
-        taken_before = taken - std::min<std::uint64_t>(telling(), touches.size());
+        count_kept_alone();
     }
     /// Its owners are others than they were: what older touches said of single pages is over.
     void follow_owners(std::uint64_t granules) {
@@ -85,7 +89,7 @@ struct AreaBelief {
         repeats = {};
         belief.reset();
         surprised = false;
-        taken_before = taken - std::min<std::uint64_t>(taken, touches.size());
+        count_kept_alone();
     }
 
     void sent_away(std::uint64_t first, std::uint64_t end, model::Node from) {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from homing.translate.code_text import outside_brackets
 from homing.translate.front.implicit import declared
 from homing.translate.openmp import Reduction
 from homing.translate.plan.arrays import Distributions
@@ -77,11 +78,11 @@ def _update(text: str, routine: Routine) -> tuple[str, str, int] | None:
     elif (plain := _SUM.fullmatch(text)) and plain[1] == plain[2]:
         name, operator, value, times = plain[1], plain[3], plain[4], 2
         # `s = s*x + y` is no product, nor is s*x/y of whole numbers.
-        if operator == "*" and _top_level(value, "+-/"):
+        if operator == "*" and outside_brackets(value, "+-/"):
             return None
     else:
         return None
-    if re.search(rf"\b{re.escape(name)}\b", value) or _top_level(value, "<>=&|^?:,%" if c else "<>=,"):
+    if re.search(rf"\b{re.escape(name)}\b", value) or outside_brackets(value, "<>=&|^?:,%" if c else "<>=,"):
         return None
     if re.search(r"\.\s*[a-z]\w*\s*\.", value) or not _whole_if_it_is(routine, name, value):
         return None
@@ -106,16 +107,6 @@ def _balance(text: str) -> int:
         if depth < 0:
             return -1
     return depth
-
-
-def _top_level(text: str, chars: str) -> bool:
-    """Does one of the characters stand outside of brackets?"""
-    depth = 0
-    for char in text:
-        depth += (char in "([{") - (char in ")]}")
-        if depth == 0 and char in chars:
-            return True
-    return False
 
 
 def _alone(routine: Routine, name: str, loop: Loop) -> bool:

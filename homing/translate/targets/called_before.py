@@ -11,15 +11,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from homing.translate.code_text import blanked, closing, outside_brackets
 from homing.translate.plan.effects import UNSEEN, What
 from homing.translate.targets.routine import Work
 from homing.translate.tree import Access, Kind, Reference, Routine, Statement
 
-#: Strings and comments, in which a name is none.
-_NO_CODE = {
-    True: re.compile(r"""'(?:[^'\n]|'')*'|"(?:[^"\n]|"")*"|![^\n]*"""),
-    False: re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|/\*.*?\*/|//[^\n]*""", re.DOTALL),
-}
 #: What may leave an operand out.
 _SOMETIMES = {
     True: re.compile(r"\.(?:and|or|eqv|neqv)\.|\bmerge\b", re.IGNORECASE),
@@ -55,7 +51,7 @@ class CalledBefore:
         self.names = sorted(name for name in names if name in work.distributions.routines)
         self.fortran = work.source.form.fortran
         text = work.source.text[statement.begin : statement.end]
-        self.code = _NO_CODE[self.fortran].sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+        self.code = blanked(text, self.fortran, " ")
 
     def found(self) -> list[Call] | str:
         """The calls, in their order, or why they cannot be made before the statement."""
@@ -85,7 +81,7 @@ class CalledBefore:
             if len(written) != self.statement.calls.count(name):  # one stands in a macro
                 return []
             for match in written:
-                end = _closing(self.code, match.end())
+                end = closing(self.code, match.end())
                 found.append(
                     Call(routines[name], self.statement.begin + match.start(), self.statement.begin + end)
                 )
@@ -111,7 +107,7 @@ class CalledBefore:
             return "a condition may leave the call out"
         if any("\n" in self._text(call) for call in calls):
             return "the call goes over several lines"
-        if not self.fortran and _listed(self._outside(calls)):
+        if not self.fortran and outside_brackets(self._outside(calls), ","):
             return "other expressions come before it"
         given = self._given(calls)
         for call in calls:
@@ -206,22 +202,3 @@ def _within(one: Call, other: Call) -> bool:
 
 def _names(text: str) -> set[str]:
     return set(re.findall(r"[A-Za-z_]\w*", text))
-
-
-def _closing(code: str, at: int) -> int:
-    """Behind the bracket that closes the one before `at`."""
-    depth = 1
-    while depth and at < len(code):
-        depth += (code[at] in "([{") - (code[at] in ")]}")
-        at += 1
-    return at
-
-
-def _listed(code: str) -> bool:
-    """C: does a comma stand outside of all brackets?"""
-    depth = 0
-    for char in code:
-        depth += (char in "([{") - (char in ")]}")
-        if char == "," and depth == 0:
-            return True
-    return False

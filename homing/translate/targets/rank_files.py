@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from homing.translate.code_text import blanked, closing
 from homing.translate.directives.model import Form
 from homing.translate.source import Edits
 from homing.translate.tree import Construct, Routine, Statement, Unit, statements, walk
@@ -86,7 +87,7 @@ def left_out(unit: Unit, edits: Edits) -> list[Wrong]:
     known = {one.name for one in unit.routines}
     return [
         (match.start(), match.end(), f"{match[1].upper()} where it cannot be followed, for each rank's files")
-        for match in re.finditer(r"\b(fopen|remove)\b(?=\s*\()", _blanked(unit.source.text))
+        for match in re.finditer(r"\b(fopen|remove)\b(?=\s*\()", blanked(unit.source.text, False, "_"))
         if match[1] not in known and not edits.covered(match.start(), match.end())
     ]
 
@@ -119,7 +120,7 @@ def _changes(
         if name in (_C_REFUSED if c else _FORTRAN_REFUSED) and name not in known:
             wrong.append((statement.begin, statement.end, f"{name.upper()}: every rank would do this"))
     if c:
-        code = _blanked(routine.source.text[statement.begin : statement.end])
+        code = blanked(routine.source.text[statement.begin : statement.end], False, "_")
         for match in re.finditer(r"\b(fopen|remove)\b(?=\s*\()", code):
             if match[1] in statement.calls and match[1] not in known:
                 at = statement.begin + match.start()
@@ -188,15 +189,15 @@ def _opened(units: Sequence[Unit]) -> frozenset[str]:
 
 def _action(code: str) -> _Action | None:
     """The input or output statement in the code; a logical IF may stand before it."""
-    blank = _blanked(code, fortran=True)
+    blank = blanked(code, True, "_")
     at = 0
     guard = re.match(r"\s*if\s*\(", blank, re.IGNORECASE)
     if guard:
-        at = _closing(blank, guard.end())
+        at = closing(blank, guard.end())
     match = re.compile(r"\s*(open|inquire|read|write)\s*\(", re.IGNORECASE).match(blank, at)
     if match is None:
         return None
-    end = _closing(blank, match.end()) - 1
+    end = closing(blank, match.end()) - 1
     if re.match(r"\s*=[^=]", blank[end + 1 :]):  # an array's element
         return None
     arguments = []
@@ -213,20 +214,3 @@ def _action(code: str) -> _Action | None:
             arguments.append(_Argument(word, text, first, first + len(text)))
             begin = index + 1
     return _Action(match[1].lower(), arguments)
-
-
-def _closing(text: str, at: int) -> int:
-    """Behind the bracket that closes the one before `at`."""
-    depth = 1
-    while at < len(text) and depth:
-        depth += {"(": 1, ")": -1}.get(text[at], 0)
-        at += 1
-    return at
-
-
-def _blanked(text: str, fortran: bool = False) -> str:
-    """The text with strings (and C's comments) of blanks, in the same places."""
-    strings = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""
-    if not fortran:
-        strings = r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|/\*.*?\*/|//[^\n]*"
-    return re.sub(strings, lambda match: re.sub(r"[^\n]", "_", match[0]), text, flags=re.DOTALL)
