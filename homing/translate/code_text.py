@@ -9,6 +9,7 @@ _NO_CODE = {
     True: re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|![^\n]*"""),
     False: re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|/\*.*?\*/|//[^\n]*""", re.DOTALL),
 }
+_VARIABLE = re.compile(r"\s*([A-Za-z_]\w*)\s*")
 
 
 def blanked(text: str, fortran: bool, blank: str) -> str:
@@ -33,3 +34,14 @@ def outside_brackets(code: str, chars: str) -> bool:
         if depth == 0 and char in chars:
             return True
     return False
+
+
+def leading_variable(text: str) -> tuple[str, str, str]:
+    """The variable at the begin of a text, with its subscripts, without them, and what follows."""
+    named = _VARIABLE.match(text)
+    if named is None:
+        return "", "", text
+    at = named.end()
+    while at < len(text) and text[at] in "([":
+        at = closing(text, at + 1)
+    return "".join(text[:at].split()), named[1], text[at:]

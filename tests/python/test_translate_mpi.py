@@ -102,7 +102,21 @@ REFUSED = [
         LOOP.format("!$omp critical\n    s = s + i\n    t = s\n    !$omp end critical"),
         "'s' is shared and written",
     ),
-    (LOOP.format("!$omp atomic\n    w(i) = w(i) + 1"), "'w' is shared and written in a loop"),
+    (LOOP.format("!$omp atomic\n    w(i) = w(i + 1) + 1"), "'w' is shared and written in a loop"),
+    (LOOP.format("!$omp atomic\n    w(int(w(i))) = w(int(w(i))) + 1"), "'w' is shared and written in a loop"),
+    (
+        LOOP.format("!$omp atomic\n    w(i) = w(i) + 1\n    b(i) = w(1)"),
+        "'w' is shared and written in a loop",
+    ),
+    (LOOP.format("!$omp critical\n    if (a(i) > s) s = i\n    !$omp end critical"), "'s' is shared and"),
+    (
+        LOOP.format("!$omp critical\n    if (a(i) > s) then\n    s = a(i)\n    k = i\n    end if\n").replace(
+            "  end do", "    !$omp end critical\n  end do"
+        ),
+        "'k' is shared and written",
+    ),
+    (LOOP.format("!$omp critical\n    if (s > 3) s = s + a(i)\n    !$omp end critical"), "'s' is shared and"),
+    (LOOP.format("if (a(i) > s) s = a(i)"), "'s' is shared and written in a loop"),
     (LOOP.format("!$omp atomic\n    total = total + 1\n    call count"), "'total' is shared and written"),
     (REGION.format("!$omp critical\n  s = s + t\n  !$omp end critical"), "'s' is shared and written in what"),
     (REGION.format("!$omp atomic\n  s = s + t"), "'s' is shared and written in what"),
@@ -181,7 +195,8 @@ def test_the_same_in_c(tmp_path: Path, body: str, reason: str) -> None:
 RIGHT = (
     HEAD.replace(
         "  real(8), external :: foreign\n",
-        "  real(8) :: most = 3, added = 2\n  integer :: count9 = 5, least = 4\n",
+        "  real(8) :: most = 3, added = 2, top = 4, low(2) = 30\n"
+        "  integer :: count9 = 5, least = 4, many(0:3) = 1\n",
     )
     + """
   !$omp parallel do private(t, text)
@@ -204,11 +219,17 @@ RIGHT = (
     !$omp critical
     most = max(most, a(i)*2)
     least = min(least, i)
+    if (a(i) >= top) top = a(i)
+    if (low(1 + mod(i, 2)) .gt. a(i)*2) then
+      low(1 + mod(i, 2)) = a(i)*2
+    end if
     !$omp end critical
     !$omp atomic update
     added = added - a(i)
+    !$omp atomic
+    many(mod(i, 4)) = many(mod(i, 4)) + i
   end do
-  print *, count9, most, least, added
+  print *, count9, most, least, added, top, low, many
   call set(b(1), 9)
   call set(b(n), 8)
   s = mean(a(3), b(4))
@@ -267,7 +288,8 @@ def test_what_an_internal_procedure_writes_of_a_module_is_seen(tmp_path: Path) -
         translate([str(tmp_path / "p.f90")], Options("mpi"))
 
 
-ALIASES = """#include <stdio.h>
+ALIASES = """#include <math.h>
+#include <stdio.h>
 struct par { double dt, w[3], *tab; };
 static double a[30], b[30], w[30][3], four[4] = {1, 2, 3, 4};
 static int at[30];
@@ -289,8 +311,8 @@ int main(void) {
         b[i] = row[0] * a[i - 1] + *second * a[i + 1] + p->dt + p->w[1] + p->tab[at[i]];
         b[i] += t[*k] + *pm + dot(w[i], t);
     }
-    int many = 3;
-    double all = 1;
+    int many = 3, of[4] = {1};
+    double all = 1, most = 3, least = 30, rows[2][3] = {{2}};
 #pragma omp parallel for
     for (int i = 0; i < 30; i++) {
 #pragma omp critical
@@ -299,8 +321,18 @@ int main(void) {
 #pragma omp atomic
             many++;
         }
+#pragma omp atomic
+        of[i % 4]++;
+#pragma omp critical
+        {
+            rows[i % 2][i % 3] += a[i];
+            most = fmax(most, b[i]);
+            if (least > b[i])
+                least = b[i];
+        }
     }
     printf("%.2f %.2f %.2f %d %.2f\\n", b[1], b[17], b[28], many, all);
+    printf("%d %d %g %g %.2f %.2f\\n", of[0], of[3], rows[0][0], rows[1][2], most, least);
     return 0;
 }
 """

@@ -7,23 +7,26 @@ adds up its own iterations, and behind the loop the ranks are added up.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 
-from homing.translate.code_text import outside_brackets
+from homing.translate.code_text import closing, leading_variable, outside_brackets
 from homing.translate.front.implicit import declared
 from homing.translate.openmp import Reduction
 from homing.translate.plan.arrays import Distributions
+from homing.translate.plan.kept_extrema import kept_extremum, without_braces
 from homing.translate.plan.reached import called
 from homing.translate.plan.reference_text import folded
 from homing.translate.plan.steps import is_whole
-from homing.translate.tree import Construct, Loop, Node, Routine, Statement, references, statements, walk
+from homing.translate.tree import Construct, Loop, Node, Routine, Statement, references, walk
 
 #: Clauses of ATOMIC that change nothing here; CAPTURE, READ and WRITE do.
 _HARMLESS = frozenset({"update", "seq_cst", "acq_rel", "acquire", "release", "relaxed", "hint"})
-_SUM = re.compile(r"\s*(\w+)\s*=\s*(\w+)\s*([+\-*])(?![*])(.*)", re.DOTALL)
-_EXTREMUM = re.compile(r"\s*(\w+)\s*=\s*(max|min)\s*\(\s*(\w+)\s*,(.*)\)\s*", re.DOTALL)
-_STEP = re.compile(r"\s*(?:(\w+)\s*(?:\+\+|--)|(?:\+\+|--)\s*(\w+))\s*;?\s*")
-_ONTO = re.compile(r"\s*(\w+)\s*([+\-*])=(.*)", re.DOTALL)
+_STEP = re.compile(r"\s*(?:\+\+|--)\s*;?\s*")
+_STEP_AHEAD = re.compile(r"\s*(?:\+\+|--)")
+_ONTO = re.compile(r"\s*([+\-*])=(.*)", re.DOTALL)
+_ASSIGNED = re.compile(r"\s*=(?!=)(.*)", re.DOTALL)
+_OPERATION = re.compile(r"\s*([+\-*])(?![*])(.*)", re.DOTALL)
+_EXTREMUM = re.compile(r"\s*f?(max|min)[fl]?\s*\(", re.DOTALL)
 
 
 def atomic_sums(routine: Routine, distributions: Distributions, loop: Loop) -> list[Reduction]:
@@ -32,11 +35,7 @@ def atomic_sums(routine: Routine, distributions: Distributions, loop: Loop) -> l
     inside: dict[str, int] = {}
     places: dict[str, tuple[int, int]] = {}
     for node in walk([loop]):
-        for statement in _updates(node):
-            known = _update(statement.text, routine)
-            if known is None:
-                continue
-            name, operator, counted = known
+        for statement, name, operator, counted in _updates(node, routine):
             found.setdefault(name, set()).add(operator)
             inside[name] = inside.get(name, 0) + counted
             places.setdefault(name, (statement.begin, statement.end))
@@ -52,41 +51,78 @@ def atomic_sums(routine: Routine, distributions: Distributions, loop: Loop) -> l
     ]
 
 
-def _updates(node: Node) -> Sequence[Statement]:
-    """The statements of an ATOMIC or CRITICAL construct that is made of nothing else."""
+def _updates(node: Node, routine: Routine) -> Iterator[tuple[Statement, str, str, int]]:
+    """The updates of an ATOMIC or CRITICAL construct: what each updates, by which operator, and how often it
+    names it."""
     if not isinstance(node, Construct) or node.directive.name not in ("atomic", "critical"):
-        return ()
+        return
     clauses = {clause.name for clause in node.directive.clauses}
     if node.directive.name == "atomic" and not clauses <= _HARMLESS:
-        return ()
-    plain = [one for one in node.body if isinstance(one, Statement)]
-    return plain if len(plain) == len(list(statements(node.body))) == len(node.body) else ()
+        return
+    for one in without_braces(node.body):
+        if kept := kept_extremum(one, routine):
+            if _is_other(kept.target, kept.value, routine):
+                yield kept.statement, kept.name, kept.operator, 2
+        elif isinstance(one, Statement) and not one.guarded and (known := _update(one.text, routine)):
+            yield one, *known
 
 
 def _update(text: str, routine: Routine) -> tuple[str, str, int] | None:
     """What a statement updates, by which operator, and how often it names it."""
     text = folded(text, routine)
     c = not routine.source.form.fortran
-    if (step := _STEP.fullmatch(text)) and c:
-        return step[1] or step[2], "+", 1
-    if (onto := _ONTO.fullmatch(text)) and c:
-        name, operator, value, times = onto[1], onto[2], onto[3], 1
-    elif (extremum := _EXTREMUM.fullmatch(text)) and not c:
-        if extremum[1] != extremum[3] or _balance(extremum[4]) != 0:
+    if c and (ahead := _STEP_AHEAD.match(text)):
+        _, name, rest = leading_variable(text[ahead.end() :])
+        return (name, "+", 1) if name and not rest.strip(" ;\n") else None
+    target, name, rest = leading_variable(text)
+    if not name:
+        return None
+    if c and _STEP.fullmatch(rest):
+        return name, "+", 1
+    if c and (onto := _ONTO.fullmatch(rest)):
+        operator, value, times = onto[1], onto[2], 1
+    elif assigned := _ASSIGNED.fullmatch(rest):
+        found = _combination(assigned[1], target)
+        if found is None:
             return None
-        name, operator, value, times = extremum[1], extremum[2], extremum[4], 2
-    elif (plain := _SUM.fullmatch(text)) and plain[1] == plain[2]:
-        name, operator, value, times = plain[1], plain[3], plain[4], 2
-        # `s = s*x + y` is no product, nor is s*x/y of whole numbers.
-        if operator == "*" and outside_brackets(value, "+-/"):
-            return None
+        operator, value, times = *found, 2
     else:
         return None
-    if re.search(rf"\b{re.escape(name)}\b", value) or outside_brackets(value, "<>=&|^?:,%" if c else "<>=,"):
-        return None
-    if re.search(r"\.\s*[a-z]\w*\s*\.", value) or not _whole_if_it_is(routine, name, value):
+    if not _is_other(target, value, routine):
         return None
     return name, "+" if operator == "-" else operator, times
+
+
+def _combination(text: str, target: str) -> tuple[str, str] | None:
+    """The operator and the other operand where the target is the first one."""
+    if extremum := _EXTREMUM.match(text):
+        end = closing(text, extremum.end())
+        first, _, rest = leading_variable(text[extremum.end() : end - 1])
+        whole = not text[end:].strip(" ;\n")
+        return (
+            (extremum[1], rest.lstrip()[1:])
+            if whole and first == target and rest.lstrip()[:1] == ","
+            else None
+        )
+    first, _, rest = leading_variable(text)
+    operation = _OPERATION.fullmatch(rest)
+    if first != target or operation is None:
+        return None
+    # `s = s*x + y` is no product, nor is s*x/y of whole numbers.
+    if operation[1] == "*" and outside_brackets(operation[2], "+-/"):
+        return None
+    return operation[1], operation[2]
+
+
+def _is_other(target: str, value: str, routine: Routine) -> bool:
+    """May the target be updated by this: is it all one operand, and does neither it nor a subscript depend on
+    the variable?"""
+    name, *subscripts = re.findall(r"\w+", target)
+    signs = "<>=," if routine.source.form.fortran else "<>=&|^?:,%"
+    if name in [*subscripts, *re.findall(r"\w+", value)] or outside_brackets(value, signs):
+        return False
+    logical = re.search(r"\.\s*[a-z]\w*\s*\.", value)
+    return logical is None and _whole_if_it_is(routine, name, value)
 
 
 def _whole_if_it_is(routine: Routine, name: str, value: str) -> bool:
@@ -99,20 +135,10 @@ def _whole_if_it_is(routine: Routine, name: str, value: str) -> bool:
     return "." not in value and all(one is not None and is_whole(one.type, form) for one in others)
 
 
-def _balance(text: str) -> int:
-    """0: every bracket is closed, and none that was not opened."""
-    depth = 0
-    for char in text:
-        depth += (char == "(") - (char == ")")
-        if depth < 0:
-            return -1
-    return depth
-
-
 def _alone(routine: Routine, name: str, loop: Loop) -> bool:
-    """Is it a plain variable that has no other name?"""
+    """Is it a plain variable, or an array of a known size, that has no other name?"""
     found = declared(routine, name)
-    if found is None or found.bounds or found.storage == "pointer" or name in routine.equivalence:
+    if found is None or found.storage == "pointer" or name in routine.equivalence:
         return False
     if found.attributes & {"pointer", "target", "allocatable"} or name in routine.private:
         return False
@@ -120,5 +146,8 @@ def _alone(routine: Routine, name: str, loop: Loop) -> bool:
         return not any(loop.begin <= place < loop.end for place in routine.places.get(name, []))
     text, word = routine.source.text, re.escape(name)
     if re.search(rf"&\s*\(?\s*{word}\b|&\s*\w+\s*=\s*{word}\b", text):
+        return False
+    # What a function is given of an array it knows by an address, and so does a pointer.
+    if found.bounds and (name in routine.arguments or re.search(rf"=[^;=]*\b{word}\b\s*(?![\s\[])", text)):
         return False
     return name not in routine.inner

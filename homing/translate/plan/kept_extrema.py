@@ -1,0 +1,81 @@
+"""The extremum that is kept of what a loop meets, written as a condition: `if (x > m) m = x`."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from homing.translate.code_text import closing, leading_variable
+from homing.translate.plan.reference_text import folded
+from homing.translate.tree import Branch, Node, Routine, Statement
+
+_SIGNS = {">": ">", ">=": ">", ".gt.": ">", ".ge.": ">", "<": "<", "<=": "<", ".lt.": "<", ".le.": "<"}
+_COMPARISON = re.compile(r"\s*(.*?)\s*(>=|<=|>|<|\.[gl][te]\.)\s*(.*?)\s*", re.DOTALL)
+_ASSIGNED = re.compile(r"\s*=(?!=)\s*(.*?)\s*;?\s*", re.DOTALL)
+_BEGIN = re.compile(r"\s*if\s*\(", re.IGNORECASE)
+_IF = re.compile(r"\s*if\s*\((.*)\)\s*then\s*", re.DOTALL | re.IGNORECASE)
+
+
+def without_braces(nodes: list[Node]) -> list[Node]:
+    """What a block holds where it is all there is."""
+    while len(nodes) == 1 and isinstance(nodes[0], Branch) and not nodes[0].conditional:
+        nodes = nodes[0].arms[0][1]
+    return nodes
+
+
+def _only_assignment(node: Node) -> tuple[str, Statement] | None:
+    """The condition, and the assignment that alone it guards; None where the node is anything else."""
+    if isinstance(node, Statement):
+        return (_split(node.text)[0], node) if node.guarded and _BEGIN.match(node.text) else None
+    if not isinstance(node, Branch) or len(node.arms) != 1 or not node.conditional:
+        return None
+    if node.masked or node.switch:
+        return None
+    head, body = node.arms[0]
+    body = without_braces(body)
+    if len(body) != 1 or not isinstance(body[0], Statement) or body[0].guarded:
+        return None
+    whole = _IF.fullmatch(head.text)
+    return (whole[1] if whole else head.text), body[0]
+
+
+def _split(text: str) -> tuple[str, str]:
+    """The condition and the action of Fortran's IF of one line."""
+    begin = text.index("(") + 1
+    end = closing(text, begin)
+    return text[begin : end - 1], text[end:]
+
+
+class Kept(NamedTuple):
+    """The assignment, the variable in which it keeps an extremum (with its subscripts, and without), "max" or
+    "min", and the other value."""
+
+    statement: Statement
+    target: str
+    name: str
+    operator: str
+    value: str
+
+
+def kept_extremum(node: Node, routine: Routine) -> Kept | None:
+    """What the node keeps, where it does nothing else."""
+    found = _only_assignment(node)
+    if found is None:
+        return None
+    condition, statement = found
+    action = _split(statement.text)[1] if statement.guarded else statement.text
+    compared = _COMPARISON.fullmatch(folded(condition, routine))
+    target, name, rest = leading_variable(folded(action, routine))
+    assigned = _ASSIGNED.fullmatch(rest)
+    if compared is None or assigned is None or not name:
+        return None
+    left, sign, right = _bare(compared[1]), _SIGNS[compared[2]], _bare(compared[3])
+    if left == target:
+        left, sign, right = right, "<" if sign == ">" else ">", left
+    if right != target or left != _bare(assigned[1]):
+        return None
+    return Kept(statement, target, name, "max" if sign == ">" else "min", assigned[1])
+
+
+def _bare(text: str) -> str:
+    return "".join(text.split())
