@@ -9,6 +9,7 @@ _NO_CODE = {
     True: re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|![^\n]*"""),
     False: re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|/\*.*?\*/|//[^\n]*""", re.DOTALL),
 }
+_IF = re.compile(r"\s*if\s*\(", re.IGNORECASE)
 _VARIABLE = re.compile(r"\s*([A-Za-z_]\w*)\s*")
 
 
@@ -26,6 +27,13 @@ def closing(code: str, at: int) -> int:
     return at
 
 
+def condition_of_if(code: str) -> tuple[int, int]:
+    """Fortran: where the condition of the IF that begins the code stands, without its brackets; (0, 0) where
+    there is no IF."""
+    begin = _IF.match(code)
+    return (begin.end(), closing(code, begin.end()) - 1) if begin else (0, 0)
+
+
 def outside_brackets(code: str, chars: str) -> bool:
     """Does one of the characters stand outside of all brackets?"""
     depth = 0
@@ -37,7 +45,7 @@ def outside_brackets(code: str, chars: str) -> bool:
 
 
 def leading_variable(text: str) -> tuple[str, str, str]:
-    """The variable at the begin of a text, with its subscripts, without them, and what follows."""
+    """The variable at the beginning of a text, with its subscripts, without them, and what follows."""
     named = _VARIABLE.match(text)
     if named is None:
         return "", "", text

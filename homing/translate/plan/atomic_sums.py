@@ -98,12 +98,10 @@ def _combination(text: str, target: str) -> tuple[str, str] | None:
     if extremum := _EXTREMUM.match(text):
         end = closing(text, extremum.end())
         first, _, rest = leading_variable(text[extremum.end() : end - 1])
-        whole = not text[end:].strip(" ;\n")
-        return (
-            (extremum[1], rest.lstrip()[1:])
-            if whole and first == target and rest.lstrip()[:1] == ","
-            else None
-        )
+        comma, value = rest.lstrip()[:1], rest.lstrip()[1:]
+        if first != target or comma != "," or text[end:].strip(" ;\n"):
+            return None
+        return extremum[1], value
     first, _, rest = leading_variable(text)
     operation = _OPERATION.fullmatch(rest)
     if first != target or operation is None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from homing.translate.code_text import closing, leading_variable
+from homing.translate.code_text import condition_of_if, leading_variable
 from homing.translate.plan.reference_text import folded
 from homing.translate.tree import Branch, Node, Routine, Statement
 
 _SIGNS = {">": ">", ">=": ">", ".gt.": ">", ".ge.": ">", "<": "<", "<=": "<", ".lt.": "<", ".le.": "<"}
 _COMPARISON = re.compile(r"\s*(.*?)\s*(>=|<=|>|<|\.[gl][te]\.)\s*(.*?)\s*", re.DOTALL)
 _ASSIGNED = re.compile(r"\s*=(?!=)\s*(.*?)\s*;?\s*", re.DOTALL)
-_BEGIN = re.compile(r"\s*if\s*\(", re.IGNORECASE)
-_IF = re.compile(r"\s*if\s*\((.*)\)\s*then\s*", re.DOTALL | re.IGNORECASE)
 
 
 def without_braces(nodes: list[Node]) -> list[Node]:
@@ -23,10 +21,12 @@ def without_braces(nodes: list[Node]) -> list[Node]:
     return nodes
 
 
-def _only_assignment(node: Node) -> tuple[str, Statement] | None:
-    """The condition, and the assignment that alone it guards; None where the node is anything else."""
+def _only_assignment(node: Node) -> tuple[str, str, Statement] | None:
+    """The condition, the assignment that alone it guards, and its statement; None where the node is anything
+    else."""
     if isinstance(node, Statement):
-        return (_split(node.text)[0], node) if node.guarded and _BEGIN.match(node.text) else None
+        begin, end = condition_of_if(node.text) if node.guarded else (0, 0)
+        return (node.text[begin:end], node.text[end + 1 :], node) if end else None
     if not isinstance(node, Branch) or len(node.arms) != 1 or not node.conditional:
         return None
     if node.masked or node.switch:
@@ -35,15 +35,8 @@ def _only_assignment(node: Node) -> tuple[str, Statement] | None:
     body = without_braces(body)
     if len(body) != 1 or not isinstance(body[0], Statement) or body[0].guarded:
         return None
-    whole = _IF.fullmatch(head.text)
-    return (whole[1] if whole else head.text), body[0]
-
-
-def _split(text: str) -> tuple[str, str]:
-    """The condition and the action of Fortran's IF of one line."""
-    begin = text.index("(") + 1
-    end = closing(text, begin)
-    return text[begin : end - 1], text[end:]
+    begin, end = condition_of_if(head.text)
+    return (head.text[begin:end] if end else head.text), body[0].text, body[0]
 
 
 class Kept(NamedTuple):
@@ -62,8 +55,7 @@ def kept_extremum(node: Node, routine: Routine) -> Kept | None:
     found = _only_assignment(node)
     if found is None:
         return None
-    condition, statement = found
-    action = _split(statement.text)[1] if statement.guarded else statement.text
+    condition, action, statement = found
     compared = _COMPARISON.fullmatch(folded(condition, routine))
     target, name, rest = leading_variable(folded(action, routine))
     assigned = _ASSIGNED.fullmatch(rest)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from homing.translate.code_text import blanked, closing
+from homing.translate.code_text import blanked, closing, condition_of_if
 from homing.translate.directives.model import Form
 from homing.translate.source import Edits
 from homing.translate.tree import Construct, Routine, Statement, Unit, statements, walk
@@ -190,10 +190,8 @@ def _opened(units: Sequence[Unit]) -> frozenset[str]:
 def _action(code: str) -> _Action | None:
     """The input or output statement in the code; a logical IF may stand before it."""
     blank = blanked(code, True, "_")
-    at = 0
-    guard = re.match(r"\s*if\s*\(", blank, re.IGNORECASE)
-    if guard:
-        at = closing(blank, guard.end())
+    condition_end = condition_of_if(blank)[1]
+    at = condition_end + 1 if condition_end else 0
     match = re.compile(r"\s*(open|inquire|read|write)\s*\(", re.IGNORECASE).match(blank, at)
     if match is None:
         return None
