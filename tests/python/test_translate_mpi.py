@@ -192,6 +192,51 @@ def test_the_same_in_c(tmp_path: Path, body: str, reason: str) -> None:
     assert reason in caught.value.problems[0].reason
 
 
+UPDATES = """#include <math.h>
+double a[40], w[40], *q = w, most;
+int k, count[4], largest;
+extern int elsewhere[];
+#define max(one, other) ((one) + 2 * (other))
+#pragma homing distribute a[block]
+int main(void) {
+    #pragma omp parallel for private(k)
+    for (int i = 0; i < 40; i++) {
+        k = i;
+        a[i] = i;
+        BODY
+    }
+    return 0;
+}
+"""
+
+
+def of_updates(folder: Path, body: str) -> None:
+    path = folder / "p.c"
+    path.write_text(UPDATES.replace("BODY", body))
+    translate([str(path)], Options("mpi"))
+
+
+@pytest.mark.parametrize(
+    "body", ['_Pragma("omp atomic")\n    count[i % 4] += k;', "most = fmax(most, a[i]);"]
+)
+def test_updates_of_what_has_no_other_name_are_combined(tmp_path: Path, body: str) -> None:
+    of_updates(tmp_path, body if "atomic" in body else f'_Pragma("omp critical")\n    {body}')
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ('_Pragma("omp atomic")\n    w[i] += 1;', "w"),  # q is its other name
+        ('_Pragma("omp atomic")\n    elsewhere[i % 4] += 1;', "elsewhere"),  # of no known size
+        ('_Pragma("omp critical")\n    largest = max(largest, k);', "largest"),  # no maximum
+        ('_Pragma("omp critical")\n    if (k++ > largest) largest = k++;', "largest"),  # two values
+    ],
+)
+def test_updates_that_are_none_of_one_variable_are_refused(tmp_path: Path, body: str, name: str) -> None:
+    with pytest.raises(TranslationError, match=f"'{name}' is shared and written in a loop"):
+        of_updates(tmp_path, body)
+
+
 RIGHT = (
     HEAD.replace(
         "  real(8), external :: foreign\n",

@@ -26,7 +26,8 @@ _STEP_AHEAD = re.compile(r"\s*(?:\+\+|--)")
 _ONTO = re.compile(r"\s*([+\-*])=(.*)", re.DOTALL)
 _ASSIGNED = re.compile(r"\s*=(?!=)(.*)", re.DOTALL)
 _OPERATION = re.compile(r"\s*([+\-*])(?![*])(.*)", re.DOTALL)
-_EXTREMUM = re.compile(r"\s*f?(max|min)[fl]?\s*\(", re.DOTALL)
+#: By language: is it Fortran? What else is called so is the program's own.
+_EXTREMUM = {True: re.compile(r"\s*(max|min)\s*\("), False: re.compile(r"\s*f(max|min)[fl]?\s*\(")}
 
 
 def atomic_sums(routine: Routine, distributions: Distributions, loop: Loop) -> list[Reduction]:
@@ -82,7 +83,7 @@ def _update(text: str, routine: Routine) -> tuple[str, str, int] | None:
     if c and (onto := _ONTO.fullmatch(rest)):
         operator, value, times = onto[1], onto[2], 1
     elif assigned := _ASSIGNED.fullmatch(rest):
-        found = _combination(assigned[1], target)
+        found = _combination(assigned[1], target, not c)
         if found is None:
             return None
         operator, value, times = *found, 2
@@ -93,9 +94,9 @@ def _update(text: str, routine: Routine) -> tuple[str, str, int] | None:
     return name, "+" if operator == "-" else operator, times
 
 
-def _combination(text: str, target: str) -> tuple[str, str] | None:
+def _combination(text: str, target: str, fortran: bool) -> tuple[str, str] | None:
     """The operator and the other operand where the target is the first one."""
-    if extremum := _EXTREMUM.match(text):
+    if extremum := _EXTREMUM[fortran].match(text):
         end = closing(text, extremum.end())
         first, _, rest = leading_variable(text[extremum.end() : end - 1])
         comma, value = rest.lstrip()[:1], rest.lstrip()[1:]
@@ -134,7 +135,7 @@ def _whole_if_it_is(routine: Routine, name: str, value: str) -> bool:
 
 
 def _alone(routine: Routine, name: str, loop: Loop) -> bool:
-    """Is it a plain variable, or an array of a known size, that has no other name?"""
+    """Is it a scalar, or an array (in C of a known size), that has no other name?"""
     found = declared(routine, name)
     if found is None or found.storage == "pointer" or name in routine.equivalence:
         return False
@@ -144,6 +145,8 @@ def _alone(routine: Routine, name: str, loop: Loop) -> bool:
         return not any(loop.begin <= place < loop.end for place in routine.places.get(name, []))
     text, word = routine.source.text, re.escape(name)
     if re.search(rf"&\s*\(?\s*{word}\b|&\s*\w+\s*=\s*{word}\b", text):
+        return False
+    if any(bound.upper is None for bound in found.bounds) and found.initial is None:
         return False
     # What a function is given of an array it knows by an address, and so does a pointer.
     if found.bounds and (name in routine.arguments or re.search(rf"=[^;=]*\b{word}\b\s*(?![\s\[])", text)):

@@ -66,6 +66,8 @@ def kept_extremum(node: Node, routine: Routine) -> Kept | None:
         left, sign, right = right, "<" if sign == ">" else ">", left
     if right != target or left != _bare(assigned[1]):
         return None
+    if "++" in assigned[1] or "--" in assigned[1]:  # it is another value each time
+        return None
     return Kept(statement, target, name, "max" if sign == ">" else "min", assigned[1])
 
 
