@@ -134,12 +134,12 @@ std::vector<double> run(std::uint64_t seed, Spending spending, double trust) {
                 }
                 subjects.push_back(subject);
             }
-            const auto counts = model::share_out(subjects, round_touches, 0, seed + spent);
+            const auto counts = model::share_out(subjects, round_touches, seed + spent);
             for (std::size_t i = 0; i < counts.size(); ++i) {
                 Observed& one = program.areas[i];
                 for (const std::uint64_t page :
-                     model::pages_to_ask(one.belief ? &*one.belief : nullptr, one.area.pages,
-                                         one.touches.size(), counts[i], i))
+                     model::pages_to_ask(one.belief ? &*one.belief : nullptr, users_of(one.area, one.touches),
+                                         one.area.pages, one.touches.size(), counts[i], i))
                     one.touches.push_back(touch(one.area, page, random, weights));
                 if (counts[i] == 0) continue;
                 const std::vector<model::Node> homes(one.touches.size(), 0);

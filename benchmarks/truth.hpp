@@ -179,6 +179,14 @@ inline model::Touch touch(const Area& area, std::uint64_t page, Random& random,
         0, false};
 }
 
+/// Who touched each page last.
+inline model::Users users_of(const Area& area, const std::vector<model::Touch>& touches) {
+    std::map<std::uint64_t, model::Node> users;
+    for (const model::Touch& one : touches)
+        users[one.page] = area.team.node(static_cast<int>(one.thread));
+    return {users.begin(), users.end()};
+}
+
 /// Share of touches from each node, and the best.
 struct Truth {
     std::vector<double> share;

@@ -1,6 +1,7 @@
 // Which granules a round of observation by windows asks for, of which areas.
 #include "engine/engine.hpp"
 
+#include "areas/area_shape.hpp"
 #include "base/random.hpp"
 #include "base/running_time.hpp"
 #include "model/questions.hpp"
@@ -48,7 +49,7 @@ void Engine::choose_samples(bool check, bool all) {
     std::uint64_t granules = check ? granules_of_round / check_interval : granules_of_round;
     if (!all && of_all > 0) granules = (granules * pages + of_all - 1) / of_all;
     const std::vector<std::uint32_t> shares =
-        model::share_out(subjects, static_cast<std::uint32_t>(granules), 0, seed_ + iteration_);
+        model::share_out(subjects, static_cast<std::uint32_t>(granules), seed_ + iteration_);
     for (std::size_t i = 0; i < areas.size(); ++i) {
         WatchedArea& area = *areas[i];
         AreaBelief& learnt = area.learnt;
@@ -56,9 +57,11 @@ void Engine::choose_samples(bool check, bool all) {
         // Most of what is drawn from where a page here and there is used does not exist.
         const auto draws = static_cast<std::uint32_t>(shares[i] / area.share_there);
         const std::uint32_t share = area.in_part ? std::min(draws, most_looks) : shares[i];
+        // Where each place has other users of a page, who used it last tells nothing.
+        const model::Users users = learnt.places.empty() ? users_of(learnt, area.there()) : model::Users();
         for (const std::uint64_t page :
-             model::pages_to_ask(known ? learnt.belief.get() : nullptr, area.there().size(), learnt.asked,
-                                 share, seed_ + area.id))
+             model::pages_to_ask(known ? learnt.belief.get() : nullptr, users, area.there().size(),
+                                 learnt.asked, share, seed_ + area.id))
             area.pending.push_back(area.there().at(page));
         learnt.asked += share;
         std::ranges::sort(area.pending);

@@ -12,20 +12,6 @@ using tuning::many_strays;
 using tuning::reaches;
 using tuning::strays;
 
-/// Mean share of local touches on the owner's node, and on the master's besides, of weights by (reach,
-/// stray).
-struct LocalShares {
-    double by_owner = 0, by_master = 0;
-};
-LocalShares local_shares(std::span<const double> weights) {
-    LocalShares shares;
-    for (std::size_t s = 0; s < strays.size(); ++s) {
-        shares.by_owner += weights[s] * (1 - strays[s].uniform - strays[s].master);
-        shares.by_master += weights[s] * strays[s].master;
-    }
-    return shares;
-}
-
 } // namespace
 
 Prior::Prior(const Formulas& formulas) {
@@ -81,6 +67,8 @@ Belief::Belief(const Formulas& formulas, const Team& team, const Extent& extent,
         double simple = probability(Family::home);
         for (const Alive& alive : alive_)
             if (alive.formula.family != Family::grids || alive.formula.each) simple += alive.crisp;
+        for (const Runs& runs : runs_)
+            if (runs.is_nearly_even) simple += runs.share;
         if (simple < tuning::simple_enough || !explains(joint.best(), touches.size())) {
             weigh_formulas(touches, prior, joint, formulas_.simple(), formulas_.all().size());
             refine(touches, joint);
@@ -132,30 +120,29 @@ void Belief::normalise(Joint& joint) {
         if (candidate.best < top + tuning::negligible_log) continue;
         Alive alive{candidate.index, candidate.formula, 0, 0, {}, {}, {}, 0, 0};
         for (std::size_t r = 0; r < reaches.size(); ++r) {
-            std::array<double, strays.size()> weights{};
-            for (std::size_t s = 0; s < strays.size(); ++s)
-                weights[s] = share_of(candidate.log[r * strays.size() + s], candidate.formula.family);
-            const LocalShares local = local_shares(weights);
-            alive.owners[r] = std::accumulate(weights.begin(), weights.end(), 0.0);
-            alive.by_owner[r] = local.by_owner;
-            alive.by_master[r] = local.by_master;
+            for (std::size_t s = 0; s < strays.size(); ++s) {
+                const double share = share_of(candidate.log[r * strays.size() + s], candidate.formula.family);
+                alive.owners[r] += share;
+                alive.by_owner[r] += share * strays[s].by_owner();
+                alive.by_master[r] += share * strays[s].master;
+                if (r < tuning::halos && s != many_strays) alive.crisp += share;
+            }
             alive.share += alive.owners[r];
-            if (r < tuning::halos) alive.crisp += alive.owners[r] - weights[many_strays];
         }
         alive_.push_back(alive);
     }
-    for (std::size_t i = 0; i < runs_.size(); ++i)
-        runs_[i].share = share_of(joint.runs[i], runs_[i].family);
-    for (std::size_t i = 0; i < even_.size(); ++i)
-        even_[i].share = share_of(joint.even[i], Family::runs);
-    for (std::size_t i = 0; i < urns_.size(); ++i)
-        urns_[i].share = share_of(joint.urns[i], Family::shared);
+    for (std::size_t i = 0; Runs & runs : runs_)
+        runs.share = share_of(joint.runs[i++], runs.family);
+    for (std::size_t i = 0; Even & even : even_)
+        even.share = share_of(joint.even[i++], Family::runs);
+    for (std::size_t i = 0; Urn & urn : urns_)
+        urn.share = share_of(joint.urns[i++], Family::shared);
     none_ = share_of(joint.none, Family::none);
     home_ = home_by_owner_ = 0;
     for (std::size_t s = 0; s < strays.size(); ++s) {
         const double share = share_of(joint.home[s], Family::home);
         home_ += share;
-        home_by_owner_ += share * (1 - strays[s].uniform - strays[s].master);
+        home_by_owner_ += share * strays[s].by_owner();
     }
 
     invariant(sum > 0, "some hypothesis explains the touches");

@@ -76,6 +76,9 @@ struct Repeats {
 /// Pages, ascending, and which node used each last.
 using Users = std::vector<std::pair<std::uint64_t, Node>>;
 
+/// Pages [first, end), maybe none, between neighbouring known ones that different nodes used.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> gaps_between(const Users& users);
+
 /// Is a log of the probability of so many touches as good as if each were by one of two threads? (With one
 /// stray in ten it is better.)
 inline bool explains(double log, std::size_t touches) {
@@ -145,6 +148,7 @@ class Belief {
         Chain chain;
         std::vector<Node> node_of; ///< of the chain's states
         Family family;
+        bool is_nearly_even;
         double share, by_owner, by_master;
     };
     /// Equal blocks of which each has an owner of its own.
@@ -181,7 +185,7 @@ class Belief {
         std::vector<std::size_t> state_of; ///< by thread
     };
     void add_runs(std::span<const Touch> touches, Family family, double log_prior, const tuning::Stray& stray,
-                  const States& of, double rate, Joint& joint);
+                  const States& of, const Borders& borders, Joint& joint);
     void normalise(Joint& joint);
     void keep_what_counts();
     void prepare_formulas();
@@ -189,8 +193,6 @@ class Belief {
     void find_breaks();
     void break_at_seen();
     void sort_breaks();
-    double touch_of_state(const Touch& touch, const tuning::Stray& stray, bool owns, int owners) const;
-    std::uint64_t first_behind(std::uint64_t page, double border) const;
     double log_urn(std::span<const double> counts, double prior_count) const;
     /// Of a page, or of a touch.
     double position(const auto& of) const noexcept { return extent_.position(of); }

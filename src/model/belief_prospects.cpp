@@ -205,13 +205,13 @@ void Belief::by_distribution(std::uint64_t page, Prospect& out) const {
             out.local[n] += even.share * even.by_owner * even.owners[block * nodes + n];
         }
     }
-    for (const Urn& urn : urns_)
+    for (const Urn& urn : urns_) {
         for (std::size_t n = 0; n < nodes; ++n) {
             out.local[n] += urn.share * urn.shares[n];
             if (!urn.spread) out.best[n] += urn.share * urn.shares[n];
         }
-    for (const Urn& urn : urns_)
         if (urn.spread) out.spread += urn.share;
+    }
 }
 
 void Belief::prospect(std::uint64_t page, Node home, Prospect& out) const {
@@ -311,6 +311,13 @@ void Belief::sort_breaks() {
     breaks_.erase(std::unique(breaks_.begin(), breaks_.end()), breaks_.end());
 }
 
+std::vector<std::pair<std::uint64_t, std::uint64_t>> gaps_between(const Users& users) {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> gaps;
+    for (std::size_t i = 1; i < users.size(); ++i)
+        if (users[i - 1].second != users[i].second) gaps.emplace_back(users[i - 1].first + 1, users[i].first);
+    return gaps;
+}
+
 /// Pages behind which the runs' owner may change, or that are known alone.
 void Belief::find_breaks() {
     double blocks = 0;
@@ -322,26 +329,16 @@ void Belief::find_breaks() {
         runs += one.share;
     if (none_ > tuning::negligible_share) break_at_seen();
     if (runs > tuning::negligible_share)
-        for (std::size_t i = 0; i + 1 < seen_.size(); ++i) {
-            const auto [page, node] = seen_[i];
-            const auto [next, other] = seen_[i + 1];
-            if (node == other) continue;
-            for (int piece = 0; piece < tuning::pieces_of_gap; ++piece)
-                breaks_.push_back(
-                    page + 1 + (next - page - 1) * static_cast<std::uint64_t>(piece) / tuning::pieces_of_gap);
-        }
+        for (const auto& [first, end] : gaps_between(seen_))
+            for (std::uint64_t piece = 0; piece < tuning::pieces_of_gap; ++piece)
+                breaks_.push_back(first + (end - first) * piece / tuning::pieces_of_gap);
     sort_breaks();
-}
-
-/// The first page behind `page` whose middle does not lie before a border.
-std::uint64_t Belief::first_behind(std::uint64_t page, double border) const {
-    return std::max(page + 1, extent_.first_behind(border));
 }
 
 /// The first page behind the block that a page lies in.
 std::uint64_t Belief::block_end(const Formula& formula, std::uint64_t page) const noexcept {
     const double border = formulas_.block_end(formula, extent_.size(), position(formula, page));
-    return formula.each ? extent_.first_behind_in_block(page, border) : first_behind(page, border);
+    return formula.each ? extent_.first_behind_in_block(page, border) : extent_.first_behind(page, border);
 }
 
 std::uint64_t Belief::stretch_end(std::uint64_t page) const {
@@ -357,7 +354,7 @@ std::uint64_t Belief::stretch_end(std::uint64_t page) const {
     for (const Even& even : even_) {
         if (even.share < tuning::negligible_share) continue;
         const auto blocks = static_cast<double>(even.blocks);
-        end = std::min(end, first_behind(page, (std::floor(y * blocks) + 1) / blocks));
+        end = std::min(end, extent_.first_behind(page, (std::floor(y * blocks) + 1) / blocks));
     }
     return end;
 }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <utility>
 
 namespace homing::model {
@@ -15,17 +16,9 @@ constexpr std::size_t chain_strays[] = {0, 1, 3};
 
 } // namespace
 
-/// P(touch by its thread | the page belongs to a state that the thread is, or is not, of, of so many
-/// threads).
-double Belief::touch_of_state(const Touch& touch, const tuning::Stray& stray, bool owns, int owners) const {
-    return (1 - stray.uniform - stray.master) * (owns ? 1.0 / owners : 0) + stray.uniform / team_.threads() +
-           (touch.thread == 0 ? stray.master : 0);
-}
-
-/// A chain over states that lie on the nodes `node_of`; each thread is of one of them. rate < 0: in their
-/// order, else any may follow any.
+/// A chain over states that lie on the nodes `node_of`; each thread is of one of them.
 void Belief::add_runs(std::span<const Touch> touches, Family family, double log_prior,
-                      const tuning::Stray& stray, const States& of, double rate, Joint& joint) {
+                      const tuning::Stray& stray, const States& of, const Borders& borders, Joint& joint) {
     const std::size_t states = of.node_of.size();
     std::vector<int> owners(states, 0);
     for (const std::size_t state : of.state_of)
@@ -33,72 +26,65 @@ void Belief::add_runs(std::span<const Touch> touches, Family family, double log_
     std::vector<double> positions, likelihood;
     for (const Touch& touch : touches) {
         positions.push_back(position(touch));
-        for (std::size_t s = 0; s < states; ++s)
-            likelihood.push_back(
-                touch_of_state(touch, stray, of.state_of[touch.thread] == s, std::max(1, owners[s])));
+        const std::size_t mine = of.state_of[touch.thread];
+        const double at = positions.back() * static_cast<double>(states);
+        // Where a nearly even border may be, a touch by the neighbour may be of its halo.
+        const double beside = std::abs(at - std::round(at)) < borders.window ? tuning::border_share : 0;
+        for (std::size_t s = 0; s < states; ++s) {
+            const std::size_t from = s > mine ? s - mine : mine - s;
+            const double share = from == 0 ? 1 - 2 * beside : from == 1 ? beside : 0;
+            likelihood.push_back(stray.likelihood(share / owners[mine], touch.thread == 0, team_.threads()));
+        }
     }
-    Observations observations{std::move(positions), std::move(likelihood), states,
-                              joint.best() + tuning::negligible_log - log_prior};
-    Chain chain =
-        rate < 0 ? Chain::ordered(std::move(observations)) : Chain::switching(std::move(observations), rate);
+    Chain chain({std::move(positions), std::move(likelihood), states,
+                 joint.best() + tuning::negligible_log - log_prior},
+                borders);
     joint.runs.push_back(chain.log_likelihood() + log_prior);
     runs_.push_back(
-        {std::move(chain), of.node_of, family, 0, 1 - stray.uniform - stray.master, stray.master});
+        {std::move(chain), of.node_of, family, borders.are_nearly_even(), 0, stray.by_owner(), stray.master});
 }
 
 void Belief::weigh_runs(std::span<const Touch> touches, const Prior& prior, Joint& joint) {
     double stray_weight = 0;
     for (const std::size_t s : chain_strays)
         stray_weight += strays[s].weight;
-    const int threads = team_.threads();
-    int each = 1;
-    while (threads / each > tuning::most_team_threads && team_.can_group(2 * each))
-        each *= 2;
-    States by_thread, by_run, by_node;
-    for (int thread = 0; thread < threads; ++thread) {
-        if (thread % each == 0) by_thread.node_of.push_back(team_.node(thread));
-        by_thread.state_of.push_back(static_cast<std::size_t>(thread / each));
-        by_run.state_of.push_back(static_cast<std::size_t>(team_.run_of(thread)));
+    States by_thread, by_node;
+    for (int thread = 0; thread < team_.threads(); ++thread) {
+        by_thread.node_of.push_back(team_.node(thread));
+        by_thread.state_of.push_back(static_cast<std::size_t>(thread));
         by_node.state_of.push_back(static_cast<std::size_t>(team_.node(thread)));
     }
-    by_run.node_of.assign(team_.runs().begin(), team_.runs().end());
     by_node.node_of.resize(static_cast<std::size_t>(team_.nodes()));
     std::iota(by_node.node_of.begin(), by_node.node_of.end(), Node{0});
-    // In thread order: borders of threads, and of their nodes alone (these may be wilder).
-    std::vector<const States*> orders;
-    const auto runs = static_cast<int>(by_run.node_of.size());
-    if (threads / each <= tuning::most_team_threads && threads > 1) orders.push_back(&by_thread);
-    if (runs < threads / each && runs > 1 && runs <= policy::most_nodes) orders.push_back(&by_run);
     for (const std::size_t s : chain_strays) {
         const double weight = std::log(strays[s].weight / stray_weight);
-        for (const States* order : orders)
-            add_runs(touches, Family::ordered,
-                     log_of(prior.other(Family::ordered) / static_cast<double>(orders.size())) + weight,
-                     strays[s], *order, -1, joint);
+        if (team_.threads() > 1)
+            for (const Borders& borders : {Borders{.window = tuning::nearly_even_window}, Borders{}})
+                add_runs(touches, Family::ordered,
+                         log_of(prior.other(Family::ordered) * tuning::equal_share) + weight, strays[s],
+                         by_thread, borders, joint);
         for (const double switches : tuning::switches_per_node)
             add_runs(touches, Family::runs,
                      log_of(prior.other(Family::runs) /
                             static_cast<double>(std::size(tuning::switches_per_node))) +
                          weight,
-                     strays[s], by_node, switches * team_.nodes(), joint);
+                     strays[s], by_node, {.rate = switches * team_.nodes()}, joint);
     }
 }
 
 /// Blocks of even size of which each belongs to any node: threads that own blocks in an order of their own.
 void Belief::weigh_even(std::span<const Touch> touches, const Prior& prior, Joint& joint) {
     const auto nodes = static_cast<std::size_t>(team_.nodes());
-    std::vector<std::size_t> counts;
+    std::set<std::size_t> counts;
     for (const int count : {team_.nodes(), team_.threads() / 2, team_.threads(), 2 * team_.threads()})
         if (count > 1 && static_cast<std::uint64_t>(count) <= pages())
-            counts.push_back(static_cast<std::size_t>(count));
-    std::ranges::sort(counts);
-    counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+            counts.insert(static_cast<std::size_t>(count));
     for (const std::size_t blocks : counts)
         for (const std::size_t s : {chain_strays[0], chain_strays[1]}) {
             const tuning::Stray& stray = strays[s];
             Even even{blocks, 0, std::vector<double>(blocks * nodes, 1.0 / static_cast<double>(nodes)),
-                      1 - stray.uniform - stray.master, stray.master};
-            double log = log_of(prior.other(Family::runs) * tuning::even_share /
+                      stray.by_owner(), stray.master};
+            double log = log_of(prior.other(Family::runs) * tuning::equal_share /
                                 static_cast<double>(2 * counts.size()));
             for (const Touch& touch : touches) { // their order does not matter
                 const auto block = std::min(
@@ -106,8 +92,9 @@ void Belief::weigh_even(std::span<const Touch> touches, const Prior& prior, Join
                 double sum = 0;
                 for (std::size_t n = 0; n < nodes; ++n) {
                     const bool owns = team_.node(static_cast<int>(touch.thread)) == static_cast<Node>(n);
-                    sum += even.owners[block * nodes + n] *= touch_of_state(
-                        touch, stray, owns, std::max(1, team_.threads_on(static_cast<Node>(n))));
+                    const int owners = std::max(1, team_.threads_on(static_cast<Node>(n)));
+                    sum += even.owners[block * nodes + n] *=
+                        stray.likelihood(owns ? 1.0 / owners : 0, touch.thread == 0, team_.threads());
                 }
                 for (std::size_t n = 0; n < nodes; ++n)
                     even.owners[block * nodes + n] /= sum;
@@ -188,7 +175,8 @@ void Belief::weigh_homes(std::span<const Touch> touches, std::span<const Node> h
             // A page on a node of no thread, or not known: any thread.
             const int owners = home >= 0 && home < team_.nodes() ? team_.threads_on(home) : 0;
             const bool owns = owners > 0 && team_.node(static_cast<int>(touches[i].thread)) == home;
-            log += std::log(owners > 0 ? touch_of_state(touches[i], strays[s], owns, owners)
+            log += std::log(owners > 0 ? strays[s].likelihood(owns ? 1.0 / owners : 0, touches[i].thread == 0,
+                                                              team_.threads())
                                        : 1.0 / team_.threads());
         }
         joint.home[s] = log;

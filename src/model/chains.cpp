@@ -34,18 +34,16 @@ double scale_to_one(std::span<double> v) {
 
 } // namespace
 
-Chain Chain::ordered(Observations observations) { return {std::move(observations), -1}; }
-Chain Chain::switching(Observations observations, double rate) { return {std::move(observations), rate}; }
-
-Chain::Chain(Observations observations, double rate)
-    : states_(observations.states), rate_(rate), positions_(std::move(observations.positions)),
+Chain::Chain(Observations observations, const Borders& borders)
+    : states_(observations.states), borders_(borders), positions_(std::move(observations.positions)),
       likelihood_(std::move(observations.likelihood)) {
+    invariant(borders_.window < .5, "borders stay in their order");
     const std::size_t count = positions_.size(), S = states_;
     invariant(likelihood_.size() == count * S, "every state has a likelihood");
     invariant(std::ranges::is_sorted(positions_), "observations are in order");
     forward_.assign((count + 1) * S, 0);
     const auto row = [S, this](std::size_t i) { return std::span(forward_).subspan(i * S, S); };
-    if (rate_ < 0)
+    if (borders_.are_ordered())
         forward_[0] = 1; // the first block begins the area
     else
         std::fill_n(forward_.begin(), S, 1.0 / static_cast<double>(S));
@@ -80,9 +78,25 @@ void Chain::look_back() {
     likelihood_.clear();
 }
 
+double Chain::ends(std::size_t state, double x0, double x1) const {
+    if (state + 1 == states_) return 0;
+    const auto before = [&](double x) {
+        const double from_even = x * static_cast<double>(states_) - static_cast<double>(state + 1);
+        return std::clamp((from_even / borders_.window + 1) / 2, 0.0, 1.0);
+    };
+    const double left = 1 - before(x0);
+    return left > 0 ? (before(x1) - before(x0)) / left : 1;
+}
+
 void Chain::forward(std::span<const double> v, double x0, double x1, std::span<double> out) const {
-    if (rate_ >= 0) {
-        mix(v, std::exp(-rate_ * (x1 - x0)), out);
+    if (!borders_.are_ordered()) return mix(v, std::exp(-borders_.rate * (x1 - x0)), out);
+    if (borders_.are_nearly_even()) {
+        double begun = 0; // since x0: windows do not overlap, so a state that has begun may end as any other
+        for (std::size_t s = 0; s < states_; ++s) {
+            const double here = v[s] + begun;
+            begun = here * ends(s, x0, x1);
+            out[s] = here - begun;
+        }
         return;
     }
     Binomials borders(passed(x0, x1));
@@ -93,8 +107,12 @@ void Chain::forward(std::span<const double> v, double x0, double x1, std::span<d
 
 void Chain::backward(std::span<const double> v, double x0, double x1, std::span<const double> mass,
                      std::span<double> out) const {
-    if (rate_ >= 0) {
-        mix(v, std::exp(-rate_ * (x1 - x0)), out);
+    if (!borders_.are_ordered()) return mix(v, std::exp(-borders_.rate * (x1 - x0)), out);
+    if (borders_.are_nearly_even()) {
+        for (std::size_t s = states_; s-- > 0;) {
+            const double end = ends(s, x0, x1);
+            out[s] = (1 - end) * v[s] + (end > 0 ? end * out[s + 1] : 0);
+        }
         return;
     }
     Binomials borders(passed(x0, x1));

@@ -1,9 +1,10 @@
 // Distributions with unknown borders, as hidden Markov chains along an area: exact, without a search for the
 // borders.
 //
-// Ordered: GEN_BLOCK in the order of the threads (or of the runs of threads on one node). The R - 1 borders
-// are uniform, so the number of borders between two positions is binomial. Switching: runs of any nodes in
-// any order, which change at a rate. Both are linear in the touches; ordered is quadratic in its states.
+// Ordered: GEN_BLOCK in the order of the threads. The R - 1 borders
+// are uniform, so the number of borders between two positions is binomial. Nearly even: each border is
+// uniform around the one of BLOCK. Switching: runs of any nodes in any order, which change at a rate. All are
+// linear in the touches; ordered is quadratic in its states.
 #pragma once
 
 #include <cstddef>
@@ -21,12 +22,18 @@ struct Observations {
     double least = -std::numeric_limits<double>::infinity(); ///< of a log_likelihood() that counts
 };
 
+/// How states follow one another along an area.
+struct Borders {
+    double rate =
+        -1; ///< any may follow any other: so many changes are expected over the whole; else negative
+    double window = 0; ///< in order: the furthest from its even place, in even shares, below .5; 0: anywhere
+    bool are_ordered() const noexcept { return rate < 0; }
+    bool are_nearly_even() const noexcept { return window > 0; }
+};
+
 class Chain {
   public:
-    /// States follow one another, from the first: R - 1 uniform borders.
-    static Chain ordered(Observations observations);
-    /// Any state may follow any other; `rate` changes are expected over the whole area.
-    static Chain switching(Observations observations, double rate);
+    Chain(Observations observations, const Borders& borders);
 
     /// Log of the marginal likelihood of all observations; minus infinity below Observations::least.
     double log_likelihood() const noexcept { return log_likelihood_; }
@@ -36,16 +43,17 @@ class Chain {
     void at(double position, std::span<double> out, std::span<double> scratch) const;
 
   private:
-    Chain(Observations observations, double rate);
     /// The row vector v from position x0 on to x1.
     void forward(std::span<const double> v, double x0, double x1, std::span<double> out) const;
     /// The column vector v from position x1 back to x0, for those states alone in which the chain may be at
     /// x0 (mass > 0).
     void backward(std::span<const double> v, double x0, double x1, std::span<const double> mass,
                   std::span<double> out) const;
+    /// The probability that a nearly even state ends before x1 that has not ended before x0.
+    double ends(std::size_t state, double x0, double x1) const;
 
     std::size_t states_;
-    double rate_; ///< of switching; negative: ordered
+    Borders borders_;
     double log_likelihood_ = 0;
     std::vector<double> positions_, likelihood_; ///< the latter until look_back()
     std::vector<double> forward_,

@@ -74,9 +74,9 @@ class Extent {
         if (next == blocks_.begin() || at >= (next - 1)->begin + (next - 1)->size + 1) return blocks_.size();
         return static_cast<std::size_t>(next - blocks_.begin()) - 1;
     }
-    /// The first page whose middle does not lie before a position.
-    std::uint64_t first_behind(double border) const noexcept {
-        return page_of_middle(border * size_ + begin_);
+    /// The first page behind `page` whose middle does not lie before a position.
+    std::uint64_t first_behind(std::uint64_t page, double border) const noexcept {
+        return std::max(page + 1, page_of_middle(border * size_ + begin_));
     }
     /// The place of a page's middle in that of the arrays in the area that it lies in, 0..1 of that; the same
     /// of a touch. What lies between two is the former's end.

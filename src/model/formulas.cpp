@@ -148,9 +148,7 @@ void Formulas::fill_tables() {
         std::size_t index = 0;
         for (const tuning::Reach& reach : tuning::reaches)
             for (const double share = owner_share(reach); const tuning::Stray& stray : tuning::strays)
-                into[index++] =
-                    static_cast<float>(std::log((1 - stray.uniform - stray.master) * share +
-                                                stray.uniform / threads_ + (master ? stray.master : 0)));
+                into[index++] = static_cast<float>(std::log(stray.likelihood(share, master, threads_)));
     };
     for (const bool master : {false, true}) {
         fill(alone_[master], master, [](const tuning::Reach&) { return 1.0; });
@@ -166,14 +164,8 @@ void Formulas::fill_tables() {
 }
 
 bool Formulas::fits(const Formula& formula, double pages) const noexcept {
-    switch (formula.family) {
-    case Family::cyclic:
-        return 2.0 * formula.width * threads_ <= pages;
-    case Family::tiles:
-        return formula.rows * formula.inner <= pages;
-    default:
-        return true;
-    }
+    if (formula.family == Family::cyclic) return 2.0 * formula.width * threads_ <= pages;
+    return formula.family != Family::tiles || formula.rows * formula.inner <= pages;
 }
 
 double Formulas::block_end(const Formula& formula, double pages, double y) const noexcept {

@@ -17,6 +17,12 @@ std::uint64_t page_at(double y, std::uint64_t pages) {
     return std::min(pages - 1, static_cast<std::uint64_t>(y * static_cast<double>(pages)));
 }
 
+/// Some pages [first, end) of an area.
+struct Part {
+    std::uint64_t first, end;
+    double doubt = 0;
+};
+
 } // namespace
 
 double worth_of_touch(const Subject& subject) {
@@ -24,7 +30,7 @@ double worth_of_touch(const Subject& subject) {
 }
 
 std::vector<std::uint32_t> share_out(std::span<const Subject> subjects, std::uint32_t budget,
-                                     double least_worth_ns, std::uint64_t seed) {
+                                     std::uint64_t seed) {
     std::vector<std::uint32_t> shares(subjects.size(), 0);
     std::priority_queue<std::pair<double, std::size_t>> best;
     double traffic = 0;
@@ -41,7 +47,7 @@ std::vector<std::uint32_t> share_out(std::span<const Subject> subjects, std::uin
             }
     };
     for (std::uint32_t asked = 0; asked < budget; ++asked) {
-        if (best.empty() || best.top().first < least_worth_ns || best.top().first <= 0) break;
+        if (best.empty() || best.top().first <= 0) break;
         if (asked % tuning::check_interval == tuning::check_interval - 1) {
             ask_by_traffic(unit(seed + asked));
             continue;
@@ -56,8 +62,8 @@ std::vector<std::uint32_t> share_out(std::span<const Subject> subjects, std::uin
     return shares;
 }
 
-std::vector<std::uint64_t> pages_to_ask(const Belief* belief, std::uint64_t pages, std::uint64_t first,
-                                        std::uint32_t count, std::uint64_t seed) {
+std::vector<std::uint64_t> pages_to_ask(const Belief* belief, const Users& users, std::uint64_t pages,
+                                        std::uint64_t first, std::uint32_t count, std::uint64_t seed) {
     invariant(pages > 0, "an area has a page");
     std::vector<std::uint64_t> asked;
     asked.reserve(count);
@@ -74,23 +80,31 @@ std::vector<std::uint64_t> pages_to_ask(const Belief* belief, std::uint64_t page
         asked.push_back(page_at(even, pages));
     }
     if (for_doubt == 0) return asked;
-    // By what is not known of them: of even parts, each weighed by a page of it, the least known ones.
-    const std::uint64_t parts = std::min(for_doubt * tuning::candidates_to_ask, tuning::most_looks);
-    std::vector<std::pair<double, std::uint64_t>> doubts;
-    doubts.reserve(parts);
-    const auto page_of = [&](std::uint64_t part, std::uint64_t draw) {
-        const double within = unit(seed + (first + draw) * 977 + part * 131071);
-        return page_at((static_cast<double>(part) + within) / static_cast<double>(parts), pages);
+    // By what is not known of them: the least known ones of even parts and of gaps, each weighed by a page.
+    const std::uint64_t count_of_parts = std::min(for_doubt * tuning::candidates_to_ask, tuning::most_looks);
+    std::vector<Part> parts;
+    const auto gaps = gaps_between(users);
+    // Where borders are everywhere there are none.
+    if (gaps.size() <= tuning::clearly_more * static_cast<std::size_t>(belief->nodes()))
+        for (const auto& [begin, end] : gaps)
+            if (begin < end) parts.push_back({begin, end});
+    for (std::uint64_t i = 0; i < count_of_parts; ++i) {
+        const std::uint64_t begin = i * pages / count_of_parts;
+        parts.push_back({begin, std::max(begin + 1, (i + 1) * pages / count_of_parts)});
+    }
+    const auto page_of = [&](const Part& part, std::uint64_t draw) {
+        const double within = unit(seed + (first + draw) * 977 + part.first * 131071);
+        return part.first + page_at(within, part.end - part.first);
     };
     Prospect prospect;
-    for (std::uint64_t part = 0; part < parts; ++part) {
+    for (Part& part : parts) {
         belief->prospect(page_of(part, 0), unknown_node, prospect);
-        doubts.emplace_back(1 - std::max(prospect.spread, *std::ranges::max_element(prospect.best)), part);
+        part.doubt = 1 - std::max(prospect.spread, *std::ranges::max_element(prospect.best));
     }
-    std::ranges::sort(doubts, std::greater<>());
-    const std::uint64_t least_known = parts / tuning::candidates_to_ask;
+    std::ranges::sort(parts, std::greater<>(), &Part::doubt);
+    const std::uint64_t least_known = std::max<std::uint64_t>(1, parts.size() / tuning::candidates_to_ask);
     for (std::uint64_t i = 0; i < for_doubt; ++i)
-        asked.push_back(page_of(doubts[i % least_known].second, i / least_known));
+        asked.push_back(page_of(parts[i % least_known], i / least_known));
     return asked;
 }
 

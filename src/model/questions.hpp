@@ -18,25 +18,24 @@ namespace homing::model {
 /// An area, as far as it matters for what to ask.
 struct Subject {
     std::uint64_t pages = 0;
-    double traffic_ns =
-        0; ///< what an iteration would cost more if all of its touches were remote: elapsed nanoseconds
-    double ignorance =
-        1;              ///< share of its touches that knowing the owners would make local (engine/judgement)
-    double touches = 0; ///< that tell of its owners so far
+    double traffic_ns = 0; ///< what all touches of an iteration cost more as remote ones: elapsed nanoseconds
+    double ignorance = 1;  ///< share of its touches that knowing the owners would make local
+    double touches = 0;    ///< that tell of its owners so far
 };
 
 /// Expected nanoseconds an iteration that one more touch of the area brings.
 double worth_of_touch(const Subject& subject);
 
-/// How many touches each area should get of `budget`: the most worth first, none where a touch brings less
-/// than least_worth_ns. One in tuning::check_interval goes by traffic, whatever is believed.
+/// How many touches each area should get of `budget`: the most worth first, none where they bring nothing.
+/// One in tuning::check_interval goes by traffic, whatever is believed.
 std::vector<std::uint32_t> share_out(std::span<const Subject> subjects, std::uint32_t budget,
-                                     double least_worth_ns, std::uint64_t seed);
+                                     std::uint64_t seed);
 
 /// Pages of an area to ask for, `count` of them, of which `first` were asked for before: those of an even
-/// sequence at first; then mostly where owners are least known. A page may come twice. belief may be null.
-/// Deterministic in (first, count, seed). Cost: tuning::most_looks prospects at most.
-std::vector<std::uint64_t> pages_to_ask(const Belief* belief, std::uint64_t pages, std::uint64_t first,
-                                        std::uint32_t count, std::uint64_t seed);
+/// sequence at first; then mostly where owners are least known, of even parts of the area and of the gaps
+/// between pages that different nodes used, which the belief need not know yet. A page may come twice. belief
+/// may be null. Deterministic in (first, count, seed). Cost: some more than tuning::most_looks prospects.
+std::vector<std::uint64_t> pages_to_ask(const Belief* belief, const Users& users, std::uint64_t pages,
+                                        std::uint64_t first, std::uint32_t count, std::uint64_t seed);
 
 } // namespace homing::model

@@ -11,8 +11,6 @@ Team::Team(std::vector<Node> node_of, int nodes) : node_of_(std::move(node_of)),
     threads_on_.resize(static_cast<std::size_t>(nodes));
     for (const Node node : node_of_) {
         invariant(node >= 0 && node < nodes, "a thread runs on one of the nodes");
-        if (runs_.empty() || runs_.back() != node) runs_.push_back(node);
-        run_of_.push_back(static_cast<int>(runs_.size()) - 1);
         ++threads_on_[static_cast<std::size_t>(node)];
     }
 }

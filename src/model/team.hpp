@@ -5,7 +5,6 @@
 #include "base/nodes.hpp"
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace homing::model {
@@ -25,24 +24,17 @@ class Team {
     Node node(int thread) const noexcept { return node_of_[static_cast<std::size_t>(thread)]; }
     /// How many threads run on a node.
     int threads_on(Node node) const noexcept { return threads_on_[static_cast<std::size_t>(node)]; }
-    /// The nodes along the thread order, one entry for each run of threads on one node.
-    std::span<const Node> runs() const noexcept { return runs_; }
-    /// Index into runs() of a thread's run.
-    int run_of(int thread) const noexcept { return run_of_[static_cast<std::size_t>(thread)]; }
 
     /// May groups of so many consecutive threads stand for their threads: does each lie on one node?
     bool can_group(int size) const noexcept;
     /// The team of these groups. can_group(size) must hold.
     Team grouped(int size) const;
 
-    friend bool operator==(const Team& a, const Team& b) {
-        return a.nodes_ == b.nodes_ && a.node_of_ == b.node_of_;
-    }
+    friend bool operator==(const Team&, const Team&) = default;
 
   private:
     std::vector<Node> node_of_;
-    std::vector<Node> runs_;
-    std::vector<int> run_of_, threads_on_;
+    std::vector<int> threads_on_;
     int nodes_;
 };
 

@@ -8,7 +8,7 @@ namespace homing::model {
 namespace {
 
 TEST(Chain, BordersOfAnOrderedOneAreUniformWhereNothingWasSeen) {
-    Chain chain = Chain::ordered({{}, {}, 3});
+    Chain chain({{}, {}, 3}, {});
     chain.look_back();
     std::array<double, 3> states{}, scratch{};
     chain.at(.5, states, scratch);
@@ -17,10 +17,53 @@ TEST(Chain, BordersOfAnOrderedOneAreUniformWhereNothingWasSeen) {
     EXPECT_NEAR(states[2], .25, 1e-12);
 }
 
+TEST(Chain, NearlyEvenBordersAreUniformAroundTheEvenOnes) {
+    Chain chain({{}, {}, 4}, {.window = .2});
+    chain.look_back();
+    const auto first = [&](double position) {
+        std::array<double, 4> states{}, scratch{};
+        chain.at(position, states, scratch);
+        EXPECT_NEAR(states[2] + states[3], 0, 1e-12) << position;
+        return states[0];
+    };
+    EXPECT_NEAR(first(.19), 1, 1e-12);
+    EXPECT_NEAR(first(.25), .5, 1e-12);
+    EXPECT_NEAR(first(.275), .25, 1e-12);
+    EXPECT_NEAR(first(.31), 0, 1e-12);
+}
+
+/// Two borders of three states, each on a fine grid in its window: what they are is summed up by hand.
+TEST(Chain, NearlyEvenBordersAreThoseOfAllPlacesInTheirWindows) {
+    const std::vector<double> positions{.1, .3, .36, .5, .62, .7};
+    std::vector<double> likelihood;
+    for (const std::size_t seen : {0, 0, 1, 1, 2, 2})
+        for (std::size_t s = 0; s < 3; ++s)
+            likelihood.push_back(s == seen ? .8 : .1);
+    constexpr int places = 400;
+    double sum = 0, second_at_61 = 0;
+    for (int i = 0; i < places; ++i)
+        for (int j = 0; j < places; ++j) {
+            const auto border = [](int k, double even) { return (even - .2 + .4 * (k + .5) / places) / 3; };
+            const double one = border(i, 1), two = border(j, 2);
+            double all = 1;
+            for (std::size_t k = 0; k < positions.size(); ++k)
+                all *=
+                    likelihood[3 * k + static_cast<std::size_t>((positions[k] > one) + (positions[k] > two))];
+            sum += all;
+            second_at_61 += two > .61 ? all : 0;
+        }
+    Chain chain({positions, likelihood, 3}, {.window = .2});
+    EXPECT_NEAR(chain.log_likelihood(), std::log(sum / places / places), 1e-2);
+    chain.look_back();
+    std::array<double, 3> states{}, scratch{};
+    chain.at(.61, states, scratch);
+    EXPECT_NEAR(states[1], second_at_61 / sum, 5e-3);
+}
+
 TEST(Chain, ObservationsOnBothSidesTellTheState) {
     // State 1 was seen at .4 and at .6, with one stray in a hundred.
     const std::vector<double> sure{.005, .99, .005, .005, .99, .005};
-    for (Chain chain : {Chain::ordered({{.4, .6}, sure, 3}), Chain::switching({{.4, .6}, sure, 3}, 3)}) {
+    for (Chain chain : {Chain({{.4, .6}, sure, 3}, {}), Chain({{.4, .6}, sure, 3}, {.rate = 3})}) {
         chain.look_back();
         std::array<double, 3> states{}, scratch{};
         chain.at(.5, states, scratch);
@@ -31,8 +74,8 @@ TEST(Chain, ObservationsOnBothSidesTellTheState) {
 
 TEST(Chain, OneThatIsLessLikelyThanCountsHasNoLikelihood) {
     const std::vector<double> improbable{.1, .1, .1, .1, .1, .1};
-    EXPECT_NEAR(Chain::ordered({{.2, .4, .6}, improbable, 2}).log_likelihood(), 3 * std::log(.1), 1e-9);
-    EXPECT_EQ(Chain::ordered({{.2, .4, .6}, improbable, 2, -6}).log_likelihood(),
+    EXPECT_NEAR(Chain({{.2, .4, .6}, improbable, 2}, {}).log_likelihood(), 3 * std::log(.1), 1e-9);
+    EXPECT_EQ(Chain({{.2, .4, .6}, improbable, 2, -6}, {}).log_likelihood(),
               -std::numeric_limits<double>::infinity());
 }
 

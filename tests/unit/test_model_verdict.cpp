@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <random>
 
@@ -171,39 +172,39 @@ RC_GTEST_PROP(VerdictProperty, MovesAreDisjointAndNeverToTheSameNode, ()) {
 TEST(QuestionsTest, TheMostTrafficOfWhichTheLeastIsKnownIsAskedFirst) {
     const Subject subjects[] = {
         {100, 1000, .5, 4}, {100, 1000, .5, 40}, {100, 10, .5, 4}, {100, 1000, .01, 4}};
-    const auto shares = share_out(subjects, 9, 0, 1);
+    const auto shares = share_out(subjects, 9, 1);
     EXPECT_EQ(std::accumulate(shares.begin(), shares.end(), 0u), 9u);
     EXPECT_EQ(shares[0], 9u);
 }
 
-TEST(QuestionsTest, NothingIsAskedThatDoesNotPay) {
-    const Subject subjects[] = {{100, 1000, .001, 40}, {100, 10, .5, 4}};
-    const auto shares = share_out(subjects, 50, 100, 1);
+TEST(QuestionsTest, NothingIsAskedThatBringsNothing) {
+    const Subject subjects[] = {{100, 1000, 0, 40}, {100, 0, .5, 4}};
+    const auto shares = share_out(subjects, 50, 1);
     EXPECT_EQ(std::accumulate(shares.begin(), shares.end(), 0u), 0u);
 }
 
 TEST(QuestionsTest, WhatIsBelievedToBeKnownIsAskedNowAndThen) {
     const Subject subjects[] = {{100, 1000, .5, 4}, {100, 3000, .0001, 400}};
-    const auto shares = share_out(subjects, 200, 0, 5);
+    const auto shares = share_out(subjects, 200, 5);
     EXPECT_GT(shares[1], 5u);
     EXPECT_LT(shares[1], 30u);
 }
 
 TEST(QuestionsTest, AnAreaThatManyTouchesDidNotExplainLeavesTheNextToOthers) {
     const Subject subjects[] = {{500, 1000, .25, 3000}, {500, 1000, .1, 50}};
-    const auto shares = share_out(subjects, 200, 0, 5);
+    const auto shares = share_out(subjects, 200, 5);
     EXPECT_GT(shares[1], 8 * shares[0]);
 }
 
 TEST(QuestionsTest, AnAreaWithoutPagesIsNotAsked) {
     const Subject subjects[] = {{0, 1e9, 1, 0}, {10, 1, 1, 0}};
-    EXPECT_EQ(share_out(subjects, 5, 0, 1)[0], 0u);
+    EXPECT_EQ(share_out(subjects, 5, 1)[0], 0u);
 }
 
 TEST(QuestionsTest, FirstPagesLieEvenly) {
     std::vector<std::uint64_t> asked;
     for (std::uint64_t i = 0; i < 4; ++i)
-        asked.push_back(pages_to_ask(nullptr, 1000, i, 1, 42).front());
+        asked.push_back(pages_to_ask(nullptr, {}, 1000, i, 1, 42).front());
     std::ranges::sort(asked);
     for (std::size_t i = 1; i < asked.size(); ++i)
         EXPECT_GT(asked[i] - asked[i - 1], 100u);
@@ -218,10 +219,34 @@ TEST(QuestionsTest, BordersThatAreNotKnownAreAskedMost) {
     for (const std::uint32_t at_once : {1u, 8u, 40u}) {
         std::ptrdiff_t inside = 0;
         for (std::uint64_t first = 4; first < 204; first += at_once)
-            inside += std::ranges::count_if(pages_to_ask(&belief, pages, first, at_once, 9),
+            inside += std::ranges::count_if(pages_to_ask(&belief, {}, pages, first, at_once, 9),
                                             [](std::uint64_t page) { return page >= 390 && page < 610; });
         EXPECT_GT(inside, 85) << at_once << " at once"; // 44 of 200 by chance
     }
+}
+
+TEST(QuestionsTest, BordersAreFoundByHalves) {
+    const std::uint64_t many = 40000;
+    std::vector<Touch> touches;
+    std::map<std::uint64_t, Node> known;
+    const auto gaps = [&] {
+        std::vector<std::uint64_t> found;
+        for (auto at = known.begin(), before = at++; at != known.end(); before = at++)
+            if (at->second != before->second) found.push_back(at->first - before->first);
+        return found;
+    };
+    for (std::uint64_t first = 0; first < 120; first += 4) {
+        const Belief belief(formulas(), Team::packed(4, 4), many, touches, Prior(formulas()));
+        for (const std::uint64_t page :
+             pages_to_ask(&belief, {known.begin(), known.end()}, many, first, 4, 9)) {
+            const Node node = (page >= 12345) + (page >= 22222) + (page >= 30012);
+            touches.push_back({page, static_cast<std::uint32_t>(node), 0, true});
+            known[page] = node;
+        }
+    }
+    ASSERT_EQ(gaps().size(), 3u);
+    for (const std::uint64_t gap : gaps())
+        EXPECT_LT(gap, 60u) << "120 touches that lie evenly are 333 pages apart";
 }
 
 RC_GTEST_PROP(QuestionsProperty, AskedPagesLieInTheArea, (std::uint64_t first, std::uint64_t seed)) {
@@ -230,7 +255,8 @@ RC_GTEST_PROP(QuestionsProperty, AskedPagesLieInTheArea, (std::uint64_t first, s
     const std::vector<Touch> touches{{0, 0, 0, true}, {size - 1, 3, 0, true}};
     const Belief belief(formulas(), Team::packed(4, 4), size, touches, Prior(formulas()));
     for (const Belief* believed : {static_cast<const Belief*>(nullptr), &belief}) {
-        const auto asked = pages_to_ask(believed, size, first % 100000, count, seed);
+        const Users users{{0, 0}, {size - 1, 3}};
+        const auto asked = pages_to_ask(believed, users, size, first % 100000, count, seed);
         RC_ASSERT(asked.size() == count);
         RC_ASSERT(std::ranges::all_of(asked, [&](std::uint64_t page) { return page < size; }));
     }
