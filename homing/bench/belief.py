@@ -1,7 +1,7 @@
 """What the model's belief knows after so many touches: rows and checks of `homing bench sampling`.
 
-The numbers come from benchmarks/belief.cpp and benchmarks/questions.cpp, which make up areas whose owners are
-known. Those of 0.1.0's learner on the same areas are kept in learner_of_0_1_0.json: its code is gone.
+The numbers come from benchmarks/belief.cpp, borders.cpp and questions.cpp, which make up areas whose owners
+are known. Those of 0.1.0's learner on the same areas are kept in learner_of_0_1_0.json: its code is gone.
 """
 
 from __future__ import annotations
@@ -111,6 +111,25 @@ def _table(patterns: Entries, areas: int) -> str:
             cells = [f"{one[prefix + 'right']:.1f}/{one[prefix + 'wrong']:.1f}" for one in entries]
             lines.append(f"{'' if prefix else name:13}{who:8}" + "".join(f"{cell:>11}" for cell in cells))
     return "\n".join(lines)
+
+
+def borders(results: Results, data: dict[str, Any]) -> None:
+    """What lies right, and what was sent wrong, after touches that the model chose."""
+    kinds = data["kinds"]
+    counts = list(next(iter(kinds.values())))
+    lines = [
+        f"Pages right/sent wrong, in percent, after so many touches where the model asks (means of "
+        f"{data['areas']} areas, 4 nodes)",
+        f"{'':13}" + "".join(f"{count:>13}" for count in counts),
+    ]
+    for kind, entries in kinds.items():
+        lines.append(
+            f"{kind:13}" + "".join(f"{right:>8.2f}/{wrong:.2f}" for right, wrong in entries.values())
+        )
+        for count, (right, wrong) in entries.items():
+            results.rows.append(Row(f"borders.{kind}.{count}.right", right / 100, "fraction of pages"))
+            results.rows.append(Row(f"borders.{kind}.{count}.wrong", wrong / 100, "fraction of pages"))
+    results.texts.append("\n".join(lines))
 
 
 def areas(results: Results, data: dict[str, Any]) -> None:

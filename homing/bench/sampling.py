@@ -1,6 +1,6 @@
 """Touches: how many it takes to know who owns an area, what they bring a program, and what they cost it.
 
-The model is shown made-up areas whose owners are known (benchmarks/belief.cpp, benchmarks/questions.cpp). A
+The model is shown made-up areas whose owners are known (benchmarks/belief.cpp, borders.cpp, questions.cpp). A
 run of a real program over 1 GiB with homing's real windows on this machine says how many faults that took.
 """
 
@@ -25,15 +25,16 @@ from homing.report.area_lines import owners
 
 _PAGE = 4096
 WINDOWS = "windows"
-TOUCHES, AREAS = "touches", "areas"
+TOUCHES, BORDERS, AREAS = "touches", "borders", "areas"
 #: Made-up areas for each pattern and number of touches (those that learner_of_0_1_0.json has), and made-up
 #: programs.
 MODEL_SIZES = {"small": ("24", "4"), "full": ("400", "20")}
+BORDERED_AREAS = "200"
 
 
 def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: bool = False) -> Results:
-    """The benchmark. only: windows, touches, areas."""
-    check_only(only, (WINDOWS, TOUCHES, AREAS))
+    """The benchmark. only: windows, touches, borders, areas."""
+    check_only(only, (WINDOWS, TOUCHES, BORDERS, AREAS))
     results = Results(
         "sampling",
         "Sampling: touches that it takes to know who owns an area",
@@ -41,13 +42,14 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
         notes=[
             "The model on areas whose owners are known, by the number of touches that it was shown "
             "(benchmarks/belief.cpp); the learner of 0.1.0 on the same areas and touches, as it was measured "
-            "before it was deleted (homing/bench/learner_of_0_1_0.json). Programs of 60 areas, whose 200 "
+            "before it was deleted (homing/bench/learner_of_0_1_0.json). Areas that are nearly BLOCK, where "
+            "the model chooses what is touched (benchmarks/borders.cpp). Programs of 60 areas, whose 200 "
             "touches are spent in several ways (benchmarks/questions.cpp). A program over 1 GiB with real "
             "windows, against one fault on each of 262,144 pages.",
         ],
     )
     areas, programs = MODEL_SIZES[size]
-    progress = Progress("sampling", [2.0, 8.0, 4.0])
+    progress = Progress("sampling", [2.0, 8.0, 10.0, 4.0])
     try:
         parts: tuple[tuple[str, str, Callable[[], None]], ...] = (
             (WINDOWS, "a program over 1 GiB with real windows", lambda: _windows(results)),
@@ -55,6 +57,11 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
                 TOUCHES,
                 "the belief, touch by touch",
                 lambda: belief.touches(results, _output("belief", areas)),
+            ),
+            (
+                BORDERS,
+                "borders, where the model asks",
+                lambda: belief.borders(results, _output("borders", BORDERED_AREAS)),
             ),
             (
                 AREAS,
