@@ -59,7 +59,7 @@ def test_replay_says_touch_by_touch_what_would_move(tmp_path: Path) -> None:
     said = replay(path, "steps").stdout
     assert "BLOCK over 4 threads" in said and "750 of 1000 granules, 250 to node 1" in said
     first = int(next(line for line in said.splitlines() if "750 of 1000" in line).split()[1].rstrip(":"))
-    assert first <= 6
+    assert first <= 10, "borders near BLOCK's are possible until a touch was near them"
 
 
 def test_replay_refuses_what_is_no_recording(tmp_path: Path) -> None:
