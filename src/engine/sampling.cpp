@@ -53,15 +53,15 @@ void Engine::choose_samples(bool check, bool all) {
     for (std::size_t i = 0; i < areas.size(); ++i) {
         WatchedArea& area = *areas[i];
         AreaBelief& learnt = area.learnt;
-        const bool known = learnt.is_of(area.there().size());
+        const model::Belief* belief = learnt.is_of(area.there().size()) ? learnt.belief.get() : nullptr;
         // Most of what is drawn from where a page here and there is used does not exist.
         const auto draws = static_cast<std::uint32_t>(shares[i] / area.share_there);
         const std::uint32_t share = area.in_part ? std::min(draws, most_looks) : shares[i];
         // Where each place has other users of a page, who used it last tells nothing.
-        const model::Users users = learnt.places.empty() ? users_of(learnt, area.there()) : model::Users();
+        model::Users users;
+        if (belief && share > 0 && learnt.places.empty()) users = users_of(learnt, area.there());
         for (const std::uint64_t page :
-             model::pages_to_ask(known ? learnt.belief.get() : nullptr, users, area.there().size(),
-                                 learnt.asked, share, seed_ + area.id))
+             model::pages_to_ask(belief, users, area.there().size(), learnt.asked, share, seed_ + area.id))
             area.pending.push_back(area.there().at(page));
         learnt.asked += share;
         std::ranges::sort(area.pending);
