@@ -42,7 +42,8 @@ install(FILES ${generated}/homing.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconf
 
 # What is installed and nothing else, for `make install`: neither the tests nor the programs.
 add_custom_target(homing_installed)
-foreach(target homing homing-costs homing-launcher bench_belief bench_borders bench_questions bench_scale homing_fortran homing_simulator
+get_property(installed_benches GLOBAL PROPERTY HOMING_INSTALLED_BENCHES)
+foreach(target ${installed_benches} homing homing-costs homing-launcher homing_fortran homing_simulator
     homing_callbacks homing_callbacks_files homing_check homing_drop_in homing_counter_plugin homing_region_marks homing_unprivileged homing_mark
     homing_share homing_page)
   if(TARGET ${target})
