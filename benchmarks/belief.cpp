@@ -15,7 +15,6 @@
 #include "truth.hpp"
 
 #include "model/belief.hpp"
-#include "model/verdict.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -41,8 +40,7 @@ void judge(const Truth& truth, model::Node target, bool known_shared, Score& sco
         score.right += known_shared;
         return;
     }
-    const auto lies = static_cast<std::size_t>(target < 0 ? 0 : target);
-    const bool good = truth.share[lies] > truth.share[static_cast<std::size_t>(truth.best)] - .01;
+    const bool good = is_right(truth, std::max<model::Node>(target, 0));
     score.right += good;
     score.wrong += target >= 0 && !good;
 }

@@ -9,7 +9,6 @@
 #include "truth.hpp"
 
 #include "model/questions.hpp"
-#include "model/verdict.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -50,9 +49,7 @@ Owner uneven(int threads, double most, Random& random) {
     std::vector<double> borders;
     for (int i = 1; i < threads; ++i)
         borders.push_back((i + most * (2 * uniform(random) - 1)) / threads);
-    return [borders](double y) {
-        return static_cast<int>(std::ranges::upper_bound(borders, y) - borders.begin());
-    };
+    return between(std::move(borders));
 }
 
 std::vector<Kind> kinds() {
@@ -78,13 +75,7 @@ std::vector<Kind> kinds() {
          }},
         {"anywhere",
          [](const model::Team& team, std::uint64_t pages, Random& random) {
-             std::vector<double> borders;
-             for (int i = 1; i < team.threads(); ++i)
-                 borders.push_back(uniform(random));
-             std::ranges::sort(borders);
-             return Used{owned(team, pages, [borders](double y) {
-                 return static_cast<int>(std::ranges::upper_bound(borders, y) - borders.begin());
-             })};
+             return Used{owned(team, pages, anywhere(team.threads(), random))};
          }},
     };
 }
@@ -104,10 +95,8 @@ Score judge(const Used& used, const model::Belief& belief) {
         const std::uint64_t page = i * pages / judged;
         const Truth truth = truth_of(used.area, page, weights);
         belief.prospect(page, 0, prospect);
-        const model::Node to =
-            model::is_spread(prospect) ? model::unknown_node : model::better_home(prospect, 0);
-        const auto lies = static_cast<std::size_t>(std::max<model::Node>(to, 0));
-        const bool good = truth.share[lies] > truth.share[static_cast<std::size_t>(truth.best)] - .01;
+        const model::Node to = target_of(prospect);
+        const bool good = is_right(truth, std::max<model::Node>(to, 0));
         score.right += good / static_cast<double>(judged);
         score.wrong += (to >= 0 && !good) / static_cast<double>(judged);
     }

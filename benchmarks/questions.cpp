@@ -10,7 +10,6 @@
 #include "truth.hpp"
 
 #include "model/questions.hpp"
-#include "model/verdict.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -90,8 +89,7 @@ double gain_share(const Program& program, Random& random) {
             possible += each * (real.share[static_cast<std::size_t>(real.best)] - real.share[0]);
             if (!one.belief) continue;
             one.belief->prospect(page, 0, prospect);
-            const model::Node to =
-                model::is_spread(prospect) ? model::unknown_node : model::better_home(prospect, 0);
+            const model::Node to = target_of(prospect);
             if (to != model::unknown_node)
                 reached += each * (real.share[static_cast<std::size_t>(to)] - real.share[0]);
         }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/belief.hpp"
+#include "model/verdict.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace truth {
@@ -43,6 +45,21 @@ inline Area owned(model::Team team, std::uint64_t pages, Owner owner, double hal
                     if (halo > 0 && other > 0 && other < 1 && owner(other) != mine)
                         weights[static_cast<std::size_t>(owner(other))] += .5;
             }};
+}
+
+/// GEN_BLOCK with these borders, ascending.
+inline Owner between(std::vector<double> borders) {
+    return [borders = std::move(borders)](double y) {
+        return static_cast<int>(std::ranges::upper_bound(borders, y) - borders.begin());
+    };
+}
+/// Borders anywhere.
+inline Owner anywhere(int threads, Random& random) {
+    std::vector<double> borders;
+    for (int i = 1; i < threads; ++i)
+        borders.push_back(uniform(random));
+    std::ranges::sort(borders);
+    return between(std::move(borders));
 }
 
 inline int clamp_thread(double value, int threads) {
@@ -117,14 +134,7 @@ inline std::vector<Pattern> patterns() {
                     [](std::uint64_t, std::vector<double>& weights) { std::ranges::fill(weights, 1.0); }};
     });
     add("borders", [=](model::Team team, std::uint64_t pages, Random& random) {
-        const int T = team.threads();
-        auto borders = std::make_shared<std::vector<double>>();
-        for (int i = 1; i < T; ++i)
-            borders->push_back(uniform(random));
-        std::ranges::sort(*borders);
-        return owned(team, pages, [=](double y) {
-            return static_cast<int>(std::ranges::upper_bound(*borders, y) - borders->begin());
-        });
+        return owned(team, pages, anywhere(team.threads(), random));
     });
     add("unordered", [=](model::Team team, std::uint64_t pages, Random& random) {
         const int T = team.threads();
@@ -208,6 +218,16 @@ inline Truth truth_of(const Area& area, std::uint64_t page, std::vector<double>&
     truth.best = static_cast<model::Node>(best - truth.share.begin());
     truth.spread = *best - *std::ranges::min_element(truth.share) < .05;
     return truth;
+}
+
+/// Is a page well off on a node: is none better?
+inline bool is_right(const Truth& truth, model::Node lies) {
+    return truth.share[static_cast<std::size_t>(lies)] >
+           truth.share[static_cast<std::size_t>(truth.best)] - .01;
+}
+/// Where a page that lies on node 0 goes; unknown_node: nowhere.
+inline model::Node target_of(const model::Prospect& prospect) {
+    return model::is_spread(prospect) ? model::unknown_node : model::better_home(prospect, 0);
 }
 
 inline const model::Formulas& formulas_of(int threads) {

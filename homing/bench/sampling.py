@@ -29,6 +29,7 @@ TOUCHES, BORDERS, AREAS = "touches", "borders", "areas"
 #: Made-up areas for each pattern and number of touches (those that learner_of_0_1_0.json has), and made-up
 #: programs.
 MODEL_SIZES = {"small": ("24", "4"), "full": ("400", "20")}
+#: Made-up areas of each kind that is nearly BLOCK: some 18 s.
 BORDERED_AREAS = "200"
 
 
