@@ -123,14 +123,12 @@ void Iterative::record_decision(Engine& engine, const Decision& decision, std::u
     const std::uint64_t pages = decision.wanted * std::max<std::uint64_t>(1, area.granule / page_bytes());
     record_belief(area, engine.iteration(), pages);
     if (decision.wanted == 0) return;
-    record::guard_row guard;
-    guard.area = area.id;
-    guard.iteration = engine.iteration();
-    guard.time = record::now();
-    guard.remote_ns = engine.guard().accumulated_ns(area.id);
-    guard.move_ns = engine.guard().costs().move_ns(pages, calls);
-    guard.permitted = permitted;
-    record::append(guard);
+    record::append(record::guard_row{.area = area.id,
+                                     .iteration = engine.iteration(),
+                                     .time = record::now(),
+                                     .remote_ns = engine.guard().accumulated_ns(area.id),
+                                     .move_ns = engine.guard().costs().move_ns(pages, calls),
+                                     .permitted = permitted});
 }
 
 /// Judges an area, charges the guard with what is misplaced, and asks it.
@@ -270,15 +268,14 @@ void Iterative::process_ends(Engine& engine) {
         record_fresh(engine, *area);
         if (area->learnt.places.empty() || !engine.may_infer(thread_seconds() - begin)) continue;
         for (const Learner::PlaceBelief& one : learner_.by_place(*area, engine.iteration())) {
-            record::place_distribution_row row;
-            row.area = area->id;
-            row.region = one.place;
-            row.followed = area->learnt.follows(one.place);
-            row.touches = static_cast<record::u32>(one.touches);
-            row.family = static_cast<record::u32>(one.belief.likeliest());
-            row.probability = one.belief.probability(one.belief.likeliest());
-            row.words = record::text(one.belief.words());
-            record::append(row);
+            const model::Family family = one.belief.likeliest();
+            record::append(record::place_distribution_row{.area = area->id,
+                                                          .region = one.place,
+                                                          .followed = area->learnt.follows(one.place),
+                                                          .touches = static_cast<record::u32>(one.touches),
+                                                          .family = static_cast<record::u32>(family),
+                                                          .probability = one.belief.probability(family),
+                                                          .words = record::text(one.belief.words())});
         }
     }
 }

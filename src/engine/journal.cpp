@@ -41,26 +41,24 @@ std::uint32_t state_of(policy::Activity activity, const policy::Stability& stabi
 
 void Engine::record_iteration(double now, std::uint64_t references, std::uint64_t moved) {
     if (iteration_ > recorded_iterations && moved == 0 && references == 0) return;
-    record::iteration_row row;
-    row.number = iteration_;
-    row.time = iteration_begin_;
-    row.seconds = now - iteration_begin_;
-    row.regions = events_in_iteration_;
-    row.state = basis_ == Basis::none ? 1 : state_of(activity_, stability_);
-    row.basis = static_cast<record::u32>(basis_);
-    row.references = references;
-    row.moved = moved;
-    row.overhead_seconds = spent_in_iteration_;
-    record::append(row);
+    record::append(record::iteration_row{.number = iteration_,
+                                         .time = iteration_begin_,
+                                         .seconds = now - iteration_begin_,
+                                         .regions = events_in_iteration_,
+                                         .state = basis_ == Basis::none ? 1 : state_of(activity_, stability_),
+                                         .basis = static_cast<record::u32>(basis_),
+                                         .references = references,
+                                         .moved = moved,
+                                         .overhead_seconds = spent_in_iteration_});
 }
 
 void Engine::record_overhead(double now) noexcept {
-    record::overhead_row row;
-    row.time = now;
-    row.observing = statistics_.observing;
-    row.deciding = statistics_.deciding;
-    row.moving = statistics_.moving;
-    row.faults = statistics_.references;
+    record::overhead_row row{.time = now,
+                             .observing = statistics_.observing,
+                             .deciding = statistics_.deciding,
+                             .moving = statistics_.moving,
+                             .faults = statistics_.references,
+                             .region_events = events_};
     if (windows_) {
         const Windows::Costs costs = windows_->costs();
         row.faults = costs.faults;
@@ -68,7 +66,6 @@ void Engine::record_overhead(double now) noexcept {
         row.touches = costs.touches;
         row.calls = costs.arm_calls + costs.back_calls + costs.touches;
     }
-    row.region_events = events_;
     record::append(row);
 }
 
@@ -100,12 +97,8 @@ void Engine::record_move(WatchedArea& area, std::uint64_t pages) {
 }
 
 void Engine::record_refusal(std::uint32_t area, int error, std::uint64_t pages) {
-    record::refusal_row row;
-    row.area = area;
-    row.error = error;
-    row.pages = pages;
-    row.iteration = iteration_;
-    record::append(row);
+    record::append(
+        record::refusal_row{.area = area, .error = error, .pages = pages, .iteration = iteration_});
 }
 
 void Engine::pages_placed(Range range, const PlacementResult& result) noexcept {
@@ -117,18 +110,16 @@ void Engine::pages_placed(Range range, const PlacementResult& result) noexcept {
 }
 
 void Engine::record_moves(std::uint32_t area, std::uint64_t wanted, const Moves& moves) {
-    record::move_row row;
-    row.area = area;
-    row.time = record::now();
-    row.wanted = wanted;
-    row.moved = moves.moved;
-    row.refused = moves.refused;
-    row.bytes = moves.moved * page_bytes();
-    row.seconds = moves.seconds;
-    row.longest_call_seconds = moves.longest_call;
-    row.calls = moves.calls;
-    row.iteration = iteration_;
-    record::append(row);
+    record::append(record::move_row{.area = area,
+                                    .time = record::now(),
+                                    .wanted = wanted,
+                                    .moved = moves.moved,
+                                    .refused = moves.refused,
+                                    .bytes = moves.moved * page_bytes(),
+                                    .seconds = moves.seconds,
+                                    .longest_call_seconds = moves.longest_call,
+                                    .calls = moves.calls,
+                                    .iteration = iteration_});
     for (const auto& [error, pages] : moves.errors)
         record_refusal(area, error, pages);
     statistics_.moved += moves.moved;
@@ -154,15 +145,13 @@ void Engine::record_placement(WatchedArea& area, std::uint32_t when) {
 /// Allocates nothing.
 void Engine::record_totals(double now) noexcept {
     record_overhead(now);
-    record::end_row row;
-    row.time = now;
-    row.parallel_seconds = parallel_seconds_;
-    row.iterations = iteration_;
-    row.settled_at = static_cast<record::u32>(statistics_.settled_at);
-    row.period = period_;
-    row.live_areas = watch_.areas().size();
-    row.dropped_areas = area_registry().dropped();
-    record::append(row);
+    record::append(record::end_row{.time = now,
+                                   .parallel_seconds = parallel_seconds_,
+                                   .iterations = iteration_,
+                                   .settled_at = static_cast<record::u32>(statistics_.settled_at),
+                                   .period = period_,
+                                   .live_areas = watch_.areas().size(),
+                                   .dropped_areas = area_registry().dropped()});
 }
 
 void Engine::abandon() noexcept {
