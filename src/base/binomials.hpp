@@ -9,7 +9,7 @@ namespace homing {
 
 class Binomials {
   public:
-    /// p: in (0, 1).
+    /// p: in [0, 1].
     explicit Binomials(double p)
         : p_(p), from_zero_(p <= .5), likelier_(std::max(p, 1 - p)),
           odds_(from_zero_ ? p / (1 - p) : (1 - p) / p) {}

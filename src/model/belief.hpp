@@ -146,7 +146,7 @@ class Belief {
     };
     struct Runs {
         Chain chain;
-        std::vector<Node> node_of; ///< of the chain's states
+        std::vector<std::pair<Node, Node>> users_of; ///< by state: the owner, and who else reads it
         Family family;
         bool is_nearly_even;
         double share, by_owner, by_master;

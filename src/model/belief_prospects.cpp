@@ -185,14 +185,16 @@ void Belief::by_distribution(std::uint64_t page, Prospect& out) const {
     std::vector<double> states;
     for (const Runs& runs : runs_) {
         if (runs.share < tuning::negligible_share) continue;
-        states.resize(2 * runs.node_of.size());
-        const std::span<double> all(states), owners = all.first(runs.node_of.size());
+        states.resize(2 * runs.users_of.size());
+        const std::span<double> all(states), owners = all.first(runs.users_of.size());
         runs.chain.at(y, owners, all.subspan(owners.size()));
         out.local[master] += runs.share * runs.by_master;
         for (std::size_t s = 0; s < owners.size(); ++s) {
-            const auto node = static_cast<std::size_t>(runs.node_of[s]);
-            out.best[node] += runs.share * owners[s];
-            out.local[node] += runs.share * runs.by_owner * owners[s];
+            const double share = runs.share * owners[s];
+            const auto& [own, beside] = runs.users_of[s];
+            out.best[static_cast<std::size_t>(own)] += share;
+            for (const Node user : {own, beside})
+                out.local[static_cast<std::size_t>(user)] += share * runs.by_owner / 2;
         }
     }
     for (const Even& even : even_) {

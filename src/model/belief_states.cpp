@@ -16,32 +16,38 @@ constexpr std::size_t chain_strays[] = {0, 1, 3};
 
 } // namespace
 
-/// A chain over states that lie on the nodes `node_of`; each thread is of one of them.
+/// A chain over blocks that lie on the nodes `node_of`; each thread is of one of them. Between two of them
+/// there may be halos: the owner's part that the other reads, too, on either side of the border.
 void Belief::add_runs(std::span<const Touch> touches, Family family, double log_prior,
                       const tuning::Stray& stray, const States& of, const Borders& borders, Joint& joint) {
-    const std::size_t states = of.node_of.size();
-    std::vector<int> owners(states, 0);
-    for (const std::size_t state : of.state_of)
-        ++owners[state];
+    std::vector<std::pair<std::size_t, std::size_t>> parts; // the owner, and who else reads them
+    for (std::size_t block = 0; block < of.node_of.size(); ++block) {
+        if (block > 0 && borders.points > 1)
+            parts.insert(parts.end(), {{block - 1, block}, {block, block - 1}});
+        parts.emplace_back(block, block);
+    }
+    std::vector<int> owners(of.node_of.size(), 0);
+    for (const std::size_t block : of.state_of)
+        ++owners[block];
     std::vector<double> positions, likelihood;
     for (const Touch& touch : touches) {
         positions.push_back(position(touch));
         const std::size_t mine = of.state_of[touch.thread];
-        const double at = positions.back() * static_cast<double>(states);
-        // Where a nearly even border may be, a touch by the neighbour may be of its halo.
-        const double beside = std::abs(at - std::round(at)) < borders.window ? tuning::border_share : 0;
-        for (std::size_t s = 0; s < states; ++s) {
-            const std::size_t from = s > mine ? s - mine : mine - s;
-            const double share = from == 0 ? 1 - 2 * beside : from == 1 ? beside : 0;
+        const double beside = touch.write ? tuning::border_share : tuning::equal_share;
+        for (const auto& [own, reader] : parts) {
+            double share = own == mine;
+            if (own != reader) share = reader == mine ? beside : share * (1 - beside);
             likelihood.push_back(stray.likelihood(share / owners[mine], touch.thread == 0, team_.threads()));
         }
     }
-    Chain chain({std::move(positions), std::move(likelihood), states,
+    Chain chain({std::move(positions), std::move(likelihood), parts.size(),
                  joint.best() + tuning::negligible_log - log_prior},
                 borders);
     joint.runs.push_back(chain.log_likelihood() + log_prior);
-    runs_.push_back(
-        {std::move(chain), of.node_of, family, borders.are_nearly_even(), 0, stray.by_owner(), stray.master});
+    Runs runs{std::move(chain), {}, family, borders.are_nearly_even(), 0, stray.by_owner(), stray.master};
+    for (const auto& [own, reader] : parts)
+        runs.users_of.emplace_back(of.node_of[own], of.node_of[reader]);
+    runs_.push_back(std::move(runs));
 }
 
 void Belief::weigh_runs(std::span<const Touch> touches, const Prior& prior, Joint& joint) {
@@ -56,13 +62,18 @@ void Belief::weigh_runs(std::span<const Touch> touches, const Prior& prior, Join
     }
     by_node.node_of.resize(static_cast<std::size_t>(team_.nodes()));
     std::iota(by_node.node_of.begin(), by_node.node_of.end(), Node{0});
+    constexpr double window = tuning::nearly_even_window;
+    constexpr std::size_t border_and_halos = 3;
     for (const std::size_t s : chain_strays) {
         const double weight = std::log(strays[s].weight / stray_weight);
         if (team_.threads() > 1)
-            for (const Borders& borders : {Borders{.window = tuning::nearly_even_window}, Borders{}})
-                add_runs(touches, Family::ordered,
-                         log_of(prior.other(Family::ordered) * tuning::equal_share) + weight, strays[s],
-                         by_thread, borders, joint);
+            for (const auto& borders :
+                 {Borders{.window = window, .points = border_and_halos}, {.window = window}, {}}) {
+                double share = prior.other(Family::ordered) * tuning::equal_share;
+                if (borders.are_nearly_even()) share *= tuning::equal_share; // with halos, or without
+                add_runs(touches, Family::ordered, log_of(share) + weight, strays[s], by_thread, borders,
+                         joint);
+            }
         for (const double switches : tuning::switches_per_node)
             add_runs(touches, Family::runs,
                      log_of(prior.other(Family::runs) /

@@ -6,18 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace homing::model {
 namespace {
 
-constexpr double least_probability = 1e-12;
 constexpr double negligible = 1e-14; ///< of a state's mass
-
-/// The share of what is left at x0 that lies before x1.
-double passed(double x0, double x1) {
-    return std::clamp((x1 - x0) / std::max(1 - x0, least_probability), least_probability,
-                      1 - least_probability);
-}
 
 void mix(std::span<const double> v, double stay, std::span<double> out) {
     const double mean = std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
@@ -35,9 +29,12 @@ double scale_to_one(std::span<double> v) {
 } // namespace
 
 Chain::Chain(Observations observations, const Borders& borders)
-    : states_(observations.states), borders_(borders), positions_(std::move(observations.positions)),
-      likelihood_(std::move(observations.likelihood)) {
+    : states_(observations.states), borders_(borders),
+      windows_(borders.are_nearly_even() ? (states_ - 1) / borders.points : 1),
+      points_(borders.are_nearly_even() ? borders.points : states_ - 1),
+      positions_(std::move(observations.positions)), likelihood_(std::move(observations.likelihood)) {
     invariant(borders_.window < .5, "borders stay in their order");
+    invariant(borders_.points > 0 && (states_ - 1) % borders_.points == 0, "points lie between blocks");
     const std::size_t count = positions_.size(), S = states_;
     invariant(likelihood_.size() == count * S, "every state has a likelihood");
     invariant(std::ranges::is_sorted(positions_), "observations are in order");
@@ -78,47 +75,47 @@ void Chain::look_back() {
     likelihood_.clear();
 }
 
-double Chain::ends(std::size_t state, double x0, double x1) const {
-    if (state + 1 == states_) return 0;
-    const auto before = [&](double x) {
-        const double from_even = x * static_cast<double>(states_) - static_cast<double>(state + 1);
-        return std::clamp((from_even / borders_.window + 1) / 2, 0.0, 1.0);
-    };
-    const double left = 1 - before(x0);
-    return left > 0 ? (before(x1) - before(x0)) / left : 1;
+double Chain::passed(std::size_t window, double x0, double x1) const noexcept {
+    double begin = 0, end = 1;
+    if (borders_.are_nearly_even()) {
+        const auto blocks = static_cast<double>(windows_ + 1), even = static_cast<double>(window + 1);
+        begin = (even - borders_.window) / blocks;
+        end = (even + borders_.window) / blocks;
+    }
+    const double from = std::max(x0, begin);
+    return from < end ? std::clamp((x1 - from) / (end - from), 0.0, 1.0) : 1;
 }
 
 void Chain::forward(std::span<const double> v, double x0, double x1, std::span<double> out) const {
     if (!borders_.are_ordered()) return mix(v, std::exp(-borders_.rate * (x1 - x0)), out);
-    if (borders_.are_nearly_even()) {
-        double begun = 0; // since x0: windows do not overlap, so a state that has begun may end as any other
-        for (std::size_t s = 0; s < states_; ++s) {
-            const double here = v[s] + begun;
-            begun = here * ends(s, x0, x1);
-            out[s] = here - begun;
+    std::ranges::copy(v, out.begin());
+    for (std::size_t window = 0, first = 0; window < windows_; ++window, first += points_) {
+        const double share = passed(window, x0, x1);
+        if (share <= 0) break;
+        Binomials ahead(share);
+        for (std::size_t a = first + points_ + 1; a-- > first;) {
+            const double mass = std::exchange(out[a], 0.0);
+            ahead.next(mass > negligible, [&](std::size_t d, double part) { out[a + d] += part * mass; });
         }
-        return;
     }
-    Binomials borders(passed(x0, x1));
-    std::ranges::fill(out, 0.0);
-    for (std::size_t a = states_; a-- > 0;)
-        borders.next(v[a] > negligible, [&](std::size_t d, double mass) { out[a + d] += mass * v[a]; });
 }
 
 void Chain::backward(std::span<const double> v, double x0, double x1, std::span<const double> mass,
                      std::span<double> out) const {
     if (!borders_.are_ordered()) return mix(v, std::exp(-borders_.rate * (x1 - x0)), out);
-    if (borders_.are_nearly_even()) {
-        for (std::size_t s = states_; s-- > 0;) {
-            const double end = ends(s, x0, x1);
-            out[s] = (1 - end) * v[s] + (end > 0 ? end * out[s + 1] : 0);
+    std::ranges::copy(v, out.begin());
+    for (std::size_t window = windows_, behind = states_ - 1; window-- > 0; behind -= points_) {
+        const double share = passed(window, x0, x1);
+        if (share <= 0) continue;
+        Binomials ahead(share);
+        ahead.next(false, [](std::size_t, double) {});
+        for (std::size_t a = behind; a-- > behind - points_;) {
+            out[a] = 0;
+            // The window before leads to the first of this one's states.
+            ahead.next(mass[a] > negligible || a + points_ == behind, [&](std::size_t d, double part) {
+                out[a] += part * (a + d == behind ? out[behind] : v[a + d]);
+            });
         }
-        return;
-    }
-    Binomials borders(passed(x0, x1));
-    for (std::size_t a = states_; a-- > 0;) {
-        out[a] = 0;
-        borders.next(mass[a] > negligible, [&](std::size_t d, double of) { out[a] += of * v[a + d]; });
     }
 }
 

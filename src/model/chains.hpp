@@ -1,10 +1,11 @@
 // Distributions with unknown borders, as hidden Markov chains along an area: exact, without a search for the
 // borders.
 //
-// Ordered: GEN_BLOCK in the order of the threads. The R - 1 borders
-// are uniform, so the number of borders between two positions is binomial. Nearly even: each border is
-// uniform around the one of BLOCK. Switching: runs of any nodes in any order, which change at a rate. All are
-// linear in the touches; ordered is quadratic in its states.
+// In order: GEN_BLOCK in the order of the threads. Points at which one state ends and the next begins are
+// uniform in windows, so how many of a window's lie between two positions is binomial. Borders anywhere: one
+// window, the whole area. Nearly even: a window around each border of BLOCK, for the border alone or with the
+// ends of its halos. Switching: runs of any nodes in any order, which change at a rate. All are linear in the
+// touches, and quadratic in the points of a window.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +25,11 @@ struct Observations {
 
 /// How states follow one another along an area.
 struct Borders {
-    double rate =
-        -1; ///< any may follow any other: so many changes are expected over the whole; else negative
-    double window = 0; ///< in order: the furthest from its even place, in even shares, below .5; 0: anywhere
+    /// Any may follow any other: so many changes are expected over the whole; negative: in order.
+    double rate = -1;
+    /// In order: the furthest of points from an even border, in blocks, below .5; 0: anywhere.
+    double window = 0;
+    std::size_t points = 1; ///< in order, between two blocks; between points lie states that are no block
     bool are_ordered() const noexcept { return rate < 0; }
     bool are_nearly_even() const noexcept { return window > 0; }
 };
@@ -49,11 +52,12 @@ class Chain {
     /// x0 (mass > 0).
     void backward(std::span<const double> v, double x0, double x1, std::span<const double> mass,
                   std::span<double> out) const;
-    /// The probability that a nearly even state ends before x1 that has not ended before x0.
-    double ends(std::size_t state, double x0, double x1) const;
+    /// Of a window's points that are not before x0, the share that is before x1.
+    double passed(std::size_t window, double x0, double x1) const noexcept;
 
     std::size_t states_;
     Borders borders_;
+    std::size_t windows_, points_; ///< in order: how many windows, and points in each
     double log_likelihood_ = 0;
     std::vector<double> positions_, likelihood_; ///< the latter until look_back()
     std::vector<double> forward_,

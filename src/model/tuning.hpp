@@ -118,11 +118,11 @@ inline constexpr std::uint64_t most_of_round = 48;
 
 /// One touch in so many goes by traffic, whatever is believed. Table, 60 areas (`homing bench sampling`).
 inline constexpr unsigned check_interval = 10;
-/// Where two have an equal right to something: borders that are nearly even or anywhere; equal blocks in any
-/// order and runs (table, unordered: right after 100 touches 90 -> 99 %); touches that lie evenly and (behind
-/// the first few) where the least is known of so many candidates; and what is true of any area and what
-/// siblings have shown (table, 60 areas: after 100 touches 92 to 93 % of the possible gain with 0 to .6 of
-/// the latter, and 88 % with 1).
+/// Where two have an equal right to something: borders that are nearly even or anywhere, with halos or not,
+/// which both neighbours read; equal blocks in any order and runs (table, unordered: right after 100 touches
+/// 90 -> 99 %); touches that lie evenly and (behind the first few) where the least is known of so many
+/// candidates; and what is true of any area and what siblings have shown (table, 60 areas: after 100 touches
+/// 92 to 93 % of the possible gain with 0 to .6 of the latter, and 88 % with 1).
 inline constexpr double equal_share = .5;
 inline constexpr unsigned candidates_to_ask = 8;
 /// Pages of one area that are looked at for one round: weighed for what to ask, looked at for where they are,
@@ -143,8 +143,8 @@ inline constexpr double negligible_log = -18;
 /// touches hundreds are left. Table: changes no column by more than its scatter.
 inline constexpr double negligible_share = 1e-4;
 
-/// Nearly even borders lie at most so far from BLOCK's, in blocks. Table (borders, uneven): after 32 touches
-/// 1.2 % of the pages do not lie right, 2.1 % where there is BLOCK and GEN_BLOCK alone.
+/// Nearly even borders and halos' ends lie at most so far from BLOCK's, in blocks. Table (uneven): after 32
+/// touches 0.9 % of the pages do not lie right, 2.1 % where there is BLOCK and GEN_BLOCK alone.
 inline constexpr double nearly_even_window = .2;
 
 /// Cuts, offsets and rows are refined in so many steps a level, and so many levels. Table (two_grids).

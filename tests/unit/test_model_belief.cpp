@@ -224,6 +224,30 @@ TEST(BeliefTest, HalosLeaveTheBordersWhereTheyAre) {
     EXPECT_GT(right_share(program, believe(program, touches)), .98);
 }
 
+/// Blocks of 900 to 1100 pages. The next thread reads the last 60 of each first, whose owner writes them.
+TEST(BeliefTest, MostOfWhatANeighbourReadsFirstStaysWithItsOwnerWhoWritesIt) {
+    const Team team = Team::packed(4, 4);
+    const Formulas formulas(4);
+    const auto owner = [](std::uint64_t page) { return (page >= 900) + (page >= 2000) + (page >= 3100); };
+    std::vector<Touch> touches;
+    std::vector<Node> homes;
+    for (std::uint64_t page = 7; page < 4000; page += 17) {
+        const bool write = page % 2 != 0;
+        const int thread = write ? owner(page) : owner(std::min<std::uint64_t>(page + 60, 3999));
+        touches.push_back({page, static_cast<std::uint32_t>(thread), 0, write});
+        homes.push_back(static_cast<Node>(owner(page)));
+    }
+    const Belief belief(formulas, team, Extent(4000), touches, Prior(formulas), homes);
+    EXPECT_EQ(belief.likeliest(), Family::ordered);
+    Prospect prospect;
+    int moved = 0;
+    for (std::uint64_t page = 0; page < 4000; ++page) {
+        belief.prospect(page, static_cast<Node>(owner(page)), prospect);
+        moved += better_home(prospect, static_cast<Node>(owner(page))) != unknown_node;
+    }
+    EXPECT_LT(moved, 15) << "of 180";
+}
+
 TEST(BeliefTest, DriftingBordersAreFollowedFromTheAgesOfTouches) {
     const Team team = Team::packed(4, 4);
     Program program{team, 4000, [](double y) { return static_cast<int>(y * 4); }};
