@@ -45,7 +45,8 @@ Owner light_ends(int threads, double light) {
 }
 
 /// Borders up to so many blocks from BLOCK's.
-Owner uneven(int threads, double most, Random& random) {
+Owner uneven(int threads, Random& random) {
+    constexpr double most = .15;
     std::vector<double> borders;
     for (int i = 1; i < threads; ++i)
         borders.push_back((i + most * (2 * uniform(random) - 1)) / threads);
@@ -69,9 +70,11 @@ std::vector<Kind> kinds() {
          [](const model::Team& team, std::uint64_t pages, Random& random) {
              return Used{owned(team, pages, light_ends(team.threads(), .03 * uniform(random)))};
          }},
-        {"uneven",
+        {"uneven", [](const model::Team& team, std::uint64_t pages,
+                      Random& random) { return Used{owned(team, pages, uneven(team.threads(), random))}; }},
+        {"uneven_halo",
          [](const model::Team& team, std::uint64_t pages, Random& random) {
-             return Used{owned(team, pages, uneven(team.threads(), .15, random))};
+             return Used{owned(team, pages, uneven(team.threads(), random), .05 / team.threads())};
          }},
         {"anywhere",
          [](const model::Team& team, std::uint64_t pages, Random& random) {

@@ -144,7 +144,7 @@ inline constexpr double negligible_log = -18;
 inline constexpr double negligible_share = 1e-4;
 
 /// Nearly even borders and halos' ends lie at most so far from BLOCK's, in blocks. Table (uneven): after 32
-/// touches 0.9 % of the pages do not lie right, 2.1 % where there is BLOCK and GEN_BLOCK alone.
+/// touches 1.0 % of the pages do not lie right, 2.1 % where there is BLOCK and GEN_BLOCK alone.
 inline constexpr double nearly_even_window = .2;
 
 /// Cuts, offsets and rows are refined in so many steps a level, and so many levels. Table (two_grids).
