@@ -61,7 +61,8 @@ TEST(Chain, NearlyEvenBordersAreThoseOfAllPlacesInTheirWindows) {
     EXPECT_NEAR(states[1], second_at_61 / sum, 5e-3);
 }
 
-/// One border of two blocks, with a point before and one behind it: where they are is summed up by hand.
+/// The border between two blocks, and where the halos on its two sides end: all their places are summed up by
+/// hand.
 TEST(Chain, PointsOfAWindowLieInTheirOrder) {
     const std::vector<double> positions{.35, .42, .48, .5, .53, .56, .65};
     std::vector<double> likelihood;
