@@ -24,8 +24,8 @@ from homing.translate.front.c_plain import check_plain
 from homing.translate.front.c_pragmas import pragmas_of
 from homing.translate.front.cxx import INPUT, OUTPUT, REFERENCES, Unlike, children, qualified
 from homing.translate.front.includes import check_includes
+from homing.translate.front.libclang import MACROS, other_headers, raising_callbacks, survives
 from homing.translate.front.libclang import index as clang_index
-from homing.translate.front.libclang import other_headers, raising_callbacks, survives
 from homing.translate.positions import TranslationError
 from homing.translate.source import SourceFile
 from homing.translate.tree import (
@@ -80,14 +80,12 @@ def read(
     language = ["-xc++", "-std=gnu++17"] if source.cxx else ["-std=gnu17"]
     arguments = [*language, "-Wno-everything", _OPENMP, f"-I{here}", *flags, *other_headers()]
 
+    # Macros, of which headers have thousands, are looked at for plainer words alone.
+    options = TranslationUnit.PARSE_NONE if plain else TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD
+
     def parse(text: str = source.text) -> TranslationUnit:
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        return index.parse(
-            source.path,
-            args=arguments,
-            unsaved_files=[(source.path, text)],
-            options=TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD,
-        )
+        return index.parse(source.path, args=arguments, unsaved_files=[(source.path, text)], options=options)
 
     if not survives(parse):
         reason = "clang cannot read it: something is nested too deeply, or an included file has no end"
@@ -145,22 +143,25 @@ class _Builder(Loops):
         scope.declarations_end = scope.body_end = len(self.source.text)
         self.routines.append(scope)
         for cursor in children(top) if self.cxx else top.get_children():
-            where = cursor.location
-            if where.file is None or where.file.name != self.source.path:
-                if cursor.kind is CursorKind.VAR_DECL and where.file is not None:
+            kind = cursor.kind
+            if kind in MACROS:
+                continue
+            file = cursor.location.file
+            if file is None or file.name != self.source.path:
+                if kind is CursorKind.VAR_DECL and file is not None:
                     scope.included.add(cursor.spelling)
-                elif cursor.kind is CursorKind.FUNCTION_DECL and where.file is not None:
-                    scope.headers[self.name(cursor)] = where.file.name
+                elif kind is CursorKind.FUNCTION_DECL and file is not None:
+                    scope.headers[self.name(cursor)] = file.name
                 continue
             self.lines.add(self.source.line_start(self.begin(cursor)))
-            if cursor.kind is CursorKind.FUNCTION_DECL:
+            if kind is CursorKind.FUNCTION_DECL:
                 if cursor.is_definition():
                     self.function(cursor)
                 else:
                     places = tuple((self.begin(one), self.end(one)) for one in cursor.get_arguments())
                     whole = self.begin(cursor), self.end(cursor)
                     scope.prototypes.append(Prototype(self.name(cursor), *whole, places))
-            elif cursor.kind is CursorKind.VAR_DECL:
+            elif kind is CursorKind.VAR_DECL:
                 self.global_variable(scope, cursor)
 
     def name(self, cursor: Cursor) -> str:

@@ -7,7 +7,7 @@ where lines are broken.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from clang.cindex import Cursor, CursorKind, TranslationUnit, Type, TypeKind
@@ -15,6 +15,7 @@ from clang.cindex import Cursor, CursorKind, TranslationUnit, Type, TypeKind
 from homing.translate.front.c_accesses import strip
 from homing.translate.front.c_places import Places
 from homing.translate.front.expand import marker
+from homing.translate.front.libclang import MACROS
 from homing.translate.positions import TranslationError
 from homing.translate.source import Plainer, SourceFile
 
@@ -37,8 +38,10 @@ def check_plain(source: SourceFile, unit: TranslationUnit, parse: Callable[[str]
     """Plainer: the file can be said in plainer words. TranslationError: a directive that is not seen. parse:
     reads a text in the place of the file's."""
     places = Places(source)
-    pragmas = list(_pragmas(source, unit, places))
-    rows = [*_rows(source, unit.cursor, places), *_sizes(source, unit.cursor, places)]
+    everything = list(unit.cursor.get_children())
+    pragmas = list(_pragmas(source, everything, places))
+    declared = _declared(everything, source.path)
+    rows = [*_rows(source, declared, places), *_sizes(source, declared, places)]
     made = _edited(source.text, [*rows, *pragmas])
     if rows and made is not None and _types(parse(made), source.path) != _types(unit, source.path):
         made = _edited(source.text, pragmas)  # declarations that are not understood stay
@@ -61,22 +64,27 @@ def _types(unit: TranslationUnit, path: str) -> list[tuple[str, str]]:
     """The names that a file declares, with what they are."""
     kinds = (CursorKind.VAR_DECL, CursorKind.PARM_DECL, CursorKind.FUNCTION_DECL)
     found = []
-    for top in unit.cursor.get_children():
-        if top.location.file is not None and top.location.file.name == path:
-            inside = (one for one in top.walk_preorder() if one.kind in kinds)
-            found += [(one.spelling, one.type.get_canonical().spelling) for one in inside]
+    for top in _declared(unit.cursor.get_children(), path):
+        inside = (one for one in top.walk_preorder() if one.kind in kinds)
+        found += [(one.spelling, one.type.get_canonical().spelling) for one in inside]
     return found
+
+
+def _declared(cursors: Iterable[Cursor], path: str) -> list[Cursor]:
+    """Those that a file itself declares."""
+    return [
+        one
+        for one in cursors
+        if one.kind not in MACROS and (file := one.location.file) is not None and file.name == path
+    ]
 
 
 # --- arrays -------------------------------------------------------------------------------------------------
 
 
-def _rows(source: SourceFile, top: Cursor, places: Places) -> Iterator[Edit]:
+def _rows(source: SourceFile, declared: Iterable[Cursor], places: Places) -> Iterator[Edit]:
     """Declarations of variables whose type is a name for an array."""
-    for cursor in top.get_children():
-        where = cursor.location.file
-        if where is None or where.name != source.path:
-            continue
+    for cursor in declared:
         if cursor.kind is CursorKind.VAR_DECL:
             yield from _row(source, cursor, places)
         elif cursor.kind is CursorKind.FUNCTION_DECL:
@@ -84,7 +92,7 @@ def _rows(source: SourceFile, top: Cursor, places: Places) -> Iterator[Edit]:
                 if inner.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
                     yield from _row(source, inner, places)
         elif cursor.kind in (CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL):
-            yield from _rows(source, cursor, places)
+            yield from _rows(source, _declared(cursor.get_children(), source.path), places)
 
 
 def _row(source: SourceFile, cursor: Cursor, places: Places) -> Iterator[Edit]:
@@ -159,14 +167,10 @@ def _spaced(words: list[str]) -> Iterator[str]:
         before = word
 
 
-def _sizes(source: SourceFile, top: Cursor, places: Places) -> Iterator[Edit]:
+def _sizes(source: SourceFile, declared: Iterable[Cursor], places: Places) -> Iterator[Edit]:
     """`sizeof a` and `sizeof *a` of arrays that directives name, which become pointers."""
     named = {word for line in _DIRECTIVE.findall(source.text) for word in re.findall(r"\w+", line)}
-    functions = [
-        one
-        for one in top.get_children()
-        if named and one.kind is CursorKind.FUNCTION_DECL and _here(one, source)
-    ]
+    functions = [one for one in declared if named and one.kind is CursorKind.FUNCTION_DECL]
     for cursor in (inner for one in functions for inner in one.walk_preorder()):
         if cursor.kind is not CursorKind.CXX_UNARY_EXPR:
             continue
@@ -180,10 +184,6 @@ def _sizes(source: SourceFile, top: Cursor, places: Places) -> Iterator[Edit]:
             yield begin, end, f"sizeof({strip(operand).type.spelling})"
 
 
-def _here(cursor: Cursor, source: SourceFile) -> bool:
-    return cursor.location.file is not None and cursor.location.file.name == source.path
-
-
 # --- directives ---------------------------------------------------------------------------------------------
 
 
@@ -193,17 +193,18 @@ class _Macro:
     body: tuple[str, ...]
 
 
-def _pragmas(source: SourceFile, unit: TranslationUnit, places: Places) -> Iterator[Edit]:
+def _pragmas(source: SourceFile, everything: Iterable[Cursor], places: Places) -> Iterator[Edit]:
     for match in re.finditer(r'\b_Pragma\s*\(\s*"((?:[^"\\]|\\.)*)"\s*\)', _code(source.text)):
         if re.match(r"\s*omp\b", match[1]):
             text = source.text[match.start(1) : match.end(1)]
             yield from _line(source, match.start(), match.end(), _unquoted(text))
     macros: dict[str, Cursor] = {}
     used = []
-    for cursor in unit.cursor.get_children():
-        if cursor.kind is CursorKind.MACRO_DEFINITION:
+    for cursor in everything:
+        kind = cursor.kind
+        if kind is CursorKind.MACRO_DEFINITION:
             macros[cursor.spelling] = cursor
-        elif cursor.kind is CursorKind.MACRO_INSTANTIATION:
+        elif kind is CursorKind.MACRO_INSTANTIATION:
             where = cursor.location.file
             if where is not None and where.name == source.path:
                 used.append(cursor)

@@ -19,6 +19,16 @@ from clang import cindex
 
 from homing.errors import UserError
 
+#: What the preprocessor does, where that is recorded: the first and most of a file's children.
+MACROS = frozenset(
+    [
+        cindex.CursorKind.MACRO_DEFINITION,
+        cindex.CursorKind.MACRO_INSTANTIATION,
+        cindex.CursorKind.INCLUSION_DIRECTIVE,
+        cindex.CursorKind.PREPROCESSING_DIRECTIVE,
+    ]
+)
+
 
 @lru_cache(maxsize=1)
 def index() -> cindex.Index:
