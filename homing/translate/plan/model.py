@@ -41,6 +41,11 @@ class Dimension:
     def cyclic(self) -> bool:
         return self.kind is Kind.CYCLIC
 
+    @property
+    def varies(self) -> bool:
+        """Is it dealt out by what may have changed since something else was dealt out by the same words?"""
+        return bool(names_in(f"{self.argument or 0}, {self.sizes or 0}, {self.parts or 0}"))
+
     def together(self, other: Dimension) -> bool:
         """Are both cut at the same places of the same index space?"""
         mine = (self.kind, self.argument, self.sizes, self.template, self.parts)

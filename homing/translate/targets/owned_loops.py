@@ -313,7 +313,8 @@ class OwnedLoops:
         if not any(loop.variable == variable for loop in site.loops):
             self.work.wrong(reference.begin, reference.end, f"stands outside the loop over '{variable}'")
             return None
-        if array.name != follow.home and not mine.base and not follow.dealt.base:
+        aligned = (mine.base or follow.dealt.base) and not mine.varies
+        if array.name != follow.home and not aligned:
             alike = (array.name, index, follow.home, follow.dimension)
             if alike not in found.together:
                 found.together.append(alike)

@@ -223,7 +223,7 @@ class SingleOwner:
             for (index, text), (other_index, other_text) in zip(tests, other_tests, strict=True):
                 mine, its = array.dimensions[index], other.dimensions[other_index]
                 step = affine(text).minus(affine(other_text))
-                if step is None or abs(step) > _NEAR or not mine.together(its):
+                if step is None or abs(step) > _NEAR or mine.varies or not mine.together(its):
                     return None
                 if mine.cyclic and step + mine.offset - its.offset != 0:
                     return None

@@ -130,7 +130,8 @@ void homing_together(const homing_layout* layout, int i, const homing_layout* ot
         same = memcmp(layout->bounds[i], other->bounds[j],
                       (size_t)(a->parts + 1) * sizeof *layout->bounds[i]) == 0;
     if (!same)
-        fail("'%s', dimension %d, and '%s', dimension %d, are used together and lie apart: ALIGN them",
+        fail("'%s', dimension %d, and '%s', dimension %d, are used together and lie apart: ALIGN them, or "
+             "REDISTRIBUTE both",
              layout->name, i + 1, other->name, j + 1);
 }
 
