@@ -66,6 +66,10 @@ class Kind(Enum):
     OTHER = "other"
 
 
+#: The label of a statement that stands for `case ...:` or `default:` of C, to which SWITCH alone leads.
+CASE = " case"
+
+
 @dataclass
 class Statement:
     """A statement without a body, or the head of a loop or branch."""
@@ -229,6 +233,7 @@ class Declaration:
     separate_shape: tuple[int, int] | None = None  # Fortran's DIMENSION attribute is shared by the entities
     elsewhere: tuple[tuple[int, int], ...] = ()  # other statements (begin, end) that declare it, too
     block: str = ""  # COMMON: whose it is; the blank one has no name
+    length: str = ""  # Fortran: behind the name or the bounds, *8 or *(n); the type has it, too
 
 
 @dataclass(frozen=True)

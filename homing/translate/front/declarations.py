@@ -147,14 +147,15 @@ def _entity(
     words = code.words
     first, last = where
     own, at, separate, initial = shape, first + 1, None, None
-    given = False
+    given, length = False, ""
     while at < last:
         text = words[at].text
         if text == "(" and not given:
             stop = closing(words, at)
             own, at, given = (at + 1, stop), stop + 1, True
         elif text == "*":
-            at = closing(words, at + 1) + 1 if at + 1 < last and words[at + 1].text == "(" else at + 2
+            stop = closing(words, at + 1) + 1 if at + 1 < last and words[at + 1].text == "(" else at + 2
+            length, at = code.text(at + 1, stop), stop
         elif text in ("=", "=>", "/"):
             initial = code.text(at + 1, last)
             break
@@ -169,7 +170,7 @@ def _entity(
     return Declaration(
         name,
         spelling,
-        type_text or (before.type if before else ""),
+        _of_length(type_text or (before.type if before else ""), length),
         code.bounds(*own) if own else (before.bounds if before else []),
         code.word_place(first),
         code.word_end(last - 1),
@@ -182,7 +183,20 @@ def _entity(
         separate,
         (*before.elsewhere, (before.statement_begin, before.statement_end)) if before else (),
         before.block if before else "",
+        length,
     )
+
+
+def _of_length(type_text: str, length: str) -> str:
+    """The type of an entity that has a length of its own: CHARACTER a*8, REAL x*8."""
+    if not length:
+        return type_text
+    word = re.match(r"\s*\w+", type_text)
+    if word is None or word[0].strip().lower() != "character":
+        return f"{word[0] if word else ''}*{length}"
+    kind = re.search(r"\bkind\s*=\s*[^,)]+", type_text, re.IGNORECASE)
+    plain = length[1:-1] if length.startswith("(") else length
+    return f"{word[0]}(len={plain}{f', {kind[0]}' if kind else ''})"
 
 
 def _attribute(routine: Routine, code: Expressions, line: Line, what: Form) -> None:

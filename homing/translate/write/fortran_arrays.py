@@ -15,7 +15,7 @@ from homing.translate.tree import (
     Executable,
     Statement,
 )
-from homing.translate.write.fortran_text import FortranText
+from homing.translate.write.fortran_text import DEPTH, FortranText, split_list
 from homing.translate.write.writer import PART, Local
 
 _KINDS = {d.Kind.STAR: 0, d.Kind.BLOCK: 1, d.Kind.CYCLIC: 2, d.Kind.GEN_BLOCK: 3}
@@ -209,19 +209,18 @@ class FortranArrays(FortranText):
                 return
             lines += self.create(array, bounds)
         others = re.search(r"\((.*)\)\s*$", code, re.DOTALL)
-        lines += self._sourced(
-            statement, [self.arrays[one.name] for one in targets], others[1] if others else ""
-        )
+        type_spec, listed = _typed(others[1] if others else "")
+        lines += self._sourced(statement, [self.arrays[one.name] for one in targets], listed)
         kept = []
-        if others:
-            for item in _split(others[1]):
-                match = re.match(r"\s*(\w+)", item)
-                if match and match[1].lower() in named and not re.match(r"\s*\w+\s*=", item):
-                    continue
+        for item in split_list(listed):
+            match = re.match(r"\s*(\w+)", item)
+            if match and not (match[1].lower() in named and not re.match(r"\s*\w+\s*=", item)):
                 kept.append(item.strip())
         word = "deallocate" if freed else "allocate"
         real = [item for item in kept if not re.match(r"\w+\s*=(?!=)", item)]
-        head = f"{word}({', '.join(kept)})" if real else f"{status[0]} = 0" if status else "continue"
+        head = (
+            f"{word}({type_spec}{', '.join(kept)})" if real else f"{status[0]} = 0" if status else "continue"
+        )
         if condition:
             lines = [*([head] if head != "continue" else []), *lines, "end if"]
             head = f"if ({condition}) then"
@@ -243,7 +242,7 @@ class FortranArrays(FortranText):
 
     def _sourced(self, statement: Statement, arrays: Sequence[Array], items: str) -> list[str]:
         """ALLOCATE (..., SOURCE = value): what the arrays are set to."""
-        given = (re.fullmatch(r"\s*source\s*=\s*(.+)", item, re.I | re.S) for item in _split(items))
+        given = (re.fullmatch(r"\s*source\s*=\s*(.+)", item, re.I | re.S) for item in split_list(items))
         source = next((match[1] for match in given if match), None)
         if source is None:
             return []
@@ -303,14 +302,11 @@ def _shadow(array: Array, index: int) -> str:
     return f"{max(low, array.shadow[index][0])}, {max(high, array.shadow[index][1])}"
 
 
-def _split(text: str) -> list[str]:
-    """The items of a list, at commas outside brackets."""
-    items, depth, current = [], 0, ""
-    for char in text:
-        depth += {"(": 1, ")": -1}.get(char, 0)
-        if char == "," and depth == 0:
-            items.append(current)
-            current = ""
-        else:
-            current += char
-    return [*items, current]
+def _typed(text: str) -> tuple[str, str]:
+    """What ALLOCATE has in its brackets: TYPE ::, where a type is said, and the rest."""
+    depth = 0
+    for at, char in enumerate(text):
+        depth += DEPTH.get(char, 0)
+        if depth == 0 and text.startswith("::", at):
+            return f"{text[:at].strip()} :: ", text[at + 2 :]
+    return "", text

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from homing.translate.affine import names_in
 from homing.translate.front.implicit import declared
+from homing.translate.plan.accessibility import declared_in
 from homing.translate.plan.array import Array
 from homing.translate.plan.intents import INTENT_IN
 from homing.translate.tree import Construct, Declaration, walk
 from homing.translate.write.fortran_modules import FortranModules
+from homing.translate.write.fortran_text import split_list
 from homing.translate.write.writer import PART
 
 
@@ -105,9 +108,14 @@ class FortranDeclarations(FortranModules):
                 types.add(name)
                 element = array.declaration.type
                 derived = element.lower().startswith(("type", "class"))
+                begin, end = array.declaration.begin, array.declaration.end
                 if derived and array.dummy:
-                    begin, end = array.declaration.begin, array.declaration.end
                     reason = "parts of a derived type, passed on outside of parallel regions"
+                    self.problems.append((begin, end, reason))
+                if (length := character_length(element)) and not self._is_constant(length):
+                    reason = (
+                        f"the length of '{array.name}' is known when the program runs: make it a constant"
+                    )
                     self.problems.append((begin, end, reason))
                 lines += [
                     f"type :: {name}",
@@ -130,6 +138,16 @@ class FortranDeclarations(FortranModules):
         lines += self._variables(own).values()
         return lines
 
+    def _is_constant(self, text: str) -> bool:
+        """Of numbers and PARAMETERs?"""
+        if set(text) & set("*:"):
+            return False
+        for name in names_in(text.lower()):
+            scope = declared_in(self.routine, name, self.distributions.modules)
+            if scope is not None and "parameter" not in scope.declarations[name].attributes:
+                return False
+        return True
+
     def _variables(self, own: Sequence[Array]) -> dict[str, str]:
         """The translation's variables, with their declarations."""
         found: dict[str, str] = {}
@@ -140,7 +158,7 @@ class FortranDeclarations(FortranModules):
             else:
                 like = declared(self.routine, local.like) if local.like else None
                 found[local.name] = f"{like.type if like else 'integer'} :: {local.name}"
-        if PART not in self.locals and (own or self.bounds) and not self.routine.module:
+        if PART not in self.locals and (own or self.works_on_parts) and not self.routine.module:
             found[PART] = f"integer :: {PART}"
         for name, kind in self.bounds.items():
             found[name] = f"{kind} :: {name}"
@@ -234,13 +252,8 @@ class FortranDeclarations(FortranModules):
     def _local_bounds(self, array: Array) -> None:
         """A dummy inside a region has the bounds of the part."""
         declaration = array.declaration
-        text = self.source.text[declaration.begin : declaration.end]
-        new = f"({self._part_shape(array)})"
-        opening = text.find("(")
-        if opening >= 0:
-            self.edits.replace(declaration.begin + opening, declaration.end, new)
-        else:
-            self.edits.replace(declaration.end, declaration.end, new)
+        new = f"({self._part_shape(array)}){f'*{declaration.length}' if declaration.length else ''}"
+        self.edits.replace(declaration.begin + len(declaration.spelling), declaration.end, new)
 
     def _part_shape(self, array: Array) -> str:
         declaration = array.declaration
@@ -322,6 +335,19 @@ class FortranDeclarations(FortranModules):
         self.edits.replace(ordered[0].begin, ordered[-1].end, ", ".join(_joined(one) for one in kept))
 
 
+def character_length(type_text: str) -> str:
+    """What the length of a CHARACTER type is said to be; empty: it is 1, or another type."""
+    found = re.fullmatch(r"\s*character\s*(?:\*\s*)?(.*)", type_text, re.IGNORECASE | re.DOTALL)
+    inside = found[1].strip() if found else ""
+    if not inside.startswith("("):
+        return inside
+    for place, item in enumerate(split_list(inside[1:-1])):
+        keyword, _, value = item.rpartition("=")
+        if keyword.strip().lower() == "len" or (not keyword and place == 0):
+            return value.strip()
+    return ""
+
+
 def without_entities(text: str, names: set[str]) -> str | None:
     """A declaration without some of the names that it declares, empty where none is left; None: they are not
     found there."""
@@ -332,23 +358,11 @@ def without_entities(text: str, names: set[str]) -> str | None:
         text,
         re.IGNORECASE,
     )
-    items = _entities(text[head.end() :]) if head else []
+    items = split_list(text[head.end() :]) if head else []
     kept = [item for item in items if re.sub(r"\W.*", "", item, flags=re.DOTALL).lower() not in names]
     if head is None or len(items) - len(kept) != len(names):
         return None
     return f"{head[0]} {', '.join(kept)}" if kept else ""
-
-
-def _entities(text: str) -> list[str]:
-    """The items of a list, at commas outside of brackets."""
-    found, depth = [""], 0
-    for char in text:
-        depth += {"(": 1, ")": -1}.get(char, 0)
-        if char == "," and depth == 0:
-            found.append("")
-        else:
-            found[-1] += char
-    return [item.strip() for item in found]
 
 
 def _joined(text: str) -> str:

@@ -17,6 +17,21 @@ from homing.translate.tree import (
 from homing.translate.write.fortran_procedures import LoopProcedures
 from homing.translate.write.writer import Local, RoutineText
 
+#: What a character does to the depth in brackets.
+DEPTH = {"(": 1, ")": -1, "[": 1, "]": -1}
+
+
+def split_list(text: str) -> list[str]:
+    """The items of a list, at commas outside of brackets."""
+    found, depth = [""], 0
+    for char in text:
+        depth += DEPTH.get(char, 0)
+        if char == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += char
+    return [item.strip() for item in found]
+
 
 class FortranText(RoutineText):
     """One routine that is written."""
@@ -25,6 +40,7 @@ class FortranText(RoutineText):
         super().__init__(routine, distributions, edits, mpi)
         self.locals: dict[str, Local] = {}
         self.bounds: dict[str, str] = {}  # own bounds: name -> type
+        self.works_on_parts = False  # in a region of its own, or called in one
         self.holders: dict[str, str] = {}  # of last values: name -> a variable of its type
         self.handed: dict[int, tuple[str, list[str]]] = {}  # arguments that the text does not have, by place
         self.fixed = self.source.form is d.Form.FIXED

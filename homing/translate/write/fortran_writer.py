@@ -235,6 +235,7 @@ class FortranWriter(FortranLoops):
             kept.append(f"shared({', '.join(shared)})")
         begin = directive.begin
         self._directive(begin, directive.end, "!$omp parallel " + " ".join(kept))
+        self.works_on_parts = True
         prologue = [f"{PART} = homing_part()"]
         prologue += [f"call move_alloc({self.container(a)}({PART})%part, {a.name})" for a in region.arrays]
         prologue += self._bound_lines(region)
@@ -283,6 +284,7 @@ class FortranWriter(FortranLoops):
         return lines
 
     def begin_procedure(self, region: Region) -> None:
+        self.works_on_parts = True
         lines = [f"{PART} = homing_part()", *self._bound_lines(region)]
         self._lines(self.routine.declarations_end, lines, self._body_like(), first=True)
         self._declare_locals(region)
