@@ -15,6 +15,7 @@ from clang.cindex import Cursor, CursorKind, TranslationUnit, TypeKind
 
 from homing.translate.affine import shifted
 from homing.translate.attach import attach
+from homing.translate.code_text import blanked
 from homing.translate.directives.model import Directive
 from homing.translate.front.c_accesses import Accesses, is_calm
 from homing.translate.front.c_aliases import Alias, note_read_only
@@ -29,6 +30,7 @@ from homing.translate.front.libclang import index as clang_index
 from homing.translate.positions import TranslationError
 from homing.translate.source import SourceFile
 from homing.translate.tree import (
+    CASE,
     Access,
     Bound,
     Branch,
@@ -345,9 +347,10 @@ class _Builder(Loops):
             head = self.expression_statement(children[0], condition=True)
             arms = [(head, self.body(children[1]))]
             if len(children) > 2:
-                arms.append(
-                    (self.blank(self.begin(children[2]), self.begin(children[2])), self.body(children[2]))
-                )
+                first, at = self.end(children[1]), self.begin(children[2])
+                word = re.search(r"\belse\b", blanked(self.source.text[first:at], False, " "))
+                at = first + word.end() if word else at  # directives may stand behind it
+                arms.append((self.blank(at, at), self.body(children[2])))
             head.begin = begin
             return [Branch(arms, self.end(cursor))]
         if kind is CursorKind.SWITCH_STMT:
@@ -356,12 +359,10 @@ class _Builder(Loops):
             head.begin = begin
             return [Branch([(head, self.body(children[-1]))], self.end(cursor), switch=True)]
         if kind in (CursorKind.CASE_STMT, CursorKind.DEFAULT_STMT):
-            return [
-                node
-                for child in cursor.get_children()
-                if child.kind.is_statement() or True
-                for node in (self.node(child) if child.kind is not CursorKind.INTEGER_LITERAL else [])
-            ]
+            made = self.blank(begin, begin + len("case" if kind is CursorKind.CASE_STMT else "default"))
+            made.label = CASE
+            inside = (one for one in cursor.get_children() if one.kind is not CursorKind.INTEGER_LITERAL)
+            return [made, *(node for child in inside for node in self.node(child))]
         if kind is CursorKind.LABEL_STMT:
             made = self.blank(begin, begin + len(cursor.spelling))
             made.label = cursor.spelling

@@ -199,5 +199,6 @@ class Loops:
         if match is None:
             match = re.fullmatch(rf"{re.escape(name)}={re.escape(name)}([+-])(.+)", text)
         if match is None:
-            return None
+            match = re.fullmatch(rf"{re.escape(name)}=(?P<step>[\w*]+)\+{re.escape(name)}", text)
+            return match["step"] if match else None
         return ("-" if match[1] == "-" else "") + match[2]

@@ -256,7 +256,11 @@ class Parts:
         """A loop or branch that all threads run."""
         if isinstance(node, Loop) and any(r.name in self.work.arrays for r in node.head.references):
             if node.variable is None:
-                self.serial.no_touch(node.head, "the condition of a loop that all threads run")
+                self.serial.head(
+                    node.head,
+                    "a distributed array in the condition of a loop that all threads run",
+                    may_call=False,
+                )
             self._region_reads(node.head, region)
         heads = [head for head, _ in node.arms] if isinstance(node, Branch) else []
         for head in heads:

@@ -17,6 +17,7 @@ from homing.translate.targets.called_before import Call, CalledBefore
 from homing.translate.targets.routine import Fresh, Work
 from homing.translate.targets.whole_constructs import lists_arrays, whole
 from homing.translate.tree import (
+    CASE,
     Access,
     Branch,
     Construct,
@@ -48,13 +49,10 @@ class SerialCode:
 
     def _parallel_inside(self, node: Node) -> bool:
         """Does the node hold something that must be translated itself, so that it cannot be wrapped whole?"""
-        for inner in walk([node]):
-            if isinstance(inner, Construct):
-                return True
-            if isinstance(inner, Executable):
-                return True
-            if isinstance(inner, Statement) and (self.work.lifetime(inner) or self.work.passes(inner)):
-                return True
+        if any(isinstance(inner, Construct | Executable) for inner in walk([node])):
+            return True
+        if any(self.work.lifetime(inner) or self.work.passes(inner) for inner in statements([node])):
+            return True
         return bool(self._reaches(node))
 
     def _reaches(self, node: Node) -> list[str]:
@@ -76,6 +74,9 @@ class SerialCode:
             run, last_touch = [], -1
 
         for node in nodes:
+            if isinstance(node, Statement) and node.label == CASE:
+                flush()
+                continue
             kept = self._kept_whole(node)
             if self._parallel_inside(node) and not kept:
                 flush()
@@ -131,17 +132,12 @@ class SerialCode:
                     )
             return
         if isinstance(node, Loop):
-            self.no_touch(node.head, "a loop's bounds")
+            self.head(node.head, "a distributed array in a loop's bounds")
             for body in self.bodies(node):
                 self.in_serial(body)
         elif isinstance(node, Branch):
             for head, _ in node.arms:
-                if any(r.name in self.work.arrays for r in head.references):
-                    self.work.wrong(
-                        head.begin,
-                        head.end,
-                        "a distributed array decides about parallel code: read it into a variable before",
-                    )
+                self.head(head, "a distributed array decides about parallel code", not node.masked)
             for body in self.bodies(node):
                 self.in_serial(body)
         elif isinstance(node, Executable):
@@ -195,14 +191,17 @@ class SerialCode:
         self.work.fresh = start
         self.work.forget(node)
 
-    def no_touch(self, statement: Statement, what: str) -> None:
-        for reference in statement.references:
-            if reference.name in self.work.arrays:
-                self.work.wrong(
-                    statement.begin,
-                    statement.end,
-                    f"a distributed array in {what}: read it into a variable before",
-                )
+    def head(self, head: Statement, what: str, may_call: bool = True) -> None:
+        """The head of a loop or a branch whose body is translated piece by piece: the arrays are in parts,
+        and only what works on parts gets them."""
+        passed = self.work.passes_parts(head) if may_call else []
+        if any(r.name in self.work.arrays and r not in passed for r in head.references):
+            self.work.wrong(head.begin, head.end, f"{what}: read it into a variable before")
+            return
+        for reference in passed:
+            self.work.writer.pass_parts(reference, self.work.arrays[reference.name])
+        if passed:
+            self.work.fresh = Fresh()
 
     def _other_memory(self, reference: Reference) -> bool:
         """C: is the pointer itself changed?"""
@@ -211,7 +210,10 @@ class SerialCode:
 
     def _jumped_into(self, nodes: Sequence[Node]) -> None:
         """What leads to a label inside would find the arrays in parts."""
-        labels = {one.label for one in statements(list(nodes)) if one.label}
+        for one in _entered(nodes):
+            reason = "a CASE in code that works on a gathered array: put it before it"
+            self.work.wrong(one.begin, one.end, reason)
+        labels = {one.label for one in statements(list(nodes)) if one.label and one.label != CASE}
         for one in statements(self.work.routine.body) if labels else ():
             leads = {*one.targets, *_LEADS.findall(one.text.replace(" ", "").lower())}
             if leads & labels and not nodes[0].begin <= one.begin < nodes[-1].end:
@@ -269,3 +271,16 @@ class SerialCode:
         gathered, dealt_out, made = (tuple(one.name for one in each) for each in (arrays, changed, anew))
         place = self.work.place(first.begin)
         self.work.steps.append(SerialPlan(place, self.work.routine.name, gathered, dealt_out, made))
+
+
+def _entered(nodes: Sequence[Node]) -> Iterator[Statement]:
+    """The labels in the nodes that a SWITCH around them leads to."""
+    for node in nodes:
+        if isinstance(node, Statement):
+            if node.label == CASE:
+                yield node
+        elif isinstance(node, Branch):
+            if not node.switch:
+                yield from (one for _, body in node.arms for one in _entered(body))
+        elif isinstance(node, Loop | Construct):
+            yield from _entered(node.body)

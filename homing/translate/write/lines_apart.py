@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from homing.translate.directives.model import Form
-from homing.translate.tree import Branch, Construct, Loop, Node, Routine, walk
+from homing.translate.tree import CASE, Branch, Construct, Loop, Node, Routine, Statement, walk
 
 #: What a statement in C may stand behind, if it is no body without braces.
 _BEHIND = re.compile(r"(?:^|[;{}:]|\*/|\n[ \t]*#[^\n]*|//[^\n]*)\s*\Z")
@@ -34,6 +34,8 @@ def crowded(routine: Routine, first: Node, last: Node, works_on_parts: Callable[
                 return True
         elif not around:
             before = node.begin < first.begin and ends_on(node.end) == begin
+            if before and isinstance(node, Statement) and node.label == CASE:
+                return True
             behind = node.begin >= last.end and source.line_of(node.begin) == end
             if (before or behind) and works_on_parts(node):
                 return True
