@@ -19,6 +19,7 @@ from homing.translate.plan.generics import call_by_own_names, calls, generics
 from homing.translate.plan.grids import Grids
 from homing.translate.plan.interfaces import interfaces
 from homing.translate.plan.model import Dimension
+from homing.translate.plan.not_planned import not_planned
 from homing.translate.plan.passed_components import pass_components
 from homing.translate.plan.passed_elements import pass_elements
 from homing.translate.plan.passed_pieces import pass_pieces
@@ -98,6 +99,8 @@ class Distributions:
         for unit in units:
             for routine in unit.routines:
                 self.passing.whole_calls(routine)
+        for routine, begin, end, reason in not_planned(units, self.of, in_place):
+            self._wrong_in(routine)(begin, end, reason)
         for unit, begin, end, reason in interfaces(units, self.of):
             self.problems.append(unit.source.problem(begin, end, reason))
         self._generic_calls({name: behind for name, behind in named.items() if len(behind) > 1})

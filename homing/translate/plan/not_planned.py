@@ -1,0 +1,40 @@
+"""What stands beside distributed arrays and has no plan: it is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from homing.translate.plan.array import Array
+from homing.translate.tree import Routine, Unit, statements
+
+#: What the names that the translation adds begin with.
+OWN_PREFIX = "hm_"
+
+
+def not_planned(
+    units: Sequence[Unit], arrays: Callable[[Routine], Mapping[str, Array]], in_place: bool
+) -> Iterator[tuple[Routine, int, int, str]]:
+    """(routine, begin, end, reason) of each. arrays: the distributed ones of a routine. in_place: they keep
+    their layout."""
+    routines = [routine for unit in units for routine in unit.routines]
+    if any(arrays(routine) for routine in routines):
+        for routine in routines:
+            yield from _own_names(routine)
+    for routine in routines if not in_place else ():
+        if arrays(routine):
+            yield from _entries(routine)
+
+
+def _entries(routine: Routine) -> Iterator[tuple[Routine, int, int, str]]:
+    """The procedure's arguments become parts; those of the entry do not."""
+    for statement in statements(routine.body):
+        if statement.form == "entry":
+            reason = "an ENTRY of a procedure with distributed arrays: make it a procedure of its own"
+            yield routine, statement.begin, statement.end, reason
+
+
+def _own_names(routine: Routine) -> Iterator[tuple[Routine, int, int, str]]:
+    for name, declared in routine.declarations.items():
+        if name.startswith(OWN_PREFIX):
+            reason = f"names that begin with {OWN_PREFIX} are the translation's: give it another one"
+            yield routine, declared.begin, declared.end, reason
