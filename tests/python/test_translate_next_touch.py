@@ -9,7 +9,7 @@ import pytest
 
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, translate
-from tests.python.translate_programs import PATIENCE, run_command
+from tests.python.translate_programs import PATIENCE, TREE, run_command
 
 FORTRAN = """program touch
   implicit none
@@ -110,6 +110,24 @@ def test_c(tmp_path: Path) -> None:
         "5 1\n",
         "32000 32000 40000 8000 ",
     )
+
+
+@pytest.mark.parametrize("suffix", [".c", ".cpp"])
+def test_beside_the_calls_of_upmlib(tmp_path: Path, suffix: str) -> None:
+    """Its header is there, too."""
+    path = tmp_path / f"p{suffix}"
+    path.write_text(
+        "static int y[300], x[300];\nint main(void) {\n#pragma homing next_touch(y)\n"
+        "    for (int t = 0; t < 3; t++) {\n#pragma omp parallel for\n"
+        "        for (int i = 0; i < 300; i++) y[i] = x[i] + 1;\n#pragma omp parallel for\n"
+        "        for (int i = 0; i < 300; i++) x[i] = y[i] ^ t;\n    }\n    return y[5];\n}\n"
+    )
+    made = translate([str(path)], Options("upm")).outputs[0].text
+    assert "upmlib_init();" in made and "homing_next_touch(y" in made
+    path.write_text(made)
+    compiler = "gcc" if suffix == ".c" else "g++"
+    run_command([compiler, "-fsyntax-only", "-Wall", "-Werror", "-pedantic-errors", "-fopenmp",
+                 f"-I{TREE / 'include'}", path], tmp_path)  # fmt: skip
 
 
 def test_pages(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def added(path: Path, result: Result) -> list[str]:
     for line in re.sub(
         r"^ *interface\n.*?^ *end interface\n", "", text, flags=re.DOTALL | re.MULTILINE
     ).splitlines():
-        if line.startswith("# "):
+        if line.startswith(("# ", "#line ")):
             continue
         if number < len(user) and line == user[number]:
             number += 1
@@ -301,6 +301,18 @@ def test_arrays_that_get_their_memory_inside_the_region(tmp_path: Path) -> None:
     text = text.replace("real(8) :: a(n)\n  a = 1", "real(8), allocatable :: a(:)")
     result = translated(tmp_path, steps_f90=text)
     assert "upm: a is allocated inside the parallel region: not registered" in result.report
+    assert not result.outputs[0].changed
+
+
+def test_arrays_that_get_their_memory_in_the_time_loop(tmp_path: Path) -> None:
+    """Before it there is nothing to register."""
+    (tmp_path / "p.f90").write_text(
+        "program p\n real(8), allocatable :: a(:)\n integer :: i, k\n do k = 1, 3\n  allocate (a(4000 * k))\n"
+        "  !$omp parallel do\n  do i = 1, size(a)\n   a(i) = i\n  end do\n  print *, sum(a)\n"
+        "  deallocate (a)\n end do\nend program\n"
+    )
+    result = translate([str(tmp_path / "p.f90")], Options("upm"))
+    assert "upm: a is allocated inside the time loop: not registered" in result.report
     assert not result.outputs[0].changed
 
 

@@ -14,7 +14,17 @@ from homing.translate.targets.upm.phases import Phase, phases
 from homing.translate.targets.upm.program import Identity, Program, place
 from homing.translate.targets.upm.timeloop import TimeLoop
 from homing.translate.targets.upm.writer import FileWriter
-from homing.translate.tree import Access, Construct, Declaration, Kind, Node, Routine, Statement, statements
+from homing.translate.tree import (
+    Access,
+    Construct,
+    Declaration,
+    Kind,
+    Loop,
+    Node,
+    Routine,
+    Statement,
+    statements,
+)
 
 
 @dataclass
@@ -107,7 +117,7 @@ class Calls:
         """A call for each hot array that has a name, a size and memory where the arrays are registered."""
         routine, start = self.found.start
         where = "where the parallel region begins" if self.found.around else "where the time loop is"
-        late = self._allocated(*self.found.around[0]) if self.found.around else set()
+        late = self._allocated(routine, start)
         visible = self.program.visible(routine)
         made = []
         for identity, use in self.hot.items():
@@ -118,7 +128,8 @@ class Calls:
             elif routine.source.form is Form.C and _declared_behind(routine, name, start):
                 reason = f"{name} is declared behind the place, {where}"
             elif identity in late:
-                reason = f"{name} is allocated inside the parallel region"
+                inside = "parallel region" if self.found.around else "time loop"
+                reason = f"{name} is allocated inside the {inside}"
             elif size is None:
                 reason = f"the size of {name} is not known {where}"
             else:
@@ -132,8 +143,8 @@ class Calls:
             self.lines.append(f"upm: {reason}: not registered")
         return made
 
-    def _allocated(self, routine: Routine, construct: Construct) -> set[Identity]:
-        """Arrays that get their memory only inside the construct."""
+    def _allocated(self, routine: Routine, construct: Loop | Construct) -> set[Identity]:
+        """Arrays that get their memory inside the loop or construct."""
         found: set[Identity] = set()
         for owner, node in self.program.reached(routine, construct.body):
             if isinstance(node, Statement) and node.kind is Kind.ALLOCATE:

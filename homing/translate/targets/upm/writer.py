@@ -16,8 +16,9 @@ class FileWriter:
         self.source = source
         self.edits = edits
         self.in_c = source.form is Form.C
-        if self.in_c and header and not edits.any:
-            edits.insert_lines(0, [f"#include <{header}>"], first=True)
+        include = f"#include <{header}>"
+        if self.in_c and header and include not in edits.lines_before(0):
+            edits.insert_lines(0, [include], first=True)
 
     def call(self, text: str) -> str:
         return f"{text};" if self.in_c else f"call {text}"
