@@ -41,6 +41,7 @@ typedef enum {
 } MPI_Op;
 
 enum { MPI_COMM_WORLD = 0, MPI_SUCCESS = 0, MPI_THREAD_SINGLE = 0, MPI_THREAD_FUNNELED = 1 };
+#define MPI_STATUS_IGNORE ((MPI_Status*)0)
 #define MPI_STATUSES_IGNORE ((MPI_Status*)0)
 #define MPI_IN_PLACE ((void*)1)
 
@@ -61,6 +62,12 @@ int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int from, int tag, MPI
 int MPI_Waitall(int count, MPI_Request* requests, MPI_Status* statuses);
 
 int MPI_Barrier(MPI_Comm comm);
+// At the end of the program, where each rank asks whether the others have come: here none ends with an error,
+// and what is counted is the program's. So it is over at once, and of no other request may be asked so.
+int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request);
+int MPI_Wait(MPI_Request* request, MPI_Status* status);
+int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status);
+double MPI_Wtime(void);
 int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
 // Sum, product, least and most of MPI_INT, MPI_LONG, MPI_INT32_T, MPI_INT64_T, MPI_FLOAT and MPI_DOUBLE.
 int MPI_Allreduce(const void* mine, void* all, int count, MPI_Datatype type, MPI_Op operation, MPI_Comm comm);

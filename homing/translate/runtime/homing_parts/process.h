@@ -43,7 +43,34 @@ static void* need(void* memory) {
     return memory;
 }
 
-static void at_end(void) {
+#ifdef HOMING_MPI
+/* Seconds that the others have to end, too, where this rank ends with an error. */
+enum { PATIENCE = 10 };
+
+/* Waits for all ranks. One that ends with an error (of the run-time library, or of its own) may be the only
+ * one: the others may wait for it for ever. */
+static void wait_for_all(int status) {
+    MPI_Request all;
+    MPI_Ibarrier(MPI_COMM_WORLD, &all);
+    if (status == 0) {
+        MPI_Wait(&all, MPI_STATUS_IGNORE);
+        return;
+    }
+    const double begin = MPI_Wtime();
+    for (int done = 0; !done;) {
+        MPI_Test(&all, &done, MPI_STATUS_IGNORE);
+        if (!done && MPI_Wtime() > begin + PATIENCE) {
+            fprintf(stderr, "homing: rank %d ends with status %d, and others do not: all are ended\n",
+                    process.rank, status);
+            MPI_Abort(MPI_COMM_WORLD, status);
+        }
+        usleep(1000);
+    }
+}
+#endif
+
+static void at_end(int status, void* nothing) {
+    (void)status, (void)nothing;
     const char* wish = getenv("HOMING_PARTS");
     long exchanges, bytes, messages, message_bytes;
     homing_exchanged(&exchanges, &bytes, &messages, &message_bytes);
@@ -51,6 +78,7 @@ static void at_end(void) {
     int finalized;
     MPI_Finalized(&finalized);
     if (finalized) return;
+    wait_for_all(status);
     long mine[3] = {bytes, messages, message_bytes}, all[3];
     MPI_Reduce(mine, all, 3, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     bytes = all[0], messages = all[1], message_bytes = all[2];
@@ -74,6 +102,10 @@ static void at_end(void) {
     process.state = NULL;
     process.parts = 0;
 }
+
+#ifndef __GLIBC__
+static void at_end_unsaid(void) { at_end(0, NULL); } /* with which status is not known */
+#endif
 
 void homing_start(void) {
     if (process.started) return;
@@ -108,7 +140,11 @@ void homing_start(void) {
 #endif
     process.parts = process.ranks * process.threads;
     process.state = need(calloc((size_t)process.parts, sizeof *process.state));
-    atexit(at_end);
+#ifdef __GLIBC__
+    on_exit(at_end, NULL);
+#else
+    atexit(at_end_unsaid);
+#endif
 }
 
 int homing_rank(void) {
