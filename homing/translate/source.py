@@ -186,7 +186,8 @@ class Edits:
         """The new text. statement_lines: ascending offsets of lines at which a statement begins; there, and
         around inserted lines, markers tell the compiler where the user's line stands."""
         length = len(self.source.text)
-        return _rewrap(self._piece(0, length, statement_lines, whole=True), self.source)
+        text = _rewrap(self._piece(0, length, statement_lines, whole=True), self.source)
+        return _C_MARKER.sub(r"#line \1", text) if self.source.form is Form.C else text
 
     def _marker(self, offset: int) -> str:
         path, line = self.source.origin(self.source.line_of(offset))
@@ -257,6 +258,8 @@ class Edits:
 
 
 _MARKER = re.compile(r'# (\d+) (".*")')
+#: In C as its standard has it, for -pedantic-errors.
+_C_MARKER = re.compile(r'^# (\d+ "(?:[^"\\\n]|\\.)*")(?=\r?$)', re.MULTILINE)
 
 
 def _rewrap(text: str, source: SourceFile) -> str:

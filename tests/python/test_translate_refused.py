@@ -11,7 +11,7 @@ import pytest
 
 from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, Result, translate
-from tests.python.translate_programs import PATIENCE, PROGRAMS, TREE
+from tests.python.translate_programs import PATIENCE, PROGRAMS, TREE, Workshop
 
 HEAD = """program p
   implicit none
@@ -50,6 +50,7 @@ REFUSED = [
         "!$omp parallel do\n do j = 1, n\n  if (j > 3) goto 10\n  a(1,j) = 0\n end do\n10 continue\n",
         "jumps out",
     ),
+    ("  integer :: hm_part", "", "names that begin with hm_"),
     ("", "!$omp parallel do ordered(1)\n do j = 1, n\n  a(1,j) = s\n end do\n", "ORDERED"),
     ("", "!$omp parallel default(private) shared(n)\n a = 0\n!$omp end parallel\n", "SHARED"),
     ("", "!$omp parallel private(a)\n a = 0\n!$omp end parallel\n", "PRIVATE"),
@@ -386,3 +387,64 @@ def test_misuse(tmp_path: Path) -> None:
         done = homing(tmp_path, *words)
         assert done.returncode == 2
         assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_entry_of_a_procedure_with_distributed_arrays(tmp_path: Path) -> None:
+    path = tmp_path / "p.f90"
+    path.write_text(
+        "subroutine first(x, n)\n integer :: n, x(n), i\n!$omp parallel do\n do i = 1, n\n  x(i) = i\n"
+        " end do\n return\n entry second(x, n)\n print *, x(n)\nend subroutine\n"
+        "program p\n integer :: a(9)\n!$homing distribute a(block)\n call first(a, 9)\n call second(a, 9)\n"
+        "end program\n"
+    )
+    with pytest.raises(TranslationError, match=r"p\.f90:8:2: an ENTRY of a procedure"):
+        translate([str(path)], Options("spmd"))
+    translate([str(path)], Options("pages"))  # where arguments stay what they are
+
+
+@pytest.mark.parametrize("length", ["*", "m", "n"])
+def test_a_length_that_is_known_when_the_program_runs(tmp_path: Path, length: str) -> None:
+    """The type of the parts cannot have it; that of a constant is everywhere the same."""
+    path = tmp_path / "p.f90"
+    path.write_text(
+        "program p\n integer, parameter :: n = 3\n character(3) :: c(5)\n!$homing distribute c(block)\n"
+        f" call cut(c, 3)\n print *, c\ncontains\n subroutine cut(s, m)\n  integer :: m, i\n"
+        f"  character({length}) :: s(:)\n!$omp parallel do\n  do i = 1, size(s)\n   s(i) = 'xyz'\n  end do\n"
+        " end subroutine\nend program\n"
+    )
+    if length == "n":
+        translate([str(path)], Options("spmd"))
+        return
+    with pytest.raises(TranslationError, match=r"p\.f90:10:\d+: the length of 's' is known when"):
+        translate([str(path)], Options("spmd"))
+
+
+def test_a_case_on_the_line_of_what_works_on_a_whole_array(tmp_path: Path) -> None:
+    """The array was gathered before the CASE, to which SWITCH leads past that."""
+    path = tmp_path / "p.c"
+    text = (PROGRAMS / "heads.c").read_text()
+    path.write_text(text.replace("        default:\n            printf", "        default: printf", 1))
+    with pytest.raises(TranslationError, match="works on whole arrays beside code"):
+        translate([str(path)], Options("spmd"))
+
+
+@pytest.mark.parametrize("dealt", ["gen_block(s)", "cyclic(k)"])
+def test_what_was_dealt_out_anew_by_other_numbers_is_not_taken_for_aligned(
+    tmp_path_factory: pytest.TempPathFactory, dealt: str
+) -> None:
+    """The words are the same, the parts are not: elements of other parts were written in silence."""
+    workshop = Workshop(tmp_path_factory.mktemp("anew"))
+    path = workshop.place() / "p.f90"
+    path.write_text(
+        "program p\n integer :: s(4) = 3, k = 2, a(12), b(12), i\n"
+        f"!$homing distribute a({dealt})\n!$homing align b(i) with a(i)\n"
+        "!$omp parallel do\n do i = 1, 12\n  a(i) = i\n  b(i) = 0\n end do\n"
+        f" s(1) = 2\n s(2) = 4\n k = 3\n!$homing redistribute a({dealt})\n"
+        "!$omp parallel do\n do i = 2, 12\n  b(i) = a(i) + a(i - 1)\n end do\n"
+        " print *, sum(a), sum(b)\nend program\n"
+    )
+    program, _ = workshop.translated(path, "spmd")
+    environment = {**os.environ, "OMP_NUM_THREADS": "4", "OMP_WAIT_POLICY": "passive"}
+    done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 3
+    assert "'a', dimension 1, and 'b', dimension 1, are used together and lie apart" in done.stderr

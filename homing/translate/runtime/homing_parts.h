@@ -111,6 +111,8 @@ int homing_team(void);
  * messages. */
 homing_layout* homing_layout_create(const char* name, int language, int rank, size_t element,
                                     const homing_dimension* dimensions, const long* sizes);
+/* Integers of so many bytes each as longs, for `sizes`: the next call takes their memory. */
+const long* homing_longs(const void* integers, long count, size_t bytes);
 /* Makes a layout unless *layout is one with these dimensions already. Any number of threads may ask at once.
  * Is it a new one? */
 int homing_layout_fit(homing_layout** layout, const char* name, int language, int rank, size_t element,

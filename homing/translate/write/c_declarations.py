@@ -32,6 +32,23 @@ _KINDS = {
 }
 
 
+#: Types of which GEN_BLOCK's sizes cannot be, as far as their words tell.
+_NO_INTEGERS = re.compile(r"\b(?:float|double|_Complex|complex|struct|union|bool|_Bool)\b|\*")
+_LONG = re.compile(r"(?:const\s+)?long(?:\s+int)?(?:\s+const)?")
+
+
+def _counted(array: Array) -> str:
+    """The last index of an array whose size is that of its initial value."""
+    return f"(long)(sizeof {array.name} / sizeof *{array.name}) - 1"
+
+
+def _as_longs(name: str, type_text: str, count: str) -> str:
+    """GEN_BLOCK's sizes as the runtime takes them."""
+    if _LONG.fullmatch(type_text.strip()):
+        return name
+    return f"homing_longs({name}, {count}, sizeof *{name})"
+
+
 class CDeclarations(RoutineText):
     """One function, or a file's own scope."""
 
@@ -182,7 +199,7 @@ class CDeclarations(RoutineText):
         rows, sizes = [], []
         for index, dimension in enumerate(array.dimensions):
             bound = array.declaration.bounds[index]
-            lower, upper = bound.lower, bound.upper or ""
+            lower, upper = bound.lower, bound.upper or _counted(array)
             first, last = dimension.lower or lower, dimension.upper or upper
             if dimension.base:
                 base = f"{self.layout(dimension.base)}, {dimension.base_dimension}"
@@ -192,7 +209,10 @@ class CDeclarations(RoutineText):
                 declared = self.routine.lookup(dimension.sizes)
                 if declared is not None and declared[1].bounds:
                     argument = shifted(declared[1].bounds[0].upper or "", 1)
-                    sizes.append((dimension.sizes, argument))
+                    sizes.append((_as_longs(dimension.sizes, declared[1].type, argument), argument))
+                    if _NO_INTEGERS.search(declared[1].type):
+                        reason = f"the sizes '{dimension.sizes}' are no integers"
+                        self.problems.append((array.declaration.begin, array.declaration.end, reason))
                 elif declared is not None:
                     self.problems.append(
                         (

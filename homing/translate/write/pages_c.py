@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from homing.translate.openmp import clause_text
@@ -18,6 +19,12 @@ from homing.translate.tree import (
 from homing.translate.write.c_writer import CWriter
 from homing.translate.write.planned_text import followers
 from homing.translate.write.writer import PART, Region
+
+
+def _placed(layout: str, array: Array) -> str:
+    declared = array.declaration
+    volatile = re.search(r"\bvolatile\b", array.routine.source.text[declared.statement_begin : declared.end])
+    return f"homing_place({layout}, {'(const void *)' if volatile else ''}{array.name});"
 
 
 class PagesC(CWriter):
@@ -37,7 +44,7 @@ class PagesC(CWriter):
                 if statement.begin > begin:
                     self._put(
                         self.source.next_line(statement.end),
-                        [f"homing_place({layout}, {array.name});"],
+                        [_placed(layout, array)],
                         statement.begin,
                     )
 
@@ -48,7 +55,7 @@ class PagesC(CWriter):
         lines = super()._create(array, declare)[:-2]
         static = array.declaration.storage != "pointer"
         if static or array.declaration.initial is not None:
-            lines.append(f"homing_place({self.layout(array)}, {array.name});")
+            lines.append(_placed(self.layout(array), array))
         return lines
 
     def _declaration(self, array: Array) -> None:
@@ -72,7 +79,7 @@ class PagesC(CWriter):
     def redistribute(self, node: Executable, old: Array, new: Array) -> None:
         layout = self.layout(old)
         lines = [f"homing_layout_free({layout});", *super()._create(new, False)[:-2]]
-        lines.append(f"homing_place({layout}, {old.name});")
+        lines.append(_placed(layout, old))
         self._put(self.source.next_line(node.end - 1), lines, node.begin)
 
     def share_layouts(self, region: Construct, more: Sequence[str]) -> None:

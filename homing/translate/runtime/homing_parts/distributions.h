@@ -40,6 +40,19 @@ static void complete_grid(homing_layout* layout) {
     layout->parts = (int)product;
 }
 
+const long* homing_longs(const void* integers, long count, size_t bytes) {
+    static long* kept;
+    kept = need(realloc(kept, (size_t)(count > 0 ? count : 1) * sizeof *kept));
+    for (long i = 0; i < count; i++) {
+        const char* at = (const char*)integers + (size_t)i * bytes;
+        kept[i] = bytes == sizeof(signed char) ? *(const signed char*)at
+                  : bytes == sizeof(short)     ? *(const short*)at
+                  : bytes == sizeof(int)       ? *(const int*)at
+                                               : (long)*(const long long*)at;
+    }
+    return kept;
+}
+
 homing_layout* homing_layout_create(const char* name, int language, int rank, size_t element,
                                     const homing_dimension* dimensions, const long* sizes) {
     homing_layout* layout = need(calloc(1, sizeof *layout));
