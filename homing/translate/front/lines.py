@@ -164,6 +164,9 @@ def _fixed(source: SourceFile) -> list[Line]:
                 openmp = Line("", [], begin, end, begin, following, openmp=True)
             stop = min(end, begin + width)
             comment = text.find("!", at, stop)
+            if openmp.code:  # words do not go on there, whatever their columns are
+                openmp.code += " "
+                openmp.places.append(at - 1)
             _add(openmp, text, at, comment if comment >= 0 else stop)
             openmp.end, openmp.line_end = end, following
             continue

@@ -81,17 +81,14 @@ def _update(text: str, routine: Routine) -> tuple[str, str, int] | None:
     if c and _STEP.fullmatch(rest):
         return name, "+", 1
     if c and (onto := _ONTO.fullmatch(rest)):
-        operator, value, times = onto[1], onto[2], 1
-    elif assigned := _ASSIGNED.fullmatch(rest):
-        found = _combination(assigned[1], target, not c)
-        if found is None:
+        if not _is_other(target, onto[2], routine, ","):  # its value is evaluated first, whatever it is
             return None
-        operator, value, times = *found, 2
-    else:
+        return name, "+" if onto[1] == "-" else onto[1], 1
+    assigned = _ASSIGNED.fullmatch(rest)
+    found = _combination(assigned[1], target, not c) if assigned else None
+    if found is None or not _is_other(target, found[1], routine):
         return None
-    if not _is_other(target, value, routine):
-        return None
-    return name, "+" if operator == "-" else operator, times
+    return name, "+" if found[0] == "-" else found[0], 2
 
 
 def _combination(text: str, target: str, fortran: bool) -> tuple[str, str] | None:
@@ -113,11 +110,11 @@ def _combination(text: str, target: str, fortran: bool) -> tuple[str, str] | Non
     return operation[1], operation[2]
 
 
-def _is_other(target: str, value: str, routine: Routine) -> bool:
+def _is_other(target: str, value: str, routine: Routine, signs: str = "") -> bool:
     """May the target be updated by this: is it all one operand, and does neither it nor a subscript depend on
-    the variable?"""
+    the variable? signs: what would not leave it one."""
     name, *subscripts = re.findall(r"\w+", target)
-    signs = "<>=," if routine.source.form.fortran else "<>=&|^?:,%"
+    signs = signs or ("<>=," if routine.source.form.fortran else "<>=&|^?:,%")
     if name in [*subscripts, *re.findall(r"\w+", value)] or outside_brackets(value, signs):
         return False
     logical = re.search(r"\.\s*[a-z]\w*\s*\.", value)
