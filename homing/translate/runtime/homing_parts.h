@@ -96,6 +96,9 @@ typedef struct homing_extent {
 
 /* MPI_Init where the program is made of ranks; output of ranks other than 0 is dropped. Call it first. */
 void homing_start(void);
+/* homing_start calls `make`, of a file that main is not in: it makes the layouts of the file's own arrays. At
+ * once where the program has started. Several files' in the order in which they are linked. */
+void homing_at_start(void (*make)(void));
 int homing_rank(void);       /* 0 without MPI */
 int homing_threads(void);    /* parts of this rank: omp_get_max_threads() at the first call */
 int homing_part_count(void); /* parts of all ranks */

@@ -10,7 +10,7 @@ from homing.translate.affine import shifted
 from homing.translate.directives import model as d
 from homing.translate.plan.array import Array
 from homing.translate.plan.arrays import Distributions
-from homing.translate.source import Edits
+from homing.translate.source import Edits, SourceFile
 from homing.translate.tree import (
     Access,
     Construct,
@@ -136,14 +136,13 @@ class CDeclarations(RoutineText):
             elif isinstance(node, Executable):
                 self._blank(node.directive)
         if routine.main:
-            lines = ["homing_start();"]
-            for array in self.arrays.values():
-                around = array.routine.namespaces.get(array.name)
-                if array.routine.module and around:  # whose names may not be open here
-                    lines.append(f"{around}::hm_make_{array.name}();")
-                elif array.routine.module:
-                    lines += self._made(array, declare=False)
+            lines = ["homing_start();", *self._of_file()]
             self._put(routine.head_end, lines, self._like(), first=True)
+        elif routine.module and own and not self._main_of(self.source):
+            self._register()
+        elif own != list(self.arrays.values()) and not self.inside and not self._main_of(None):
+            # What calls it may not have begun what the arrays need.
+            self._put(routine.head_end, ["homing_start();"], self._like(), first=True)
         if not own:
             return
         dummies = [array for array in own if array.dummy]
@@ -169,6 +168,30 @@ class CDeclarations(RoutineText):
                 else:
                     lines += self._made(array, declare=True)
             self._put(self.source.next_line(at), lines, at if not routine.module else 0, first=True)
+
+    def _main_of(self, source: SourceFile | None) -> bool:
+        """Is the main program in this file, or (None) in any?"""
+        units = self.distributions.units
+        return any(one.main for unit in units if source in (None, unit.source) for one in unit.routines)
+
+    def _of_file(self) -> list[str]:
+        """What makes the arrays of the file's own scope, in a place where names of functions hide none."""
+        scope = self.routine.parent or self.routine
+        lines = []
+        for array in self.distributions.of(scope).values():
+            around = scope.namespaces.get(array.name)
+            if around:  # whose names may not be open here
+                lines.append(f"{around}::hm_make_{array.name}();")
+            else:
+                lines += self._made(array, declare=False)
+        return lines
+
+    def _register(self) -> None:
+        """A file without the main program: homing_start makes its arrays, wherever it is called."""
+        lines = ["static void hm_make_arrays(void) {", *self._of_file(), "}"]
+        lines += ["__attribute__((constructor)) static void hm_before_main(void) {"]
+        lines += ["homing_at_start(hm_make_arrays);", "}"]
+        self._put(len(self.source.text), lines, 0)
 
     def _in_namespace(self, array: Array) -> None:
         """C++: beside the array, what main calls to make it."""

@@ -107,6 +107,29 @@ static void at_end(int status, void* nothing) {
 static void at_end_unsaid(void) { at_end(0, NULL); } /* with which status is not known */
 #endif
 
+/* What homing_start calls, before main begins. */
+static struct {
+    void (**make)(void);
+    int count;
+} waiting = {NULL, 0};
+
+void homing_at_start(void (*make)(void)) {
+    if (process.started) {
+        make();
+        return;
+    }
+    waiting.make = need(realloc(waiting.make, (size_t)(waiting.count + 1) * sizeof *waiting.make));
+    waiting.make[waiting.count++] = make;
+}
+
+static void make_waiting(void) {
+    for (int i = 0; i < waiting.count; i++)
+        waiting.make[i]();
+    free(waiting.make);
+    waiting.make = NULL;
+    waiting.count = 0;
+}
+
 void homing_start(void) {
     if (process.started) return;
     process.started = 1;
@@ -145,6 +168,7 @@ void homing_start(void) {
 #else
     atexit(at_end_unsaid);
 #endif
+    make_waiting();
 }
 
 int homing_rank(void) {

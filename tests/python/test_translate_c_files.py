@@ -1,0 +1,159 @@
+"""Distributed arrays at file scope in C and C++, their other declarations, and memory that is freed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from homing.translate.translation import Options, translate
+from tests.python.test_translate_refused import homing
+from tests.python.translate_programs import MPIRUN, PATIENCE, run_command
+
+#: A file's own arrays and memory, with an alignment; another file has the same names.
+OWNER = """#include <stdlib.h>
+enum { N = 20 };
+static int field[N], beside[N];
+#pragma homing distribute field[block]
+#pragma homing align beside[i] with field[i]
+static int *memory;
+#pragma homing distribute memory[block] extent(N)
+void set(void)
+{
+    memory = malloc(N * sizeof *memory);
+#pragma omp parallel for
+    for (int i = 0; i < N; i++) field[i] = beside[i] = i;
+#pragma omp parallel for
+    for (int i = 0; i < N; i++) memory[i] = i;
+}
+int get(void)
+{
+    int s = 0;
+#pragma omp parallel for reduction(+ : s)
+    for (int i = 1; i < N; i++) s += field[i - 1] + beside[i];
+#pragma omp parallel for reduction(+ : s)
+    for (int i = 0; i < N; i++) s += memory[i];
+    for (int i = 0; i < N; i++) s += field[i];
+    free(memory);
+    return s;
+}"""
+#: Its array has a name that main hides.
+MAIN = """#include <stdio.h>
+void set(void);
+int get(void);
+void set2(void);
+int get2(void);
+static int own[9];
+#pragma homing distribute own[block]
+static void fill(void)
+{
+#pragma omp parallel for
+    for (int i = 0; i < 9; i++) own[i] = i;
+}
+static int sum(void)
+{
+    int s = 0;
+    for (int i = 0; i < 9; i++) s += own[i];
+    return s;
+}
+int main(void)
+{
+    int own = 3;
+    set(), set2();
+    fill();
+    printf("%d %d %d %d\\n", get(), get2(), own, sum());
+    return 0;
+}
+"""
+NAMESPACES = """namespace store {
+const int n = 16;
+double a[n];
+#pragma homing distribute a[block]
+namespace { int hidden[n]; }
+#pragma homing distribute hidden[block]
+}
+static int wide[20][4];
+#pragma homing distribute wide[block][*]
+int all()
+{
+    using namespace store;
+    int s = 0;
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) a[i] = i;
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) hidden[i] = 2 * i;
+#pragma omp parallel for
+    for (int i = 0; i < 20; i++) wide[i][2] = i;
+    for (int i = 0; i < n; i++) s += (int)a[i] + hidden[i];
+    for (int i = 0; i < 20; i++) s += wide[i][2];
+    return s;
+}
+"""
+CXX_MAIN = """#include <cstdio>
+int all();
+int main()
+{
+    std::printf("%d\\n", all());
+}
+"""
+TARGETS = ("spmd", "mpi")
+
+
+def _files(folder: Path) -> list[str]:
+    (folder / "one.c").write_text(OWNER)
+    (folder / "two.c").write_text(OWNER.replace("set", "set2").replace("get", "get2"))
+    (folder / "m.c").write_text(MAIN)
+    return ["one.c", "two.c", "m.c"]
+
+
+def _build(folder: Path, target: str, *words: str, compiler: str = "gcc") -> None:
+    if target == "mpi":
+        compiler = {"gcc": "mpicc", "g++": "mpicxx"}[compiler]
+    flags = ("-fopenmp", "-Wall", "-Wextra", "-Werror") if "-c" not in words else ("-fopenmp",)
+    done = homing(folder, "--to", target, "--", compiler, *flags, *words)
+    assert done.returncode == 0, done.stderr
+
+
+def _printed(folder: Path, target: str) -> str:
+    ranks = [*MPIRUN, "-n", "2"] if target == "mpi" else []
+    return run_command([*ranks, folder / "p"], folder, OMP_NUM_THREADS="3")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_files_without_main_have_arrays(tmp_path: Path, target: str) -> None:
+    _build(tmp_path, target, *_files(tmp_path), "-o", "p")
+    assert _printed(tmp_path, target) == "741 741 3 36\n"
+
+
+def test_they_are_compiled_one_by_one(tmp_path: Path) -> None:
+    for name in (files := _files(tmp_path)):
+        _build(tmp_path, "spmd", "-c", name)
+    _build(tmp_path, "spmd", *(name.replace(".c", ".o") for name in files), "-o", "p")
+    assert _printed(tmp_path, "spmd") == "741 741 3 36\n"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_namespaces_of_files_without_main(tmp_path: Path, target: str) -> None:
+    (tmp_path / "a.cpp").write_text(NAMESPACES)
+    (tmp_path / "m.cpp").write_text(CXX_MAIN)
+    _build(tmp_path, target, "a.cpp", "m.cpp", "-o", "p", compiler="g++")
+    assert _printed(tmp_path, target) == "550\n"
+
+
+def test_pages_places_arrays_of_other_files(tmp_path: Path) -> None:
+    _build(tmp_path, "pages", *_files(tmp_path), "-o", "p")
+    environment = {**os.environ, "HOMING_PARTS": "statistics", "OMP_NUM_THREADS": "3"}
+    done = subprocess.run(
+        [tmp_path / "p"], env=environment, capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
+    assert done.stdout == "741 741 3 36\n"
+    assert [done.stderr.count(f"'{name}' has no page") for name in ("field", "memory", "own")] == [2, 2, 1]
+
+
+@pytest.mark.parametrize("target", ["spmd", "pages"])
+def test_where_no_main_is_given_functions_begin_the_program(tmp_path: Path, target: str) -> None:
+    (tmp_path / "one.c").write_text(OWNER)
+    text = translate([str(tmp_path / "one.c")], Options(target)).outputs[0].text
+    assert text.count("homing_start();") == 2
