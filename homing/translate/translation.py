@@ -16,6 +16,7 @@ from homing.translate.options import Options as Options
 from homing.translate.options import Own as Own
 from homing.translate.plan.arrays import Distributions
 from homing.translate.plan.collect import array_plans, collected, refusals
+from homing.translate.plan.freed import memory_unseen
 from homing.translate.plan.model import ArrayPlan, NotePlan, Plan, Step, UpmPlan
 from homing.translate.positions import Problem, TranslationError
 from homing.translate.program.common_modules import made_in
@@ -317,6 +318,8 @@ def _translated(
     else:
         distributions = Distributions(units, in_place=options.target == "pages")
         problems = [*distributions.problems, *externs(units, distributions)]
+        if options.target != "pages":
+            problems += memory_unseen(units, distributions)
         if not problems:
             problems = read_twice(units, distributions)
         if not problems:

@@ -87,6 +87,8 @@ class Statement:
     form: str = ""  # Fortran: which statement it is (front/kinds.py)
     unread: str | None = None  # Fortran: what of it the front has no tree for
     label: str | None = None
+    within: bool = False  # C: memory is taken inside a larger expression
+    commas: tuple[int, ...] = ()  # C: between expressions that take or free memory, one after the other
     guarded: bool = False  # a logical IF before it
     places: list[int] = field(default_factory=list)  # offset of each character of `code`
     code: str = ""  # text with the user's own letters
@@ -276,6 +278,7 @@ class Routine:
     inner: frozenset[str] = frozenset()  # C: of these, those that an inner block declares
     prototypes: list[Prototype] = field(default_factory=list)  # of a C file
     headers: dict[str, str] = field(default_factory=dict)  # C file: which header declares a function
+    freeing: dict[str, set[int]] = field(default_factory=dict)  # C file: arguments that a header's free
     included: set[str] = field(default_factory=set)  # C file: variables that its headers declare
     namespaces: dict[str, str] = field(default_factory=dict)  # C++ file: where its variables stand
     #: Names that something else reaches, unseen: where that is said (begin, end), and how.

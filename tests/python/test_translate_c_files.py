@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from homing.translate.positions import TranslationError
 from homing.translate.translation import Options, translate
 from tests.python.test_translate_refused import homing
 from tests.python.translate_programs import MPIRUN, PATIENCE, run_command
@@ -157,3 +158,109 @@ def test_where_no_main_is_given_functions_begin_the_program(tmp_path: Path, targ
     (tmp_path / "one.c").write_text(OWNER)
     text = translate([str(tmp_path / "one.c")], Options(target)).outputs[0].text
     assert text.count("homing_start();") == 2
+
+
+#: Memory of distributed arrays; what is done with it takes the place of the line of dots.
+MEMORY = """#include <stdio.h>
+#include <stdlib.h>
+...
+int main(void)
+{
+    int n = 29, s = 0;
+    int *u = malloc(n * sizeof *u), *v = malloc(n * sizeof *v), *w = malloc(n * sizeof *w);
+#pragma homing distribute u[block] extent(n), v[block] extent(n), w[block] extent(n)
+#pragma omp parallel for
+    for (int i = 0; i < n; i++)
+        u[i] = v[i] = w[i] = i;
+    ...
+    printf("%d %d\\n", s, n);
+    return 0;
+}
+"""
+ONE_BY_ONE = """if (n > 3) s++, free(u), n--; else s--;
+    switch (n) { case 28: s += v[3], free(v); break; default: ; }
+    for (int k = 0; k < 1; k++) free(w), s += 4; s *= 2;"""
+ANEW = "u = malloc(n * sizeof *u), v = malloc(n * sizeof *v); free(u), free(v); free(w);"
+CXX_FREED = """#include <cstdio>
+int main()
+{
+    const int n = 29;
+    int s = 0, *u = new int[n], (*m)[4] = new int[n][4];
+#pragma homing distribute u[block] extent(n), m[block][*] extent(n, 4)
+#pragma omp parallel for
+    for (int i = 0; i < n; i++)
+        u[i] = m[i][2] = i;
+    s += u[7], delete[] u, delete[] m;
+    std::printf("%d\\n", s);
+}
+"""
+
+
+def _freed(what: str, before: str = "") -> str:
+    head, middle, end = MEMORY.split("...")
+    return head + before + middle + what + end
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "printed"),
+    [
+        ("p.c", _freed(ONE_BY_ONE), "16 28\n"),
+        ("p.c", _freed(ANEW), "0 29\n"),
+        ("p.cpp", CXX_FREED, "7\n"),
+    ],
+)
+def test_memory_is_freed_between_commas(tmp_path: Path, name: str, text: str, printed: str) -> None:
+    (tmp_path / name).write_text(text)
+    compiler = "gcc" if name == "p.c" else "g++"
+    _build(
+        tmp_path,
+        "spmd",
+        "-fsanitize=address",
+        *("-Wno-unused-variable", "-Wno-unused-but-set-variable"),
+        name,
+        "-o",
+        "p",
+        compiler=compiler,
+    )
+    assert _printed(tmp_path, "spmd") == printed
+
+
+LARGER = "frees the distributed 'u' in a larger expression"
+TAKEN = "takes memory for the distributed 'u' in a larger expression"
+HELPER = "static void done(int n, void *p) { void *q = p; if (n) free(q); }"
+CALLS = f"{HELPER}\nstatic void all(int *p) {{ done(1, p); }}"
+
+
+@pytest.mark.parametrize(
+    ("what", "before", "reason"),
+    [
+        ("for (int q = 0; q < 1; q++, free(u)) ;", "", LARGER),
+        ("while (free(u), s) ;", "", LARGER),
+        ("if (free(u), s) n = 4;", "", LARGER),
+        ("n > 3 ? free(u) : (void)0;", "", LARGER),
+        ("(void)(s && (free(u), 1));", "", LARGER),
+        ("int k = (free(u), 1); s += k;", "", LARGER),
+        ("return free(u), 0;", "", LARGER),
+        ("BOTH(u, v);", "#define BOTH(a, b) free(a), free(b)", LARGER),
+        ("free(n > 3 ? u : v);", "", "may give the distributed array another name"),
+        ("n = (u = malloc(4), 3);", "", TAKEN),
+        ("u = v = malloc(4);", "", TAKEN),
+        ("n > 3 ? (u = malloc(4)) : 0;", "", TAKEN),
+        ("int *k = realloc(u, 4); free(k);", "", "'realloc' gets the distributed 'u'"),
+        ("done(1, u);", HELPER, "'done' frees what it gets, here the distributed 'u'"),
+        ("all(u);", CALLS, "'all' frees what it gets, here the distributed 'u'"),
+        ("gone(u);", '#include "gone.h"', "'gone' frees what it gets, here the distributed 'u'"),
+        (
+            "\n#pragma omp parallel\n{\n#pragma omp single\nfree(u);\n}\n",
+            "",
+            "takes or frees memory of the distributed 'u' in a parallel region",
+        ),
+    ],
+)
+def test_memory_that_is_lost_sight_of(tmp_path: Path, what: str, before: str, reason: str) -> None:
+    (tmp_path / "gone.h").write_text("static inline void gone(int *p) { free((void *)p); }\n")
+    (tmp_path / "p.c").write_text(_freed(what, before))
+    with pytest.raises(TranslationError) as error:
+        translate([str(tmp_path / "p.c")], Options("spmd"))
+    assert any(reason in one.reason for one in error.value.problems), str(error.value)
+    assert all(one.position.line > 11 for one in error.value.problems)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from homing.translate.directives.model import Form
 from homing.translate.front import lines
@@ -20,6 +21,16 @@ _LOOP = re.compile(r"(for|while|do)\b")
 _SEMICOLON = re.compile(r"\s*;")
 #: What may stand behind the end of a loop on its last line.
 _NOTHING_BEHIND = re.compile(r"[ \t]*(//.*|/\*[^\n]*\*/[ \t]*)?\r?$", re.MULTILINE)
+
+
+@dataclass(frozen=True, order=True)
+class _Break:
+    """A range of the text that a new line takes the place of; what is put before and behind that."""
+
+    begin: int
+    end: int
+    before: str = ""
+    behind: str = ""
 
 
 def fortran_apart(source: SourceFile) -> SourceFile | None:
@@ -34,7 +45,7 @@ def fortran_apart(source: SourceFile) -> SourceFile | None:
             continue
         between = source.text[semicolon + 1 : line.begin].strip()
         if not between or (between == line.label and source.form is Form.FREE):
-            breaks.append((semicolon, semicolon + 1))
+            breaks.append(_Break(semicolon, semicolon + 1))
     return _broken(source, breaks)
 
 
@@ -42,15 +53,19 @@ def c_apart(unit: Unit) -> SourceFile | None:
     """C with loops, allocations and the braces of functions on lines of their own; None: they are, as far as
     lines can be broken here."""
     breaks: set[int] = set()
+    commas: list[_Break] = []
     for routine in unit.routines:
         if not routine.module:
             breaks |= _braces(routine)
         for node in walk(routine.body):
             if isinstance(node, Loop | Construct):
                 breaks |= _loop_breaks(unit.source, node)
+            elif isinstance(node, Statement) and node.commas:
+                commas += _comma_breaks(unit.source, node)
             elif isinstance(node, Statement) and node.kind in (Kind.ALLOCATE, Kind.DEALLOCATE):
                 breaks |= _statement_breaks(unit.source, node)
-    return _broken(unit.source, [(one, one) for one in sorted(breaks)])
+    breaks -= {place for one in commas for place in (one.begin, one.end)}
+    return _broken(unit.source, sorted([*(_Break(one, one) for one in breaks), *commas]))
 
 
 def _braces(routine: Routine) -> set[int]:
@@ -99,16 +114,29 @@ def _statement_breaks(source: SourceFile, node: Statement) -> set[int]:
     return found
 
 
-def _broken(source: SourceFile, breaks: Sequence[tuple[int, int]]) -> SourceFile | None:
+def _comma_breaks(source: SourceFile, node: Statement) -> list[_Break]:
+    """`free(a), free(b);` as statements in braces, each on a line of its own."""
+    behind = _SEMICOLON.match(source.text, node.end)
+    if behind is None:
+        return []
+    end = behind.end()
+    found = [_Break(node.begin, node.begin, "{"), *(_Break(one, one + 1, ";") for one in node.commas)]
+    found.append(_Break(end - 1, end, ";", "}"))
+    if not _NOTHING_BEHIND.match(source.text, end):
+        found.append(_Break(end, end))
+    return found
+
+
+def _broken(source: SourceFile, breaks: Sequence[_Break]) -> SourceFile | None:
     """The source with new lines in place of these ranges."""
     if not breaks:
         return None
     text, out, at = source.text, [], 0
     newline = "\r\n" if "\r\n" in text else "\n"
-    for begin, end in breaks:
-        path, line = source.origin(source.line_of(begin))
-        blank = re.sub(r"[^\t]", " ", text[source.line_start(begin) : end])
-        out += [text[at:begin], newline, marker(line, path), newline, blank]
-        at = end
+    for one in breaks:
+        path, line = source.origin(source.line_of(one.begin))
+        blank = re.sub(r"[^\t]", " ", text[source.line_start(one.begin) : one.end])
+        out += [text[at : one.begin], one.before, newline, marker(line, path), newline, blank, one.behind]
+        at = one.end
     made = "".join([*out, text[at:]])
     return SourceFile(source.path, made, source.form, source.fixed_columns, marked=True, cxx=source.cxx)

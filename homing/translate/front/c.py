@@ -20,6 +20,7 @@ from homing.translate.directives.model import Directive
 from homing.translate.front.c_accesses import Accesses, is_calm
 from homing.translate.front.c_aliases import Alias, note_read_only
 from homing.translate.front.c_loops import Loops
+from homing.translate.front.c_memory import MEMORY, allocates, commas, freed_arguments, frees
 from homing.translate.front.c_places import Places, declarator
 from homing.translate.front.c_plain import check_plain
 from homing.translate.front.c_pragmas import pragmas_of
@@ -154,6 +155,8 @@ class _Builder(Loops):
                     scope.included.add(cursor.spelling)
                 elif kind is CursorKind.FUNCTION_DECL and file is not None:
                     scope.headers[self.name(cursor)] = file.name
+                    if cursor.is_definition() and not cursor.location.is_in_system_header:
+                        scope.freeing[self.name(cursor)] = freed_arguments(cursor, scope.freeing)
                 continue
             self.lines.add(self.source.line_start(self.begin(cursor)))
             if kind is CursorKind.FUNCTION_DECL:
@@ -398,6 +401,7 @@ class _Builder(Loops):
 
     def expression_statement(self, cursor: Cursor, condition: bool = False) -> Statement:
         made = self.blank(self.begin(cursor), self.end(cursor))
+        whole = None
         jump = {
             CursorKind.RETURN_STMT: "return",
             CursorKind.GOTO_STMT: "goto",
@@ -416,20 +420,25 @@ class _Builder(Loops):
             self.accesses.condition(cursor, made.references, False, made)
         else:
             self.expression(cursor, made.references, Access.READ, False, made)
-        self.finish(made)
+            whole = cursor
+            made.commas = commas(cursor, self.places) if MEMORY & set(made.calls) else ()
+        self.finish(made, whole)
         return made
 
-    def finish(self, made: Statement) -> None:
+    def finish(self, made: Statement, whole: Cursor | None = None) -> None:
+        """whole: the expression that is all of the statement, if one is."""
         made.reads = frozenset(r.name for r in made.references if r.access is not Access.WRITE)
         made.writes |= frozenset(
             r.name for r in made.references if r.access not in (Access.READ, Access.OTHER)
         )
         if made.kind is Kind.ASSIGNMENT and {"malloc", "calloc", "aligned_alloc"} & set(made.calls):
             made.kind = Kind.ALLOCATE
-        if made.kind is Kind.OTHER and made.calls == ("free",):
+            made.within = whole is None or not allocates(whole)
+        if made.kind is Kind.OTHER and made.calls == ("free",) and whole is not None and frees(whole):
             made.kind = Kind.DEALLOCATE
             for reference in made.references:
-                reference.access, reference.argument_of = Access.WRITE, None
+                if reference.argument_of == "free":
+                    reference.access, reference.argument_of = Access.WRITE, None
         if made.kind is Kind.OTHER and made.calls:
             made.kind = Kind.CALL
             if made.calls[0] in _OUTPUT:

@@ -102,7 +102,11 @@ class Accesses:
         elif kind is CursorKind.CXX_DELETE_EXPR:
             into.calls += ("free",)
             for child in cursor.get_children():
-                self.expression(child, found, Access.ARGUMENT, conditional, into)
+                count = len(found)
+                whole = strip(child).kind in (CursorKind.DECL_REF_EXPR, CursorKind.ARRAY_SUBSCRIPT_EXPR)
+                self.expression(child, found, Access.ARGUMENT if whole else Access.READ, conditional, into)
+                for reference in found[count : count + 1] if whole else ():
+                    reference.argument_of = "free"
         elif kind is CursorKind.CXX_UNARY_EXPR:
             self._size_of(cursor, found, conditional, into)
         else:
@@ -178,7 +182,7 @@ class Accesses:
             if index in changed:
                 self.expression(inner, found, Access.OTHER, conditional, into)
                 continue
-            if inner.kind in cxx.CASTS and inner.type.kind is TypeKind.POINTER:
+            while inner.kind in cxx.CASTS and inner.type.kind is TypeKind.POINTER:
                 inner = strip(list(inner.get_children())[-1])
             count = len(found)
             array = inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind in (

@@ -1,0 +1,70 @@
+"""C and C++: how a statement takes memory, or gives it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
+
+from homing.translate.front.c_accesses import strip
+from homing.translate.front.c_places import Places
+
+#: What takes memory, or gives it back.
+MEMORY = frozenset({"malloc", "calloc", "aligned_alloc", "free"})
+
+
+def frees(cursor: Cursor) -> bool:
+    """Is the whole expression one `free(p)`, or one `delete`?"""
+    inner = strip(cursor)
+    if inner.kind is CursorKind.CXX_DELETE_EXPR:
+        return True
+    return inner.kind is CursorKind.CALL_EXPR and inner.spelling == "free"
+
+
+def allocates(cursor: Cursor) -> bool:
+    """Is the whole expression one assignment, with no other in it?"""
+    inner = strip(cursor)
+    return _assigns(inner) and sum(_assigns(one) for one in inner.walk_preorder()) == 1
+
+
+def commas(cursor: Cursor, places: Places) -> tuple[int, ...]:
+    """Where the commas stand between expressions of which an expression is made, one after the other; none
+    where something else stands between them."""
+    if cursor.kind is not CursorKind.BINARY_OPERATOR or cursor.binary_operator is not BinaryOperator.Comma:
+        return ()
+    left, right = cursor.get_children()
+    end = places.end(left)
+    between = places.source.text[end : places.begin(right)]
+    if between.strip() != ",":
+        return ()
+    before = commas(left, places)
+    whole = left.kind is CursorKind.BINARY_OPERATOR and left.binary_operator is BinaryOperator.Comma
+    return (*before, end + between.index(",")) if before or not whole else ()
+
+
+def freed_arguments(function: Cursor, known: Mapping[str, set[int]]) -> set[int]:
+    """Which of its arguments a function that a header defines gives back, itself or by those that are known
+    to do so."""
+    names = [one.spelling for one in function.get_arguments()]
+    found = set()
+    for inner in function.walk_preorder():
+        given: list[Cursor] = []
+        if inner.kind is CursorKind.CXX_DELETE_EXPR:
+            given = list(inner.get_children())
+        elif inner.kind is CursorKind.CALL_EXPR:
+            freed = {0} if inner.spelling in ("free", "realloc") else known.get(inner.spelling, set())
+            given = [one for at, one in enumerate(inner.get_arguments()) if at in freed]
+        for one in given:
+            found |= {names.index(word.spelling) for word in _pointers(one) if word.spelling in names}
+    return found
+
+
+def _pointers(cursor: Cursor) -> Iterator[Cursor]:
+    """The names of pointers in an argument."""
+    for inner in cursor.walk_preorder():
+        if inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind is TypeKind.POINTER:
+            yield inner
+
+
+def _assigns(cursor: Cursor) -> bool:
+    return cursor.kind is CursorKind.BINARY_OPERATOR and cursor.binary_operator is BinaryOperator.Assign
