@@ -280,6 +280,7 @@ class Routine:
     headers: dict[str, str] = field(default_factory=dict)  # C file: which header declares a function
     freeing: dict[str, set[int]] = field(default_factory=dict)  # C file: arguments that a header's free
     included: set[str] = field(default_factory=set)  # C file: variables that its headers declare
+    again: dict[str, list[Declaration]] = field(default_factory=dict)  # C file: other ones of its variables
     namespaces: dict[str, str] = field(default_factory=dict)  # C++ file: where its variables stand
     #: Names that something else reaches, unseen: where that is said (begin, end), and how.
     unseen: dict[str, tuple[int, int, str]] = field(default_factory=dict)

@@ -264,3 +264,116 @@ def test_memory_that_is_lost_sight_of(tmp_path: Path, what: str, before: str, re
         translate([str(tmp_path / "p.c")], Options("spmd"))
     assert any(reason in one.reason for one in error.value.problems), str(error.value)
     assert all(one.position.line > 11 for one in error.value.problems)
+
+
+#: Declarations of one array before and behind its definition, and in functions.
+AGAIN = """#include <stdio.h>
+#define N 33
+extern int field[N], grid[][4];
+static void set(void)
+{
+    extern int late[N];
+#pragma omp parallel for
+    for (int i = 0; i < N; i++) late[i] = field[i] = i;
+}
+int field[N];
+int late[N], grid[9][4];
+static int twice[5][6], twice[5][6];
+#pragma homing distribute field[block], grid[block][*], late[block], twice[block][*]
+extern int field[N], grid[9][4];
+int main(void)
+{
+    extern int grid[][4];
+    set();
+#pragma omp parallel for
+    for (int i = 0; i < 9; i++) grid[i][2] = i;
+#pragma omp parallel for
+    for (int i = 0; i < 5; i++) twice[i][3] = i;
+    printf("%d %d %d %d\\n", field[N - 1], late[7], grid[8][2], twice[4][3]);
+    return 0;
+}
+"""
+HEADER = """#define N 20
+extern int field[N], grid[N][4];
+void set(void);
+int get(void);
+"""
+DEFINED = """#include "d.h"
+void set(void)
+{
+#pragma omp parallel for
+    for (int i = 0; i < N; i++) field[i] = grid[i][2] = i;
+}
+int field[N], grid[N][4];
+#pragma homing distribute field[block], grid[block][*]
+int get(void)
+{
+    int s = grid[3][2];
+    for (int i = 0; i < N; i++) s += field[i];
+    return s;
+}
+"""
+USER = """#include <stdio.h>
+#include "d.h"
+int main(void)
+{
+    set();
+    printf("%d\\n", get());
+    return 0;
+}
+"""
+
+
+def test_declared_again_in_the_same_text(tmp_path: Path) -> None:
+    (tmp_path / "p.c").write_text(AGAIN)
+    _build(tmp_path, "spmd", "p.c", "-o", "p")
+    assert _printed(tmp_path, "spmd") == "32 7 8 4\n"
+
+
+@pytest.mark.parametrize(("compiler", "suffix"), [("gcc", "c"), ("g++", "cpp")])
+def test_declared_in_a_header(tmp_path: Path, compiler: str, suffix: str) -> None:
+    (tmp_path / "d.h").write_text(HEADER)
+    (tmp_path / f"d.{suffix}").write_text(DEFINED)
+    (tmp_path / f"m.{suffix}").write_text(USER)
+    _build(tmp_path, "spmd", f"d.{suffix}", f"m.{suffix}", "-o", "p", compiler=compiler)
+    assert _printed(tmp_path, "spmd") == "193\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("extern int field[9];\n#pragma homing distribute field[block]\n", "another file defines the array"),
+        (
+            DEFINED.replace("int s =", "struct { int field; } t = {1}; int s = t.field +"),
+            "a header declares the distributed 'field', and a member has its name",
+        ),
+        (
+            DEFINED.replace("int get", '#include "e.h"\nint get'),
+            "a header that declares 'field' is included behind declarations",
+        ),
+    ],
+)
+def test_declarations_that_cannot_be_followed(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "d.h").write_text(HEADER)
+    (tmp_path / "e.h").write_text("extern int field[N];\n")
+    (tmp_path / "d.c").write_text(text)
+    with pytest.raises(TranslationError) as error:
+        translate([str(tmp_path / "d.c")], Options("spmd"))
+    assert any(reason in one.reason for one in error.value.problems), str(error.value)
+
+
+@pytest.mark.parametrize("target", ["spmd", "pages"])
+def test_defined_outside_of_its_namespace(tmp_path: Path, target: str) -> None:
+    text = "namespace s { extern int field[9]; }\nint s::field[9];\n#pragma homing distribute field[block]\n"
+    (tmp_path / "p.cpp").write_text(text)
+    with pytest.raises(TranslationError, match="define it inside"):
+        translate([str(tmp_path / "p.cpp")], Options(target))
+
+
+def test_another_files_array_in_a_function(tmp_path: Path) -> None:
+    user = "int main(void)\n{\n    extern int field[20];\n    set();\n    return field[3];\n}\n"
+    (tmp_path / "d.h").write_text("enum { N = 20 };\n")
+    (tmp_path / "d.c").write_text(DEFINED.replace("void set", "extern int field[N], grid[N][4];\nvoid set"))
+    (tmp_path / "m.c").write_text(f"void set(void);\n{user}")
+    with pytest.raises(TranslationError, match="whose parts no other file knows"):
+        translate([str(tmp_path / name) for name in ("d.c", "m.c")], Options("spmd"))

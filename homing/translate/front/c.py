@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from clang import cindex
-from clang.cindex import Cursor, CursorKind, TranslationUnit, TypeKind
+from clang.cindex import Cursor, CursorKind, StorageClass, TranslationUnit, TypeKind
 
 from homing.translate.affine import shifted
 from homing.translate.attach import attach
@@ -152,7 +152,7 @@ class _Builder(Loops):
             file = cursor.location.file
             if file is None or file.name != self.source.path:
                 if kind is CursorKind.VAR_DECL and file is not None:
-                    scope.included.add(cursor.spelling)
+                    self.included_variable(scope, cursor)
                 elif kind is CursorKind.FUNCTION_DECL and file is not None:
                     scope.headers[self.name(cursor)] = file.name
                     if cursor.is_definition() and not cursor.location.is_in_system_header:
@@ -180,7 +180,7 @@ class _Builder(Loops):
             raise TranslationError([self.source.problem(self.begin(cursor), self.end(cursor), reason)])
         if around:
             scope.namespaces[cursor.spelling] = around
-        self.variable(scope, cursor, "static")
+        self.file_variable(cursor)
         made = self.blank(self.begin(cursor), self.end(cursor))
         for inner in cursor.get_children():
             if inner.kind.is_expression():
@@ -189,6 +189,25 @@ class _Builder(Loops):
             if reference.access is Access.OTHER:
                 reason = f"'{cursor.spelling}' is another name for '{reference.name}'"
                 scope.unseen.setdefault(reference.name, (reference.begin, reference.end, reason))
+
+    def included_variable(self, scope: Routine, cursor: Cursor) -> None:
+        name = cursor.spelling
+        scope.included.add(name)
+        if name in scope.declarations or self.routines[1:]:
+            declared = scope.declarations.get(name)
+            place = (declared.begin, declared.end) if declared is not None else (0, 0)
+            reason = f"a header that declares '{name}' is included behind declarations: include it first"
+            scope.unseen.setdefault(name, (*place, reason))
+
+    def file_variable(self, cursor: Cursor) -> None:
+        """A variable of the file's scope, of which one declaration counts; the others are noted."""
+        scope, name = self.routines[0], cursor.spelling
+        before = scope.declarations.get(name)
+        made = self.variable(scope, cursor, "static")
+        if before is not None:
+            chosen = max(made, before, key=_defines)
+            scope.declarations[name] = chosen
+            scope.again.setdefault(name, []).append(before if chosen is made else made)
 
     def function(self, cursor: Cursor) -> None:
         scope = self.routines[0]
@@ -285,6 +304,8 @@ class _Builder(Loops):
             attributes.add("const")
         if cursor.storage_class.name == "STATIC":
             attributes.add("save")
+        if cursor.storage_class is StorageClass.EXTERN and initial is None:
+            attributes.add("extern")
         made = Declaration(
             name,
             name,
@@ -385,6 +406,9 @@ class _Builder(Loops):
         for child in cursor.get_children():
             if child.kind is not CursorKind.VAR_DECL:
                 continue
+            if child.storage_class is StorageClass.EXTERN:
+                self.file_variable(child)
+                continue
             self.variable(self.routine, child, "automatic")
             writes.add(child.spelling)
             for inner in child.get_children():
@@ -451,3 +475,10 @@ class _Builder(Loops):
     def is_array(self, name: str) -> bool:
         known = self.routine.lookup(name)
         return known is not None and bool(known[1].bounds) and known[1].storage not in ("pointer", "dummy")
+
+
+def _defines(declaration: Declaration) -> tuple[bool, bool, bool]:
+    """Of the declarations of one variable the greatest is its definition."""
+    complete = all(one.upper is not None for one in declaration.bounds)
+    initialised = declaration.initial is not None
+    return "extern" not in declaration.attributes, initialised, bool(declaration.bounds) and complete

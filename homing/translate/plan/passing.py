@@ -233,7 +233,11 @@ class Passing:
 
 def _later(array: Array, routine: Routine) -> bool:
     """C: the file declares the array behind the function, which does not know it."""
-    return array.routine.source.form is d.Form.C and array.declaration.begin > routine.begin
+    file = array.routine
+    if file.source.form is not d.Form.C or array.name in file.included:
+        return False
+    others = [one.begin for one in file.again.get(array.name, ())]  # also in the function's own blocks
+    return array.declaration.begin > routine.begin and not any(begin < routine.end for begin in others)
 
 
 def _is_pointer(callee: Routine, declaration: Declaration) -> bool:

@@ -14,6 +14,7 @@ from homing.translate.source import Edits, SourceFile
 from homing.translate.tree import (
     Access,
     Construct,
+    Declaration,
     Executable,
     Routine,
     Statement,
@@ -156,18 +157,24 @@ class CDeclarations(RoutineText):
         for array in real:
             self._declaration(array)
         if routine.module and routine.namespaces:
+            early = self._first_user()
             for array in real:
                 self._in_namespace(array)
+                if early is not None and array.origin is not None and early < self._end(array.origin):
+                    reason = "a function that knows the distributed array stands before the directive"
+                    self.problems.append((array.declaration.begin, array.declaration.end, reason))
         elif real:
             places = [self._end(a.origin) for a in real if a.origin is not None]
-            at = max(places)
+            at = self.source.next_line(max(places))
+            early = self._first_user() if routine.module else None
+            at = at if early is None else min(at, self.source.line_start(early))
             lines = []
             for array in real:
                 if routine.module:
                     lines.append(f"static homing_layout *{self.layout(array)};")
                 else:
                     lines += self._made(array, declare=True)
-            self._put(self.source.next_line(at), lines, at if not routine.module else 0, first=True)
+            self._put(at, lines, max(places) if not routine.module else 0, first=True)
 
     def _main_of(self, source: SourceFile | None) -> bool:
         """Is the main program in this file, or (None) in any?"""
@@ -196,6 +203,10 @@ class CDeclarations(RoutineText):
     def _in_namespace(self, array: Array) -> None:
         """C++: beside the array, what main calls to make it."""
         lines = [f"static homing_layout *{self.layout(array)};"]
+        for one in (array.declaration, *self.routine.again.get(array.name, ())):
+            if self.source.text[: one.begin].rstrip().endswith("::"):
+                reason = "defines a distributed array outside of its namespace: define it inside"
+                self.problems.append((one.begin, one.end, reason))
         if array.name in self.routine.namespaces:
             made = self._create(array, declare=False)
             lines += [f"static void hm_make_{array.name}() {{", *made, "}"]
@@ -277,7 +288,6 @@ class CDeclarations(RoutineText):
     def _declaration(self, array: Array) -> None:
         """The name becomes a pointer to the gathered array."""
         declaration = array.declaration
-        text = self.source.text
         if declaration.storage == "pointer":
             if declaration.initial is not None:
                 if not _OWN_MEMORY.search(declaration.initial):
@@ -302,14 +312,63 @@ class CDeclarations(RoutineText):
                 )
             )
             return
-        end = declaration.begin + len(declaration.spelling)
+        if "extern" in declaration.attributes:
+            reason = "another file defines the array: distribute it there"
+            self.problems.append((declaration.begin, declaration.end, reason))
+            return
+        for one in (declaration, *self.routine.again.get(array.name, ())):
+            self._to_pointer(one)
+        if array.name in self.routine.included:
+            self._renamed(array)
+
+    def _to_pointer(self, declaration: Declaration) -> None:
+        text, name = self.source.text, declaration.spelling
+        end = declaration.begin + len(name)
         match = re.compile(r"\s*\[[^\]]*\]").match(text, end)
-        assert match is not None
-        name = declaration.spelling
+        if match is None or text[declaration.begin : end] != name:
+            reason = f"declares the distributed '{name}' in a way that is not followed: write out its bounds"
+            self.problems.append((declaration.begin, declaration.end, reason))
+            return
         inner = text[match.end() : declaration.end]
+        # In a function regions may be all that has used it.
+        within = any(one.begin <= declaration.begin < one.end for one in self._functions())
+        unused = " __attribute__((unused))" if self.routine.module and within else ""
         self.edits.replace(
-            declaration.begin, declaration.end, f"(*{name}){inner}" if inner.strip() else f"*{name}"
+            declaration.begin,
+            declaration.end,
+            (f"(*{name}){inner}" if inner.strip() else f"*{name}") + unused,
         )
+
+    def _functions(self) -> list[Routine]:
+        units = self.distributions.units
+        return [one for unit in units for one in unit.routines if one.parent is self.routine]
+
+    def _renamed(self, array: Array) -> None:
+        """A header declares the array, and stays as it is: behind it the name is another one by a macro. What
+        uses the header's is not found when it is linked."""
+        name, declared = array.name, [array.declaration, *self.routine.again.get(array.name, ())]
+        member = re.search(rf"(?:\.|->)\s*{name}\b", self.source.text)
+        if member is not None:
+            reason = f"a header declares the distributed '{name}', and a member has its name: rename one"
+            self.problems.append((array.declaration.begin, array.declaration.end, reason))
+            return
+        first = min(one.statement_begin for one in declared)
+        lines = [f"#define {name} hm_{name}"]
+        early = self._first_user()
+        if early is not None and early < first:
+            first = early
+            inner = "".join(f"[{shifted(one.upper or '', 1)}]" for one in array.declaration.bounds[1:])
+            lines.append(f"extern {array.declaration.type} {f'(*{name}){inner}' if inner else f'*{name}'};")
+        self.edits.insert_lines(self.source.line_start(first), lines, first=True)
+
+    def _first_user(self) -> int | None:
+        """Where the first function of the file begins that knows an array of the file's own scope."""
+        users = (
+            one.begin
+            for one in self._functions()
+            if any(array.routine is self.routine for array in self.distributions.of(one).values())
+        )
+        return min(users, default=None)
 
     def _arguments(self, dummies: Sequence[Array]) -> None:
         for array in dummies:
