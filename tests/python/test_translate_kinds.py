@@ -44,6 +44,7 @@ KINDS = (
     "static_of_module.f90",
     "sums_of_both.c",
     "sums_of_both.f90",
+    "taken_again.c",
     "turned_round.c",
     "turned_round.f90",
     "untyped.f",

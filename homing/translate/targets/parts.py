@@ -385,6 +385,8 @@ class Parts:
         for act in others(acts, lambda one: self.work.seen_by_others(one, node, region)):
             if act.what is What.WRITE and act.name in added_up:
                 continue
+            if act.pointer and not act.through and act.name in self.work.arrays:
+                continue  # what it points to is its parts
             by = f", by '{act.through}'," if act.through else ""
             reason = {
                 What.WRITE: f"'{act.name}' is shared and written{by} in {what}: distribute it, or make it "

@@ -34,6 +34,7 @@ from homing.translate.write.lines_apart import crowded
 
 #: Labels that a statement may lead to though it is no jump: of READ and WRITE, and alternate returns.
 _LEADS = re.compile(r"(?:[(,](?:err|end|eor)=|[(,]\*)(\d+)(?=[,)])")
+_FORGETS = re.compile(r"\s*(\w+)\s*=\s*(?:NULL|nullptr|0|\(\s*void\s*\*\s*\)\s*0)\s*;?\s*")
 #: Constructs that stand inside a parallel region.
 REGION_DIRECTIVES = frozenset({"barrier", "single", "master", "masked", "critical", "flush", "atomic"})
 
@@ -74,7 +75,7 @@ class SerialCode:
             run, last_touch = [], -1
 
         for node in nodes:
-            if isinstance(node, Statement) and node.label == CASE:
+            if isinstance(node, Statement) and (node.label == CASE or self._forgets(node)):
                 flush()
                 continue
             kept = self._kept_whole(node)
@@ -93,6 +94,11 @@ class SerialCode:
                 if touches:
                     last_touch = len(run) - 1
         flush()
+
+    def _forgets(self, statement: Statement) -> bool:
+        """C: `p = NULL`, which gives a distributed array no other memory."""
+        found = _FORGETS.fullmatch(statement.code) if self.work.source.form is d.Form.C else None
+        return found is not None and found[1] in self.work.arrays
 
     def _kept_whole(self, node: Node) -> bool:
         """A parallel construct that stays what it is, on the gathered arrays; it is said."""

@@ -16,8 +16,10 @@ from homing.translate.tree import (
     Construct,
     Declaration,
     Executable,
+    Kind,
     Routine,
     Statement,
+    statements,
     walk,
 )
 from homing.translate.write.c_language import CLanguage, reference_to_pointer
@@ -105,6 +107,19 @@ class CDeclarations(RoutineText):
             else:
                 nowhere = self.language.whole(reference.name, "homing_nowhere()")
                 self.edits.replace(statement.begin, statement.end, f"{reference.name} = {nowhere}")
+                self._put(
+                    self.source.next_line(statement.end), self.made_again(array, statement), statement.begin
+                )
+
+    def made_again(self, array: Array, statement: Statement) -> list[str]:
+        """The layout of memory that the statement takes, where free may have come before it."""
+        freed = any(
+            one.kind is Kind.DEALLOCATE and any(r.name == array.name for r in one.references)
+            for one in statements(self.routine.body)
+        )
+        if not freed or array.dummy or array.origin is None or statement.begin < self._end(array.origin):
+            return []
+        return [f"if (!{self.layout(array)}) {{", *self._create(array, False), "}"]
 
     def _redistribute(self, node: Executable, old: Array, new: Array) -> None:
         layout, before = self.layout(old), self.layout_before(old)

@@ -44,7 +44,7 @@ class PagesC(CWriter):
                 if statement.begin > begin:
                     self._put(
                         self.source.next_line(statement.end),
-                        [_placed(layout, array)],
+                        [*self.made_again(array, statement), _placed(layout, array)],
                         statement.begin,
                     )
 
