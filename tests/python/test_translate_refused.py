@@ -152,6 +152,11 @@ def test_a_sum_that_every_rank_would_add(tmp_path: Path) -> None:
 
 
 C_REFUSED = [
+    (
+        "int n = 3; typedef int line[n]; line *b = 0;\n#pragma homing distribute b[block][*] extent(9, n)\n"
+        "#pragma omp parallel for\nfor (int i = 0; i < 9; i++) b[i][0] = i;",
+        "'line' is a type of arrays: write the brackets behind 'b'",
+    ),
     *(
         (f"double a[9];\n#pragma homing distribute a[block]\n{declared}\n#pragma omp parallel for\n"
          f"for (int i = 0; i < 9; i += by) {{ a[i] = 0; {body} }}", reason)

@@ -22,7 +22,7 @@ from homing.translate.front.c_aliases import Alias, note_read_only
 from homing.translate.front.c_loops import Loops
 from homing.translate.front.c_memory import MEMORY, allocates, commas, freed_arguments, frees
 from homing.translate.front.c_places import Places, declarator
-from homing.translate.front.c_plain import check_plain
+from homing.translate.front.c_plain import ARRAYS, check_plain
 from homing.translate.front.c_pragmas import pragmas_of
 from homing.translate.front.cxx import INPUT, OUTPUT, REFERENCES, Unlike, children, qualified
 from homing.translate.front.includes import check_includes
@@ -285,16 +285,14 @@ class _Builder(Loops):
         if cursor.type.kind in REFERENCES:
             kind = cursor.type.get_pointee()
         element = kind
-        while element.kind in (
-            TypeKind.POINTER,
-            TypeKind.CONSTANTARRAY,
-            TypeKind.VARIABLEARRAY,
-            TypeKind.INCOMPLETEARRAY,
-        ):
+        while element.kind is TypeKind.POINTER or element.kind in ARRAYS:
             element = element.get_pointee() if element.kind is TypeKind.POINTER else element.element_type
         if element.kind is TypeKind.AUTO:
             element = element.get_canonical()
         type_text = re.sub(r"\b(?:const|volatile|restrict)\b\s*", "", element.spelling).strip()
+        if element.get_canonical().kind in ARRAYS:  # c_plain.py has not taken it apart
+            reason = f"'{type_text}' is a type of arrays: write the brackets behind '{name}'"
+            scope.unseen.setdefault(name, (begin, end, reason))
         initial = None
         match = re.compile(r"\s*=\s*").match(text, at)
         if match:

@@ -19,7 +19,7 @@ from homing.translate.front.libclang import MACROS
 from homing.translate.positions import TranslationError
 from homing.translate.source import Plainer, SourceFile
 
-_ARRAYS = (TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY, TypeKind.VARIABLEARRAY)
+ARRAYS = (TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY, TypeKind.VARIABLEARRAY)
 _NAMED = (TypeKind.ELABORATED, TypeKind.TYPEDEF)
 _BRACKETS = re.compile(r"(?:\s*\[[^\]]*\])+")
 #: What stands between the type of a declaration and the name of a variable, and makes it a pointer.
@@ -97,8 +97,8 @@ def _rows(source: SourceFile, declared: Iterable[Cursor], places: Places) -> Ite
 
 def _row(source: SourceFile, cursor: Cursor, places: Places) -> Iterator[Edit]:
     kind = cursor.type
-    while kind.kind is TypeKind.POINTER or kind.kind in _ARRAYS or kind.kind is TypeKind.LVALUEREFERENCE:
-        kind = kind.element_type if kind.kind in _ARRAYS else kind.get_pointee()
+    while kind.kind is TypeKind.POINTER or kind.kind in ARRAYS or kind.kind is TypeKind.LVALUEREFERENCE:
+        kind = kind.element_type if kind.kind in ARRAYS else kind.get_pointee()
     found = _dimensions(kind)
     if found is None or not cursor.spelling:
         return
