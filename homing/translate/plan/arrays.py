@@ -10,6 +10,7 @@ from dataclasses import replace
 from homing.translate.affine import affine, shifted
 from homing.translate.directives import model as d
 from homing.translate.front.resolve import number
+from homing.translate.plan.accessibility import declared_in
 from homing.translate.plan.allocation import allocated_otherwise
 from homing.translate.plan.array import Array
 from homing.translate.plan.bindings import bindings, call_bound
@@ -255,7 +256,10 @@ class Distributions:
                     later.append(align)
             if len(later) == len(pending):
                 for align in later:
-                    self._wrong(align, f"'{align.target.name}' has no distribution")
+                    where = declared_in(routine, align.target.name.key, self.modules)
+                    other = where is not None and where is not routine
+                    reason = "is declared elsewhere: DISTRIBUTE both" if other else "has no distribution"
+                    self._wrong(align, f"'{align.target.name}' {reason}")
                 break
             pending = later
         known = self.of(routine)

@@ -163,7 +163,9 @@ class Redistributions:
         name = directive.name.key
         array = state.get(name)
         if array is None:
-            self._wrong(node.begin, node.end, f"'{directive.name}' is not distributed")
+            templates = {one.name.key for one in self._routine.directives if isinstance(one, d.Template)}
+            reason = "is a template: REDISTRIBUTE the arrays" if name in templates else "is not distributed"
+            self._wrong(node.begin, node.end, f"'{directive.name}' {reason}")
             return
         if array.routine is not self._routine or array.dummy:
             self._wrong(node.begin, node.end, f"redistribute '{directive.name}' where it is declared")
