@@ -20,13 +20,13 @@ from homing.translate.directives.model import Directive
 from homing.translate.front.c_accesses import Accesses, is_calm
 from homing.translate.front.c_aliases import Alias, note_read_only
 from homing.translate.front.c_loops import Loops
-from homing.translate.front.c_memory import MEMORY, allocates, commas, freed_arguments, frees
+from homing.translate.front.c_memory import MEMORY, TAKES, allocates, commas, freed_arguments, frees
 from homing.translate.front.c_places import Places, declarator
-from homing.translate.front.c_plain import ARRAYS, check_plain
+from homing.translate.front.c_plain import check_plain
 from homing.translate.front.c_pragmas import pragmas_of
 from homing.translate.front.cxx import INPUT, OUTPUT, REFERENCES, Unlike, children, qualified
 from homing.translate.front.includes import check_includes
-from homing.translate.front.libclang import MACROS, other_headers, raising_callbacks, survives
+from homing.translate.front.libclang import ARRAYS, MACROS, other_headers, raising_callbacks, survives
 from homing.translate.front.libclang import index as clang_index
 from homing.translate.positions import TranslationError
 from homing.translate.source import SourceFile
@@ -453,7 +453,7 @@ class _Builder(Loops):
         made.writes |= frozenset(
             r.name for r in made.references if r.access not in (Access.READ, Access.OTHER)
         )
-        if made.kind is Kind.ASSIGNMENT and {"malloc", "calloc", "aligned_alloc"} & set(made.calls):
+        if made.kind is Kind.ASSIGNMENT and TAKES & set(made.calls):
             made.kind = Kind.ALLOCATE
             made.within = whole is None or not allocates(whole)
         if made.kind is Kind.OTHER and made.calls == ("free",) and whole is not None and frees(whole):

@@ -10,21 +10,16 @@ from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
 
 from homing.translate.front import cxx
 from homing.translate.front.c_places import Places
+from homing.translate.front.libclang import ARRAYS
 from homing.translate.tree import Access, Kind, Reference, Statement, Subscript
 
 #: libclang's numbers of unary operators (CXUnaryOperatorKind).
 _COUNTING, _ADDRESS, _DEREFERENCE, _NOT = (1, 2, 3, 4), 5, 6, 10
 _TRANSPARENT = (CursorKind.UNEXPOSED_EXPR, CursorKind.PAREN_EXPR)
 _ASSIGNMENTS = (BinaryOperator.Assign,)
-_POINTERS = (
-    TypeKind.POINTER,
-    TypeKind.CONSTANTARRAY,
-    TypeKind.VARIABLEARRAY,
-    TypeKind.INCOMPLETEARRAY,
-)
+_POINTERS = (TypeKind.POINTER, *ARRAYS)
 #: What part of an array has whose name has fewer subscripts than dimensions.
 _VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL, CursorKind.FIELD_DECL)
-_ROWS = (TypeKind.CONSTANTARRAY, TypeKind.VARIABLEARRAY, TypeKind.INCOMPLETEARRAY)
 
 
 #: Of expressions that only read.
@@ -185,19 +180,14 @@ class Accesses:
             while inner.kind in cxx.CASTS and inner.type.kind is TypeKind.POINTER:
                 inner = strip(list(inner.get_children())[-1])
             count = len(found)
-            array = inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind in (
-                TypeKind.POINTER,
-                TypeKind.CONSTANTARRAY,
-                TypeKind.VARIABLEARRAY,
-                TypeKind.INCOMPLETEARRAY,
-            )
+            array = inner.kind is CursorKind.DECL_REF_EXPR and inner.type.kind in _POINTERS
             piece = inner.kind is CursorKind.ARRAY_SUBSCRIPT_EXPR and inner.type.kind in (
                 TypeKind.POINTER,
                 TypeKind.CONSTANTARRAY,
                 TypeKind.VARIABLEARRAY,
             )
             access = Access.ARGUMENT if array or piece else Access.READ
-            if inner.kind is CursorKind.MEMBER_REF_EXPR and inner.type.kind in _ROWS:
+            if inner.kind is CursorKind.MEMBER_REF_EXPR and inner.type.kind in ARRAYS:
                 access = Access.UPDATE if _changes(cursor, index) else Access.READ
             self.expression(inner, found, access, conditional, into)
             if (array or piece) and len(found) > count:
@@ -277,7 +267,7 @@ class Accesses:
                     self.places.begin(cursor),
                     self.places.end(cursor),
                 )  # of a macro
-            elif access is Access.READ and cursor.type.kind in _ROWS:
+            elif access is Access.READ and cursor.type.kind in ARRAYS:
                 access = Access.OTHER
             found.append(Reference(name, begin, begin + len(name), end, subscripts, access, conditional))
         for index in chain:

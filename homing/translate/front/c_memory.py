@@ -9,8 +9,9 @@ from clang.cindex import BinaryOperator, Cursor, CursorKind, TypeKind
 from homing.translate.front.c_accesses import strip
 from homing.translate.front.c_places import Places
 
-#: What takes memory, or gives it back.
-MEMORY = frozenset({"malloc", "calloc", "aligned_alloc", "free"})
+#: What takes memory; and what gives it back, too.
+TAKES = frozenset({"malloc", "calloc", "aligned_alloc"})
+MEMORY = TAKES | {"free"}
 
 
 def frees(cursor: Cursor) -> bool:

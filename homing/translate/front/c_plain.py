@@ -15,11 +15,10 @@ from clang.cindex import Cursor, CursorKind, TranslationUnit, Type, TypeKind
 from homing.translate.front.c_accesses import strip
 from homing.translate.front.c_places import Places
 from homing.translate.front.expand import marker
-from homing.translate.front.libclang import MACROS
+from homing.translate.front.libclang import ARRAYS, MACROS
 from homing.translate.positions import TranslationError
 from homing.translate.source import Plainer, SourceFile
 
-ARRAYS = (TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY, TypeKind.VARIABLEARRAY)
 _NAMED = (TypeKind.ELABORATED, TypeKind.TYPEDEF)
 _BRACKETS = re.compile(r"(?:\s*\[[^\]]*\])+")
 #: What stands between the type of a declaration and the name of a variable, and makes it a pointer.

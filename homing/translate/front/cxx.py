@@ -13,6 +13,7 @@ from clang import cindex
 from clang.cindex import Cursor, CursorKind, Type, TypeKind
 
 from homing.translate.front.c_places import Places
+from homing.translate.front.libclang import ARRAYS
 
 _NOT_FOLLOWED = {
     CursorKind.LAMBDA_EXPR: "a lambda is not followed: write a function, or the loop itself",
@@ -79,12 +80,7 @@ def qualified(cursor: Cursor) -> str:
 def record_of(kind: Type) -> Cursor | None:
     """The class that a type is, or an array or a reference of; not what pointers mean."""
     kind = kind.get_canonical()
-    while kind.kind in (
-        *REFERENCES,
-        TypeKind.CONSTANTARRAY,
-        TypeKind.VARIABLEARRAY,
-        TypeKind.INCOMPLETEARRAY,
-    ):
+    while kind.kind in (*REFERENCES, *ARRAYS):
         kind = kind.get_pointee() if kind.kind in REFERENCES else kind.element_type
         kind = kind.get_canonical()
     return kind.get_declaration() if kind.kind is TypeKind.RECORD else None

@@ -19,6 +19,12 @@ from clang import cindex
 
 from homing.errors import UserError
 
+#: Types of arrays, of any size that is said or not.
+ARRAYS = (
+    cindex.TypeKind.CONSTANTARRAY,
+    cindex.TypeKind.VARIABLEARRAY,
+    cindex.TypeKind.INCOMPLETEARRAY,
+)
 #: What the preprocessor does, where that is recorded: the first and most of a file's children.
 MACROS = frozenset(
     [
