@@ -213,9 +213,9 @@ class FortranArrays(FortranText):
         lines += self._sourced(statement, [self.arrays[one.name] for one in targets], listed)
         kept = []
         for item in split_list(listed):
-            match = re.match(r"\s*(\w+)", item)
-            if match and not (match[1].lower() in named and not re.match(r"\s*\w+\s*=", item)):
-                kept.append(item.strip())
+            match = re.match(r"(\w+)\s*(=?)", item)
+            if match and (match[2] or match[1].lower() not in named):
+                kept.append(item)
         word = "deallocate" if freed else "allocate"
         real = [item for item in kept if not re.match(r"\w+\s*=(?!=)", item)]
         head = (
@@ -242,7 +242,7 @@ class FortranArrays(FortranText):
 
     def _sourced(self, statement: Statement, arrays: Sequence[Array], items: str) -> list[str]:
         """ALLOCATE (..., SOURCE = value): what the arrays are set to."""
-        given = (re.fullmatch(r"\s*source\s*=\s*(.+)", item, re.I | re.S) for item in split_list(items))
+        given = (re.fullmatch(r"source\s*=\s*(.+)", item, re.I | re.S) for item in split_list(items))
         source = next((match[1] for match in given if match), None)
         if source is None:
             return []
