@@ -6,8 +6,9 @@ PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 # Further arguments for pytest, for example: make test PYTEST_ARGS='-k lab -x'
 PYTEST_ARGS ?=
-# Files of tests run so many at a time; PYTEST_JOBS=0: one after the other.
-PYTEST_JOBS ?= 2
+# Files of tests run so many at a time, for many of them wait (for the guest, for a timeout); PYTEST_JOBS=0: one after
+# the other.
+PYTEST_JOBS ?= 3
 
 export PYTHON
 python := .venv/bin/python

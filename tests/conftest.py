@@ -3,7 +3,7 @@
 Started in the background (CI, nohup), a shell ignores some signals, and what is ignored stays ignored in
 every program that a test starts.
 
-`make test` runs in two processes (pytest-xdist). The tests of a file share what they build, so they stay
+`make test` runs in three processes (pytest-xdist). The tests of a file share what they build, so they stay
 together; so do all that boot the guest, of which there is one at a time.
 """
 

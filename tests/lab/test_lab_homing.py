@@ -25,6 +25,7 @@ from homing.lab.options import CountOptions, LabOptions
 from homing.lab.steps import Step
 from homing.record_rows import AT_END
 from homing.records import Record, read_record
+from tests.rotation import in_rotation
 
 NODES = 4
 #: The kernel's scans for hint faults: often, but more rarely than one takes on a busy host (seconds for some
@@ -209,15 +210,10 @@ def test_temporaries_leave_no_policy_and_the_same_results(
     assert min(found["home"]) >= min(plain["home"]) - 1, found
 
 
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize(
-    ("prefix", "own"),
-    [([], []), (["numactl", "-i", "all"], []), ([], ["own"])],
-    ids=["none", "numactl", "own"],
-)
-def test_policies_are_as_the_user_set_them(
-    runs: GuestRuns, placed: str, source: str, prefix: list[str], own: list[str]
-) -> None:
+@pytest.mark.parametrize(("policy", "source"), in_rotation(["none", "numactl", "own"], list(SOURCES)))
+def test_policies_are_as_the_user_set_them(runs: GuestRuns, placed: str, policy: str, source: str) -> None:
+    prefix = ["numactl", "-i", "all"] if policy == "numactl" else []
+    own = ["own"] if policy == "own" else []
     if prefix and shutil.which(prefix[0]) is None:
         pytest.skip("numactl is not installed")
     words = [*prefix, placed, "4", "60", *own]
@@ -260,7 +256,8 @@ def test_initial_placements(runs: GuestRuns, placed: str, initial: str) -> None:
         assert all(180 <= pages <= 340 for pages in nodes), nodes  # six standard deviations
 
 
-@pytest.mark.parametrize("source", WINDOWS_FIRST)
+@pytest.mark.full  # filling a node so that nothing fits takes a minute; refusals: tests/unit, every errno
+@pytest.mark.parametrize("source", SOURCES)
 def test_a_full_node_gets_no_pages(runs: GuestRuns, placed: str, source: str) -> None:
     words, settings = [placed, "4", ITERATIONS[source]], SOURCES[source]
     if shutil.which("numactl") is None:
@@ -322,7 +319,7 @@ def test_a_memory_limit_holds_and_the_program_finishes(runs: GuestRuns, placed: 
     assert sum(found["nodes"]) == sum(plain["nodes"])
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", WINDOWS_FIRST)
 def test_pages_that_come_late_land_where_there_is_memory(runs: GuestRuns, filled: str, source: str) -> None:
     """More of them than the first node has room for: under a policy of homing's it would be all they get."""
     found, record = run_placed(

@@ -15,6 +15,7 @@ import pytest
 
 from homing.records import read_record
 from tests.python.conftest import TREE, environment
+from tests.rotation import in_rotation
 
 LIBRARY = Path(os.environ.get("HOMING_LIBRARY", TREE / "build" / "release" / "libhoming.so"))
 
@@ -215,8 +216,10 @@ def areas(folder: Path, program: Path, *words: str, **more: str) -> dict[str, di
     return {area["title"]: area for area in process["areas"]}
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang-19"])
-@pytest.mark.parametrize("flags", [["-O0", "-gdwarf-4"], ["-O3", "-gdwarf-5"]])
+@pytest.mark.parametrize(
+    ("flags", "compiler"),
+    in_rotation([["-O0", "-gdwarf-4"], ["-O3", "-gdwarf-5"]], ["gcc", "clang-19"]),
+)
 def test_blocks_of_one_allocator_are_told_apart_by_their_callers(
     compiler: str, flags: list[str], tmp_path: Path
 ) -> None:
@@ -266,8 +269,7 @@ def test_automatic_arrays_and_what_functions_return(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("compiler", ["g++", "clang++-19"])
-@pytest.mark.parametrize("level", ["-O0", "-O2"])
+@pytest.mark.parametrize(("compiler", "level"), in_rotation(["g++", "clang++-19"], ["-O0", "-O2"]))
 def test_names_of_cxx_are_the_authors(compiler: str, level: str, tmp_path: Path) -> None:
     found = areas(tmp_path, compiled(tmp_path, "c.cpp", CXX, compiler, "-g", level))
     names = {title.split(" (c.cpp")[0] for title in found}
@@ -310,7 +312,7 @@ int main() {
 )
 
 
-@pytest.mark.parametrize("compiler", ["g++", "clang++-19"])
+@pytest.mark.parametrize("compiler", ["g++", pytest.param("clang++-19", marks=pytest.mark.full)])
 def test_members_of_a_list_over_several_lines(compiler: str, tmp_path: Path) -> None:
     program = compiled(tmp_path, "m.cpp", MEMBERS, compiler, "-g", "-O1")
     found = {title.partition(":")[0]: title for title in areas(tmp_path, program)}

@@ -63,6 +63,7 @@ def test_a_fault_of_the_programs_own_comes_once(how: str, tmp_path: Path) -> Non
     assert calls - bare_calls <= handled + 2 * windows, counts
 
 
+@pytest.mark.full  # Go builds its own library first: 18 s
 @pytest.mark.parametrize("flags", ["-O2", "-O2 -fopenmp"], ids=["without OpenMP", "with OpenMP"])
 @pytest.mark.parametrize("mechanism", ["auto", "every-region"])
 def test_go_with_c(flags: str, mechanism: str, tmp_path: Path) -> None:

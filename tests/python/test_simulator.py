@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from tests.compilers import why_not
+from tests.rotation import in_rotation
 
 TREE = Path(__file__).resolve().parents[2]
 PROGRAMS = TREE / "tests" / "simulated"
@@ -268,8 +269,7 @@ def test_turns_go_on_where_a_thread_waits_without_sleep(
 PLAIN = dict.fromkeys(["", "nested", "tasks", "threads", "fork", "jump", "memory", "wide"], 0) | {"leave": 5}
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("mode", PLAIN)
+@pytest.mark.parametrize(("mode", "compiler"), in_rotation(list(PLAIN), ["gcc", "clang"]))
 def test_programs_survive(tmp_path: Path, build: Callable[..., Path], mode: str, compiler: str) -> None:
     program = build("survive.c", compiler, "-mcx16", "-latomic")
     plain = subprocess.run([program, mode], env=environment(), capture_output=True, text=True, timeout=60)

@@ -21,6 +21,7 @@ from tests.python.translate_programs import (
     with_distribution,
     without_times,
 )
+from tests.rotation import in_rotation
 
 SIZES = ("1", "2", "5", "12")
 THREADS = ("1", "2", "3", "8")
@@ -104,9 +105,12 @@ def test_same_bits_for_every_distribution(workshop: Workshop, name: str, distrib
             assert _same(expected, found), f"size {size}, {threads} threads"
 
 
-@pytest.mark.parametrize("target", ["spmd", "pages", pytest.param("mpi", marks=needs_mpi)])
-@pytest.mark.parametrize("name", ["threads.f90", "threads.c"])
+@pytest.mark.parametrize(
+    ("target", "name"), in_rotation(["spmd", "pages", "mpi"], ["threads.f90", "threads.c"])
+)
 def test_iterations_on_threads_by_number(workshop: Workshop, name: str, target: str) -> None:
+    if target == "mpi" and shutil.which("mpirun") is None:
+        pytest.skip("no mpirun")
     plain = workshop.plain(PROGRAMS / name)
     made, _ = workshop.translated(PROGRAMS / name, target)
     start = [*MPIRUN, "-n", "2"] if target == "mpi" else []
@@ -169,14 +173,19 @@ def test_papers_codes_over_ranks(workshop: Workshop, name: str, suffix: str) -> 
 @pytest.mark.parametrize(
     ("name", "distribution"),
     [
-        ("stencil.f90", "block,block"),
         ("stencil.c", "[block][block]"),
         ("stencil.f90", "cyclic(2),cyclic(3)"),
         ("strides.f90", "block"),
-        ("strides.f90", "cyclic"),
         ("directions.f90", ""),
-        ("local.f90", "cyclic(3),*"),
         ("local.c", "[*][cyclic(3)]"),
+        *(
+            pytest.param(*both, marks=pytest.mark.full)
+            for both in (
+                ("stencil.f90", "block,block"),
+                ("strides.f90", "cyclic"),
+                ("local.f90", "cyclic(3),*"),
+            )
+        ),
     ],
 )
 def test_same_bits_over_ranks(workshop: Workshop, name: str, distribution: str) -> None:
