@@ -85,10 +85,11 @@ std::string file_identity(const char* path, std::uint64_t inode) {
 LoadedFile loaded_file(const Seen& object, const MappedFile& mapped) {
     LoadedFile file;
     const bool program = object.name.empty();
-    char path[PATH_MAX + 1];
     if (program) {
-        const long length = raw::call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
-        file.path.assign(path, length > 0 ? static_cast<std::size_t>(length) : 0);
+        file.path.resize(PATH_MAX);
+        const long length =
+            raw::call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", file.path.data(), file.path.size());
+        file.path.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
     } else {
         file.path = mapped.path;
     }

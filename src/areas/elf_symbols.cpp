@@ -164,12 +164,12 @@ std::vector<Symbol> read_symbols(const File& file, const SymbolTable& table, con
 }
 
 std::string read_name(const File& file, const ElfW(Shdr) & strings, std::uint32_t offset) {
-    char text[4096]; // templates make long ones
+    constexpr std::size_t longest = 4096; // templates make long ones
     if (offset >= strings.sh_size) return {};
     const auto at = sum(strings.sh_offset, offset);
-    const std::size_t most = std::min<std::uint64_t>(sizeof text, strings.sh_size - offset);
-    const std::size_t got = at ? file.read(text, most, *at) : 0;
-    std::string name(text, ::strnlen(text, got));
+    std::string name(std::min<std::uint64_t>(longest, strings.sh_size - offset), '\0');
+    const std::size_t got = at ? file.read(name.data(), name.size(), *at) : 0;
+    name.resize(::strnlen(name.data(), got));
     for (char& letter : name) {
         if (static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f) letter = '?';
     }
@@ -296,15 +296,15 @@ int collect_object(dl_phdr_info* info, std::size_t, void* data) {
 
 /// The main program's path, or that of a library that was named relatively.
 std::string shown_path(const LoadedObject& object) {
-    char path[PATH_MAX + 1];
+    std::string found(PATH_MAX, '\0');
     if (object.file == "/proc/self/exe") {
-        const long length = raw::call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
-        std::string found(path, length > 0 ? static_cast<std::size_t>(length) : 0);
+        const long length = raw::call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", found.data(), found.size());
+        found.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
         constexpr std::string_view mark = " (deleted)";
         if (found.ends_with(mark)) found.resize(found.size() - mark.size());
         return found.empty() ? "[main program]" : found;
     }
-    return ::realpath(object.path.c_str(), path) ? path : object.path;
+    return ::realpath(object.path.c_str(), found.data()) ? found.c_str() : object.path;
 }
 
 } // namespace

@@ -7,7 +7,6 @@
 #include "base/raw_calls.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <charconv>
 #include <cstring>
@@ -70,7 +69,7 @@ class Lines {
     int descriptor_;
     std::size_t begin_ = 0;
     std::size_t end_ = 0;
-    std::array<char, 16384> buffer_; // the kernel's paths have 4,096 bytes at most
+    std::vector<char> buffer_ = std::vector<char>(16384); // the kernel's paths have 4,096 bytes at most
 };
 
 /// The page map of the process: which pages are there (8 bytes a page).
@@ -231,7 +230,7 @@ std::vector<bool> are_mapped(std::span<const Range> ranges) {
 bool is_mapped(Range range) { return are_mapped({&range, 1}).front(); }
 
 bool is_of_one_object(Range range, const char* maps) {
-    std::array<char, 16384> buffer; // the kernel's paths have 4,096 bytes at most
+    std::vector<char> buffer(16384); // the kernel's paths have 4,096 bytes at most
     Address at = range.begin;
     std::uint64_t inode = 0;
     bool one = true;

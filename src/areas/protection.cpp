@@ -3,13 +3,12 @@
 #include "areas/proc_maps.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace homing {
 
 std::vector<Range> private_writable(std::span<const Range> ranges) {
     std::vector<Range> parts;
-    std::array<char, 8192> buffer; // holds the longest line
+    std::vector<char> buffer(8192); // holds the longest line
     std::size_t at = 0;
     const bool complete = each_mapping("/proc/self/maps", buffer, [&](const Mapping& mapping) {
         const Range there = mapping.range;

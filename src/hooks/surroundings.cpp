@@ -72,7 +72,7 @@ bool is_blocked(long thread) noexcept {
     char path[64] = "/proc/self/task/";
     char* end = std::to_chars(path + std::strlen(path), path + sizeof path, thread).ptr;
     std::strcpy(end, "/status");
-    char status[4096];
+    static char status[4096]; // driver only, as above
     if (raw::read_file(path, status, sizeof status) <= 0) return false;
     const char* line = std::strstr(status, "\nSigBlk:\t");
     if (!line) return false;

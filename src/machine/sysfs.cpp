@@ -61,7 +61,7 @@ class Files {
 
   private:
     std::string folder_;
-    std::array<char, 1 << 16> text_{}; // the longest list of 8,192 CPUs
+    std::vector<char> text_ = std::vector<char>(1 << 16); // the longest list of 8,192 CPUs
 };
 
 std::string node_file(int node, const char* name) { return "node/node" + std::to_string(node) + "/" + name; }

@@ -139,7 +139,7 @@ void write_rows(Writer& out) noexcept {
 
 /// The command line; as many arguments as fit, and whether all did.
 void write_arguments(Writer& out) noexcept {
-    char line[4096];
+    static char line[4096]; // written once; the thread may have little stack
     const long length = raw::read_file("/proc/self/cmdline", line, sizeof line);
     bool truncated = length >= static_cast<long>(sizeof line) - 1;
     out.put("\"arguments\":[");
@@ -197,7 +197,7 @@ bool write_header(char* header, std::size_t bytes) noexcept {
     out.put(",\"rows\":{");
     write_rows(out);
     out.put("},\"program\":");
-    char path[4096];
+    static char path[4096];
     const long length = raw::call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path);
     out.string({path, length > 0 ? static_cast<std::size_t>(length) : 0});
     out.put(",");

@@ -10,9 +10,10 @@ namespace {
 
 /// The content of a small file without the newline; false where there is none.
 bool read_text(const std::string& path, std::string& text) {
-    char buffer[4096];
-    if (raw::read_file(path.c_str(), buffer, sizeof buffer) < 0) return false;
-    text = buffer;
+    text.resize(4096);
+    const long length = raw::read_file(path.c_str(), text.data(), text.size());
+    if (length < 0) return false;
+    text.resize(static_cast<std::size_t>(length));
     while (!text.empty() && (text.back() == '\n' || text.back() == ' '))
         text.pop_back();
     return true;

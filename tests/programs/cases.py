@@ -137,6 +137,7 @@ CASES: list[Case] = [
     *_modes("environment", "clear preload twice empty"),
     # control flow and stacks
     Case("jump"),
+    *_modes("little_stack", "thread coroutine", variants=("gcc",)),
     *_modes("coroutine", "context thread masked setcontext switch"),
     # memory
     *_modes("remap", "realloc free calloc align mmap mremap munmap churn"),
