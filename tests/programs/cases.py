@@ -107,6 +107,7 @@ CASES: list[Case] = [
         says="blocks SIGSEGV",
         limits={"first-iteration": "the one iteration is over before the thread ends"},
     ),
+    *_modes("old_signals", "hold mask block set handler own ask"),
     *_modes("timer", "itimer timer suspend profile"),
     Case("timer", ("thread",), works=False),  # its threads block every signal: windows are off
     *_modes("crash", "null serial overflow raise kill ignored readonly freed", status=SEGV),

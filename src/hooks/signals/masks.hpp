@@ -33,9 +33,9 @@ constexpr Mask for_kernel(Mask program) noexcept {
     return (program & ~(segv | stand_in)) | (program & segv ? stand_in : 0);
 }
 /// What the program sees of a mask of the kernel's. Whether it blocks the stand-in itself is not known: a
-/// mask with most of the signals was made by sigfillset().
+/// mask with most of the signals was made by sigfillset(), or is all that BSD knows.
 constexpr Mask for_program(Mask kernel) noexcept {
-    constexpr int most = 32;
+    constexpr int most = 24;
     if (!(kernel & stand_in)) return kernel;
     return __builtin_popcountll(kernel) > most ? kernel | segv : (kernel & ~stand_in) | segv;
 }
