@@ -59,7 +59,8 @@ Arena::Header* Arena::cut(std::size_t kind) noexcept {
 }
 
 void* Arena::allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    if (bytes > largest_request || alignment > largest_request) return nullptr;
+    if (bytes > largest_request || alignment > largest_request || mutex_.held_by_this_thread())
+        return nullptr;
     // Pieces are aligned to 16 bytes: more of it needs room to begin later.
     const std::size_t slack = alignment > smallest ? alignment - smallest : 0;
     const std::size_t kind = class_of(sizeof(Header) + std::max(bytes, std::size_t{1}) + slack);
@@ -92,6 +93,7 @@ void Arena::free(void* block) noexcept {
         const Address end = align_down(reinterpret_cast<std::uintptr_t>(piece) + bytes, page_bytes());
         raw::discard(first, end - first);
     }
+    if (mutex_.held_by_this_thread()) return; // within a handler's fork: the piece is lost
     const std::lock_guard guard(mutex_);
     piece->next = free_[kind];
     free_[kind] = piece;

@@ -9,7 +9,7 @@
 // come back to their class when they are freed. Any thread may allocate and free; a signal handler may not.
 #pragma once
 
-#include "base/raw_mutex.hpp"
+#include "base/fork_mutex.hpp"
 
 #include <array>
 #include <atomic>
@@ -48,9 +48,10 @@ class Arena {
             function(segments_[i].begin, segments_[i].end);
     }
 
-    /// A thread that forks holds the arena, so that it is whole in the child.
-    void lock() noexcept { mutex_.lock(); }
-    void unlock() noexcept { mutex_.unlock(); }
+    /// A thread that forks holds the arena, so that it is whole in the child. One that forks in a handler, in
+    /// the middle of an allocation, goes on with that in both processes; until then there is no more.
+    void before_fork() noexcept { mutex_.lock_for_fork(); }
+    void after_fork() noexcept { mutex_.unlock_after_fork(); }
 
   private:
     static constexpr std::size_t smallest = 16; ///< alignment, and bytes of a header
@@ -77,7 +78,7 @@ class Arena {
     /// A piece of the class that is cut off the newest segment, or off a new one; null where there is none.
     Header* cut(std::size_t kind) noexcept;
 
-    RawMutex mutex_;
+    ForkMutex mutex_;
     std::array<Header*, classes> free_{};
     std::array<Segment, most_segments> segments_{};
     std::atomic<std::size_t> segment_count_{0};

@@ -261,6 +261,7 @@ void Windows::close() noexcept {
 }
 
 void Windows::abandon() noexcept {
+    if (!is_open()) return;
     const Using guard(users_);
     if (!open_.exchange(false, std::memory_order_seq_cst)) return;
     disarm();
@@ -276,7 +277,7 @@ void Windows::cut_short() noexcept {
 
 Windows::Verdict Windows::fault(Address address, bool write, Address instruction, bool own) noexcept {
     if (!slots_) return Verdict::foreign;
-    const Using guard(users_);
+    const Using guard(users_, Using::InHandler{});
     Slot* slot = find(address);
     if (!slot) return Verdict::foreign;
     const std::uint64_t number = all_faults_.fetch_add(1, std::memory_order_relaxed);
@@ -314,7 +315,7 @@ Windows::Verdict Windows::fault(Address address, bool write, Address instruction
 
 bool Windows::open_again(Address address) noexcept {
     if (!slots_) return false;
-    const Using guard(users_);
+    const Using guard(users_, Using::InHandler{});
     Slot* slot = find(address);
     // Memory that is `changing` cannot go away, whoever changes it.
     if (!slot || slot->state.load(std::memory_order_seq_cst) != changing) return false;

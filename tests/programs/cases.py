@@ -108,7 +108,8 @@ CASES: list[Case] = [
         limits={"first-iteration": "the one iteration is over before the thread ends"},
     ),
     *_modes("old_signals", "hold mask block set handler own ask"),
-    *_modes("timer", "itimer timer suspend profile"),
+    *_modes("timer", "itimer timer suspend profile calls fork"),
+    Case("collector"),
     Case("timer", ("thread",), works=False),  # its threads block every signal: windows are off
     *_modes("crash", "null serial overflow raise kill ignored readonly freed", status=SEGV),
     *_modes("crash", "nested nested-stack left masked", status=SEGV),

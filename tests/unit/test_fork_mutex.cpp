@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <mutex>
 #include <thread>
+#include <vector>
 
 namespace homing::fork_mutex_tests {
 namespace {
@@ -46,6 +48,25 @@ TEST(ForkMutex, AForkWaitsForTheWorkOfAnotherThread) {
     steps = 1;
     mutex.unlock();
     forking.join();
+}
+
+TEST(ForkMutex, OneThreadAtATimeHoldsIt) {
+    ForkMutex mutex;
+    constexpr int threads = 4, rounds = 20000;
+    int sum = 0;
+    std::vector<std::thread> all;
+    for (int i = 0; i < threads; ++i)
+        all.emplace_back([&] {
+            for (int k = 0; k < rounds; ++k) {
+                const std::lock_guard guard(mutex);
+                EXPECT_TRUE(mutex.held_by_this_thread());
+                ++sum;
+            }
+        });
+    for (std::thread& one : all)
+        one.join();
+    EXPECT_EQ(sum, threads * rounds);
+    EXPECT_FALSE(mutex.held_by_this_thread());
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <thread>
 
 namespace homing::sources_windows_calls_tests {
@@ -368,6 +369,35 @@ TEST_F(WindowsTest, WithThreadsThatMakeCallsNothingIsProtectedThatOneUses) {
         thread.join();
     EXPECT_EQ(wrong, 0);
     EXPECT_GT(opened, 0u);
+}
+
+std::atomic<int> signals_handled{0};
+
+/// A signal that comes in the middle of a change is handled when the change is over: its handler may make a
+/// call that waits for it, or hold the thread until others have changed memory.
+TEST_F(WindowsTest, NoHandlerInterruptsAChangeOfTheRightToAccess) {
+    struct sigaction action = {}, before = {};
+    action.sa_handler = [](int) { ++signals_handled; };
+    ASSERT_EQ(::sigaction(SIGUSR1, &action, &before), 0);
+    signals_handled = 0;
+    int raised = 0, early = 0;
+    kernel.within = [&](const NotingKernel::Change&) {
+        const int handled = signals_handled;
+        ::raise(SIGUSR1);
+        ++raised;
+        early += signals_handled != handled;
+    };
+    EXPECT_EQ(windows.open(apart, there), 2u);
+    const int after_opening = signals_handled;
+    EXPECT_GT(after_opening, 0) << "it is handled behind the change";
+    windows.release(apart[1]);
+    const int after_release = signals_handled;
+    EXPECT_GT(after_release, after_opening);
+    windows.close();
+    EXPECT_GT(signals_handled, after_release);
+    EXPECT_EQ(raised, 4) << "each granule is armed and given back";
+    EXPECT_EQ(early, 0);
+    EXPECT_EQ(::sigaction(SIGUSR1, &before, nullptr), 0);
 }
 
 } // namespace

@@ -32,7 +32,8 @@ void* own_reallocate(void* block, std::size_t bytes) noexcept {
 }
 
 void keep_own_memory_whole() noexcept {
-    ::pthread_atfork([] { own_arena.lock(); }, [] { own_arena.unlock(); }, [] { own_arena.unlock(); });
+    const auto after = [] { own_arena.after_fork(); };
+    ::pthread_atfork([] { own_arena.before_fork(); }, after, after);
 }
 
 } // namespace homing::hooks
