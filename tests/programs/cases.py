@@ -194,6 +194,7 @@ CASES: list[Case] = [
     Case("library_blocks"),
     *_modes("sandbox", "eperm enosys mprotect dumpable chroot chdir user nonewprivs"),
     # LLVM's runtime opens files at its end
+    Case("sandbox", ("one",), says="seccomp"),
     *_modes("sandbox", "kill kill-prctl", variants=("gcc",), says="seccomp"),
     *_modes("sandbox", "eperm:early enosys:early mprotect:early dumpable:early user:early", works=False),
     # threads

@@ -2,7 +2,8 @@
 //
 // eperm | enosys (a seccomp filter refuses perf_event_open, move_pages, mbind and their kin) | mprotect (also
 // every mprotect that takes access away) | kill | kill-prctl (it ends the process, for what the program
-// itself does not need either) | dumpable | chroot | chdir | user (another user id) | nonewprivs
+// itself does not need either) | one (one thread of the team refuses itself every mprotect, in a region) |
+// dumpable | chroot | chdir | user (another user id) | nonewprivs
 #include "core.h"
 #include <errno.h>
 #include <linux/audit.h>
@@ -64,6 +65,24 @@ static void end_at(int by_prctl) {
                "seccomp");
 }
 
+static void forbid_one_thread(void) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof filter / sizeof *filter, .filter = filter};
+#pragma omp parallel
+    {
+        if (omp_get_thread_num() == 1) {
+            expect(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no new privileges");
+            expect(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0, "prctl");
+        }
+        core_read_share();
+    }
+}
+
 static void give_up(const char* how) {
     if (strcmp(how, "eperm") == 0)
         forbid(EPERM, 0);
@@ -71,6 +90,8 @@ static void give_up(const char* how) {
         forbid(ENOSYS, 0);
     else if (strcmp(how, "mprotect") == 0)
         forbid(EACCES, 1);
+    else if (strcmp(how, "one") == 0)
+        forbid_one_thread();
     else if (strncmp(how, "kill", 4) == 0)
         end_at(strcmp(how, "kill-prctl") == 0);
     else if (strcmp(how, "dumpable") == 0)

@@ -102,9 +102,12 @@ HOMING_HOOK(prctl, (int option, ...)) {
     va_end(list);
     if (!real.is_ready()) return early(real, option, arguments[1], arguments[2], arguments[3], arguments[4]);
     filter_may_come(SYS_prctl, arguments);
+    FilterCall filter(SYS_prctl, arguments);
     homing::InFlight call;
     begin(call, structure(arguments[1]), structure(arguments[2]), structure(arguments[3]));
-    return finish(call, real, option, arguments[1], arguments[2], arguments[3], arguments[4]);
+    const int result = finish(call, real, option, arguments[1], arguments[2], arguments[3], arguments[4]);
+    filter.returned(result);
+    return result;
 }
 
 // The third argument is an address of the other process.
@@ -286,6 +289,7 @@ HOMING_HOOK(syscall, (long number, ...)) {
         return result;
     memory_changes_by(number, arguments);
     filter_may_come(number, arguments);
+    FilterCall filter(number, arguments);
     if (long result = 0; !homing::is_inside() && signal_call_by_number(number, arguments, result)) {
         if (result >= 0) return result;
         errno = static_cast<int>(-result);
@@ -300,6 +304,7 @@ HOMING_HOOK(syscall, (long number, ...)) {
     }
     const long result = finish(call, real, number, arguments[0], arguments[1], arguments[2], arguments[3],
                                arguments[4], arguments[5]);
+    filter.returned(result);
     if (const char* reason = forbids(number); reason && result >= 0) no_more_windows(reason);
     return result;
 }

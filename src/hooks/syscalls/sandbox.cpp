@@ -1,12 +1,14 @@
 #include "hooks/syscalls/sandbox.hpp"
 
 #include "base/inside.hpp"
+#include "base/pages.hpp"
 #include "base/raw_calls.hpp"
 #include "base/regions.hpp"
 #include "base/uncancelled.hpp"
 #include "engine/engine.hpp"
 #include "hooks/allocator/heap.hpp"
 #include "hooks/signals/signals.hpp"
+#include "hooks/syscalls/guards.hpp"
 #include "record/record.hpp"
 #include "sampling/thread.hpp"
 #include "sources/windows.hpp"
@@ -14,6 +16,7 @@
 #include <ctime>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -31,6 +34,23 @@ bool is_deadly(const sock_fprog* program) noexcept {
             return true;
     }
     return false;
+}
+
+/// Does the call put the thread, or all of them, under a filter?
+bool sets_filter(long number, const long* arguments) noexcept {
+    return (number == SYS_seccomp && arguments[0] == SECCOMP_SET_MODE_FILTER) ||
+           (number == SYS_prctl && arguments[0] == PR_SET_SECCOMP && arguments[1] == SECCOMP_MODE_FILTER);
+}
+
+/// May this thread take away and give back the right to access a page?
+bool may_protect() noexcept {
+    const std::size_t bytes = page_bytes();
+    void* page = raw::map_memory(bytes);
+    if (!page) return false;
+    const bool may = raw::call(SYS_mprotect, page, bytes, PROT_NONE) == 0 &&
+                     raw::call(SYS_mprotect, page, bytes, PROT_READ | PROT_WRITE) == 0;
+    raw::unmap(page, bytes);
+    return may;
 }
 
 bool is_deadly_call(long number, const long* arguments) noexcept {
@@ -66,6 +86,21 @@ void filter_may_come(long number, const long* arguments) noexcept {
     const timespec nap{0, 1'000'000}; // faults of other threads may be on their way to our handler
     if (was_open) raw::call(SYS_nanosleep, &nap, nullptr);
     hand_back_handler();
+}
+
+FilterCall::FilterCall(long number, const long* arguments) noexcept
+    : comes_(!is_inside() && sets_filter(number, arguments)) {
+    if (!comes_) return;
+    call_ = InFlight();
+    call_.add_across_functions(all_memory);
+    Windows::begin(call_);
+}
+
+void FilterCall::returned(long result) noexcept {
+    if (!comes_) return;
+    if (result >= 0 && !may_protect())
+        no_more_windows("a filter of system calls (seccomp) refuses to change the right to access pages");
+    call_.end();
 }
 
 } // namespace homing::hooks
