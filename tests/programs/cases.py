@@ -92,6 +92,7 @@ CASES: list[Case] = [
     ),
     Case("own_faults", ("serial",), lasts=True),
     *_modes("segv_altstack", "static watched threads none"),
+    Case("small_altstack", says="no room for a fault"),
     *_modes("segv_jump", "mask nomask stack"),
     Case("segv_throw", variants=("g++",)),  # clang's exceptions come from calls only
     *_modes("awaited", "sigwait pending unblock thread"),
@@ -130,7 +131,7 @@ CASES: list[Case] = [
     # processes
     *_modes("fork", "serial region write exec grandchild exit"),
     # LLVM's runtime waits at the child's exit for threads that are not there
-    *_modes("fork", "_Fork clone", variants=("gcc",)),
+    *_modes("fork", "_Fork clone _Fork-defaults vfork-defaults", variants=("gcc",)),
     Case("fork", ("openmp",), variants=("clang",)),
     *_modes("spawn", "vfork spawn system popen"),
     Case("daemon", works=False),

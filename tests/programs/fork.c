@@ -3,6 +3,7 @@
 // serial | region | write (the child also writes everything) | exec (fork and exec) | grandchild | openmp
 // (the child runs regions of its own; libomp only) | shared (child and parent work on shared memory) | exit
 // (the child calls exit, not _exit) | _Fork | clone (both without fork handlers, and exit)
+// | vfork-defaults | _Fork-defaults (the child first gives every signal back its default action)
 #include "core.h"
 #include <pthread.h>
 #include <signal.h>
@@ -24,6 +25,9 @@ static uint64_t all_of_b(void) {
 }
 
 static void child(void) {
+    if (strstr(how, "-defaults"))
+        for (int number = 1; number < 32; ++number)
+            signal(number, SIG_DFL);
     uint64_t sum = all_of_b();
     if (strcmp(how, "write") == 0) {
         for (long i = 0; i < CORE_WORDS; ++i)
@@ -55,9 +59,10 @@ static void child(void) {
 static uint64_t fork_one(void) {
     fflush(stdout);
     *shared = 0;
-    const pid_t pid = strcmp(how, "_Fork") == 0   ? _Fork()
-                      : strcmp(how, "clone") == 0 ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)
-                                                  : fork();
+    const pid_t pid = strcmp(how, "vfork-defaults") == 0 ? vfork()
+                      : strncmp(how, "_Fork", 5) == 0    ? _Fork()
+                      : strcmp(how, "clone") == 0        ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)
+                                                         : fork();
     if (pid < 0) return 0;
     if (pid == 0) child();
     int status = 0;

@@ -394,6 +394,14 @@ bool is_kept_here(int signal) noexcept {
            homing::raw::call(SYS_getpid) == installer.load(std::memory_order_relaxed);
 }
 
+/// A child without the handlers that fork(2) runs (vfork, _Fork, clone) takes our handler away from itself:
+/// what it would touch must be open to it. One of vfork() shares the windows with us, the others have copies.
+void child_takes_handler(int signal) noexcept {
+    if (signal != SIGSEGV || !installed.load(std::memory_order_acquire)) return;
+    if (homing::Windows* windows = homing::active_windows.load(std::memory_order_acquire))
+        windows->abandon_and_wait();
+}
+
 /// A handler with what the function that installs it always asks for.
 sighandler_t install(Real<sighandler_t(int, sighandler_t)>& real, int signal, sighandler_t function,
                      int flags, Mask mask) noexcept {
@@ -406,6 +414,7 @@ sighandler_t install(Real<sighandler_t(int, sighandler_t)>& real, int signal, si
         keep_action(as_read_back(action));
         return before.sa_handler;
     }
+    child_takes_handler(signal);
     const sighandler_t before = real(signal, function);
     struct sigaction ours = {};
     ours.sa_sigaction = handler;
@@ -449,6 +458,7 @@ long action_call_by_number(const long* arguments) noexcept {
     KernelAction given{};
     KernelAction before{};
     if (action) {
+        child_takes_handler(signal);
         given = *action;
         given.mask = for_kernel(given.mask);
         if (given.flags & SA_ONSTACK) a_handler_has_asked_for_a_stack();
@@ -499,6 +509,7 @@ HOMING_EXPORT int sigaction(int signal, const struct sigaction* action, struct s
     struct sigaction given = {};
     struct sigaction before = {};
     if (action) {
+        child_takes_handler(signal);
         given = *action;
         put_mask(given.sa_mask, for_kernel(get_mask(action->sa_mask)));
         if (given.sa_flags & SA_ONSTACK) a_handler_has_asked_for_a_stack();

@@ -175,12 +175,24 @@ struct Stack {
 constinit Stack stacks[most_stacks];
 constinit std::atomic<int> stack_count{0};
 constexpr const char* too_many = "more than 256 stacks, buffers of streams and locks may not be protected";
+constexpr const char* too_small = "an alternate stack has no room for a fault within a handler";
+constinit std::atomic<bool> one_is_too_small{false};
+
+/// A handler on it that touches what is armed needs a second frame of the kernel's there, and one of ours.
+bool has_room_for_a_fault(std::size_t bytes) noexcept {
+    constexpr std::size_t ours = 2048; // our handler was measured to take 1,100
+    return bytes >= 2 * ::getauxval(AT_MINSIGSTKSZ) + ours;
+}
 } // namespace
 
 bool creates_thread() noexcept { return creating; }
 
 void note_alternate_stack(const void* begin, std::size_t bytes) noexcept {
     const auto address = reinterpret_cast<Address>(begin);
+    if (!has_room_for_a_fault(bytes)) {
+        one_is_too_small.store(true, std::memory_order_release);
+        if (Windows* windows = active_windows.load(std::memory_order_acquire)) windows->forbid(too_small);
+    }
     const int known = std::min(stack_count.load(std::memory_order_acquire), most_stacks);
     for (int i = 0; i < known; ++i)
         if (stacks[i].begin.load(std::memory_order_acquire) == address &&
@@ -201,8 +213,8 @@ void note_alternate_stack(const void* begin, std::size_t bytes) noexcept {
 
 bool exclude_alternate_stacks(Windows& windows) noexcept {
     const int known = stack_count.load(std::memory_order_acquire);
-    if (known > most_stacks) {
-        windows.forbid(too_many);
+    if (known > most_stacks || one_is_too_small.load(std::memory_order_acquire)) {
+        windows.forbid(known > most_stacks ? too_many : too_small);
         return false;
     }
     for (int i = 0; i < known; ++i) {
