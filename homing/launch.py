@@ -39,6 +39,11 @@ _PASSED_ON = (
     signal.SIGUSR2,
     signal.SIGWINCH,
     signal.SIGXCPU,
+    signal.SIGALRM,
+    signal.SIGVTALRM,
+    signal.SIGPROF,
+    signal.SIGIO,
+    signal.SIGPWR,
 )
 
 

@@ -13,8 +13,8 @@ namespace homing::launcher {
 namespace {
 
 constexpr int ending_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-constexpr int passed_on[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,  SIGTSTP,
-                             SIGCONT, SIGUSR1, SIGUSR2, SIGWINCH, SIGXCPU};
+constexpr int passed_on[] = {SIGHUP,   SIGINT,  SIGQUIT, SIGTERM,   SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2,
+                             SIGWINCH, SIGXCPU, SIGALRM, SIGVTALRM, SIGPROF, SIGIO,   SIGPWR};
 
 bool is_passed_on(int number) {
     for (const int one : passed_on)

@@ -185,6 +185,7 @@ CASES: list[Case] = [
     *_modes("descriptors", "loop range from region number dup"),
     Case("dlerror"),
     Case("late_library", says="libcuda.so"),
+    Case("namespace", says="dlmopen"),
     Case("kernel_io", ("aio",), works=False, says="asynchronous input"),
     Case("kernel_io", ("uring",), works=False, says="io_uring"),
     *_modes("limits", "as nofile fsize nproc stack memlock sigpending cpu"),

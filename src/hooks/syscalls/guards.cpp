@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <dlfcn.h>
 #include <mqueue.h>
 #include <netdb.h>
 #include <pthread.h>
@@ -76,6 +77,15 @@ HOMING_FORBIDS(lio_listio64, (int mode, aiocb64* const* list, int n, sigevent* e
                "asynchronous input is used", mode, list, n, event)
 HOMING_FORBIDS(getaddrinfo_a, (int mode, gaicb** list, int n, sigevent* event),
                "names are looked up by threads that block SIGSEGV", mode, list, n, event)
+
+// What it loads has a C library of its own, whose functions have no hooks.
+HOMING_HOOK(dlmopen, (Lmid_t where, const char* file, int mode)) {
+    using namespace homing::hooks;
+    static constinit Real<Signature<&::dlmopen>::Function> real{"dlmopen"};
+    if (where != LM_ID_BASE)
+        no_more_windows("libraries are loaded beside a C library of their own (dlmopen)");
+    return real(where, file, mode);
+}
 
 // Timers that run functions in threads of the C library: those block SIGSEGV.
 HOMING_HOOK(timer_create, (clockid_t clock, sigevent* event, timer_t* timer)) {
