@@ -77,6 +77,7 @@ bool Engine::next_touch_called(Range range) noexcept {
             return;
         }
         pages_placed();
+        if (called_touch_ && called_touch_->takes_in(*this, range)) return void(resting_ = false);
         work_beside(make_next_touch_of(range));
     });
     return possible;
@@ -84,6 +85,9 @@ bool Engine::next_touch_called(Range range) noexcept {
 
 void Engine::work_beside(std::unique_ptr<Mechanism> work) {
     close_window();
+    if (called_touch_ && work)
+        record::message(record::Level::warning,
+                        std::string(called_touch_->name()) + " ends: " + work->name());
     called_touch_ = std::move(work);
     if (!called_touch_) return;
     called_touch_->iteration_begins(*this);

@@ -71,6 +71,8 @@ class Mechanism {
     /// A region is about to begin; true: the mechanism opened a window of its own.
     virtual bool region_begins(Engine&, std::uint32_t /*region*/) { return false; }
     virtual void region_ended(Engine&) {}
+    /// These pages go to who touches them next, too. False: it has nothing to do with that.
+    virtual bool takes_in(Engine&, Range) { return false; }
     /// The process ends: what is worth a row still.
     virtual void process_ends(Engine&) {}
     /// What the source saw was counted (Engine::references).

@@ -14,6 +14,7 @@
 // (sources/windows.hpp).
 #include "engine/engine.hpp"
 
+#include "areas/whole_granules.hpp"
 #include "base/options.hpp"
 #include "base/running_time.hpp"
 #include "machine/simulation.hpp"
@@ -23,22 +24,15 @@
 #include "sources/sent_by_touches.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 namespace homing {
 namespace {
 
-/// From now on each granule that is touched in a window goes there.
-void send_on_touch(Engine& engine) {
-    sent_by_touches::begin(engine.kernel(), engine.machine().targets());
-    engine.windows()->set_touch_action(sent_by_touches::send_here);
-}
-
 class NextTouch final : public Mechanism {
   public:
-    explicit NextTouch(Range only = {})
-        : only_(only), every_region_(only.empty() && option_is(Option::arm, "every-region")),
+    explicit NextTouch(std::vector<Range> only = {})
+        : only_(std::move(only)), every_region_(only_.empty() && option_is(Option::arm, "every-region")),
           granule_(option_size(Option::granule)) {
         granule_ = std::max(align_up(granule_, page_bytes()), page_bytes());
     }
@@ -48,6 +42,7 @@ class NextTouch final : public Mechanism {
     void iteration_begins(Engine& engine) override;
     void iteration_observed(Engine& engine, bool check) override;
     bool region_begins(Engine& engine, std::uint32_t region) override;
+    bool takes_in(Engine& engine, Range range) override;
     void region_ended(Engine& engine) override;
     void process_ends(Engine& engine) override;
 
@@ -57,6 +52,7 @@ class NextTouch final : public Mechanism {
         std::uint32_t until; ///< the iteration at whose end it was armed for a whole one
     };
     void collect(Engine& engine);
+    void add(Engine& engine, Range range);
     void forget_gone(Engine& engine);
     void fill_window(Engine& engine);
     void put_off(std::uint32_t iteration);
@@ -65,7 +61,7 @@ class NextTouch final : public Mechanism {
     void iteration_ended(Engine& engine, std::uint32_t iteration);
     void account(Engine& engine);
 
-    Range only_; ///< empty: all areas
+    std::vector<Range> only_; ///< empty: all areas
     bool every_region_;
     std::size_t granule_;
     double start_ = record::now(); ///< of the run
@@ -90,32 +86,35 @@ class NextTouch final : public Mechanism {
     std::uint64_t told_moved_ = 0; ///< moved_ when placements were recorded last
 };
 
-/// All armable granules of all areas, ascending.
+/// All that is to be touched, from the begin.
 void NextTouch::collect(Engine& engine) {
-    waiting_.clear();
+    waiting_ = only_.empty() ? whole_granules(engine.watch(), {}, granule_) : std::vector<Range>{};
     next_ = 0;
     put_offs_ = 0;
     armed_.clear();
-    for (const auto& area : engine.watch().areas())
-        for (const Range& part : area->armable) {
-            const std::size_t unit =
-                std::max(area->granule, area->granule > page_bytes() ? area->granule : granule_);
-            Address begin = std::max(part.begin, area->range.begin);
-            Address end = std::min(part.end, area->range.end);
-            if (!only_.empty()) {
-                begin = std::max(begin, align_up(only_.begin, page_bytes()));
-                end = std::min(end, align_down(only_.end, page_bytes()));
-            }
-            if (area->granule > page_bytes())
-                begin = align_up(begin, area->granule); // a part of a huge page would split it
-            while (begin < end) {
-                const Address next = std::min<Address>(align_down(begin + unit, unit), end);
-                if (area->granule == page_bytes() || next - begin == unit) waiting_.push_back({begin, next});
-                begin = next;
-            }
-        }
+    for (const Range& range : only_)
+        add(engine, range);
     granules_ = waiting_.size();
     area_changes_ = engine.area_changes();
+}
+
+/// This range waits beside what has not been touched yet.
+void NextTouch::add(Engine& engine, Range range) {
+    std::vector<Range> all = whole_granules(engine.watch(), range, granule_);
+    for (const Armed& armed : armed_)
+        all.push_back(armed.granule);
+    all.insert(all.end(), waiting_.begin() + static_cast<std::ptrdiff_t>(next_), waiting_.end());
+    waiting_ = without_overlaps(std::move(all));
+    next_ = 0;
+    armed_.clear();
+    granules_ = waiting_.size();
+}
+
+bool NextTouch::takes_in(Engine& engine, Range range) {
+    if (only_.empty()) return false;
+    only_.push_back(range);
+    if (armed_once_) add(engine, range);
+    return true;
 }
 
 /// What was armed for a whole iteration by now is not part of the computation where it was not touched.
@@ -136,7 +135,6 @@ void NextTouch::iteration_begins(Engine& engine) {
     if (only_.empty()) none_leaves_before_ = 2 * record::now() - start_;
     engine.own_areas();
     collect(engine);
-    if (engine.windows()) send_on_touch(engine);
 }
 
 void NextTouch::forget_gone(Engine& engine) {
@@ -195,13 +193,13 @@ bool NextTouch::region_begins(Engine& engine, std::uint32_t region) {
         if (engine.regions()[region].count < 2) return false;
         if (has_ceiling_ && !ceiling_.allows(region, granules_)) return false;
         costs_ = engine.windows()->costs();
-        send_on_touch(engine);
         collect(engine);
         take_part(engine, region);
     } else {
         forget_gone(engine);
         fill_window(engine);
     }
+    sent_by_touches::begin(engine.kernel(), engine.machine().targets(), *engine.windows());
     const bool opened = engine.open_window(open_) > 0;
     if (!opened && !every_region_) put_off(engine.iteration());
     if (!has_ceiling_) return opened;
@@ -222,19 +220,14 @@ void NextTouch::account(Engine& engine) {
 }
 
 void NextTouch::process_ends(Engine&) {
-    if (ceiling_.left_out() == 0) return;
-    char text[200];
-    std::snprintf(text, sizeof text,
-                  "next touch: %llu regions were not armed: that takes %.0f us, and they take %.0f",
-                  static_cast<unsigned long long>(ceiling_.left_out()), 1e6 * ceiling_.left_price(),
-                  1e6 * ceiling_.left_seconds());
-    record::message(record::Level::note, text);
+    if (ceiling_.left_out() > 0) record::message(record::Level::note, ceiling_.what_was_left_out());
 }
 
 void NextTouch::region_ended(Engine& engine) {
     if (has_ceiling_) account(engine);
     if (open_.empty()) return;
     open_.clear();
+    engine.windows()->set_touch_action(nullptr); // other windows only look
     // What was touched is not armed again; what moved is what a query finds on the toucher's node.
     std::vector<Address> touched; ///< granules, by their begin
     std::vector<void*> pages;
@@ -283,7 +276,9 @@ void NextTouch::iteration_observed(Engine& engine, bool check) {
 
 } // namespace
 
-std::unique_ptr<Mechanism> make_next_touch_of(Range range) { return std::make_unique<NextTouch>(range); }
+std::unique_ptr<Mechanism> make_next_touch_of(Range range) {
+    return std::make_unique<NextTouch>(std::vector{range});
+}
 std::unique_ptr<Mechanism> make_next_touch() { return std::make_unique<NextTouch>(); }
 
 } // namespace homing

@@ -35,32 +35,31 @@ int ask_runtime(const char* name) noexcept {
     return function ? function() : -1;
 }
 
-constinit std::atomic<Address> requested_begin{0};
-constinit std::atomic<Address> requested_end{0};
-
-/// What was placed before there was an engine.
-struct PlacedBefore {
+/// What was placed, and asked for, before there was an engine.
+struct CalledBefore {
     std::mutex mutex;
-    PlacementResult result;
+    PlacementResult placed;
+    std::vector<Range> next_touches;
 };
-PlacedBefore& placed_before() {
-    static auto* placed = new PlacedBefore; // never destroyed: used until the very end of the process
-    return *placed;
+CalledBefore& called_before() {
+    static auto* before = new CalledBefore; // never destroyed: used until the very end of the process
+    return *before;
 }
 
 } // namespace
 
 void report_placement(Range range, const PlacementResult& result) {
     if (Engine* running = engine()) return running->pages_placed(range, result);
-    PlacedBefore& before = placed_before();
+    CalledBefore& before = called_before();
     const std::lock_guard lock(before.mutex);
-    before.result.add(result);
+    before.placed.add(result);
 }
 
 bool request_next_touch(Range range) noexcept {
     if (Engine* running = engine()) return running->next_touch_called(range);
-    requested_begin.store(range.begin, std::memory_order_release);
-    requested_end.store(range.end, std::memory_order_release);
+    CalledBefore& before = called_before();
+    const std::lock_guard lock(before.mutex);
+    before.next_touches.push_back(range);
     return true;
 }
 
@@ -88,9 +87,9 @@ phases::Listener* start_engine() noexcept {
         }
         if (!simulated) bring_pages_of_hooks(kernel);
         the_engine.store(fresh, std::memory_order_release);
-        fresh->pages_placed({}, placed_before().result);
-        if (const Address end = requested_end.exchange(0))
-            fresh->next_touch_called({requested_begin.load(std::memory_order_acquire), end});
+        fresh->pages_placed({}, called_before().placed);
+        for (const Range& range : std::exchange(called_before().next_touches, {}))
+            fresh->next_touch_called(range);
         return simulated ? simulated->listen(fresh) : fresh;
     } catch (...) {
         record::message(record::Level::not_done, "homing could not start (out of memory): it stepped aside");

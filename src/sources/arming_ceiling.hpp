@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
+#include <string>
 #include <vector>
 
 namespace homing {
@@ -22,27 +24,41 @@ class ArmingCeiling {
         return false;
     }
     /// It took so long, nothing being armed in it.
-    void took(std::uint32_t region, double seconds) { at(region).seconds = seconds; }
+    void took(std::uint32_t region, double seconds) { at(region).took(seconds); }
     /// It took so long beside what arming so many granules cost.
     void cost(std::uint32_t region, double seconds, std::uint64_t granules, double price) {
         Region& one = at(region);
-        one.seconds = one.cost_known ? seconds : std::min(one.seconds, seconds);
+        if (one.cost_known || seconds < one.seconds) one.took(seconds);
         one.price = price;
         one.granules = std::max<std::uint64_t>(1, granules);
         one.cost_known = true;
     }
 
     std::uint64_t left_out() const noexcept { return left_out_; }
+    std::string what_was_left_out() const {
+        char text[200];
+        std::snprintf(text, sizeof text,
+                      "next touch: %llu regions were not armed: that takes %.0f us, and they take %.0f",
+                      static_cast<unsigned long long>(left_out_), 1e6 * left_price(), 1e6 * left_seconds());
+        return text;
+    }
     /// Seconds that arming one of those would have cost, and that it took: means.
     double left_price() const noexcept { return mean(left_price_); }
     double left_seconds() const noexcept { return mean(left_seconds_); }
 
   private:
     struct Region {
-        double seconds = 1e9; ///< of the newest entry, without what arming cost; not known yet
-        double price = 0;     ///< of the newest arming, of so many granules
+        double seconds = 1e9; ///< without what arming cost; not known yet
+        double newest = 1e9;
+        double price = 0; ///< of the newest arming, of so many granules
         std::uint64_t granules = 1;
         bool cost_known = false;
+
+        /// The shorter of the two newest entries: one that was held up says nothing (a busy machine).
+        void took(double now) noexcept {
+            seconds = std::min(newest, now);
+            newest = now;
+        }
     };
     static double price(const Region& one, std::uint64_t granules) noexcept {
         return one.price * static_cast<double>(granules) / static_cast<double>(one.granules);

@@ -78,10 +78,11 @@ void send_here(Range granule, int node) noexcept {
     }
 }
 
-void begin(Kernel& kernel, NodeSet targets) noexcept {
+void begin(Kernel& kernel, NodeSet targets, Windows& windows) noexcept {
     moving_kernel.store(&kernel, std::memory_order_release);
     target_bits.store(targets.bits, std::memory_order_relaxed);
     whole_granule.store(huge_granule_bytes(), std::memory_order_relaxed);
+    windows.set_touch_action(send_here);
 }
 
 std::uint64_t take_pages() noexcept { return pages_sent.exchange(0, std::memory_order_relaxed); }

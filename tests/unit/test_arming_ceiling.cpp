@@ -33,6 +33,8 @@ TEST(ArmingCeiling, ARegionThatBecomesLongIsArmedAgain) {
     ceiling.cost(0, 1e-4, 10, 1e-3);
     EXPECT_FALSE(ceiling.allows(0, 10));
     ceiling.took(0, 2e-3);
+    EXPECT_FALSE(ceiling.allows(0, 10)) << "once: it may have been held up";
+    ceiling.took(0, 2e-3);
     EXPECT_TRUE(ceiling.allows(0, 10));
     ceiling.cost(0, 1e-4, 10, 1e-3);
     EXPECT_FALSE(ceiling.allows(0, 10));

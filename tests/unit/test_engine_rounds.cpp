@@ -284,6 +284,42 @@ TEST_F(EngineTest, NextTouchOfMoreThanAWindowHoldsGoesOn) {
     EXPECT_EQ(program.right(program.block()), program.pages());
 }
 
+/// Before the first region, between two, and while some of the earlier ones wait.
+TEST_F(EngineTest, NextTouchOfSeveralRangesIsOfAll) {
+    const Variable mechanism("HOMING_MECHANISM", "observe");
+    for (const bool at_once : {true, false}) {
+        SCOPED_TRACE(at_once);
+        Program program(1024);
+        program.simulated.touch_all(program.range, 0);
+        ASSERT_TRUE(program.start());
+        program.region(0x1000, program.block());
+        constexpr std::size_t parts = 4;
+        const std::size_t pages = program.pages() / parts;
+        for (const std::size_t part : {2u, 0u, 3u, 1u}) {
+            ASSERT_TRUE(program.engine->next_touch_called(program.part(part * pages, (part + 1) * pages)));
+            if (!at_once) program.region(0x1000, program.block());
+        }
+        for (int i = 0; i < 4; ++i) {
+            program.region(0x1000, program.block());
+            program.engine->iteration_called();
+        }
+        EXPECT_EQ(program.right(program.block()), program.pages());
+    }
+}
+
+/// Windows that only look, once a next touch is over or beside it, move nothing.
+TEST_F(EngineTest, NextTouchOfARangeMovesNothingElse) {
+    const Variable mechanism("HOMING_MECHANISM", "observe");
+    Program program(1024);
+    program.simulated.touch_all(program.range, 0);
+    ASSERT_TRUE(program.start());
+    program.region(0x1000, program.block());
+    const Range half = program.part(0, 512);
+    ASSERT_TRUE(program.engine->next_touch_called(half));
+    program.iterate(60, program.block());
+    EXPECT_EQ(program.simulated.pages_moved(), 256u) << "node 0 has its quarter already";
+}
+
 TEST_F(NextTouchTest, RestsWhenAllWasArmed) {
     const Recorded recorded;
     Program program(512);
