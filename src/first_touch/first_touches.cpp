@@ -2,13 +2,12 @@
 
 #include "base/clock.hpp"
 #include "base/options.hpp"
-#include "base/raw_calls.hpp"
 #include "first_touch/touched_extents.hpp"
+#include "machine/machine.hpp"
 #include "record/record.hpp"
 #include "sources/samplers.hpp"
 
 #include <atomic>
-#include <sched.h>
 #include <string_view>
 
 namespace homing {
@@ -90,14 +89,8 @@ FirstTouches* first_touches() noexcept { return of_this_process.load(std::memory
 
 void watch_first_touches(Kernel& kernel) noexcept {
     try {
-        cpu_set_t mask;
-        CPU_ZERO(&mask);
-        std::vector<int> cpus;
-        if (raw::call(SYS_sched_getaffinity, 0, sizeof mask, &mask) > 0)
-            for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-                if (CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
         auto* watched = new FirstTouches(kernel); // never destroyed: used until the very end of the process
-        watched->begin(cpus);
+        watched->begin(process_cpus());
         of_this_process.store(watched, std::memory_order_release);
     } catch (...) {
         of_this_process.store(nullptr, std::memory_order_release); // nothing is known of them, then

@@ -41,6 +41,9 @@ int quick_node_count(const char* has_cpu_file) noexcept; ///< the same of anothe
 
 /// Discover this machine through sysfs. Never empty: a kernel without NUMA has one node. CPUs are those that
 /// the process may run on: its affinity, or, where the environment asks an OpenMP runtime for binding
+/// Where the process may run. Once an OpenMP runtime has bound its threads, the calling thread's own affinity
+/// is a single place and says nothing about the process; then its control group says it. Ascending.
+std::vector<int> process_cpus();
 /// (OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY), those of its control group.
 Machine discover_machine(Kernel& kernel);
 

@@ -241,8 +241,8 @@ std::vector<int> cpus_of_control_group() {
     return {};
 }
 
-/// Where the process may run. Once an OpenMP runtime has bound its threads, the calling thread's own affinity
-/// is a single place and says nothing about the process; then its control group says it.
+} // namespace
+
 std::vector<int> process_cpus() {
     for (const char* variable : {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"}) {
         if (std::getenv(variable)) return cpus_of_control_group();
@@ -256,8 +256,6 @@ std::vector<int> process_cpus() {
     }
     return cpus;
 }
-
-} // namespace
 
 Machine read_machine(const std::string& folder, NodeSet allowed_nodes, const std::vector<int>& allowed_cpus) {
     Machine machine;

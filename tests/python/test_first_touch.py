@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -179,3 +181,45 @@ def test_where_first_touches_cannot_be_seen_the_summary_says_why(
     (told,) = (line for line in lines if line.startswith("touched"))
     assert told.startswith("touched    not known which code touched memory first: perf_event_paranoid is 3; ")
     assert "; found /main_mem/, heap@cg+0x1234 on node 0: its threads did" in told
+
+
+FILLS = """
+#include <stdlib.h>
+enum { words = 1 << 22 };
+int main(void) {
+    double* a = malloc(words * sizeof *a);
+    #pragma omp parallel for schedule(static)
+    for (long i = 0; i < words; ++i) a[i] = i;
+    for (int k = 0; k < 20; ++k) {
+        #pragma omp parallel for schedule(static)
+        for (long i = 0; i < words; ++i) a[i] += k;
+    }
+    return a[7] < 0;
+}
+"""
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
+@pytest.mark.parametrize(
+    "bound", [{}, {"OMP_PROC_BIND": "spread", "OMP_PLACES": "cores"}], ids=["free", "bound"]
+)
+def test_touches_of_all_threads_are_seen(bound: dict[str, str], tmp_path: Path) -> None:
+    """Also where the runtime has bound the first thread to its place before homing looks."""
+    (tmp_path / "fills.c").write_text(FILLS)
+    program = tmp_path / "fills"
+    subprocess.run(["gcc", "-O1", "-g", "-fopenmp", tmp_path / "fills.c", "-o", program], check=True)
+    library = os.environ.get("HOMING_LIBRARY", str(TREE / "build" / "release" / "libhoming.so"))
+    settings = {
+        "HOMING_ASSUME_NODES": "2",
+        "HOMING_RECORD": str(tmp_path / "r.homing"),
+        "OMP_NUM_THREADS": "2",
+    }
+    kept = {
+        key: value for key, value in os.environ.items() if not key.startswith(("OMP_", "GOMP_", "HOMING"))
+    }
+    subprocess.run([program], env={**kept, **settings, **bound, "LD_PRELOAD": library}, check=True)
+    record = read_record(str(tmp_path / "r.homing"))
+    if not record.facts["first_touch"].startswith("page faults"):
+        pytest.skip(record.facts["first_touch"])
+    found = touched_first(record, Sources())
+    assert len({thread for touches in found.values() for touch in touches for thread in touch.threads}) == 2
