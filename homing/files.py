@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import stat
 import sys
 from collections.abc import Iterator
@@ -25,6 +26,9 @@ MOST_DESCRIPTION = 16 << 20
 STANDARD_OUTPUT = "-"
 #: A source file. The largest generated ones that are known have some ten MiB.
 MOST_SOURCE = 64 << 20
+
+#: What is read at once of a file of unknown size.
+_PIECE = 1 << 16
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -65,16 +69,37 @@ def read_bytes(path: str | os.PathLike[str], most: int, where: str = "", pipe: b
     where = where or os.fspath(path)
     try:
         with open_regular(path, pipe) as file:
-            data = file.read(most + 1)
+            data = _read(file, most + 1)
     except OSError as error:
         raise UserError(f"{where}: {os_reason(error)}") from error
     except ValueError as error:  # a zero byte in the path
         raise UserError(f"{where!r}: no file can have this name") from error
     except MemoryError as error:
-        raise UserError(f"{where}: too large for this machine's memory") from error
+        raise UserError(f"{where}: {_no_memory(path)}") from error
     if len(data) > most:
         raise UserError(f"{where}: too large: more than {_show(most)}")
     return data
+
+
+def _read(file: BinaryIO, most: int) -> bytes:
+    """So many bytes at the most. A read takes memory for all that it is asked for: it is asked for what the
+    file has, and for pieces where that is not known (a pipe, /proc)."""
+    pieces, left, next_piece = [], most, os.fstat(file.fileno()).st_size + 1
+    while left > 0 and (piece := file.read(min(left, max(next_piece, _PIECE)))):
+        pieces.append(piece)
+        left -= len(piece)
+        next_piece = _PIECE
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _no_memory(path: str | os.PathLike[str]) -> str:
+    """Why there is no memory for the file, and by which limit."""
+    text = "no memory to read it"
+    with suppress(OSError):
+        if size := os.stat(path).st_size:
+            text += f" ({_show(size)})"
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return text if limit == resource.RLIM_INFINITY else f"{text}: ulimit -v allows {limit // 1024} KiB"
 
 
 def read_text(path: str | os.PathLike[str], most: int, where: str = "", errors: str = "strict") -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from homing import environment, launch
 from homing.errors import UserError, unexpected
 from homing.launchers import task
-from homing.run_files import Records, is_memory_file
+from homing.run_files import Records, is_memory_file, save
 from homing.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -87,6 +87,18 @@ def finish(request: Request, records: Records, ended: Ended) -> None:
                 results = request.results = _results(request, records, kept, lost, ended)
                 report(request, results, ended.process)
         keep(records, kept, results, ended.gone)
+        if request.wants_results:
+            save_unread(records, kept, results)
+
+
+def save_unread(records: Records, kept: list[str], results: Results | None) -> None:
+    """What could not be read now (memory is short) is not lost with the run's temporary folder."""
+    read = {one.record.path for one in results.processes} if results is not None else set()
+    for path in [] if records.name else kept:
+        if path not in read and not is_memory_file(path):
+            with afterwards(path):
+                saved = save(path)
+                print(f"homing run: a record was not read, and stays: homing report {saved}", file=sys.stderr)
 
 
 def _tell_records(kept: list[str], ended: Ended) -> None:

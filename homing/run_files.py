@@ -355,6 +355,16 @@ def write_aside(path: str, data: bytes) -> None:
         raise
 
 
+def save(path: str) -> str:
+    """Move a record out of its run's temporary folder: where it is then. OSError."""
+    import tempfile
+
+    descriptor, saved = tempfile.mkstemp(prefix="homing-", suffix=".record")
+    os.close(descriptor)
+    os.replace(path, saved)
+    return saved
+
+
 def memory_file(data: bytes) -> str:
     """The path of a file that lies in this process's memory."""
     descriptor = os.memfd_create("homing-record", os.MFD_CLOEXEC)

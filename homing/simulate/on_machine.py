@@ -21,7 +21,7 @@ from homing.elf import read_elf
 from homing.errors import UserError
 from homing.installation import find_binary
 from homing.run import temporary_folder
-from homing.run_end import Request, afterwards, keep, report, say_room, tell_records
+from homing.run_end import Request, afterwards, keep, report, save_unread, say_room, tell_records
 from homing.run_files import Records
 from homing.simulate import machines, places
 from homing.simulate.description import TURN, Wishes, costs, description, parse_distributions
@@ -110,6 +110,7 @@ def run(request: Request, name: str, given: dict[str, Any]) -> int:
             report(request, done.results, done.child)
         with afterwards("the records"):
             keep(done.records, done.kept, done.results)
+            save_unread(done.records, done.kept, done.results)
         return done.status if expression is None else _judge(expression, done, path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import socket
@@ -132,6 +133,41 @@ def test_the_size_has_a_limit_that_is_said(tmp_path: Path) -> None:
 
 def test_a_file_that_has_no_size_but_content_is_read() -> None:
     assert files.read_bytes("/proc/self/stat", 1 << 20)
+
+
+@pytest.mark.parametrize("empty_first", [False, True])
+def test_a_read_asks_for_what_the_file_has(
+    empty_first: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for what it may have: that is memory which a small machine does not have."""
+    asked = []
+
+    class Counted(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            asked.append(size)
+            return super().read(size)
+
+        def fileno(self) -> int:
+            return descriptor
+
+    (tmp_path / "f").write_bytes(bytes(33 << 10))
+    with open("/proc/self/stat" if empty_first else tmp_path / "f", "rb") as file:
+        descriptor = file.fileno()
+        content = bytes(300 << 10) if empty_first else bytes(33 << 10)
+        monkeypatch.setattr(files, "open_regular", lambda *_: Counted(content))
+        assert files.read_bytes(tmp_path / "f", 4 << 30) == content
+    assert all(size is not None and 0 < size <= 1 << 17 for size in asked)
+
+
+def test_where_memory_is_short_the_limit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def short(*_: object) -> bytes:
+        raise MemoryError
+
+    (tmp_path / "f").write_bytes(bytes(3 << 20))
+    monkeypatch.setattr(files, "_read", short)
+    monkeypatch.setattr("resource.getrlimit", lambda _: (3000 << 10, 3000 << 10))
+    with pytest.raises(UserError, match=r"f: no memory to read it \(3 MiB\): ulimit -v allows 3000 KiB"):
+        files.read_bytes(tmp_path / "f", 4 << 30)
 
 
 def test_a_record_may_come_through_the_shells_pipe(tmp_path: Path) -> None:

@@ -123,6 +123,23 @@ def test_a_new_record_with_the_inode_of_the_old_one(tmp_path: Path) -> None:
     assert records.written() == ([str(path)], "")
 
 
+def test_a_record_that_cannot_be_read_is_kept(
+    fake_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its run's temporary folder goes, it does not."""
+    path = four_node_run().write(tmp_path / "1.homing")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("homing.files._read", lambda *_: (_ for _ in ()).throw(MemoryError()))
+    before = path.read_bytes()
+    records = Records("", str(tmp_path), ended=None)
+    monkeypatch.setattr(records, "written", lambda: ([str(path)], ""))
+    run_end.finish(run_end.Request(["prog"]), records, run_end.Ended(0, 1, 1.0, []))
+    (saved,) = tmp_path.glob("homing-*.record")
+    assert saved.read_bytes() == before
+    said = capfd.readouterr().err
+    assert "no memory to read it" in said and f"homing report {saved}" in said
+
+
 # The exit status
 
 
