@@ -1,4 +1,4 @@
-"""The one place that opens files which a user names: for reading, and for what is written after a run.
+"""The one place that opens files which a user names for reading; those that are written: homing/outputs.py.
 
 What is read must be a regular file of a stated size at the most. A pipe without a writer would never end, a
 device like /dev/zero neither, and a terminal would wait for the user. A pipe is read where one is meant: the
@@ -11,19 +11,14 @@ import errno
 import os
 import resource
 import stat
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import BinaryIO, TextIO
+from contextlib import suppress
+from typing import BinaryIO
 
 from homing.errors import UserError, os_reason
 from homing.late import pattern
-from homing.streams import OutputError
 
 #: Files that describe something: machines, costs, flags.
 MOST_DESCRIPTION = 16 << 20
-#: Where a file is asked for.
-STANDARD_OUTPUT = "-"
 #: A source file. The largest generated ones that are known have some ten MiB.
 MOST_SOURCE = 64 << 20
 
@@ -117,45 +112,6 @@ def system_text(path: str) -> str:
             return file.read()
     except (OSError, ValueError):  # ValueError: a zero byte in the path, which another file told
         return ""
-
-
-@contextmanager
-def output(path: str) -> Iterator[TextIO]:
-    """A file for a text that is written once, after everything else; "-" is standard output. UserError where
-    it cannot be written whole; nothing is left of it then."""
-    if path == STANDARD_OUTPUT:
-        try:
-            sys.stdout.flush()
-            with open(os.dup(1), "w", encoding="utf-8") as lent:
-                yield lent
-        except OSError as error:
-            raise OutputError(error) from error
-        return
-    try:
-        file = _open_output(path)
-    except OSError as error:
-        raise UserError(f"{path}: {os_reason(error)}") from error
-    try:
-        with file:
-            yield file
-    except OSError as error:
-        if os.path.isfile(path) and not os.path.islink(path):
-            with suppress(OSError):
-                os.unlink(path)
-        raise UserError(f"{path}: {os_reason(error)}") from error
-
-
-def _open_output(path: str) -> TextIO:
-    """OSError also where it is a pipe that nobody reads: there one would wait for ever."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
-    try:
-        file = os.open(path, flags, 0o666)
-    except OSError as error:
-        if error.errno == errno.ENXIO:
-            raise OSError(error.errno, "nobody reads this pipe, device or socket", path) from error
-        raise
-    os.set_blocking(file, True)
-    return open(file, "w", encoding="utf-8")
 
 
 def _show(size: int) -> str:

@@ -10,9 +10,9 @@ import typer
 from homing import launch
 from homing.errors import UserError
 from homing.lab_flags import lab_options, lab_parameters, parameter, with_signature
+from homing.outputs import Output, check_outputs, file_name, output
 from homing.progress import Line
 from homing.run_end import afterwards
-from homing.run_files import check_writable, file_name
 
 if TYPE_CHECKING:
     from homing.lab.guest import LabResult
@@ -39,7 +39,7 @@ def _lab(**given: Any) -> int:
     if path is not None:
         if not given["count"]:
             raise UserError("--json: only with --count, whose counts it holds")
-        check_writable("--json", file_name("--json", path).replace("%", "%%"))
+        check_outputs([Output("--json", file_name("--json", path), "counts", path)])
     from homing.lab import guest
     from homing.lab.errors import LabInterrupted
 
@@ -65,7 +65,7 @@ def _say(result: LabResult, path: str | None, line: Line) -> None:
         run = result.counts.to_dict()["run"]
         line.say(f"counted {run['total_misses']:,} cache misses, {100 * run['remote_fraction']:.2f} % remote")
         if path is not None:
-            with afterwards(path, "homing lab"), open(path, "w", encoding="utf-8") as file:
+            with afterwards(path, "homing lab"), output(path, "counts") as file:
                 json.dump(result.counts.to_dict(), file, indent=1)
                 file.write("\n")
 

@@ -22,18 +22,10 @@ from homing.lab_flags import LAB_FLAGS, flag_of, lab_parameters, parameter, with
 from homing.launchers import task
 from homing.machine_facts import one_node_reason
 from homing.options import Option, check_environment, load_options, only_variables
+from homing.outputs import WORDS, Output, absolute, check_outputs, file_name, summary_output
 from homing.progress import QUIET, duration
 from homing.run_end import Ended, Request, afterwards, finish, say_room
-from homing.run_files import (
-    WORDS,
-    Records,
-    absolute,
-    check_record,
-    check_writable,
-    file_name,
-    record_pattern,
-    with_rank,
-)
+from homing.run_files import Records, check_record, record_pattern, with_rank
 from homing.simulate.flags import SIMULATION_FLAGS, simulation_parameters
 
 
@@ -155,19 +147,26 @@ def _check_files(request: Request) -> None:
             request.ranked.append(f"{flag} {here}")
         return here
 
+    outputs = []
+
+    def asked(flag: str, name: str, kind: str) -> None:
+        outputs.append(Output(flag, name, kind, environment.expand_name(name, None, os.environ)))
+
     if record := request.option("HOMING_RECORD"):
         request.record = ranked("--record", record)
-        stated = request.options.pop("HOMING_RECORD", "")
-        check_record("--record" if stated else "HOMING_RECORD", request.record)
+        flag = "--record" if request.options.pop("HOMING_RECORD", "") else "HOMING_RECORD"
+        check_record(flag, request.record)
+        asked(flag, request.record, "")
     if request.json:
         request.json = ranked("--json", request.json)
-        check_writable("--json", request.json)
+        asked("--json", request.json, "results")
     if request.html:
         request.html = ranked("--html", request.html)
-        check_writable("--html", request.html)
+        asked("--html", request.html, "page")
     if request.summary not in WORDS:
         request.summary = ranked("--summary", request.summary)
-        check_writable("--summary", request.summary)
+    path = environment.expand_name(request.summary, None, os.environ)
+    check_outputs([*outputs, *summary_output("--summary", request.summary, path)])
     mine = task(os.environ)
     # Where no summary says it, the first task does so for all.
     if request.summary == "none" and mine is not None and mine.rank == 0:

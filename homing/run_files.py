@@ -15,33 +15,13 @@ from collections.abc import Iterator
 from homing import environment
 from homing.channel import FILE, VARIABLE, Channel, Report, Slot
 from homing.errors import UserError, os_reason
-from homing.files import STANDARD_OUTPUT
+from homing.outputs import STANDARD_OUTPUT, absolute, check_folder
 from homing.record_format import MAGIC
 
 #: What a record takes before its first row is written (src/record/record.cpp: piece_bytes).
 _RECORD_BYTES = 1 << 20
 #: Files without a name, in the launcher's memory.
 _MEMORY = "/proc/self/fd/"
-#: No summary's and no record's name: the words of --summary.
-WORDS = ("stderr", "stdout", "none")
-
-
-def file_name(flag: str, name: str | None) -> str:
-    """A file name as the command line has it; None: not given. UserError where there is none: -- begins the
-    command."""
-    if name in ("", "--"):
-        raise UserError(f"{flag}: the name is {'missing' if name else 'empty'}")
-    return name or ""
-
-
-def absolute(flag: str, path: str) -> str:
-    """The path from the root. UserError where it begins in a folder that is not there any more."""
-    if os.path.isabs(path):
-        return path
-    try:
-        return os.path.join(os.getcwd(), path)
-    except OSError as error:
-        raise UserError(f"{flag} {path}: the current folder was removed: give the whole path") from error
 
 
 def _pattern(flag: str, name: str) -> str:
@@ -64,32 +44,6 @@ def _holds(name: str, sign: str) -> bool:
     return sign in name.replace("%%", "")
 
 
-def check_writable(flag: str, name: str) -> None:
-    """UserError where the file will not be written after the run, as far as that can be known before. %p may
-    become any number."""
-    if name == STANDARD_OUTPUT:
-        return
-    path = absolute(flag, environment.expand_name(name, None, os.environ))
-    if not os.path.exists(path):
-        _check_folder(flag, name, os.path.dirname(path))
-    elif os.path.isdir(path):
-        raise UserError(f"{flag} {name}: is a folder")
-    elif os.path.isfile(path):
-        try:
-            os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
-        except OSError as error:
-            raise UserError(f"{flag} {name}: {os_reason(error)}") from error
-    elif not os.access(path, os.W_OK):
-        raise UserError(f"{flag} {name}: cannot be written to")
-
-
-def _check_folder(flag: str, name: str, folder: str) -> None:
-    if not os.path.isdir(folder):
-        raise UserError(f"{flag} {name}: there is no folder {folder}")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise UserError(f"{flag} {name}: the folder {folder} cannot be written to")
-
-
 def check_record(flag: str, name: str) -> None:
     """UserError where no record can be left under this name, or where it would take the place of something
     else."""
@@ -99,7 +53,7 @@ def check_record(flag: str, name: str) -> None:
     folder = os.path.dirname(path)
     if os.path.isdir(path):
         raise UserError(f"{flag} {name}: is a folder")
-    _check_folder(flag, name, folder)
+    check_folder(flag, name, folder)
     if problem := no_room(folder):
         raise UserError(f"{flag} {name}: {problem}")
     # Of names with %p any may come: there the library looks, before it writes.

@@ -9,8 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from homing.area_rules import rule_notes
 from homing.errors import MISUSE, UserError
-from homing.files import STANDARD_OUTPUT
+from homing.outputs import STANDARD_OUTPUT, Output, check_outputs, file_name, summary_output
+from homing.report.results import Results, read_results
+from homing.report.summary import END_MISSING, print_lines, print_summary
+from homing.values import dataclass
 
 
 @contextmanager
@@ -56,64 +60,103 @@ def command(
     """
     if not files:
         raise UserError("which records? homing report FILE...")
-    outputs = {"--json": json, "--html": html, "--perfetto": perfetto}
+    asked = [("--json", json, "results"), ("--html", html, "page"), ("--perfetto", perfetto, "trace")]
+    named = [(flag, file_name(flag, path), kind) for flag, path, kind in asked]
+    outputs = [Output(flag, name, kind, name) for flag, name, kind in named if name]
+    summary = file_name("--summary", summary)
     if compare:
-        return _compare(files, summary or "stdout", outputs)
-    summary = summary or _where_summary_goes(outputs, map)
-    from homing.area_rules import rule_notes
-    from homing.report.json import write_json
-    from homing.report.results import read_results
-    from homing.report.summary import END_MISSING, print_lines, print_summary
-
+        return _compare(files, summary or "stdout", [*(one.flag for one in outputs), *["--map"] * map])
+    # Where nobody said it: standard output, unless a file has that for itself.
+    taken = any(one.path == STANDARD_OUTPUT for one in outputs) and not map
+    where = summary or ("none" if taken else "stdout")
+    if map and where == "none":
+        raise UserError("--map: not with --summary none: it is printed where the summary goes")
+    printed = summary_output("--summary" if summary or not map else "--map", where, where)
+    check_outputs([*outputs, *printed], files)
     with _progress() as tell:
         results = read_results(files, strict=True, progress=tell)
+    _refuse_doubles(results)
     results.names = True
     results.notes += rule_notes(results, list)
-    if json:
-        write_json(results, json)
-    if html:
-        from homing.report.html import write_html
+    status = max(_write(results, one) for one in outputs) if outputs else 0
+    with _told() as told:
+        if map:
+            _print_map(results, where)
+        elif where != "none":
+            print_summary(results, where)
+    return status or told.status or _tell_damaged(results)
 
-        write_html(results, html)
-    if perfetto:
-        from homing.report.perfetto import write_perfetto
 
-        write_perfetto(results, perfetto)
-    if map:
-        from homing.report.blocks import page_blocks
+@dataclass
+class _Told:
+    """The status of what was tried: 0, or that of the error, which has been said."""
 
-        processes = results.processes
-        print_lines(lambda width: (line for one in processes for line in page_blocks(one, width)), summary)
-    elif summary != "none":
-        print_summary(results, summary)
-    damaged = [process.record.path for process in results.processes if process.record.truncated]
+    status: int = 0
+
+
+@contextmanager
+def _told() -> Iterator[_Told]:
+    """Around one of several outputs: where it cannot be written, that is said, and the others are written."""
+    told = _Told()
+    try:
+        yield told
+    except UserError as error:
+        if error.message:
+            print(f"homing report: {error.message}", file=sys.stderr)
+        told.status = error.status
+
+
+def _write(results: Results, one: Output) -> int:
+    """Write a file: 0, or the status of the error, which has been said."""
+    with _told() as told:
+        if one.kind == "results":
+            from homing.report.json import write_json as write
+        elif one.kind == "page":
+            from homing.report.html import write_html as write
+        else:
+            from homing.report.perfetto import write_perfetto as write
+        write(results, one.path)
+    return told.status
+
+
+def _print_map(results: Results, where: str) -> None:
+    from homing.report.blocks import page_blocks
+
+    processes = results.processes
+    print_lines(lambda width: (line for one in processes for line in page_blocks(one, width)), where)
+
+
+def _refuse_doubles(results: Results) -> None:
+    """UserError where one process would be counted twice."""
+    paths: dict[object, str] = {}
+    for record in (process.record for process in results.processes):
+        who = (record.host, record.pid, record.rank, record.start, record.program)
+        if who in paths:
+            raise UserError(f"{record.path}: is of the same process as {paths[who]}: give each record once")
+        paths[who] = record.path
+
+
+def _tell_damaged(*all_results: Results) -> int:
+    """Say which records' ends are missing; the exit status."""
+    processes = [one for results in all_results for one in results.processes]
+    damaged = [one.record.path for one in processes if one.record.truncated]
     for path in damaged:
         print(f"homing report: {path}: {END_MISSING}", file=sys.stderr)
     return MISUSE if damaged else 0
 
 
-def _where_summary_goes(outputs: dict[str, str | None], map: bool) -> str:
-    """Where nobody said it: standard output, unless a file has that for itself."""
-    takers = [flag for flag, path in outputs.items() if path == STANDARD_OUTPUT]
-    if map and takers:
-        takers.append("--map")
-    if len(takers) > 1:
-        raise UserError(f"{', '.join(takers)}: only one of them can have standard output")
-    return "none" if takers else "stdout"
-
-
-def _compare(files: list[str], summary: str, others: dict[str, str | None]) -> int:
+def _compare(files: list[str], summary: str, others: list[str]) -> int:
     """Two records, one of each run, beside each other."""
     from homing.report.compare import comparison
-    from homing.report.results import read_results
-    from homing.report.summary import print_lines
 
-    if given := [flag for flag, value in others.items() if value]:
-        raise UserError(f"{', '.join(given)}: not with --compare, which prints")
+    if others:
+        raise UserError(f"{', '.join(others)}: not with --compare, which prints")
     if len(files) != 2:
         raise UserError("--compare: two records, one of each run: homing report --compare A B")
+    if summary == "none":
+        raise UserError("--compare: not with --summary none: it is printed where the summary goes")
+    check_outputs(summary_output("--summary", summary, summary), files)
     with _progress() as tell:
         before, after = (read_results([file], strict=True, progress=tell) for file in files)
-    if summary != "none":
-        print_lines(lambda _: comparison(before, after, (files[0], files[1])), summary)
-    return 0
+    print_lines(lambda _: comparison(before, after, (files[0], files[1])), summary)
+    return _tell_damaged(before, after)

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from homing import __version__
-from homing.files import output
+from homing.outputs import output
 from homing.record_rows import ALL_AREAS, Ownership, Placement, Sampling, TaskHints
 from homing.records import LAB_COUNTS, Record
 from homing.report.first_touch import FirstTouch
@@ -25,7 +25,7 @@ SCHEMA = "homing-run/2"
 def write_json(results: Results, path: str) -> None:
     """Write the file. UserError where that is not possible."""
     text = json.dumps(to_json(results), indent=1, allow_nan=False)
-    with output(path) as file:
+    with output(path, "results") as file:
         file.write(text + "\n")
 
 

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from homing.files import output
+from homing.outputs import output
 from homing.record_rows import ALL_AREAS, AT_END, FOUND, NOW, References
 from homing.records import Record
 from homing.report.results import ProcessResult, Results
@@ -32,7 +32,7 @@ _MOST_TOUCHES = 200_000
 
 def write_perfetto(results: Results, path: str) -> None:
     """Write the trace. UserError where that is not possible."""
-    with output(path) as file:
+    with output(path, "trace") as file:
         file.write('{"displayTimeUnit":"ms","traceEvents":[\n')
         for number, event in enumerate(events(results)):
             file.write((",\n" if number else "") + json.dumps(event, separators=(",", ":")))

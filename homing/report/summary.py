@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
-from homing.files import STANDARD_OUTPUT, output
+from homing.outputs import STANDARD_OUTPUT, output
 from homing.report.advice import settings
 from homing.report.area_lines import change
 from homing.report.layout import Column, fitted, records
@@ -37,7 +37,7 @@ def print_lines(lines: Callable[[int], Iterable[Text | Table]], path: str) -> No
     if path in ("stderr", "stdout", STANDARD_OUTPUT):
         _print_lines(lines, sys.stderr if path == "stderr" else sys.stdout)
         return
-    with output(path) as file:
+    with output(path, "summary") as file:
         _print_lines(lines, file)
 
 

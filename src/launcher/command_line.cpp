@@ -94,8 +94,8 @@ class Words {
     std::string value() {
         if (!stated_ && next_ == words_.size()) leave_to_python();
         const std::string found = stated_ ? *stated_ : words_[next_++];
-        // An empty one and -- are mistakes; - is standard output, which Python writes.
-        if (found.empty() || found == "--" || found == "-") leave_to_python();
+        // An empty one and a flag in its place are mistakes; - is standard output, which Python writes.
+        if (found.empty() || found.starts_with("--") || found == "-") leave_to_python();
         return found;
     }
 

@@ -4,6 +4,9 @@
 #include "launcher/unusual.hpp"
 #include "record/rank.hpp"
 
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
 #include <dirent.h>
 #include <fcntl.h>
 #include <string_view>
@@ -11,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include <vector>
 
 namespace homing::launcher {
 namespace {
@@ -35,10 +39,20 @@ void check_output(const std::string& name) {
     if (name.find('%') != std::string::npos) leave_to_python();
     const std::string path = absolute(name);
     check_place(path);
-    if (!is_file(path)) return;
-    const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (file < 0) leave_to_python();
-    close(file);
+    // What may be replaced, Python judges.
+    if (is_file(path)) leave_to_python();
+}
+
+/// No two of them are one file. Of files that are there Python judges.
+void check_distinct(const std::vector<std::string>& names) {
+    std::vector<std::string> paths;
+    for (const std::string& name : names) {
+        char folder[PATH_MAX];
+        if (!realpath(folder_of(absolute(name)).c_str(), folder)) leave_to_python();
+        paths.push_back(std::string(folder) + "/" + file_name(name));
+    }
+    std::sort(paths.begin(), paths.end());
+    if (std::adjacent_find(paths.begin(), paths.end()) != paths.end()) leave_to_python();
 }
 
 void check_room(const std::string& folder) {
@@ -90,11 +104,21 @@ void check_files(const Request& request) {
     const bool summary = is_summary_file(request.summary);
     const bool named = !request.record.empty() || !request.json.empty() || summary;
     if (named && record::process_rank() >= 0) leave_to_python();
-    if (!request.json.empty()) check_output(request.json);
-    if (summary) check_output(request.summary);
-    if (request.record.empty()) return;
-    check_record(request.record);
-    if (has_records(record_pattern(request, ""))) leave_to_python();
+    std::vector<std::string> names;
+    if (!request.json.empty()) {
+        check_output(request.json);
+        names.push_back(request.json);
+    }
+    if (summary) {
+        check_output(request.summary);
+        names.push_back(request.summary);
+    }
+    if (!request.record.empty()) {
+        check_record(request.record);
+        if (has_records(record_pattern(request, ""))) leave_to_python();
+        names.push_back(request.record);
+    }
+    check_distinct(names);
 }
 
 std::string record_pattern(const Request& request, const std::string& folder) {

@@ -18,6 +18,7 @@ import pytest
 from homing import files
 from homing.errors import UserError, unexpected
 from homing.limits import TimeUp, time_limit
+from homing.outputs import output
 from tests.python.record_writer import four_node_run
 
 TREE = Path(__file__).resolve().parents[2]
@@ -50,7 +51,7 @@ def kinds(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 def test_nothing_is_left_of_a_file_that_cannot_be_written_whole(tmp_path: Path) -> None:
     path = tmp_path / "page"
-    with pytest.raises(UserError, match="No space left on device"), files.output(str(path)) as file:
+    with pytest.raises(UserError, match="No space left on device"), output(str(path), "page") as file:
         file.write("begin")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert not path.exists()

@@ -60,6 +60,9 @@ MISUSE = {
     "interpreter": "printf '#!/no/sh\\n' >i; chmod +x i; $H ./i; echo $?",
     "no interpreter": "printf 'exit 5' >s; chmod +x s; $H ./s; echo $?",
     "files": "echo mine >m; $H --record m -- true; echo $?; $H --json / -- true; echo $?; cat m",
+    "outputs": "echo mine >m; for o in --json --summary; do $H $o m -- true; echo $?; done; cat m",
+    "one file": "$H --json x --summary ./x -- true; echo $?; $H --record x --json x -- true; echo $?; ls",
+    "no file": "$H --json --bind true; echo $?; ls",
     "ranks": "PMI_RANK=1 PMI_SIZE=2 $H --record r --summary s -- true; echo $?; ls; cat s.1",
     "starters": "printf '#!/bin/sh\\ntrue' >mpirun; chmod +x mpirun; $H --bind ./mpirun; echo $?",
 }

@@ -11,8 +11,9 @@ import json
 import os
 from typing import Any
 
-from homing.files import output, read_text
+from homing.files import read_text
 from homing.installation import find_page
+from homing.outputs import output
 from homing.report.html.arrays import Arrays, packed
 from homing.report.html.views import views
 from homing.report.json import to_json
@@ -50,7 +51,7 @@ _PAGE = """<!doctype html>
 def write_html(results: Results, path: str) -> None:
     """Write the page. UserError where that is not possible."""
     text = page(results)
-    with output(path) as file:
+    with output(path, "page") as file:
         file.write(text)
 
 
