@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from homing import cli
 from homing.errors import UserError
 from homing.report.blocks import page_blocks, shares
 from homing.report.command import command
@@ -128,6 +129,41 @@ def test_areas_of_one_run_only_are_named(tmp_path: Path) -> None:
     after = four_node_run()
     after.row("area", id=7, begin=1 << 40, bytes=1 << 20, kind=1, name=after.text("extra"), granule=4096)
     assert "only in the second: extra" in compared(four_node_run(), after, tmp_path)
+
+
+def test_compare_tells_of_a_record_whose_end_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = four_node_run().write(tmp_path / "whole")
+    cut = tmp_path / "cut"
+    cut.write_bytes(whole.read_bytes()[:-200])
+    assert cli.main(["report", "--compare", str(cut), str(whole)]) == 2
+    said = capsys.readouterr()
+    assert f"{cut}: the file's end is missing" in said.err and "remote" in said.out
+
+
+def test_one_process_is_not_counted_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = four_node_run().write(tmp_path / "a")
+    (tmp_path / "copy").write_bytes(path.read_bytes())
+    for other in (path, tmp_path / "copy"):
+        assert cli.main(["report", str(path), str(other)]) == 2
+        assert f"{other}: is of the same process as {path}" in capsys.readouterr().err
+    other = four_node_run(pid=4712).write(tmp_path / "b")
+    assert cli.main(["report", str(path), str(other)]) == 0
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [["--map", "--compare", "r"], ["--map", "--summary", "none"], ["--compare", "r", "--summary", "none"]],
+)
+def test_flags_that_would_print_nothing(
+    flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    four_node_run().write(tmp_path / "r")
+    assert cli.main(["report", "r", *flags]) == 2
+    said = capsys.readouterr()
+    assert said.err.count("\n") == 1 and flags[0] in said.err and not said.out
 
 
 def test_compare_wants_two_records(tmp_path: Path) -> None:
