@@ -3,16 +3,19 @@ over the estimate of a run on this machine."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from homing.errors import UserError
+from homing.report.area_lines import interval
+from homing.report.remote import Share
 from homing.report.results import Results
-from homing.simulate.expressions import Expression
+from homing.simulate.expressions import Expression, exit_status
 
 
-def judged(expression: Expression, results: Results | None, status: int) -> int:
+def judged(conditions: Sequence[Expression], results: Results | None, status: int) -> int:
     """The exit status of a run that ended with `status`: a program that failed has the last word."""
-    return expression.status(status, lambda: figures(expression, results))
+    return exit_status(conditions, status, lambda one: figures(one, results))
 
 
 def figures(expression: Expression, results: Results | None) -> dict[str, Any]:
@@ -32,14 +35,19 @@ def figures(expression: Expression, results: Results | None) -> dict[str, Any]:
         if found is None or not found.enough:
             seen = 0 if found is None else round(found.touches)
             raise UserError(f"--fail-if {expression.text}: too few touches were sampled ({seen})")
-        run = {"remote_fraction": found.after.fraction}
+        run = {"remote_fraction": found.after.fraction, "estimate": _estimate(found.after)}
     areas = areas or _areas(results)
     moved = sum(process.moved for process in results.processes)
     return {"run": run, "areas": areas, "moved_pages": moved}
 
 
+def _estimate(share: Share) -> str:
+    return f"estimated, of touches (95 % interval {interval(share)} %)"
+
+
 def _areas(results: Results) -> list[dict[str, Any]]:
-    """Arrays whose remote share is estimated; their share of the touches stands for that of misses."""
+    """Arrays whose remote share is estimated; their share of the touches stands for that of misses. too_few:
+    why nothing can be said of one."""
     process = results.processes[0]
     traffic = sum(one.traffic for one in process.record.samples.values())
     areas = []
@@ -48,6 +56,7 @@ def _areas(results: Results) -> list[dict[str, Any]]:
         if remote is None or traffic <= 0:
             continue
         share = sum(one.traffic for one in area.samples) / traffic
+        too_few = {"too_few": f"too few of its touches were sampled ({round(remote.touches)})"}
         areas.append(
             {
                 "name": area.area.name or area.name.title,
@@ -56,9 +65,8 @@ def _areas(results: Results) -> list[dict[str, Any]]:
                 "members": [one.name for one in area.name.members],
                 "share": share,
                 "remote_fraction": remote.after.fraction,
-                # For the list of offenders: of a million touches.
-                "total_misses": round(1e6 * share),
-                "remote_misses": round(1e6 * share * remote.after.fraction),
+                "estimate": _estimate(remote.after),
+                **({} if remote.enough else too_few),
             }
         )
     return areas

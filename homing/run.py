@@ -62,15 +62,15 @@ def _run(**given: Any) -> int:
     _check_files(request)
     _look_up_areas(request)
 
-    condition = simulation.pop("fail_if") if place in ("here", "lab") else None
+    conditions = simulation.pop("fail_if") or []
     if place in ("here", "lab") and _given(simulation):
         flags = ", ".join(_given(simulation))
         raise UserError(f"{flags}: only with --on MACHINE (homing machine lists them)")
     if place == "lab":
         from homing import on_lab
 
-        return _with_condition(
-            condition, request, lambda: compared(request, lambda one: on_lab.run(one, lab))
+        return _with_conditions(
+            conditions, request, lambda: compared(request, lambda one: on_lab.run(one, lab))
         )
     if place != "here":
         from homing.simulate import on_machine
@@ -80,33 +80,33 @@ def _run(**given: Any) -> int:
             raise UserError(f"{', '.join(_given(lab))}: only with --on lab")
         if request.compare:
             raise UserError(f"--compare: not with --on {place}: its counts are exact, one run tells (oracle)")
-        return _end_like(lambda: on_machine.run(request, place, {**simulation, "cache": cache}))
+        return _end_like(lambda: on_machine.run(request, place, {**simulation, "cache": cache}, conditions))
     if _given(lab):
         raise UserError(f"{', '.join(_given(lab))}: only with --on lab")
-    if condition is None:
+    if not conditions:
         return _end_like(lambda: compared(request, _run_here))
 
     def exit_status() -> int:
         return launch.exit_status(compared(request, _run_here))
 
     try:
-        return _with_condition(condition, request, exit_status)
+        return _with_conditions(conditions, request, exit_status)
     except launch.Interrupted as error:
         print(f"homing run: interrupted ({signal.Signals(error.signal_number).name})", file=sys.stderr)
         launch.end_like(error.signal_number)
 
 
-def _with_condition(text: str | None, request: Request, run: Callable[[], int]) -> int:
-    """Run, and judge the results by the condition of --fail-if, if there is one; the exit status."""
-    if text is None:
+def _with_conditions(texts: list[str], request: Request, run: Callable[[], int]) -> int:
+    """Run, and judge the results by the conditions of --fail-if, if there are any; the exit status."""
+    if not texts:
         return run()
     from homing.fail_if import judged
     from homing.simulate.expressions import Expression
 
-    expression = Expression.parse(text)
+    conditions = [Expression.parse(text) for text in texts]
     request.condition = True
     status = run()
-    return judged(expression, request.results, status)
+    return judged(conditions, request.results, status)
 
 
 def compared(request: Request, run: Callable[[Request], int]) -> int:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -88,15 +88,11 @@ class Expression:
         """Is it true for these counts (docs/json.md)? UserError where a figure is not there."""
         return _judge(self.tree, counts, self.text)
 
-    def status(self, of_program: int, counts: Callable[[], dict[str, Any]]) -> int:
-        """Says what it comes to, and gives the status of a program that failed, which has the last word; else
-        the exit status: 0, FAILED, or that of the UserError of a test that cannot be made: it has not passed.
-        """
-        if of_program != 0:
-            print("homing run: --fail-if was not looked at: the program failed", file=sys.stderr)
-            return of_program
+    def status(self, counts: Callable[[Expression], dict[str, Any]]) -> int:
+        """Says what it comes to, and gives the exit status: 0, FAILED, or that of the UserError of a test
+        that cannot be made: it has not passed."""
         try:
-            verdict = self.judge(counts())
+            verdict = self.judge(counts(self))
         except UserError as error:
             print(f"homing run: {error.message}", file=sys.stderr)
             return error.status
@@ -108,6 +104,17 @@ class Expression:
         for line in verdict.reasons:
             print(f"  {line}", file=sys.stderr)
         return FAILED
+
+
+def exit_status(
+    conditions: Sequence[Expression], of_program: int, counts: Callable[[Expression], dict[str, Any]]
+) -> int:
+    """That of a program that failed, which has the last word; else FAILED where any of the conditions holds
+    (each that does is told), or that of one that cannot be judged, or 0."""
+    if of_program != 0:
+        print("homing run: --fail-if was not looked at: the program failed", file=sys.stderr)
+        return of_program
+    return max(condition.status(counts) for condition in conditions)
 
 
 class _Parser:
@@ -213,7 +220,9 @@ def _compare(name: str, operator: str, limit: float, counts: dict[str, Any], tex
     compare = _COMPARE[operator]
     values = _values(name, counts, text)
     reasons = [
-        f"{label} = {value:.6g} {operator} {limit:g}" for label, value in values if compare(value, limit)
+        f"{label} = {value:.6g} {operator} {limit:g}{said}"
+        for label, value, said in values
+        if compare(value, limit)
     ]
     if reasons and not name.startswith(("area.", "any_area.")):
         reasons += _offenders(counts)
@@ -222,38 +231,55 @@ def _compare(name: str, operator: str, limit: float, counts: dict[str, Any], tex
     return Verdict(bool(reasons), reasons, notes)
 
 
-def _values(name: str, counts: dict[str, Any], text: str) -> list[tuple[str, float]]:
+def _values(name: str, counts: dict[str, Any], text: str) -> list[tuple[str, float, str]]:
+    """What a name stands for: labels, values, and how these are known where they are no counts."""
     prefix, _, figure = name.rpartition(".")
     if name in FIGURES:
-        if counts["run"].get(name) is None:
-            known = [one for one in FIGURES if counts["run"].get(one) is not None]
-            raise UserError(f"--fail-if {text}: {name} is not known of this run; known: {', '.join(known)}")
-        return [(name, float(counts["run"][name]))]
+        return [(name, *_known(counts["run"], name, name, FIGURES, text))]
     if name == "moved_pages":
-        return [(name, float(counts["moved_pages"]))]
+        return [(name, float(counts["moved_pages"]), "")]
     if prefix == "home_share":
         shares = counts["run"].get("home_shares")
         if shares is None:
             raise UserError(f"--fail-if {text}: {name}: only with --on MACHINE")
         if int(figure) >= len(shares):
             raise UserError(f"--fail-if {text}: {name}: the machine has {len(shares)} nodes, from 0")
-        return [(name, float(shares[int(figure)]))]
+        return [(name, float(shares[int(figure)]), "")]
     areas = counts["areas"]
     if prefix == "any_area":
-        chosen = [one for one in areas if one["share"] >= LEAST_SHARE]
+        chosen = [one for one in areas if one["share"] >= LEAST_SHARE and "too_few" not in one]
     else:
-        asked = prefix.removeprefix("area.").replace('"', "")
-        chosen = [one for one in areas if _is_called(one, asked)]
-        if not chosen:
-            known = sorted({one["variable"] or one["name"] for one in areas})
-            first = nearest(asked, known)
-            shown = [*first, *(name for name in known if name not in first)]
-            more = f" and {len(shown) - _MOST_NAMES} more" if len(shown) > _MOST_NAMES else ""
-            raise UserError(
-                f"--fail-if {text}: there is no array {asked}; "
-                f"there are {', '.join(shown[:_MOST_NAMES]) or 'none'}{more}"
-            )
-    return [(f"{_label(one)}: {figure}", float(one[figure])) for one in chosen]
+        chosen = _called(prefix.removeprefix("area.").replace('"', ""), areas, text)
+    return [(f"{_label(one)}: {figure}", *_known(one, figure, name, AREA_FIGURES, text)) for one in chosen]
+
+
+def _known(
+    figures: dict[str, Any], figure: str, name: str, all_figures: Sequence[str], text: str
+) -> tuple[float, str]:
+    """The figure, and how it is known where it was not counted."""
+    if figures.get(figure) is None:
+        known = [one for one in all_figures if figures.get(one) is not None]
+        raise UserError(f"--fail-if {text}: {name} is not known of this run; known: {', '.join(known)}")
+    said = figures.get("estimate", "") if figure == "remote_fraction" else ""
+    return float(figures[figure]), f", {said}" if said else ""
+
+
+def _called(asked: str, areas: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
+    """The arrays of this name. UserError where there is none, or one of them is not known well enough."""
+    chosen = [one for one in areas if _is_called(one, asked)]
+    if not chosen:
+        known = sorted({one["variable"] or one["name"] for one in areas})
+        first = nearest(asked, known)
+        shown = [*first, *(name for name in known if name not in first)]
+        more = f" and {len(shown) - _MOST_NAMES} more" if len(shown) > _MOST_NAMES else ""
+        raise UserError(
+            f"--fail-if {text}: there is no array {asked}; "
+            f"there are {', '.join(shown[:_MOST_NAMES]) or 'none'}{more}"
+        )
+    for one in chosen:
+        if "too_few" in one:
+            raise UserError(f"--fail-if {text}: {_label(one)}: {one['too_few']}")
+    return chosen
 
 
 def _is_called(area: dict[str, Any], text: str) -> bool:
@@ -288,12 +314,21 @@ def _label(area: dict[str, Any]) -> str:
 
 
 def _offenders(counts: dict[str, Any]) -> list[str]:
-    """The arrays behind the run's remote misses."""
-    areas = sorted(counts["areas"], key=lambda one: -one["remote_misses"])
-    total = counts["run"].get("remote_misses") or sum(one["remote_misses"] for one in areas)
+    """The arrays behind the run's remote misses, or touches, where these are estimated."""
+    areas = counts["areas"]
+    if any("estimate" in one for one in areas):
+        what = "touches"
+        remote = [one["share"] * one["remote_fraction"] for one in areas]
+        total = sum(remote)
+    else:
+        what = "misses"
+        remote = [one["remote_misses"] for one in areas]
+        total = counts["run"].get("remote_misses") or sum(remote)
+    most = sorted(zip(remote, areas, strict=True), key=lambda one: -one[0])[:5]
     return [
-        f"{_label(one)}: {100 * one['remote_fraction']:.1f} % of its misses remote, "
-        f"{100 * one['remote_misses'] / total:.0f} % of all remote misses"
-        for one in areas[:5]
-        if total and one["remote_misses"] >= 0.01 * total
+        f"{_label(one)}: {100 * one['remote_fraction']:.1f} % of its {what} remote"
+        f"{', ' + one['estimate'] if 'estimate' in one else ''}, "
+        f"{100 * part / total:.0f} % of all remote {what}"
+        for part, one in most
+        if total and part >= 0.01 * total and "too_few" not in one
     ]

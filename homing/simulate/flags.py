@@ -35,8 +35,11 @@ SIMULATION_FLAGS: dict[str, tuple[Any, Any]] = {
         typer.Option(help="machine: run again with other caches, and compare", metavar="cache"),
     ),
     "fail_if": (
-        str | None,
-        typer.Option(help="exit status 96 where this is true (remote_fraction > 0.1)", metavar="EXPRESSION"),
+        list[str] | None,
+        typer.Option(
+            help="exit status 96 where this, or another one, is true (remote_fraction > 0.1)",
+            metavar="EXPRESSION",
+        ),
     ),
     "calibrate": (
         str | None,

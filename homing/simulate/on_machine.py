@@ -25,7 +25,7 @@ from homing.run_end import Request, afterwards, keep, report, save_unread, say_r
 from homing.run_files import Records
 from homing.simulate import machines, places
 from homing.simulate.description import TURN, Wishes, costs, description, parse_distributions
-from homing.simulate.expressions import Expression
+from homing.simulate.expressions import Expression, exit_status
 from homing.simulate.machines import Machine
 from homing.simulate.places import Placement
 from homing.simulate.time_model import parse_calibration
@@ -65,10 +65,11 @@ def find_simulator() -> str:
     return os.path.abspath(path)
 
 
-def run(request: Request, name: str, given: dict[str, Any]) -> int:
-    """Run the command on the machine; returns the exit status of `homing run` as a wait status."""
+def run(request: Request, name: str, given: dict[str, Any], texts: list[str]) -> int:
+    """Run the command on the machine; returns the exit status of `homing run` as a wait status.
+    texts: the conditions of --fail-if."""
     machine = machines.changed(machines.find(name), given["page_size"], given["cache"], given["shared_cache"])
-    expression = Expression.parse(given["fail_if"]) if given["fail_if"] is not None else None
+    conditions = [Expression.parse(text) for text in texts]
     if given["sweep"] not in (None, "cache"):
         raise UserError(f"--sweep {given['sweep']}: must be cache")
     turn = given["turn"]
@@ -111,7 +112,7 @@ def run(request: Request, name: str, given: dict[str, Any]) -> int:
         with afterwards("the records"):
             keep(done.records, done.kept, done.results)
             save_unread(done.records, done.kept, done.results)
-        return done.status if expression is None else _judge(expression, done, path)
+        return _judge(conditions, done, path) if conditions else done.status
 
 
 def _placements(
@@ -140,15 +141,15 @@ def _wrong_team(variables: dict[str, str], machine: Machine) -> Iterator[str]:
         yield f"OMP_NUM_THREADS={text} is no list of numbers: there are {machine.cpu_count} threads"
 
 
-def _judge(expression: Expression, done: Simulated, path: str) -> int:
-    """The wait status where a condition was given."""
+def _judge(conditions: list[Expression], done: Simulated, path: str) -> int:
+    """The wait status where conditions were given."""
 
-    def counts() -> dict[str, Any]:
+    def counts(condition: Expression) -> dict[str, Any]:
         if done.results.counts is None:
-            raise UserError(f"--fail-if: nothing was counted in {path}: {HOW_TO_BUILD}")
+            raise UserError(f"--fail-if {condition.text}: nothing was counted in {path}: {HOW_TO_BUILD}")
         return done.results.counts
 
-    status = expression.status(done.status, counts)
+    status = exit_status(conditions, done.status, counts)
     return status if done.status != 0 else status << 8
 
 
