@@ -112,8 +112,10 @@ def _with_conditions(texts: list[str], request: Request, run: Callable[[], int])
 def compared(request: Request, run: Callable[[Request], int]) -> int:
     """Run the command; with --compare once before, where nothing is moved."""
     if request.compare:
+        if request.option("HOMING_MECHANISM") == "observe":
+            raise UserError("--compare: not with --mechanism observe: neither run would move anything")
         options = {**request.options, "HOMING_MECHANISM": "observe"}
-        first = replace(request, options=options, record="", summary="none", json="", html="")
+        first = replace(request, options=options, first=True)
         print("homing run: first without moves (--mechanism observe)", file=sys.stderr)
         begin = time.monotonic()
         status = run(first)

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from homing import environment, launch
@@ -34,6 +34,8 @@ class Request:
     record: str = ""
     #: With --compare: of the first run the results are kept, the second one's are held against them.
     compare: bool = False
+    #: This is the first run. Where it ends well its files are left to the second one; else there is none.
+    first: bool = False
     #: With --fail-if: the results are looked at, whatever is printed of them.
     condition: bool = False
     results: Results | None = None
@@ -82,13 +84,32 @@ def finish(request: Request, records: Records, ended: Ended) -> None:
         kept, lost = records.written()
         _tell_records(kept, ended)
         results = None
+        goes_on = request.first and ended.status == 0
         with afterwards("the summary"):
             if request.wants_results:
                 results = request.results = _results(request, records, kept, lost, ended)
-                report(request, results, ended.process)
+                if not goes_on:
+                    report(request, results, ended.process)
+        if goes_on:
+            remove(kept)
+            return
         keep(records, kept, results, ended.gone)
         if request.wants_results:
             save_unread(records, kept, results)
+        if request.first:
+            how = launch.signal_name(ended.status) or f"status {ended.status}"
+            print(
+                f"homing run: no second run: the first one, without moves, ended with {how}; "
+                "what is written is of it",
+                file=sys.stderr,
+            )
+
+
+def remove(kept: list[str]) -> None:
+    """Records that nobody needs any more."""
+    for path in kept:
+        with suppress(OSError):
+            os.unlink(path)
 
 
 def save_unread(records: Records, kept: list[str], results: Results | None) -> None:

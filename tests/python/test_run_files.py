@@ -140,6 +140,41 @@ def test_a_record_that_cannot_be_read_is_kept(
     assert "no memory to read it" in said and f"homing report {saved}" in said
 
 
+# Two runs
+
+
+@pytest.mark.parametrize("end", ["exit 3", "kill -INT $$"])
+def test_what_a_first_run_that_failed_leaves(
+    end: str, homing: Command, four_nodes: dict[str, str], tmp_path: Path
+) -> None:
+    flags = ("--compare", "--record", "r", "--json", "j", "--html", "h", "--summary", "s")
+    script = f"echo run >>runs; sleep 0; {end}"
+    done = homing("run", *flags, "--", "sh", "-c", script, **four_nodes)
+    assert done.returncode == (3 if end == "exit 3" else -2)
+    assert (tmp_path / "runs").read_text() == "run\n"
+    assert read_record(str(tmp_path / "r")).pid == 4711
+    assert json.loads((tmp_path / "j").read_text())["processes"]
+    assert all("main_mem" in (tmp_path / name).read_text() for name in ("h", "s"))
+    assert done.stderr.count("no second run") == 1
+
+
+def test_a_first_run_that_ended_well_leaves_nothing(
+    homing: Command, four_nodes: dict[str, str], tmp_path: Path
+) -> None:
+    flags = ("--compare", "--record", "r.%p", "--json", "j.%p", "--summary", "none")
+    done = homing("run", *flags, "--", "sleep", "0", **four_nodes)
+    assert done.returncode == 0
+    assert len(list(tmp_path.glob("r.*"))) == len(list(tmp_path.glob("j.*"))) == 1
+    assert "nothing moved -> with homing" in done.stderr
+
+
+def test_two_runs_without_moves_are_not_compared(homing: Command, tmp_path: Path) -> None:
+    for words, more in ((["--mechanism", "observe"], {}), ([], {"HOMING_MECHANISM": "observe"})):
+        done = homing("run", "--compare", *words, "--", "touch", "started", **more)
+        assert done.returncode == 2 and "neither run would move" in one_line(done.stderr)
+        assert not (tmp_path / "started").exists()
+
+
 # The exit status
 
 
