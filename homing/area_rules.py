@@ -28,6 +28,8 @@ _MOST_BYTES = 100 << 10
 #: Seconds for debug information before the start.
 BUDGET = 20.0
 _MOST_CONDITIONS = 32
+#: Names that are told to those who look for another one.
+_MOST_NAMES = 12
 _LINE = pattern(r"\(([^()\s]+:\d+)\)")
 _NOT_THE_PROGRAMS = pattern(r"^/usr/(local/)?(include|lib)/|/include/c\+\+/|/lib/gcc/")
 _FORTRAN = pattern(r"\.(f|for|ftn|f77|f90|f95|f03|f08|f18)$", re.IGNORECASE)
@@ -59,6 +61,15 @@ def nearest(pattern: str, names: Iterable[str], most: int = 4) -> list[str]:
     shorter = {name.partition(" (")[0].rpartition("::")[2].lower(): name for name in reversed(known)}
     close = difflib.get_close_matches(pattern.lower(), shorter, most, 0.5)
     return [shorter[name] for name in close] or known[:most]
+
+
+def no_array(asked: str, known: Iterable[str]) -> str:
+    """What is said to somebody who asks for an array that there is not."""
+    names = sorted(set(known))
+    first = nearest(asked, names)
+    shown = [*first, *(name for name in names if name not in first)]
+    more = f" and {len(shown) - _MOST_NAMES} more" if len(shown) > _MOST_NAMES else ""
+    return f"there is no array {asked}; there are {', '.join(shown[:_MOST_NAMES]) or 'none'}{more}"
 
 
 def rule_notes(results: Results, others: Callable[[], Sequence[str]]) -> list[str]:

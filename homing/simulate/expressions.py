@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from homing.area_rules import nearest, wanted
+from homing.area_rules import no_array, wanted
 from homing.errors import UserError
 from homing.integers import decimal
 from homing.report.statements import last_component
@@ -28,8 +28,6 @@ FAILED = 96
 
 #: Arrays with a smaller share of all misses are not looked at by any_area.
 LEAST_SHARE = 0.01
-#: Names that are told to those who look for another one.
-_MOST_NAMES = 12
 
 FIGURES = (
     "accesses",
@@ -268,14 +266,8 @@ def _called(asked: str, areas: list[dict[str, Any]], text: str) -> list[dict[str
     """The arrays of this name. UserError where there is none, or one of them is not known well enough."""
     chosen = [one for one in areas if _is_called(one, asked)]
     if not chosen:
-        known = sorted({one["variable"] or one["name"] for one in areas})
-        first = nearest(asked, known)
-        shown = [*first, *(name for name in known if name not in first)]
-        more = f" and {len(shown) - _MOST_NAMES} more" if len(shown) > _MOST_NAMES else ""
-        raise UserError(
-            f"--fail-if {text}: there is no array {asked}; "
-            f"there are {', '.join(shown[:_MOST_NAMES]) or 'none'}{more}"
-        )
+        known = {one["variable"] or one["name"] for one in areas}
+        raise UserError(f"--fail-if {text}: {no_array(asked, known)}")
     for one in chosen:
         if "too_few" in one:
             raise UserError(f"--fail-if {text}: {_label(one)}: {one['too_few']}")

@@ -11,9 +11,10 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from homing import environment, launch
@@ -24,7 +25,7 @@ from homing.run import temporary_folder
 from homing.run_end import Request, afterwards, keep, report, save_unread, say_room, tell_records
 from homing.run_files import Records
 from homing.simulate import machines, places
-from homing.simulate.description import TURN, Wishes, costs, description, parse_distributions
+from homing.simulate.description import TURN, Distribution, Wishes, costs, description, parse_distributions
 from homing.simulate.expressions import Expression, exit_status
 from homing.simulate.machines import Machine
 from homing.simulate.places import Placement
@@ -95,6 +96,8 @@ def run(request: Request, name: str, given: dict[str, Any], texts: list[str]) ->
         with afterwards("the summary"):
             done.results.notes = [*machine.remarks, *done.results.notes]
             _say_missing(done.results, path)
+            for line in unmet(wishes.distributions, done.results):
+                print(f"homing run: {line}", file=sys.stderr)
             interrupted = launch.signal_name(launch.exit_status(done.status))
             if given["sweep"] and done.results.counts is not None and not interrupted:
                 from homing.simulate.sweep import sweep
@@ -280,6 +283,25 @@ def _environment(
         file.write(description(machine, wishes))
     variables["HOMING_SIMULATOR"] = stated
     return variables, notes
+
+
+def unmet(distributions: Sequence[Distribution], results: Results) -> list[str]:
+    """A line for each distribution of an array that there is not. The simulator compares symbols
+    (src/base/options.hpp: glob_match)."""
+    from homing.area_rules import no_array
+
+    areas = [area for process in results.processes for area in process.record.areas]
+    names = {area.name for area in areas if area.name}
+
+    def is_there(pattern: str) -> bool:
+        shape = pattern.replace("[", "[[]")
+        return any(fnmatchcase(name, shape) for name in names)
+
+    return [
+        f"--distribute {one.area}: {no_array(one.area, names)}"
+        for one in distributions
+        if results.processes and not is_there(one.area)
+    ]
 
 
 def _say_missing(results: Results, path: str) -> None:

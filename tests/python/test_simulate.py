@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homing.errors import UserError
+from homing.report.results import Results, read_results
 from homing.simulate import cc, machines, places
 from homing.simulate.check import relevant
 from homing.simulate.counts import joined_counts
@@ -29,8 +30,10 @@ from homing.simulate.machines import (
     read,
     size,
 )
+from homing.simulate.on_machine import unmet
 from homing.simulate.sweep import caches
 from homing.simulate.time_model import Calibration, estimate, parse_calibration, relative_time
+from tests.python.record_writer import four_node_run
 
 TREE = Path(__file__).resolve().parents[2]
 tomllib = machines.tomllib
@@ -458,6 +461,16 @@ def test_conditions_compare_as_python_does(value: float, limit: float, operator:
     wanted = eval(f"{value!r} {operator} {limit!r}")
     assert Expression.parse(f"remote_fraction {operator} {limit!r}").judge(found).true is wanted
     assert Expression.parse(f"not remote_fraction {operator} {limit!r}").judge(found).true is not wanted
+
+
+def test_a_distribution_of_an_array_that_is_not_there(tmp_path: Path) -> None:
+    found = read_results([str(four_node_run().write(tmp_path / "r"))])
+    wanted = parse_distributions("zzz=block,heap@*=cyclic,/main_mem?=block,/x[y]/=block")
+    assert unmet(wanted, found) == [
+        f"--distribute {name}: there is no array {name}; there are /main_mem/, heap@cg+0x1234"
+        for name in ("zzz", "/x[y]/")
+    ]
+    assert unmet(wanted, Results()) == []
 
 
 # --- time -----------------------------------------------------
