@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import jsonschema
@@ -14,11 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from homing import cli
+from homing import cli, record_rows
 from homing.lab.counts import CacheModel, Counts, PhaseCounts, _OracleRange
 from homing.record_format import RecordError
 from homing.record_rows import Placement
 from homing.records import parse_record
+from homing.report import left, recommend
 from homing.report import summary as summary_module
 from homing.report.area_lines import MOST_AREAS, shares
 from homing.report.debug_facts import Member
@@ -424,6 +427,27 @@ def test_json_of_damaged_rows_keeps_to_the_schema(damage: list[tuple[int, int]])
     record = parse_record(bytes(data), "x")
     document = to_json(Results([ProcessResult(record, area_results(record, Namer()))]))
     VALIDATOR.validate(json.loads(json.dumps(document, allow_nan=False)))
+
+
+def test_the_schema_has_every_kind_that_is_written() -> None:
+    """And the documents have what the schema has (below)."""
+    areas, process = SCHEMA["$defs"]["area"]["properties"], SCHEMA["$defs"]["process"]["properties"]
+    iterations = process["iterations"]["properties"]
+
+    def literals(module: ModuleType, pattern: str) -> set[str]:
+        return set(re.findall(pattern, inspect.getsource(module), re.MULTILINE))
+
+    for schema, written in (
+        (areas["kind"], record_rows.AREA_KINDS.values()),
+        (areas["owners"]["properties"]["kind"], record_rows.OWNERSHIP_KINDS.values()),
+        (iterations["rows"]["items"]["properties"]["state"], record_rows.ITERATION_STATES.values()),
+        (iterations["rows"]["items"]["properties"]["basis"], record_rows.ITERATION_BASES.values()),
+        (iterations["basis"], record_rows.ITERATION_BASES.values()),
+        (process["messages"]["items"]["properties"]["level"], record_rows.MESSAGE_LEVELS.values()),
+        (process["advice"]["items"]["properties"]["kind"], literals(recommend, r'Advice\(\s*"([a-z-]+)"')),
+        (areas["left"]["properties"]["reason"], literals(left, r'^ {8}"([a-z ]+)": ')),
+    ):
+        assert {*schema["enum"]} - {"?", None} == {*written}, schema
 
 
 def test_every_documented_field_is_in_the_document() -> None:
