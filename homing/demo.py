@@ -34,6 +34,7 @@ from homing.bench.places import find_program
 from homing.bench.programs import parse_output
 from homing.bench.progress import Progress
 from homing.errors import MISUSE, UserError, os_reason
+from homing.installation import python_path
 
 SERIAL_LEAST = 0.70
 POINTS = 0.03
@@ -139,6 +140,7 @@ def here(command: list[str]) -> tuple[list[DemoRow], list[str]]:
                 words += ["--mechanism", mechanism, "--record", path]
                 run = subprocess.run(
                     [*words, "--", *command, "--initialise", how],
+                    env={**os.environ, "PYTHONPATH": python_path()},
                     stdout=subprocess.PIPE,
                     text=True,
                     check=False,

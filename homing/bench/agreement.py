@@ -21,6 +21,7 @@ from homing.bench.places import find_program, kept_folder
 from homing.bench.progress import Progress
 from homing.bench.results import Check, Results, Row, check_only
 from homing.errors import UserError
+from homing.installation import python_path
 
 CACHE = "1024:16"
 POINTS = 2.0
@@ -119,12 +120,13 @@ def _lab(name: str, file: str, arguments: list[str], placement: str, redo: bool)
         fresh = path.with_suffix(".new")
         words = ["run", "--on", "lab", "--count", "--cache", CACHE, "--bind", "--mechanism", "observe"]
         words += ["--initial", placement, "--summary", "none", "--json", str(fresh), "--", find_program(file)]
+        own = {"OMP_NUM_THREADS": "4", "OMP_WAIT_POLICY": "passive", "PYTHONPATH": python_path()}
         done = subprocess.run(
             [sys.executable, "-m", "homing", *words, *arguments],
             capture_output=True,
             text=True,
             check=False,
-            env={**os.environ, "OMP_NUM_THREADS": "4", "OMP_WAIT_POLICY": "passive"},
+            env={**os.environ, **own},
         )
         if done.returncode != 0:
             raise UserError(f"{file} in the guest: {done.stderr.strip().splitlines()[-1:]}", 1)

@@ -15,7 +15,7 @@ from homing.bench.progress import Progress
 from homing.bench.results import Check, Results, Row, check_only
 from homing.bench.undisturbed import Timed, kept_alone, others_share, timed
 from homing.errors import UserError
-from homing.installation import find_launcher
+from homing.installation import find_launcher, python_path
 
 TURNS = {"small": 9, "full": 60}
 #: The issue's bounds, in milliseconds.
@@ -47,7 +47,8 @@ def run(size: str, only: Sequence[str], tell: Callable[[list[str]], str], redo: 
     native = [launcher, f"--homing-python={sys.executable}"]
     numactl = shutil.which("numactl")
     with tempfile.TemporaryDirectory(prefix="homing-bench-") as folder:
-        variables = {**os.environ, "TMPDIR": folder, "OMP_NUM_THREADS": "2"}
+        own = {"TMPDIR": folder, "OMP_NUM_THREADS": "2", "PYTHONPATH": python_path()}
+        variables = {**os.environ, **own}
         assumed = {**variables, "HOMING_ASSUME_NODES": "4"}
         short, cg = [find_program(_SHORT[0]), *_SHORT[1:]], [find_program("cg_gfortran"), "--class", "A"]
         quiet = ["run", "--summary", "none", "--"]

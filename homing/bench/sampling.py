@@ -20,6 +20,7 @@ from homing.bench.programs import execute
 from homing.bench.progress import Progress
 from homing.bench.results import Results, Row, check_only
 from homing.errors import UserError
+from homing.installation import python_path
 from homing.records import read_record
 from homing.report.area_lines import owners
 
@@ -104,7 +105,8 @@ def _windows(results: Results) -> None:
     with tempfile.TemporaryDirectory(prefix="homing-bench-") as folder:
         path = os.path.join(folder, "record")
         words = [sys.executable, "-m", "homing", "run", "--bind", "--summary", "none", "--record", path]
-        variables = {**os.environ, "HOMING_ASSUME_NODES": "4", "OMP_NUM_THREADS": "4"}
+        own = {"HOMING_ASSUME_NODES": "4", "OMP_NUM_THREADS": "4", "PYTHONPATH": python_path()}
+        variables = {**os.environ, **own}
         execute([*words, "--", *command], variables, name=command[0])
         record = read_record(path)
     found = "; ".join(owners(one) for one in record.ownerships.values())

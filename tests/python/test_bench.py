@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import subprocess
 import sys
 import time
@@ -532,3 +533,13 @@ def test_pairs_are_taken_until_the_median_is_known() -> None:
 def test_who_begins_does_not_count() -> None:
     pairs = [{"wall": [2.0, 2.0 * 1.02 * bias]} for bias in (1.01, 1 / 1.01, 1.01, 1 / 1.01, 1.01)]
     assert overhead.paired_ratios(pairs, "wall") == pytest.approx([1.02, 1.02])
+
+
+def test_a_python_that_runs_homing_is_told_where_it_is() -> None:
+    """An installed copy is on no path of its own."""
+    folder = Path(demo.__file__).parent
+    starts = re.compile(r'sys\.executable\)?,? *(\n *)?"-[mc]",\s*("homing|_IMPORTS)')
+    sources = {path: path.read_text(encoding="utf-8") for path in folder.rglob("*.py")}
+    starting = [path for path, text in sources.items() if starts.search(text)]
+    assert len(starting) > 10
+    assert [path.name for path in starting if "python_path()" not in sources[path]] == []
