@@ -9,9 +9,13 @@ from functools import cached_property
 from typing import Any
 
 from homing.arrays import NDArray, np
+from homing.late import pattern
 from homing.record_file import Tables
 from homing.record_format import printable
 from homing.values import dataclass
+
+#: Where the launcher has put the costs of a described machine, for one run.
+_MACHINES_COSTS = pattern(r"/homing-run-[^/]+/(?:[0-9]+/)?costs\.toml$")
 
 #: Columns that hold several values; every other column that is read holds one.
 _ARRAYS = {
@@ -87,7 +91,11 @@ class RecordTables:
     @cached_property
     def facts(self) -> dict[str, str]:
         """Facts of the run; the last value of a key counts."""
-        return {self.text(row["key"]): self.text(row["value"]) for row in self.dicts("fact", "key", "value")}
+        rows = self.dicts("fact", "key", "value")
+        found = {self.text(row["key"]): self.text(row["value"]) for row in rows}
+        if _MACHINES_COSTS.search(found.get("costs", "")):
+            found["costs"] = "stated by the machine's description"
+        return found
 
 
 def finite(value: float) -> float:

@@ -100,9 +100,7 @@ def _costs(record: Record) -> str:
     """What the guard reckons with, and how it is known."""
     origin = record.facts["costs"]
     stated = origin.removeprefix("stated in ")
-    if "simulated" in record.facts:
-        origin = "stated by the machine's description"
-    elif stated != origin and _MEASURED.search(stated):
+    if stated != origin and _MEASURED.search(stated):
         origin = f"measured on this machine ({stated})"
     costs = stated_costs(record)
     if not costs.keys() >= {"local_ns", "remote_ns", "move_call_us", "move_page_us"}:

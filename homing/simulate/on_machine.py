@@ -95,7 +95,7 @@ def run(request: Request, name: str, given: dict[str, Any], texts: list[str]) ->
         done = simulate(request, path, library, machine, wishes, folder)
         with afterwards("the summary"):
             done.results.notes = [*machine.remarks, *done.results.notes]
-            _say_missing(done.results, path)
+            _say_missing(request, done.results, path)
             for line in unmet(wishes.distributions, done.results):
                 print(f"homing run: {line}", file=sys.stderr)
             interrupted = launch.signal_name(launch.exit_status(done.status))
@@ -304,8 +304,10 @@ def unmet(distributions: Sequence[Distribution], results: Results) -> list[str]:
     ]
 
 
-def _say_missing(results: Results, path: str) -> None:
-    """A program that was not built for this gets a line that says how."""
+def _say_missing(request: Request, results: Results, path: str) -> None:
+    """A program that was not built for this gets a line that says how; beside the summary, if that goes
+    elsewhere."""
     if results.counts is None:
         results.aside = results.aside or f"nothing was counted in {os.path.basename(path)}: {HOW_TO_BUILD}"
-        print(f"homing run: {results.aside}", file=sys.stderr)
+        if request.summary != "stderr":
+            print(f"homing run: {results.aside}", file=sys.stderr)
