@@ -92,11 +92,11 @@ def lab_options(given: dict[str, Any], line: Line | None, writable: list[str]) -
 
 
 def _mebibytes(text: str) -> int:
-    """512, 512M, 512MiB, 2G, 2GiB: MiB where no unit is given."""
-    found = re.fullmatch(r"([0-9]{1,9})\s*(M|MB|MiB|G|GB|GiB)?", text, re.IGNORECASE | re.ASCII)
+    """512, 512M, 512MiB, 2G, 2GiB, 1TiB: MiB where no unit is given."""
+    found = re.fullmatch(r"([0-9]{1,9})\s*(?:([MGT])(?:i?B)?)?", text, re.IGNORECASE | re.ASCII)
     if not found:
-        raise UserError(f"--memory-per-node {text}: must be a size such as 512MiB or 2GiB")
-    return int(found[1]) * (1024 if (found[2] or "M").upper().startswith("G") else 1)
+        raise UserError(f"--memory-per-node {text}: must be a size of 128MiB or more, such as 512MiB or 2GiB")
+    return int(found[1]) << 10 * "MGT".index((found[2] or "M").upper())
 
 
 def _cache(text: str) -> tuple[int, int]:

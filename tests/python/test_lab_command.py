@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from homing import cli
+from homing import cli, lab_flags
 from homing.errors import UserError
 from homing.lab import guest, sinks
 from homing.lab.counts import CacheModel, Counts
@@ -119,3 +119,12 @@ def test_a_folder_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(guest.LabError, match="the current folder was removed"):
         guest.Guest(LabOptions())
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "mebibytes"),
+    [("512", 512), ("512MiB", 512), ("2g", 2048), ("1 GB", 1024), ("100TiB", 100 << 20)],
+)
+def test_memory_of_a_node(text: str, mebibytes: int) -> None:
+    """How much there may be, the guest says (homing/lab/machine.py)."""
+    assert lab_flags._mebibytes(text) == mebibytes
