@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from enum import Enum
@@ -77,6 +78,13 @@ def command(
         raise UserError("--phases: only with --to upm")
     if json_output and not explained:
         raise UserError("--json: only with --explain")
+    if line_length < 0:
+        raise UserError(f"--line-length {line_length}: must be 0 (any) or more")
+    for name in define:
+        if not re.match(r"[A-Za-z_$][\w$]*([(=]|$)", name, re.ASCII):
+            raise UserError(f"--define {name!r}: must be NAME or NAME=VALUE")
+    if "" in include:
+        raise UserError("--include: the name is empty")
     told = Explain.JSON if json_output else Explain.TEXT if explained else Explain.NOTHING
     words = list(words or [])
     if not words:
