@@ -24,6 +24,14 @@ def os_reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
+def _folder_is_gone() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
 def unexpected(error: BaseException) -> str:
     """One line about an exception that nobody expected: what, where, what to do. With HOMING_DEBUG=1 the
     traceback is printed first."""
@@ -32,6 +40,8 @@ def unexpected(error: BaseException) -> str:
     debugging = os.environ.get(DEBUG, "0") not in ("", "0")
     if debugging:
         traceback.print_exception(error, file=sys.stderr)
+    if isinstance(error, FileNotFoundError) and not error.filename and _folder_is_gone():
+        return "the current folder was removed: go to one that is there"
     if isinstance(error, OSError):
         return f"{error.filename}: {os_reason(error)}" if error.filename else os_reason(error)
     if isinstance(error, MemoryError):

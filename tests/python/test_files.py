@@ -255,6 +255,22 @@ def test_a_defect_is_one_line_and_a_traceback_where_asked(
     assert records is not None
 
 
+def test_a_current_folder_that_is_gone_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from homing import cli
+
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for words in (["translate", "--to", "spmd", "x.c"], ["translate", "--to", "spmd", "--", "gcc", "x.c"]):
+        assert cli.main(words) == 2
+        assert capfd.readouterr().err == (
+            "homing translate: the current folder was removed: go to one that is there\n"
+        )
+
+
 @pytest.mark.parametrize(
     ("error", "said"),
     [
