@@ -35,6 +35,7 @@ from homing.bench.programs import parse_output
 from homing.bench.progress import Progress
 from homing.errors import MISUSE, UserError, os_reason
 from homing.installation import python_path
+from homing.report.lines import terminal_width
 
 SERIAL_LEAST = 0.70
 POINTS = 0.03
@@ -196,7 +197,8 @@ def percent(fraction: float) -> str:
 def print_table(rows: list[DemoRow], where: str, last: str) -> None:
     """The table of the README."""
     terminal = sys.stdout.isatty()
-    console = Console(width=None if terminal else 110, highlight=False, markup=False, emoji=False)
+    width = terminal_width(sys.stdout, os.environ) if terminal else 110
+    console = Console(width=width, highlight=False, markup=False, emoji=False)
     table = Table(title=where, title_justify="left", box=None, pad_edge=False, title_style="bold")
     table.add_column("CG", no_wrap=True)
     table.add_column("remote, whole run", justify="right")

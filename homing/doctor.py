@@ -443,9 +443,11 @@ def _print(diagnosis: Diagnosis) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from homing.report.lines import terminal_width
+
     terminal = sys.stdout.isatty()
     console = Console(
-        width=None if terminal else 120,
+        width=terminal_width(sys.stdout, os.environ) if terminal else 120,
         no_color=None if terminal else True,
         highlight=False,
         emoji=False,

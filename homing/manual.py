@@ -3,6 +3,7 @@ pages, docs/variables.md. `python -m homing.manual FOLDER` writes what an instal
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from pathlib import Path
@@ -62,6 +63,8 @@ def variables_page() -> str:
     ]
     for option in load_options():
         values = ", ".join(option.choices) or option.kind
+        if option.most < math.inf:
+            values += f", at most {option.most:,.0f}"
         flag = f"`{option.flag}`" if option.flag else ""
         lines.append(f"| `{option.env}` | {flag} | {values} | {option.default} | {_cell(option.doc)} |")
     lines += ["", "## Others", "", "| variable | what |", "|---|---|"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json as json_module
+import os
+import sys
 from dataclasses import asdict
 from typing import Annotated
 
@@ -10,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from homing.report.lines import terminal_width
 from homing.simulate import machines
 from homing.simulate.machines import Cache, Machine, show_size
 
@@ -22,7 +25,8 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="write what is known, for programs")] = False,
 ) -> int:
     """List the machines of `homing run --on MACHINE`, or draw one of them."""
-    console = Console(highlight=False, markup=False, emoji=False)
+    width = terminal_width(sys.stdout, os.environ)
+    console = Console(width=width, highlight=False, markup=False, emoji=False)
     if name is None:
         known = [machines.find(one) for one in machines.names()]
         if json:

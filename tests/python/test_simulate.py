@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from homing import cli
 from homing.errors import UserError
 from homing.report.results import Results, read_results
 from homing.simulate import cc, machines, places
@@ -614,3 +615,29 @@ def test_hwlocs_synthetic_notation() -> None:
     ):
         with pytest.raises(UserError, match=reason):
             find(text)
+
+
+# --- what is said ------------------------------------------------
+
+
+def test_a_described_machines_costs_are_called_so(tmp_path: Path) -> None:
+    """Not by the file in the run's temporary folder."""
+    for path, said in (
+        ("/tmp/homing-run-a_b1/costs.toml", "stated by the machine's description"),
+        ("/tmp/homing-run-a_b1/2/costs.toml", "stated by the machine's description"),
+        ("/home/user/costs.toml", "stated in /home/user/costs.toml"),
+    ):
+        writer = four_node_run()
+        writer.fact("costs", f"stated in {path}")
+        (process,) = read_results([str(writer.write(tmp_path / "r"))]).processes
+        assert process.record.facts["costs"] == said
+
+
+@pytest.mark.parametrize("columns", ["0", "-1", "x"])
+def test_machines_are_listed_whatever_columns_says(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    for words in (["machine"], ["machine", "sf15k"]):
+        assert cli.main(words) == 0
+        assert "sf15k" in capsys.readouterr().out

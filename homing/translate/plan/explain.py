@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -69,7 +70,10 @@ def show(plan: Plan) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False, emoji=False, markup=False)
+    from homing.report.lines import terminal_width
+
+    width = terminal_width(sys.stdout, os.environ)
+    console = Console(width=width, highlight=False, emoji=False, markup=False)
     for style, text in lines(plan):
         console.print(Text(text, style), soft_wrap=True)
 
