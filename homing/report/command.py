@@ -14,7 +14,7 @@ from homing.errors import MISUSE, UserError
 from homing.outputs import STANDARD_OUTPUT, Output, check_outputs, file_name, summary_output
 from homing.report.results import Results, read_results
 from homing.report.summary import END_MISSING, print_lines, print_summary
-from homing.values import dataclass
+from homing.streams import OutputError
 
 
 @contextmanager
@@ -78,45 +78,46 @@ def command(
     _refuse_doubles(results)
     results.names = True
     results.notes += rule_notes(results, list)
-    status = max(_write(results, one) for one in outputs) if outputs else 0
-    with _told() as told:
+    errors: list[UserError] = []
+    for one in outputs:
+        with _kept(errors):
+            _write(results, one)
+    with _kept(errors):
         if map:
             _print_map(results, where)
         elif where != "none":
             print_summary(results, where)
-    return status or told.status or _tell_damaged(results)
-
-
-@dataclass
-class _Told:
-    """The status of what was tried: 0, or that of the error, which has been said."""
-
-    status: int = 0
+    status = _tell_damaged(results)
+    _raise(errors)
+    return status
 
 
 @contextmanager
-def _told() -> Iterator[_Told]:
-    """Around one of several outputs: where it cannot be written, that is said, and the others are written."""
-    told = _Told()
+def _kept(errors: list[UserError]) -> Iterator[None]:
+    """Around one of several outputs: where it cannot be written, the others are written all the same."""
     try:
-        yield told
+        yield
     except UserError as error:
-        if error.message:
-            print(f"homing report: {error.message}", file=sys.stderr)
-        told.status = error.status
+        errors.append(error)
 
 
-def _write(results: Results, one: Output) -> int:
-    """Write a file: 0, or the status of the error, which has been said."""
-    with _told() as told:
-        if one.kind == "results":
-            from homing.report.json import write_json as write
-        elif one.kind == "page":
-            from homing.report.html import write_html as write
-        else:
-            from homing.report.perfetto import write_perfetto as write
-        write(results, one.path)
-    return told.status
+def _raise(errors: list[UserError]) -> None:
+    """Say them all; standard output's is the last: nothing may be printed after it."""
+    errors.sort(key=lambda error: isinstance(error, OutputError))
+    for error in errors[:-1]:
+        print(f"homing report: {error.message}", file=sys.stderr)
+    if errors:
+        raise errors[-1]
+
+
+def _write(results: Results, one: Output) -> None:
+    if one.kind == "results":
+        from homing.report.json import write_json as write
+    elif one.kind == "page":
+        from homing.report.html import write_html as write
+    else:
+        from homing.report.perfetto import write_perfetto as write
+    write(results, one.path)
 
 
 def _print_map(results: Results, where: str) -> None:
