@@ -42,7 +42,7 @@ def figures(expression: Expression, results: Results | None) -> dict[str, Any]:
 
 
 def _estimate(share: Share) -> str:
-    return f"estimated, of touches (95 % interval {interval(share)} %)"
+    return f"estimated (95 % interval {interval(share)} %)"
 
 
 def _areas(results: Results) -> list[dict[str, Any]]:

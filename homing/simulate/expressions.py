@@ -259,7 +259,7 @@ def _known(
         known = [one for one in all_figures if figures.get(one) is not None]
         raise UserError(f"--fail-if {text}: {name} is not known of this run; known: {', '.join(known)}")
     said = figures.get("estimate", "") if figure == "remote_fraction" else ""
-    return float(figures[figure]), f", {said}" if said else ""
+    return float(figures[figure]), f", of touches, {said}" if said else ""
 
 
 def _called(asked: str, areas: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:

@@ -111,4 +111,4 @@ def test_an_estimate_is_called_one(tmp_path: Path, capsys: pytest.CaptureFixture
         assert judged([Expression.parse(text)], results(tmp_path), 0) == FAILED
         said = capsys.readouterr().err
         assert "misses" not in said
-        assert "estimated, of touches (95 % interval " in said
+        assert ", of touches, estimated (95 % interval " in said
