@@ -193,7 +193,7 @@ COST_VALUES = "local_ns = 90, remote_ns = 131.5, move_call_us = 50, move_page_us
             {"costs": f"stated in /home/u/.cache/homing/costs-{'0' * 16}.toml"},
             "measured on this machine (/home/u/",
         ),
-        ({"costs": "stated in /tmp/homing-x/costs.toml", "simulated": "{}"}, "stated by the machine's"),
+        ({"costs": "stated in /tmp/homing-run-x/costs.toml", "simulated": "{}"}, "stated by the machine's"),
     ],
 )
 def test_the_origin_of_the_costs(
