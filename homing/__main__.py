@@ -1,7 +1,5 @@
 """`python -m homing` is the command `homing`."""
 
-import sys
+from homing.cli import command
 
-from homing.cli import main
-
-sys.exit(main())
+command()

@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from homing import __version__
 from homing.errors import MISUSE, UserError, unexpected
@@ -66,10 +66,27 @@ def _complain(where: str, message: str) -> None:
     print(f"{where}: {message}", file=sys.stderr)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit status. Every mistake of the user is one line on stderr."""
-    with guarded():
-        return _main(list(sys.argv[1:] if arguments is None else arguments))
+def main(arguments: Sequence[str] | None = None, held: bool = False) -> int:
+    """Run the command line and return the exit status. Every mistake of the user is one line on stderr.
+    held: an interrupt waits, since before Python began."""
+    try:
+        with guarded():
+            return _main(list(sys.argv[1:] if arguments is None else arguments), held)
+    except KeyboardInterrupt:
+        _complain("homing", "interrupted")
+        return 128 + signal.SIGINT
+
+
+def command(held: bool = False) -> NoReturn:
+    """Run the command line of the process and end it. held: as main() has it."""
+    try:
+        status = main(held=held)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done but Python's own end
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _complain("homing", "interrupted")
+        status = 128 + signal.SIGINT
+    sys.exit(status)
 
 
 def _answer(words: list[str]) -> str:
@@ -100,7 +117,7 @@ def _meant(wanted: str) -> str:
     return f" (did you mean {close[0]}?)" if close else ""
 
 
-def _main(words: list[str]) -> int:
+def _main(words: list[str], held: bool) -> int:
     try:
         if answer := _answer(words):
             print(answer, end="")
@@ -124,6 +141,8 @@ def _main(words: list[str]) -> int:
     try:
         # Not standalone: Typer would print a box of several lines for each mistake.
         command = typer.main.get_command(build({wanted} if wanted else ()))
+        if held:  # all is imported: no module is left half done
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         result = command.main(args=words, prog_name="homing", standalone_mode=False)
         sys.stdout.flush()
     except UserError as error:

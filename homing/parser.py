@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection
+import signal
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -31,12 +33,28 @@ class _Flags:
         formatter.write(help.screen(self))
 
 
+@contextmanager
+def _telling_interrupts() -> Iterator[None]:
+    """Typer would end with 130, without a word."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        number = int(getattr(error, "signal_number", signal.SIGINT))
+        raise UserError("interrupted", 128 + number) from error
+
+
 class _Command(_Flags, typer.core.TyperCommand):
     pass
 
 
 class _Group(_Flags, typer.core.TyperGroup):
-    pass
+    def make_context(self, *words: Any, **more: Any) -> Any:
+        with _telling_interrupts():
+            return super().make_context(*words, **more)
+
+    def invoke(self, context: Any) -> Any:
+        with _telling_interrupts():
+            return super().invoke(context)
 
 
 def _load(name: str) -> Any:

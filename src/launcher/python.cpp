@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -94,7 +95,15 @@ std::string Python::library() const {
 }
 
 void Python::run_command(const std::vector<std::string>& words) const {
-    become("from homing.cli import main; sys.exit(main())", words, true);
+    // While Python starts, an interrupt would find it where nobody says more of it than where that was.
+    sigset_t interrupt, before;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    sigprocmask(SIG_BLOCK, &interrupt, &before);
+    const bool held = sigismember(&before, SIGINT) == 0;
+    become(held ? "from homing.cli import command; command(held=True)"
+                : "from homing.cli import command; command()",
+           words, true);
 }
 
 void Python::finish_run(int state) const {

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -289,3 +290,26 @@ def test_of_a_killed_program_the_iterations_that_ended_are_counted(
     counts = counted(tmp_path, record)
     assert counts["run"]["total_misses"] == sum(one["total_misses"] for one in counts["iterations"]) > 0
     assert counts["run"]["oracle_remote_misses"] is None
+
+
+def test_a_command_that_is_interrupted_as_it_starts_says_so_in_one_line(tmp_path: Path) -> None:
+    """Whatever Python and its packages are at just then."""
+    plain = subprocess.run([*HOMING, "doctor"], cwd=tmp_path, capture_output=True, env=environment())
+    for milliseconds in range(0, 160, 16):
+        command = subprocess.Popen(
+            [*HOMING, "doctor"],
+            cwd=tmp_path,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        time.sleep(milliseconds / 1000)
+        with suppress(ProcessLookupError):
+            os.killpg(command.pid, signal.SIGINT)
+        _, said = command.communicate(timeout=60)
+        # -SIGINT: before the launcher has done anything.
+        ends = {130: "homing( doctor)?: interrupted\n", plain.returncode: "", -signal.SIGINT: ""}
+        assert command.returncode in ends, (milliseconds, said)
+        assert re.fullmatch(ends[command.returncode], said), (milliseconds, said)
