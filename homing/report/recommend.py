@@ -264,8 +264,8 @@ def _interleave(process: ProcessResult) -> list[Advice]:
     return [
         Advice(
             "interleave",
-            f"Interleave {names}, which all threads use alike: numactl --interleave=all, or homing run "
-            "--place interleave where the program has no other large arrays.",
+            f"Interleave {names}, which all threads use alike: numactl --interleave=all where the program "
+            "has no other large arrays, else mbind(MPOL_INTERLEAVE) for them.",
             f"Node {index} serves {percent(served[crowded])} of all touches; {percent(part)} are of these "
             f"arrays, of which each node would serve {percent(part / nodes)}.",
             shared[0][1],
