@@ -18,7 +18,8 @@ from homing.bench.results import Check, Parts, Results, Row, content_key
 from homing.installation import find_library
 from homing.lab.built import find_built
 from homing.records import Record
-from homing.report.recommend import Advice, advice_for
+from homing.report.advised import Advice
+from homing.report.recommend import advice_for
 from homing.report.results import read_results
 
 #: Prediction and count differ by no more (of one).

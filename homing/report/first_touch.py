@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from homing.record_rows import Area
 from homing.records import Record
+from homing.report.libraries import is_header, is_library
 from homing.report.sources import Frame, Sources
 from homing.report.symbols import readable_symbol
 from homing.values import dataclass
@@ -111,10 +112,13 @@ def _first_of_each(areas: list[Area], record: Record, time: float) -> list[Area]
 
 
 def _frame(row: _Row, sources: Sources) -> Frame:
+    """The user's line, where a header's code was inlined into one; of a library only the function."""
     frames = sources.frames(row.path, row.offset + 1) if row.path else ()  # the instruction itself
-    known = next((frame for frame in frames if frame.line), None)
-    if known is not None:
-        return known
+    known = [frame for frame in frames if frame.line]
+    if known and is_library(row.path):
+        return Frame(known[0].function)
+    if known:
+        return next((frame for frame in known if not is_header(frame.file)), known[0])
     name = readable_symbol(row.symbol) if row.symbol else ""
     return Frame(name or f"{os.path.basename(row.path)}+{row.offset:#x}")
 

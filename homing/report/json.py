@@ -12,9 +12,10 @@ from homing import __version__
 from homing.outputs import output
 from homing.record_rows import ALL_AREAS, Ownership, Placement, Sampling, TaskHints
 from homing.records import LAB_COUNTS, Record
+from homing.report.advised import Advice
 from homing.report.first_touch import FirstTouch
 from homing.report.left import Account, Left, why
-from homing.report.recommend import Advice, advice_for
+from homing.report.recommend import advice_for
 from homing.report.remote import CONFIDENCE, Estimate
 from homing.report.results import AreaResult, ProcessResult, Results
 from homing.report.waiting import waiting

@@ -17,23 +17,12 @@ from collections.abc import Iterable, Sequence
 from homing.record_rows import Area
 from homing.records import Record
 from homing.report.debug_facts import Member, Place
+from homing.report.libraries import is_header, is_library, is_runtime
 from homing.report.sources import Frame, Sources
 from homing.report.statements import is_constructors, last_component, variables
 from homing.report.symbols import shortened
 from homing.values import dataclass, field, replace
 
-#: Frames in these, and in the headers below, are the allocator and the containers: whoever called them is the
-#: place that counts.
-_LIBRARIES = ("libc", "libstdc++", "libc++", "libgfortran", "libFortranRuntime", "libgomp", "libomp", "libm")
-_LIBRARIES_BEGIN = (
-    *(name + mark for name in (*_LIBRARIES, "libhoming") for mark in ".-"),
-    "libflang_rt",
-    "ld-linux",
-)
-_HEADERS = ("/usr/include/", "/usr/lib/", "/usr/local/include/", "/usr/local/lib/")
-_HEADERS_ANYWHERE = ("/include/c++/", "/lib/gcc/")
-#: The same where a runtime is part of the program, and what is before main.
-_RUNTIME = ("_FortranA", "Fortran::runtime", "__libc_start")
 #: Blocks of one statement that come from more callers than these are one area: a tree, say, that calls
 #: itself.
 MOST_CALLERS = 8
@@ -58,6 +47,11 @@ class AreaName:
     members: tuple[Member, ...] = ()
     variable: str = ""
     callers: tuple[Frame, ...] = ()
+
+    @property
+    def short(self) -> str:
+        """The variable, where that is known."""
+        return self.variable or self.title
 
 
 @dataclass
@@ -138,7 +132,7 @@ class Namer:
             name = _named(group)
             if not name.line:
                 origin = group.blocks[0].area.origin
-                site = next((path for path, _ in origin if not _is_library(path)), "")
+                site = next((path for path, _ in origin if not is_library(path)), "")
                 if site:
                     self.sources.note_missing(site)
             first = min(block.area.id for block in group.blocks)
@@ -150,7 +144,7 @@ class Namer:
     def place(self, path: str, offset: int) -> Place | None:
         """Where the call before a return address comes from: the user's line that stands for it, if any."""
         frames = self.sources.frames(path, offset) if path else ()
-        own = next((one for one in frames if one.line and not _is_header(one.file)), None)
+        own = next((one for one in frames if one.line and not is_header(one.file)), None)
         one = own or next(iter(frames), None)
         return Place(one.function, one.file, one.line) if one is not None else None
 
@@ -183,11 +177,11 @@ class Namer:
         """The calls that led to an allocation, from the statement of the user outwards."""
         steps = []
         for path, offset in area.origin:
-            if _is_library(path):
+            if is_library(path):
                 continue
             frames = self.sources.frames(path, offset) or (Frame(""),)
             for depth, frame in enumerate(frames):
-                if _is_header(frame.file) or (not frame.line and _is_runtime(frame.function)):
+                if is_header(frame.file) or (not frame.line and is_runtime(frame.function)):
                     continue
                 label = frame.function or f"{os.path.basename(path)}+{offset:#x}"
                 steps.append(_Step((self.sources.path(path), offset, depth), replace(frame, function=label)))
@@ -226,19 +220,6 @@ class Namer:
                 for one in same[first]:
                     name = found[one][1]
                     found[one] = (first, replace(name, title=f"{name.title} #{at}"))
-
-
-def _is_library(path: str) -> bool:
-    _, slash, name = path.rpartition("/")
-    return bool(slash) and name.startswith(_LIBRARIES_BEGIN) and ("." in name or "-" in name[3:])
-
-
-def _is_header(file: str) -> bool:
-    return file.startswith(_HEADERS) or any(folder in file for folder in _HEADERS_ANYWHERE)
-
-
-def _is_runtime(function: str) -> bool:
-    return function == "_start" or function.startswith(_RUNTIME)
 
 
 def _instruction(block: _Block) -> str:

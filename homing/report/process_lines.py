@@ -226,7 +226,7 @@ def _first_touch(areas: list[AreaResult], record: Record) -> Iterable[Text]:
     names: dict[tuple[str, str], list[str]] = {}
     for area in areas:
         for one in area.first_touch[:1]:
-            names.setdefault((one.where, _by_threads(one)), []).append(area.name.variable or area.name.title)
+            names.setdefault((one.where, _by_threads(one)), []).append(area.name.short)
     if names:
         told = [f"{some(some_of)} first at {where} by {by}" for (where, by), some_of in names.items()]
         yield labelled("touched", "; ".join(told[:_PLACES_SHOWN]) + _more_places(len(told)))
@@ -238,7 +238,7 @@ def _found_on_one_node(areas: list[AreaResult], record: Record) -> str:
     for area in areas:
         if area.before is not None and area.before.largest_share >= ON_ONE_NODE:
             node = record.positions[max(range(len(area.before.pages)), key=area.before.pages.__getitem__)]
-            names.setdefault(node, []).append(area.name.variable or area.name.title)
+            names.setdefault(node, []).append(area.name.short)
     told = [f"{some(some_of)} on node {node}" for node, some_of in sorted(names.items())]
     return f"; found {', '.join(told)}: its threads did, where nobody placed them" if told else ""
 

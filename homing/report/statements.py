@@ -27,8 +27,9 @@ _FUNCTION = pattern(r"^(?!\s*!)[^!'\"]*\bfunction\s+(\w+)\s*\(", re.IGNORECASE)
 _PROCEDURE = pattern(
     r"^\s*(subroutine|program|module|end\s*(function|subroutine)?\s*(\w+)?\s*$)", re.IGNORECASE
 )
-_FIXED = {".f", ".for", ".ftn", ".f77"}
-_FREE = {".f90", ".f95", ".f03", ".f08", ".f18"}
+#: Suffixes of Fortran, fixed and free form.
+FIXED = {".f", ".for", ".ftn", ".f77"}
+FREE = {".f90", ".f95", ".f03", ".f08", ".f18"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Statement:
 
 
 @lru_cache(maxsize=64)
-def _lines(file: str) -> list[str]:
+def source_lines(file: str) -> list[str]:
+    """The lines of a source file; none where it is not there."""
     if not os.path.isfile(file):  # a path that debug information names may be anything
         return []
     try:
@@ -53,19 +55,19 @@ def _lines(file: str) -> list[str]:
 
 def source_text(file: str) -> str:
     """All of a source file; empty where it is not there."""
-    return "\n".join(_lines(file))
+    return "\n".join(source_lines(file))
 
 
 @lru_cache(maxsize=1 << 16)
 def statement(file: str, line: int) -> Statement:
     """The statement that stands on a line (from 1) of a file."""
-    lines = _lines(file)
+    lines = source_lines(file)
     if not 1 <= line <= len(lines):
         return Statement()
     suffix = os.path.splitext(file)[1].lower()
-    if suffix in _FIXED:
+    if suffix in FIXED:
         text = _fixed(lines, line - 1)
-    elif suffix in _FREE:
+    elif suffix in FREE:
         text = _free(lines, line - 1)
     else:
         text, begin, end = _c(lines, line - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 
 def size(value: float) -> str:
@@ -35,6 +35,12 @@ def number(value: int) -> str:
 def percent(value: float) -> str:
     """A fraction in per cent; a question mark where it is not known."""
     return "?" if math.isnan(value) else f"{100 * value:.{0 if value >= 0.0995 else 1}f} %"
+
+
+def percents(values: Sequence[float]) -> str:
+    """Several of them: one, or from the least to the most."""
+    least, most = percent(min(values)), percent(max(values))
+    return least if least == most else f"{least.removesuffix(' %')} to {most}"
 
 
 def error_words(error: int) -> str:

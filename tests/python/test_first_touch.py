@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from homing.records import read_record
-from homing.report import recommend
+from homing.report import first_touch_advice, recommend
 from homing.report.first_touch import touched_first
 from homing.report.json import to_json
 from homing.report.lines import Text
@@ -139,6 +139,67 @@ def test_advice_names_the_loop_and_what_it_brings(tmp_path: Path, monkeypatch: p
     assert "first at two.c:31 (init) by one thread" in lines and advice.words in lines
 
 
+def advice_of(writer: RecordWriter, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[recommend.Advice]:
+    process = results(writer, folder, monkeypatch).processes[0]
+    return [one for one in recommend.advice_for(process) if one.kind == "first-touch"]
+
+
+def owned(writer: RecordWriter, area: int, distribution: str, confidence: float = 0.99) -> None:
+    """Believed owners of an area that was all remote, and is at home now: it was moved there."""
+    writer.row("ownership", area=area, iteration=3, kind=1, confidence=confidence, samples=99)
+    writer.row("distribution", area=area, iteration=3, words=writer.text(distribution), known=99)
+    writer.row("move", area=area, iteration=3, wanted=300, moved=300, bytes=300 * 4096, calls=1, time=0.3)
+    estimate(writer, area, 0.75, 0.05, 0.5)
+
+
+def test_evidence_is_told_by_array_where_it_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = four_node_run()
+    for area, begin, pages in ((1, STATIC, 1000), (2, HEAP, 400)):
+        owned(writer, area, f"BLOCK over {area * 2} threads")
+        touch(writer, begin, begin + 4096 * pages)
+    (same,) = advice_of(writer, tmp_path, monkeypatch)
+    assert same.evidence == (
+        "100 % of each was first touched by one thread; used: /main_mem/ as BLOCK over 2 threads; "
+        "heap@cg+0x1234 as BLOCK over 4 threads."
+    )
+    # Code that several threads ran is another thing to change.
+    touch(writer, HEAP, HEAP + 4096 * 400, thread=102, node=1, faults=60)
+    alone, shared = sorted(advice_of(writer, tmp_path, monkeypatch), key=lambda one: one.area or 0)
+    assert alone.text.startswith("First touch /main_mem/ in parallel: put `")
+    assert shared.text.startswith(
+        "First touch heap@cg+0x1234 as it is used: the code at two.c:31 (init) is parallel"
+    )
+    assert "100 % of it was first touched by 2 threads, 50 % by one of them" in shared.evidence
+
+
+@pytest.mark.parametrize("distribution", ["SINGLE on thread 3", "SHARED", "NONE"])
+def test_what_has_no_parts_is_not_touched_in_parallel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, distribution: str
+) -> None:
+    writer = four_node_run()
+    owned(writer, 2, distribution, 0.5)
+    touch(writer, HEAP, HEAP + 4096 * 400)
+    assert all(one.area != 1 for one in advice_of(writer, tmp_path, monkeypatch))
+
+
+def test_lines_of_headers_and_libraries_are_never_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = Frame("std::fill", "/usr/include/c++/13/bits/stl_algobase.h", 922, "*first = tmp;")
+    own = Frame("main", "/src/vv.cpp", 4, "std::vector<double> a(n,1.0), b(n);")
+    writer = four_node_run()
+    owned(writer, 1, "BLOCK over 4 threads")
+    touch(writer, STATIC, STATIC + 4096 * 1000)
+    known: tuple[Frame, ...] = (header,)
+    monkeypatch.setattr(Known, "frames", lambda self, path, offset: known)
+    (advice,) = advice_of(writer, tmp_path, monkeypatch)
+    assert advice.text == "First touch /main_mem/ in parallel, as it is used (BLOCK over 4 threads)."
+    assert (advice.file, advice.line) == ("", 0)
+    known = (header, own)
+    (advice,) = advice_of(writer, tmp_path, monkeypatch)
+    assert "what is allocated at vv.cpp:4 (main) is written there, by one thread; take storage" in advice.text
+
+
 def test_json_has_first_touches_and_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = four_node_run()
     touch(writer, STATIC, STATIC + 4096 * 1000)
@@ -168,7 +229,7 @@ def test_no_advice_where_the_owner_touched_first(tmp_path: Path, monkeypatch: py
     ],
 )
 def test_the_directive_is_in_the_languages_words(file: str, distribution: str, directive: str) -> None:
-    assert recommend._directive(file, distribution) == directive
+    assert first_touch_advice._directive(file, distribution) == directive
 
 
 def test_where_first_touches_cannot_be_seen_the_summary_says_why(

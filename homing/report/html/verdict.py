@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from homing.report.advised import Advice
 from homing.report.area_lines import change, interval
-from homing.report.recommend import Advice, advice_for
+from homing.report.recommend import advice_for
 from homing.report.results import ProcessResult, Results
 from homing.report.words import duration, number, percent, size
 

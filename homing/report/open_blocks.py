@@ -1,0 +1,175 @@
+"""The blocks, loops and OpenMP constructs around a line of source. No parser: braces, DO and END DO, and
+directives are matched; where macros hide them, too little is found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from homing.late import pattern
+from homing.values import dataclass
+
+#: Comments, texts and letters of C; letters are short, for `'` also stands within numbers.
+_NO_CODE = pattern(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\[^\n]{1,8}?|[^'\\\n])'""", re.DOTALL)
+_PREPROCESSOR = pattern(r"^[ \t]*#(?!\s*pragma\s+omp)(?:\\\n|[^\n])*", re.MULTILINE)
+_PRAGMA = pattern(r"#\s*pragma\s+omp\b((?:\\\n|[^\n])*)")
+_FOR = pattern(r"\bfor\s*\(")
+_SET = pattern(r"([A-Za-z_]\w*)\s*(?:[-+*/]?=|\+\+|--|:(?!:))|(?:\+\+|--)\s*([A-Za-z_]\w*)")
+#: Constructs that share work out among threads.
+_SHARING = re.compile(r"\b(for|do|loop|distribute|sections|workshare|taskloop)\b")
+#: Constructs of Fortran that end with a directive of their own.
+_CONSTRUCTS = ("workshare", "sections", "single", "master", "masked", "critical", "task", "ordered", "target")
+_DO = pattern(r"(?:\w+\s*:\s*)?do\b\s*(\d+)?\s*,?\s*(?:(\w+)\s*=(?!=))?")
+_END_DO = pattern(r"(?:\d+\s+)?end\s*do\b")
+_PROCEDURE = pattern(r"[^'\"!]*\b(?:subroutine|function|program|module)\s+\w+|contains\b|end\s*$")
+_SENTINEL = pattern(r"\s*[!cC*]\$omp&?\s*(.*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Around:
+    """loops: the lines of those around the line and on it, with their variables, from the outside inwards.
+    shared: a construct shares one of them out, or what they are in. region: they lie in a parallel region."""
+
+    loops: tuple[tuple[int, frozenset[str]], ...] = ()
+    shared: bool = False
+    region: bool = False
+
+
+# C and C++
+
+
+def around_c(lines: Sequence[str], line: int) -> Around:
+    """What is around a line (from 1) of C or C++."""
+
+    def blank(found: re.Match[str]) -> str:
+        return re.sub(r"[^\n]", " ", found[0])
+
+    text = _PREPROCESSOR.sub(blank, _NO_CODE.sub(blank, "\n".join(lines) + "\n"))
+    begins = [0]
+    for one in text.splitlines(keepends=True):
+        begins.append(begins[-1] + len(one))
+    loops: list[tuple[int, frozenset[str]]] = []
+    shared = region = False
+    for begin, end in _heads(text, begins[line - 1], begins[line]):
+        head = text[begin:end]
+        words = [directive[1].split("(")[0] for directive in _PRAGMA.finditer(head)]
+        words = [re.sub(r"\\\n", " ", one) for one in words]
+        shared = shared or any(_SHARING.search(one) for one in words)
+        region = region or any("parallel" in one.split() for one in words)
+        for found in _FOR.finditer(head):
+            control = head[found.end() : _closing(head, found.end())]
+            number = text.count("\n", 0, begin + found.start()) + 1
+            loops.append((number, _variables(control)))
+    return Around(tuple(loops), shared, region)
+
+
+def _heads(text: str, begin: int, end: int) -> list[tuple[int, int]]:
+    """The pieces of code that stand open somewhere in text[begin:end]: what is before the brace of each
+    block around it, and the statements in it."""
+    found: list[tuple[int, int]] = []
+    blocks: list[tuple[int, int, int]] = []  # the head, and how many brackets were open before the brace
+    first = depth = 0
+    for at in range(end):
+        letter = text[at]
+        if at == begin:
+            found += [(head, brace) for head, brace, _ in blocks]
+        if letter in "([":
+            depth += 1
+        elif letter in ")]":
+            depth = max(0, depth - 1)
+        elif letter == "{":
+            blocks.append((first, at, depth))
+            if at >= begin:
+                found.append((first, at))
+            first, depth = at + 1, 0
+        elif letter == "}":
+            if blocks:
+                _, _, depth = blocks.pop()
+            first = at + 1
+        elif letter == ";" and depth == 0:
+            if at >= begin:
+                found.append((first, at))
+            first = at + 1
+    return [*found, (first, end)]
+
+
+def _closing(text: str, at: int) -> int:
+    """Where the bracket closes that was opened before `at`."""
+    depth = 1
+    for place in range(at, len(text)):
+        depth += (text[place] == "(") - (text[place] == ")")
+        if depth == 0:
+            return place
+    return len(text)
+
+
+def _variables(control: str) -> frozenset[str]:
+    return frozenset(one or other for one, other in _SET.findall(control))
+
+
+def without_heads(text: str) -> str:
+    """What a statement of C does, without the heads of its loops."""
+    while found := _FOR.search(text):
+        text = text[: found.start()] + text[_closing(text, found.end()) + 1 :]
+    return text
+
+
+# Fortran
+
+
+def around_fortran(lines: Sequence[str], line: int, fixed: bool) -> Around:
+    """What is around a line (from 1) of Fortran."""
+    loops: list[tuple[int, frozenset[str]]] = []
+    shared = region = False
+    ended = 0  # loops that end between here and the line
+    closed: dict[str, int] = {}  # constructs, likewise
+    next_code = line
+    for number in range(line, 0, -1):
+        text = lines[number - 1]
+        directive = _SENTINEL.match(text)
+        if directive is not None:
+            words = directive[1].lower().split("(")[0]
+            if words.startswith("end"):
+                name = _construct(words[3:])
+                closed[name] = closed.get(name, 0) + 1
+            elif re.search(r"\b(do|loop|distribute|taskloop)\b", words):
+                shared = shared or any(at == next_code for at, _ in loops)
+            elif closed.get(name := _construct(words)):
+                closed[name] -= 1
+            else:
+                shared = shared or name in ("workshare", "sections")
+                region = region or "parallel" in words.split()
+            continue
+        code = _fortran_code(text, fixed)
+        if not code:
+            continue
+        if number < line and _PROCEDURE.match(code):
+            break
+        if number < line and _END_DO.match(code):
+            ended += 1
+        elif (found := _DO.match(code)) is not None:
+            label, variable = found[1], found[2]
+            if ended and not label:
+                ended -= 1
+            elif variable and not (label and _has_ended(lines[number : line - 1], label, fixed)):
+                loops.append((number, frozenset({variable})))
+        next_code = number
+    return Around(tuple(reversed(loops)), shared, region)
+
+
+def _construct(words: str) -> str:
+    """The construct that a directive begins or ends, without `parallel` where it is combined with one."""
+    names = words.split()
+    return next((one for one in names if one in _CONSTRUCTS), "parallel" if "parallel" in names else "")
+
+
+def _fortran_code(text: str, fixed: bool) -> str:
+    if fixed and text[:1] in "cC*dD!":
+        return ""
+    return text.split("!")[0].strip().lower()
+
+
+def _has_ended(lines: Sequence[str], label: str, fixed: bool) -> bool:
+    """Does the loop that ends at a label end in these lines?"""
+    ends = re.compile(rf"0*{label}\b")
+    return any(ends.match(_fortran_code(one, fixed)) for one in lines)
