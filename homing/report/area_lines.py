@@ -3,6 +3,7 @@ one."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from homing.record_rows import Ownership, Placement
@@ -10,7 +11,7 @@ from homing.records import Record
 from homing.report.debug_facts import Member
 from homing.report.layout import Column, fitted, records
 from homing.report.lines import Table, Text
-from homing.report.remote import Estimate, Share
+from homing.report.remote import LEAST_SAMPLES, Estimate, Share
 from homing.report.results import AreaResult, most_alive
 from homing.report.words import number, percent, size, some
 
@@ -142,7 +143,9 @@ def shares(placement: Placement | None, indices: list[int]) -> str:
 
 
 def _owners(area: AreaResult, record: Record) -> str:
-    return owners(area.ownership) or ("not seen" if record.ownerships else "")
+    if not record.ownerships:
+        return owners(area.ownership)
+    return owners(area.ownership) or ("not known" if area.samples else "not seen")
 
 
 def owners(ownership: Ownership | None) -> str:
@@ -165,11 +168,16 @@ def _remote(found: Estimate | None) -> list[str]:
         return []
     touches = number(round(found.touches))
     if not found.enough:
-        return ["too few samples", touches]
+        return ["too few samples", f"{touches}, {independent(found)}"]
     inner = interval(found.before)
     if found.changed:
         inner += f" -> {interval(found.after)}"
     return [change(found), f"{inner} %; {touches}"]
+
+
+def independent(found: Estimate) -> str:
+    """How many independent samples there are, and are needed."""
+    return f"{math.floor(found.effective + 1e-9)} of {LEAST_SAMPLES} independent"
 
 
 def change(found: Estimate) -> str:

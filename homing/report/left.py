@@ -11,13 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from homing.record_rows import Area, Move, Refusal
 from homing.records import Record
-from homing.report.words import duration, refused_words, size
+from homing.report.remote import Estimate, estimate
+from homing.report.words import duration, number, percents, refused_words, size
 from homing.values import dataclass, field, replace
 
 #: A smaller share of an area's pages, or of the references to it, is left by chance.
 SMALL = 0.05
 #: Fewer touches of a larger area than this leave much unknown of its owners.
 ENOUGH_SAMPLES = 40
+#: Where a page was touched so often on average, and remote shares of pages differ from all and nothing so
+#: much (of the sums of their squares to their sums), several nodes use each of its pages.
+_OFTEN, _BETWEEN = 2.0, 0.75
 #: What the engine says of memory that the program itself bound, after the area's name.
 BOUND = " was bound to nodes by the program itself: left alone"
 
@@ -38,13 +42,17 @@ class Account:
 @dataclass(frozen=True)
 class Left:
     """Why an area's pages are where they are. pages: that are thought to be away from their owners; 0: it is
-    not for single pages. reason: one of those in docs/json.md.
+    not for single pages. reason: one of those in docs/json.md. low, high: bounds of the remote share, and the
+    touches that they rest on, where the reason tells them.
     """
 
     reason: str
     pages: int = 0
     account: Account = Account()
     errors: Mapping[int, int] = field(default_factory=dict)
+    low: float = 1.0
+    high: float = 0.0
+    touches: float = 0.0
 
     def __add__(self, other: Left) -> Left:
         """Two blocks, or two areas: the reason of more pages, with the sums of those that share it."""
@@ -54,7 +62,13 @@ class Left:
         for error, pages in other.errors.items():
             errors[error] = errors.get(error, 0) + pages
         return replace(
-            self, pages=self.pages + other.pages, account=self.account + other.account, errors=errors
+            self,
+            pages=self.pages + other.pages,
+            account=self.account + other.account,
+            errors=errors,
+            low=min(self.low, other.low),
+            high=max(self.high, other.high),
+            touches=self.touches + other.touches,
         )
 
 
@@ -67,37 +81,49 @@ def account_of(record: Record, area: int) -> Account | None:
 
 
 def why_left(
-    record: Record,
-    area: Area,
-    pages: int,
-    moves: Sequence[Move],
-    refusals: Sequence[Refusal],
-    remote: float | None,
+    record: Record, area: Area, pages: int, moves: Sequence[Move], refusals: Sequence[Refusal]
 ) -> Left | None:
     """Why an area's pages are where they are; None where nothing is remote, or it is not known.
 
-    pages: that exist. moves, refusals: of the area. remote: the estimate of its remote share, None if there
-    is none.
+    pages: that exist. moves, refusals: of the area.
     """
     owners = record.ownerships.get(area.id)
-    if owners is None:
+    if owners is not None:
+        now = [move for move in moves if move.iteration == owners.iteration]
+        away = owners.wanted - sum(move.moved for move in now)
+        if away >= max(1.0, SMALL * pages):
+            return _not_moved(record, area, away, bool(now), refusals)
+    sample = record.samples.get(area.id)
+    remote = estimate([sample] if sample is not None else [])
+    if remote is None or remote.after.fraction < SMALL:
         return None
-    now = [move for move in moves if move.iteration == owners.iteration]
-    away = owners.wanted - sum(move.moved for move in now)
-    if away >= max(1.0, SMALL * pages):
-        return _not_moved(record, area, away, bool(now), refusals)
-    if remote is None or remote < SMALL:
-        return None
-    if refusals and not any(move.moved for move in moves):
+    moved = any(move.moved for move in moves)
+    if refusals and not moved:
         errors = refused_pages(refusals)
         return Left("refused", sum(errors.values()), errors=errors)
+    if owners is None:
+        return _by_estimate(record, area, remote, "unknown") if remote.enough else None
     if owners.samples < min(ENOUGH_SAMPLES, pages / 2):
         return Left("samples")
     if owners.kind == "none":
         return Left("no pattern")
     if owners.kind == "shared":
         return Left("shared")
-    return Left("home" if any(move.moved for move in moves) else "few")
+    if moved:
+        return Left("home")
+    if remote.after.low < SMALL:
+        return Left("few")
+    return _by_estimate(record, area, remote, "believed")
+
+
+def _by_estimate(record: Record, area: Area, remote: Estimate, reason: str) -> Left:
+    """What the touches tell: that several nodes use each page, else the reason."""
+    sample = record.samples[area.id]
+    several = (
+        sample.touches >= _OFTEN * sample.granules and sample.after.share2 < _BETWEEN * sample.after.share1
+    )
+    shares = remote.after
+    return Left("several" if several else reason, low=shares.low, high=shares.high, touches=remote.touches)
 
 
 def _not_moved(record: Record, area: Area, away: int, tried: bool, refusals: Sequence[Refusal]) -> Left:
@@ -130,10 +156,14 @@ def why(left: Left, record: Record) -> str:
     account = left.account
     move = duration(account.move)
     cost = f"remote accesses have cost {duration(account.remote)} so far, the move takes {move}"
+    shares = f"{percents([left.low, left.high])} remote, estimated from {number(round(left.touches))} touches"
     return {
         "observe": f"{briefly(left, record)} ({cost})",
         "cost": cost,
         "refused": f"refused: {refused_words(left.errors)}",
+        "several": f"{briefly(left, record)} ({shares})",
+        "unknown": f"{briefly(left, record)} ({shares})",
+        "believed": f"{briefly(left, record)}, yet {shares}",
     }.get(left.reason) or briefly(left, record)
 
 
@@ -150,6 +180,9 @@ def briefly(left: Left, record: Record) -> str:
         "no pattern": "no pattern of owners, so only pages that were seen are moved",
         "shared": "used by all nodes, and spread over them",
         "few": "the samples show no more of it away from its owner than chance and halos explain",
+        "several": "several nodes use each page",
+        "unknown": "who uses which page is not known",
+        "believed": "pages are with the owners that are believed",
         "home": _shared_at_home(record),
     }[left.reason]
 

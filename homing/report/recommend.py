@@ -197,8 +197,9 @@ def _left(process: ProcessResult) -> list[Advice]:
         first = areas[0]
         if first.left is not None:
             names = some([one.name.title for one in areas])
-            pages = number(sum(one.left.pages for one in areas if one.left is not None))
-            text = f"{why(first.left, process.record)} ({pages} pages; {after} of all touches are remote)"
+            pages = sum(one.left.pages for one in areas if one.left is not None)
+            many = f"{number(pages)} pages; " if pages else ""
+            text = f"{why(first.left, process.record)} ({many}{after} of all touches are remote)."
             advice.append(Advice("left", f"Still remote: {names}.", text))
     unknown = Advice("left", "Still remote, and no reason is recorded.", f"{after} at the end, estimated.")
     return advice[:3] or [unknown]

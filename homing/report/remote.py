@@ -64,7 +64,8 @@ class Estimate:
 
     @property
     def changed(self) -> bool:
-        """Are the ends two numbers? They are one where homing moved nothing that was sampled."""
+        """Are the ends two numbers? They are one where sampled pages, moved or not, ended as far away as they
+        began."""
         return self.before != self.after
 
     @property

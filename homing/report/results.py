@@ -276,16 +276,8 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
         )
         if (sample := record.samples.get(area.id)) is not None:
             result.samples.append(sample)
-        remote = result.remote
         pages = result.after.present if result.after else area.bytes // record.page_bytes
-        result.left = why_left(
-            record,
-            area,
-            pages,
-            moves.get(area.id, []),
-            refusals.get(area.id, []),
-            remote.after.fraction if remote is not None else None,
-        )
+        result.left = why_left(record, area, pages, moves.get(area.id, []), refusals.get(area.id, []))
         key = named[area.id][0]
         if key in groups:
             _join(groups[key], result)

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from homing.record_rows import Phase, Sampling, TaskHints
-from homing.report.area_lines import change, interval
+from homing.report.area_lines import change, independent, interval
 from homing.report.lines import Text, labelled
 from homing.report.process_lines import region_name
-from homing.report.remote import LEAST_SAMPLES
 from homing.report.results import ProcessResult, Results
 from homing.report.words import duration, number, percent, refused_words, size
 
@@ -30,13 +29,13 @@ def _remote(process: ProcessResult, counted: bool) -> str:
         f"{touches} {'sampled accesses' if by_access else 'sampled touches'}, {number(found.granules)} pages"
     )
     if not found.enough:
-        return f"not known: too few samples ({what}; {LEAST_SAMPLES} independent ones are the least)"
+        return f"not known: too few samples ({what}: {independent(found)} ones)"
     if found.changed:
         ends = f"{interval(found.before)} % and {interval(found.after)} %"
         text = f"{change(found)}, estimated (95 % intervals {ends}) from {what}, the same at both ends"
     else:
         text = f"{change(found)}, estimated (95 % interval {interval(found.after)} %) from {what}"
-        text += "; none of them moved" if process.moved else "; nothing moved"
+        text += "; the same where moved pages ended" if process.moved else "; nothing moved"
     if counted and not by_access:
         text += "; of touches, also those that hit a cache"
     return text + _unseen(process)

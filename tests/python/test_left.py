@@ -83,7 +83,17 @@ GUARD: dict[str, Any] = {"area": 0, "iteration": 9, "move_ns": 1.6e6}
         ),
         ([("ownership", {"kind": 0})], "no pattern", "grid: no pattern of owners"),
         ([("ownership", {"kind": 3})], "shared", "grid: used by all nodes, and spread over them"),
-        ([("ownership", {"wanted": 3})], "few", "grid: the samples show no more of it away"),
+        (
+            [("ownership", {"wanted": 3})],
+            "believed",
+            "grid: pages are with the owners that are believed, yet 31 to 50 % remote, estimated from 100 "
+            "touches",
+        ),
+        (
+            [],
+            "unknown",
+            "grid: who uses which page is not known (31 to 50 % remote, estimated from 100 touches)",
+        ),
         (
             [
                 ("move", {"area": 0, "iteration": 4, "wanted": 500, "moved": 500}),
@@ -109,6 +119,32 @@ def test_why_pages_were_not_moved(
     left = document["processes"][0]["areas"][0]["left"]
     assert left["reason"] == reason
     assert left["text"] in f"{words} {left['text']}"
+
+
+@pytest.mark.parametrize("owners", [None, {"wanted": 0}])
+def test_pages_that_several_nodes_use_are_told_as_such(
+    owners: dict[str, Any] | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    writer = one_area()
+    half = {"before": 50, "before1": 50, "before2": 25, "after": 50, "after1": 50, "after2": 25}
+    sums = {"granules": 100, "touches": 400, "weight": 100, "weight2": 100, "traffic": 1.0}
+    writer.row("estimate", area=0, **half, **sums)
+    if owners is not None:
+        writer.row("ownership", **OWNERS | owners)
+    assert "left       grid: several nodes use each page (" in printed(results_of(writer), capsys)
+
+
+def test_chance_explains_only_what_may_be_little(capsys: pytest.CaptureFixture[str]) -> None:
+    writer = one_area()
+    writer.sample(0, before=0.08, after=0.08, granules=100)
+    writer.row("ownership", **OWNERS | {"wanted": 3})
+    assert "left       grid: the samples show no more of it away" in printed(results_of(writer), capsys)
+
+
+def test_too_few_samples_without_owners_are_no_reason() -> None:
+    writer = one_area()
+    writer.sample(0, before=0.5, after=0.5, granules=9)
+    assert to_json(results_of(writer))["processes"][0]["areas"][0]["left"] is None
 
 
 def test_the_guards_account_is_in_the_document() -> None:
@@ -165,8 +201,10 @@ def test_areas_of_one_reason_are_one_line(capsys: pytest.CaptureFixture[str]) ->
         writer.row("placement", area=number, when=1, pages=[400, 0])
         writer.row("ownership", **{**OWNERS, "area": number}, wanted=100)
         writer.row("guard", **{**GUARD, "area": number}, remote_ns=0 if number == 5 else 1e5)
-    writer.row("area", id=9, bytes=300 << 12, kind=1, name=writer.text("unused"))
-    writer.row("placement", area=9, when=1, pages=[300, 0])
+    for number, name in ((8, "used"), (9, "unused")):
+        writer.row("area", id=number, bytes=300 << 12, kind=1, name=writer.text(name))
+        writer.row("placement", area=number, when=1, pages=[300, 0])
+    writer.sample(8, before=0.0, after=0.0, granules=50)
     lines = printed(results_of(writer), capsys).splitlines()
     assert [line for line in lines if line.startswith("left ")] == [
         "left       900 pages of grid, u1, u2 and 2 more: remote accesses have cost 800 us so far, "
@@ -175,6 +213,7 @@ def test_areas_of_one_reason_are_one_line(capsys: pytest.CaptureFixture[str]) ->
         "its 32 MiB cache)",
     ]
     assert next(line for line in lines if line.startswith("unused")).rstrip().endswith("not seen")
+    assert "not known" in next(line for line in lines if line.startswith("used"))
 
 
 COST_VALUES = "local_ns = 90, remote_ns = 131.5, move_call_us = 50, move_page_us = 1.5"

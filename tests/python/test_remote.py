@@ -176,10 +176,17 @@ def test_no_arrow_where_nothing_moved(capsys: pytest.CaptureFixture[str]) -> Non
     assert "->" not in text
 
 
+def test_pages_that_moved_for_nothing_are_not_said_to_have_stayed(capsys: pytest.CaptureFixture[str]) -> None:
+    writer = one_area(0.56, 0.56, 100)
+    writer.row("move", area=1, iteration=1, wanted=9, moved=9, bytes=9 * 4096, calls=1)
+    text = printed(results_of(writer), capsys)
+    assert "from 100 sampled touches, 100 pages; the same where moved pages ended" in text
+
+
 def test_few_samples_are_no_estimate(capsys: pytest.CaptureFixture[str]) -> None:
     results = results_of(one_area(0.5, 0.0, LEAST_SAMPLES - 1))
     text = printed(results, capsys)
-    assert "not known: too few samples (19 sampled touches, 19 pages; 20 independent ones" in text
+    assert "not known: too few samples (19 sampled touches, 19 pages: 18 of 20 independent ones)" in text
     assert "->" not in text
     remote = to_json(results)["processes"][0]["remote_fraction"]
     assert (remote["before"], remote["after_interval"], remote["touches"]) == (None, None, 19)
@@ -195,7 +202,7 @@ def test_settled_never_stands_beside_a_high_share_without_the_reason(
     words = "with 56 % still remote (estimated): used by all nodes, and spread over them"
     assert line.endswith(f"settled at iteration 3 of 9, {words}")
     unknown = line_of("iteration", printed(results_of(one_area(0.3, 0.3, 100)), capsys))
-    assert unknown.endswith("30 % still remote (estimated): of areas or accesses that were not sampled")
+    assert unknown.endswith("30 % still remote (estimated): who uses which page is not known")
     for writer in (one_area(0.56, 0.01, 100), one_area(0.56, 0.56, 5), one_area(0.56, 0.56, 100, settled=0)):
         assert "still remote" not in printed(results_of(writer), capsys)
 
