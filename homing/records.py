@@ -131,13 +131,23 @@ class Record(MemoryRecord):
         ]
 
     @cached_property
-    def _guesses(self) -> list[int]:
-        return sorted(one.number for one in self.iterations if one.basis == "guess")
+    def _numbers(self) -> tuple[list[int], list[int], int]:
+        """The numbers of rows that are guesses, those of the others, and how many guesses have no row: those
+        without touches, which the end counts."""
+        guesses = sorted(one.number for one in self.iterations if one.basis == "guess")
+        others = sorted(one.number for one in self.iterations if one.basis != "guess")
+        unseen = 0
+        if self.end is not None and self.progress is not None:
+            unseen = max(0, self.end.iterations - self.progress - len(guesses))
+        return guesses, others, unseen
 
     def iteration_of(self, number: int) -> int:
         """Which iteration of the program, from 0, a row's number means: the rows count guesses, too, which
-        are parts of one."""
-        return number - bisect_left(self._guesses, number)
+        are parts of one, and come before what was found."""
+        guesses, others, unseen = self._numbers
+        iteration = number - bisect_left(guesses, number)
+        iteration -= min(unseen, iteration - bisect_left(others, number)) if unseen else 0
+        return max(0, iteration if self.progress is None else min(iteration, self.progress))
 
     @cached_property
     def progress(self) -> int | None:

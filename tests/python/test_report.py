@@ -289,6 +289,21 @@ def test_guesses_are_parts_of_iterations(capsys: pytest.CaptureFixture[str]) -> 
     assert "3 regions that repeat; settled at iteration 5 of 6" in printed(results, capsys)
 
 
+def test_guesses_without_a_row_are_counted_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """Iterations without touches have no row: the last moves were in iterations that there never were."""
+    writer = RecordWriter()
+    writer.row("node", index=0, position=0, cpus=1, target=1)
+    writer.row("progress", iterations=36)
+    for number, basis in ((0, 6), (1, 6), (10, 1)):
+        writer.row("iteration", number=number, state=2, basis=basis, regions=3)
+    for number in (1, 10, 39, 42):
+        writer.row("move", area=1, iteration=number, wanted=2, moved=2)
+    writer.row("end", iterations=41, period=3)
+    (process,) = to_json(results_of(writer))["processes"]
+    assert [row["number"] for row in process["iterations"]["rows"]] == [0, 0, 5]
+    assert [move["iteration"] for move in process["moves"]] == [0, 5, 34, 36]
+
+
 def test_what_is_only_guessed_is_no_iteration(capsys: pytest.CaptureFixture[str]) -> None:
     writer = RecordWriter()
     writer.row("node", index=0, position=0, cpus=1, target=1)
