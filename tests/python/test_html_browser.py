@@ -73,6 +73,21 @@ def test_numbers_of_the_page_are_those_of_json(tab: Browser, tmp_path: Path) -> 
     assert not tab.problems
 
 
+def test_iterations_without_rows_are_not_denied(tab: Browser, tmp_path: Path) -> None:
+    writer = RecordWriter()
+    writer.row("node", index=0, position=0, cpus=1, target=1)
+    writer.row("iteration", number=0, time=0.1, seconds=0.1, state=2, basis=6, regions=3)
+    writer.row("progress", iterations=57)
+    writer.row("end", time=6.0, iterations=58, period=3)
+    path, run = write(writer, tmp_path)
+    assert run["iterations"]["count"] == 57
+    tab.open(path)
+    text = text_of(tab, ".timeline")
+    assert "No iteration has a row in the record; 57 ran while homing was at rest" in text
+    assert "No outer iteration" not in text
+    assert not tab.problems
+
+
 def test_matrix_is_the_sum_of_the_sampled_references(tab: Browser, tmp_path: Path) -> None:
     path, _ = write(mapped_run(), tmp_path)
     tab.open(path)

@@ -4,6 +4,7 @@ import uPlot from "uplot"
 import type { Data, Iteration, ProcessData } from "../data"
 import { remoteShare } from "../data"
 import { count, fill, h, missing, onResize, percent, seconds } from "../dom"
+import { type Rests, rests } from "../rests"
 import type { State } from "../state"
 import { colour, onTheme } from "../theme"
 
@@ -24,7 +25,7 @@ export function timelineView(data: Data, process: () => ProcessData, state: Stat
     plots = []
     const one = process(), rows = one.json.iterations.rows.filter(row => row.basis !== "guess") // which are parts of one
     fill(regions, regionTable(one), phaseTable(data))
-    if (!rows.length) {
+    if (!rows.length && !one.json.iterations.count) {
       fill(charts, missing("No outer iteration was found: no parallel region came again (homing_iteration() or homing.h marks them)."))
       fill(note)
       return
@@ -66,8 +67,10 @@ export function timelineView(data: Data, process: () => ProcessData, state: Stat
     const bars = uPlot.paths.bars!({ size: [0.7, 40, 1] })
     make(hosts[2], [{ label: "pages", stroke: strong, fill: strong, paths: bars, points: { show: false } }], [table.moved], count, 110, undefined)
     const settled = one.json.iterations.settled_at
-    fill(note, h("p", { class: "dim" }, `${rows.length === 1 ? "1 iteration has" : `${count(rows.length)} iterations have`} a row in the record`,
-      one.views.iterations_seen > rows.length ? `; ${count(one.views.iterations_seen - rows.length)} ran while homing was at rest, of which only the mean is known (dotted).` : ".",
+    const resting = one.views.iterations_seen - rows.length
+    const having = !rows.length ? "No iteration has" : rows.length === 1 ? "1 iteration has" : `${count(rows.length)} iterations have`
+    fill(note, h("p", { class: "dim" }, `${having} a row in the record`,
+      resting > 0 ? `; ${count(resting)} ran while homing was at rest, of which only the mean is known (dotted${restsOf(one).atMost ? ", at most: it has the end of the run in it" : ""}).` : ".",
       settled !== null ? ` Settled at iteration ${count(settled)}.` : " The placement was not settled when the run ended.",
       " Drag to zoom, double-click for all, click to choose an iteration."))
   }
@@ -113,6 +116,8 @@ export function timelineView(data: Data, process: () => ProcessData, state: Stat
 
 function dragged(plot: uPlot): boolean { return plot.select.width > 3 }
 
+function restsOf(one: ProcessData): Rests { return rests(one.json.iterations.rows, one.views.iterations_seen, one.json.seconds.run) }
+
 interface Columns { number: number[]; seconds: Row[]; rest: Row[]; own: Row[]; remote: Row[]; counted: Row[]; moved: Row[] }
 
 /** One line for each iteration that has a row, was sampled or counted, or begins or ends a rest. */
@@ -126,7 +131,7 @@ function columns(one: ProcessData, data: Data, area: number | null): Columns {
     if (area !== null && (move.area === null || one.resultOf.get(move.area) !== area)) continue
     moved.set(move.iteration, (moved.get(move.iteration) ?? 0) + move.moved)
   }
-  const rest = rests([...rows.values()], one)
+  const rest = restsOf(one).means
   const number = [...new Set([...rows.keys(), ...sampled.keys(), ...counted.keys(), ...moved.keys(), ...rest.keys()])].sort((a, b) => a - b)
   return {
     number,
@@ -137,28 +142,6 @@ function columns(one: ProcessData, data: Data, area: number | null): Columns {
     counted: number.map(at => counted.get(at) ?? null),
     moved: number.map(at => moved.get(at) ?? (rows.has(at) ? 0 : null)),
   }
-}
-
-/** Iterations at rest have no row: their mean, from the times of the rows around them. */
-function rests(rows: Iteration[], one: ProcessData): Map<number, Row> {
-  const found = new Map<number, Row>()
-  rows.sort((a, b) => a.number - b.number)
-  for (let i = 0; i + 1 < rows.length; i++) {
-    const between = rows[i + 1].number - rows[i].number - 1
-    if (between < 1) continue
-    const mean = (rows[i + 1].time - rows[i + 1].seconds - rows[i].time) / between
-    // Where iterations were numbered anew the times do not tell: a gap.
-    found.set(rows[i].number + 1, mean < 0 ? null : mean)
-    found.set(rows[i + 1].number - 1, mean < 0 ? null : mean)
-  }
-  const last = rows[rows.length - 1]
-  const left = last ? one.views.iterations_seen - last.number - 1 : 0
-  if (last && left > 0 && one.json.seconds.run > last.time) {
-    const mean = (one.json.seconds.run - last.time) / left
-    found.set(last.number + 1, mean)
-    found.set(last.number + left, mean)
-  }
-  return found
 }
 
 function regionTable(one: ProcessData): HTMLElement | false {
