@@ -36,7 +36,9 @@ def _remote(process: ProcessResult, counted: bool) -> str:
     else:
         text = f"{change(found)}, estimated (95 % interval {interval(found.after)} %) from {what}"
         text += "; the same where moved pages ended" if process.moved else "; nothing moved"
-    if counted and not by_access:
+    if counted and by_access:
+        text += "; from the first parallel region on, without the serial code before it"
+    elif counted:
         text += "; of touches, also those that hit a cache"
     return text + _unseen(process)
 

@@ -207,6 +207,22 @@ def test_settled_never_stands_beside_a_high_share_without_the_reason(
         assert "still remote" not in printed(results_of(writer), capsys)
 
 
+def test_what_an_estimate_of_accesses_is_of_stands_beside_what_was_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    writer = one_area(1.0, 1.0, 100)
+    sums = {f"{end}{power}": 100.0 for end in ("before", "after") for power in ("", 1, 2)}
+    writer.row(
+        "estimate", area=1, by_access=1, granules=100, touches=100, traffic=1, weight=100, weight2=100, **sums
+    )
+    results = results_of(writer)
+    assert "serial code" not in line_of("remote", printed(results, capsys))
+    run = {"remote_fraction": 0.33, "total_misses": 1000, "oracle_remote_fraction": 0.01}
+    results.counts = {"run": run}
+    line = line_of("remote", printed(results, capsys))
+    assert "; from the first parallel region on, without the serial code before it" in line
+
+
 def test_what_was_counted_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
     results = results_of(one_area(0.57, 0.11, 100))
     run = {"remote_fraction": 0.014, "total_misses": 1000, "oracle_remote_fraction": 0.01}
