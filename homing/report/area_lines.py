@@ -67,7 +67,7 @@ def _table(areas: list[AreaResult], record: Record, names: bool, width: int) -> 
             _title(area, names),
             size(area.live_bytes),
             shares(area.before, indices),
-            shares(area.after, indices) + ("\n(then freed)" if area.ended else ""),
+            shares(area.after, indices) + (f"\n{ended}" if (ended := _ended(area)) else ""),
             _owners(area, record),
             "\n".join(_remote(area.remote)),
         ]
@@ -81,17 +81,22 @@ def _table(areas: list[AreaResult], record: Record, names: bool, width: int) -> 
 def _record(area: AreaResult, record: Record, names: bool) -> list[str | Text]:
     indices = record.positions
     nodes = f"nodes {' '.join(map(str, indices))}" if len(indices) <= MOST_NODES else "nodes"
-    freed = " (then freed)" if area.ended else ""
+    ended = _ended(area)
     remote = ", ".join(_remote(area.remote))
     owned = _owners(area, record)
     return [
         _title(area, names),
         f"size {size(area.live_bytes)}",
         f"were % on {nodes}: {_packed(shares(area.before, indices))}",
-        f"are % on {nodes}: {_packed(shares(area.after, indices))}{freed}",
+        f"are % on {nodes}: {_packed(shares(area.after, indices))} {ended}".rstrip(),
         f"owners: {owned}" if owned else "",
         f"remote, estimated (95 % within; touches): {remote}" if remote else "",
     ]
+
+
+def _ended(area: AreaResult) -> str:
+    """What became of the memory, where the area ended before the run."""
+    return "" if not area.ended else "(then another area)" if area.renamed else "(then freed)"
 
 
 def _packed(text: str) -> str:

@@ -13,6 +13,7 @@ from homing.report.area_lines import MOST_NODES, area_lines, not_placed
 from homing.report.first_touch import ON_ONE_NODE, FirstTouch
 from homing.report.left import Left, briefly, stated_costs, why
 from homing.report.lines import Table, Text, labelled
+from homing.report.renamed import renamed, same_memory
 from homing.report.results import AreaResult, ProcessResult, Results
 from homing.report.symbols import readable_symbol
 from homing.report.waiting import Waiting, waiting
@@ -134,6 +135,8 @@ def process_lines(process: ProcessResult, results: Results, width: int) -> Itera
     rest: list[AreaResult] = []
     for area in process.areas:
         (areas if area.before or area.after or area.moved else rest).append(area)
+    told = same_memory(renamed(process.record), {one for area in areas for one in area.ids})
+    rest = [area for area in rest if not told.issuperset(area.ids)]
     settled = _still_remote(process, results) if process.settled_at is not None else ""
     yield labelled("iteration", _iterations(process) + settled)
     if waited := waiting(process.record):

@@ -24,6 +24,7 @@ from homing.records import LAB_COUNTS, Record, read_record
 from homing.report.first_touch import FirstTouch, joined, touched_first
 from homing.report.left import Account, Left, account_of, refused_pages, why_left
 from homing.report.remote import Estimate, estimate
+from homing.report.renamed import renamed
 from homing.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class AreaResult:
     #: Why pages are where they are, where something is remote.
     left: Left | None = None
     ended: bool = False
+    #: It ended because the program named its memory, or took the name back: that stayed.
+    renamed: bool = False
     #: The places in the code that touched it first, the most of it first; empty where that is not known.
     first_touch: list[FirstTouch] = field(default_factory=list)
     #: Every area of the record that is joined here.
@@ -256,6 +259,7 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
 
     named = namer.names(record.areas)
     first_touches = touched_first(record, namer.sources)
+    names_after = renamed(record)
     groups: dict[int, AreaResult] = {}
     for area in record.areas:
         result = AreaResult(
@@ -271,6 +275,7 @@ def area_results(record: Record, namer: Namer) -> list[AreaResult]:
             refused=refused_pages(refusals.get(area.id, [])),
             account=account_of(record, area.id),
             ended=area.id in record.area_ends,
+            renamed=area.id in names_after,
             first_touch=first_touches.get(area.id, []),
             ids=[area.id],
         )
@@ -329,6 +334,7 @@ def _join(into: AreaResult, other: AreaResult) -> None:
         into.account = into.account or other.account
     into.left = into.left + other.left if into.left and other.left else into.left or other.left
     into.ended = into.ended and other.ended
+    into.renamed = into.renamed and other.renamed
 
 
 def _sum(a: Placement | None, b: Placement | None) -> Placement | None:
