@@ -13,7 +13,7 @@ from homing.report.layout import Column, fitted, records
 from homing.report.lines import Table, Text
 from homing.report.remote import LEAST_SAMPLES, Estimate, Share
 from homing.report.results import AreaResult, most_alive
-from homing.report.words import number, percent, size, some
+from homing.report.words import cut, number, percent, size, some
 
 #: More areas than these are one line at the end of the table.
 MOST_AREAS = 12
@@ -104,9 +104,9 @@ def _packed(text: str) -> str:
 
 
 def _title(area: AreaResult, names: bool) -> Text:
-    name = Text(area.name.title + _blocks(area))
+    name = Text(area.name.shown + _blocks(area))
     if names and area.area.name not in area.name.title:
-        name.append(f"\n  {area.area.name}", "dim")
+        name.append(f"\n  {cut(area.area.name)}", "dim")
     if area.name.members:
         name.append(f"\n  {_members(area.name.members)}", "dim")
     return name

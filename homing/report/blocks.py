@@ -38,7 +38,7 @@ def page_blocks(process: ProcessResult, width: int) -> Iterable[Text]:
     for area in known[:MOST_AREAS]:
         owned = owners(area.ownership)
         said = f", owners {owned}" if owned else ""
-        yield Text(f"{area.name.title}, {size(area.live_bytes)}{said}", "bold")
+        yield Text(f"{area.name.shown}, {size(area.live_bytes)}{said}", "bold")
         for when, label in ((FOUND, "found"), (AT_END, "at end")):
             parts = [maps[one, when] for one in _by_address(area, process) if (one, when) in maps]
             if parts:

@@ -131,7 +131,7 @@ def _areas(before: ProcessResult, after: ProcessResult) -> Iterable[Text]:
     shown = [pair for pair in both if any(_end(one) is not None for one in pair)]
     for one, other in shown[:_MOST_AREAS]:
         remote = _shares(_end(one), _end(other))
-        yield Text(f"  {other.name.title}, {size(other.live_bytes)}: remote {remote}")
+        yield Text(f"  {other.name.shown}, {size(other.live_bytes)}: remote {remote}")
         if _words(one) != _words(other):
             yield Text(f"    owners {_words(one)} -> {_words(other)}", "dim")
     if len(shown) > _MOST_AREAS:
@@ -140,7 +140,7 @@ def _areas(before: ProcessResult, after: ProcessResult) -> Iterable[Text]:
         titles = {area.name.title for area in (after.areas if areas is before.areas else before.areas)}
         alone = [area for area in areas if area.name.title not in titles]
         if alone:
-            names = ", ".join(area.name.title for area in alone[:3])
+            names = ", ".join(area.name.shown for area in alone[:3])
             more = f" and {len(alone) - 3} more" if len(alone) > 3 else ""
             yield Text(f"  {label}: {names}{more}", "dim")
 

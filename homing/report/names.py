@@ -21,6 +21,7 @@ from homing.report.libraries import is_header, is_library, is_runtime
 from homing.report.sources import Frame, Sources
 from homing.report.statements import is_constructors, last_component, variables
 from homing.report.symbols import shortened
+from homing.report.words import cut
 from homing.values import dataclass, field, replace
 
 #: Blocks of one statement that come from more callers than these are one area: a tree, say, that calls
@@ -49,9 +50,14 @@ class AreaName:
     callers: tuple[Frame, ...] = ()
 
     @property
+    def shown(self) -> str:
+        """The title as people read it."""
+        return cut(self.title)
+
+    @property
     def short(self) -> str:
         """The variable, where that is known."""
-        return self.variable or self.title
+        return cut(self.variable or self.title)
 
 
 @dataclass
@@ -155,16 +161,17 @@ class Namer:
         if area.kind == "segment" and area.object:
             file = os.path.basename(area.object)
             return AreaName(what if file in what else f"{what} of {file}")
-        if area.kind != "static" or not area.name:
+        if area.kind != "static" or not (area.name or area.offset):
             return AreaName(what)
         if not area.object:
             return AreaName(area.name, variable=area.name)
         found = self.sources.declared(area)
         if found is None:
             self.sources.note_missing(area.object)
-            return AreaName(shortened(area.name), variable=area.name)
+            return AreaName(shortened(area.name) or what, variable=area.name)
         one = found.variable
         # Compilers give symbols of their own to variables that share memory (EQUIVALENCE): the author's name.
+        # So does a program that names one, maybe with nothing.
         renamed = not area.name.startswith("/") and last_component(area.name) != last_component(one.name)
         variable = one.name if renamed else area.name
         where = f" ({os.path.basename(one.file)}:{one.line})" if one.line else ""

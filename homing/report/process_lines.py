@@ -17,7 +17,7 @@ from homing.report.renamed import renamed, same_memory
 from homing.report.results import AreaResult, ProcessResult, Results
 from homing.report.symbols import readable_symbol
 from homing.report.waiting import Waiting, waiting
-from homing.report.words import duration, number, percent, size, some
+from homing.report.words import cut, duration, number, percent, size, some
 
 #: Where `homing run` keeps what it measured (homing/costs.py).
 _MEASURED = pattern(r"/homing/costs-[0-9a-f]{16}\.toml$")
@@ -212,7 +212,7 @@ def _left(areas: list[AreaResult], record: Record) -> Iterable[Text]:
         if area.left is not None:
             reason, known = area.left.reason, reasons.get(area.left.reason)
             reasons[reason] = known + area.left if known else area.left
-            names.setdefault(reason, []).append(area.name.title)
+            names.setdefault(reason, []).append(area.name.shown)
     for reason, left in sorted(reasons.items(), key=lambda one: -one[1].pages):
         pages = f"{number(left.pages)} pages of " if left.pages else ""
         yield labelled("left", f"{pages}{some(names[reason])}: {why(left, record)}")
@@ -271,7 +271,7 @@ def _by_region(areas: list[AreaResult], record: Record) -> Iterable[Text]:
             continue
         yield labelled(
             "by region",
-            f"{area.name.title}: no one placement serves all; pages follow "
+            f"{area.name.shown}: no one placement serves all; pages follow "
             f"{some([_way(way, regions) for way in followed])}, "
             f"not {some([_way(way, regions) for way in others])}",
         )
@@ -297,5 +297,5 @@ def _unwatched(entries: list[Unwatched]) -> str:
     for entry in entries:
         by_name[entry.what] = by_name.get(entry.what, 0) + entry.bytes
     largest = sorted(by_name.items(), key=lambda item: -item[1])
-    shown = ", ".join(f"{what} {size(total)}" for what, total in largest[:4])
+    shown = ", ".join(f"{cut(what)} {size(total)}" for what, total in largest[:4])
     return shown + (f", and {len(largest) - 4} more" if len(largest) > 4 else "")

@@ -196,7 +196,7 @@ def _left(process: ProcessResult) -> list[Advice]:
     for areas in sorted(reasons.values(), key=lambda some_of: -sum(one.live_bytes for one in some_of)):
         first = areas[0]
         if first.left is not None:
-            names = some([one.name.title for one in areas])
+            names = some([one.name.shown for one in areas])
             pages = sum(one.left.pages for one in areas if one.left is not None)
             many = f"{number(pages)} pages; " if pages else ""
             text = f"{why(first.left, process.record)} ({many}{after} of all touches are remote)."

@@ -58,3 +58,15 @@ def some(names: list[str], most: int = 3) -> str:
     """The first few of a list, and how many more there are."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+#: Names that take more room are cut where people read them: a program may give any (homing_watch).
+NAME_WIDTH = 100
+
+
+def cut(name: str) -> str:
+    """A name, without its middle where it is too long."""
+    if len(name) <= NAME_WIDTH:
+        return name
+    end = NAME_WIDTH // 3
+    return f"{name[: NAME_WIDTH - end - 3]}...{name[-end:]}"

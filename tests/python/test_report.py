@@ -535,3 +535,22 @@ def test_a_summary_for_a_terminal_has_colours() -> None:
     terminal = Terminal()
     summary_module._print(results_of(four_node_run()), terminal)
     assert "\x1b[" in terminal.getvalue()
+
+
+def test_names_that_a_program_makes_up_take_little_room(capsys: pytest.CaptureFixture[str]) -> None:
+    """homing_watch takes any name: one of 65,536 letters made thousands of lines."""
+    writer = four_node_run()
+    for number, name in ((7, "x" * 65536), (8, ""), (9, "")):
+        kind = 1 if number == 9 else 3
+        row = {"begin": number << 32, "bytes": 4096 * 9, "kind": kind, "granule": 4096}
+        writer.row(
+            "area", id=number, name=writer.text(name), object=writer.text("/home/user/cg"), offset=99, **row
+        )
+        writer.row("placement", area=number, when=1, pages=[9])
+    results = results_of(writer)
+    text = printed(results, capsys)
+    assert len(text.splitlines()) < 60
+    assert "x..." in text or "...x" in text
+    titles = [area["title"] for area in to_json(results)["processes"][0]["areas"]]
+    assert "x" * 65536 in titles
+    assert "named area at 0x800000000" in titles and "static area at 0x900000000" in titles
