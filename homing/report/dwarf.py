@@ -22,6 +22,7 @@ from homing.report.call_sites import calls, rank
 from homing.report.debug_facts import DAMAGED, Member, Place, Variable
 from homing.report.identity import belongs, build_id, debug_files, difference
 from homing.report.inlined import Call, InlinedCalls
+from homing.report.statements import is_fortran
 from homing.report.symbols import readable_symbol, without_parameters
 from homing.report.variables import Variables, entry_text, text
 from homing.values import dataclass
@@ -208,7 +209,8 @@ class ObjectInfo:
             found = None
         if found is None:
             return Place(function) if function else None
-        return Place(function, *found)
+        # Compilers of Fortran add an underscore to the names of external procedures.
+        return Place(function.removesuffix("_") if is_fortran(found[0]) else function, *found)
 
     @cached_property
     def _functions(self) -> tuple[list[int], list[tuple[int, str]]]:

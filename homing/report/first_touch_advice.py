@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from homing.report.advised import Advice, Gain
 from homing.report.first_touch import ON_ONE_NODE, FirstTouch
 from homing.report.results import AreaResult, ProcessResult
+from homing.report.statements import is_fortran
 from homing.report.touch_site import (
     CONTAINER,
     FILL,
@@ -19,7 +20,6 @@ from homing.report.touch_site import (
     SOURCE,
     WHOLE,
     Site,
-    is_fortran,
     site,
 )
 from homing.report.words import number, percents, size, some

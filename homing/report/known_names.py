@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 #: JSON by object, what and offset (homing/report/sources.py).
 Found = dict[tuple[str, int, int], str]
-#: Another one where statements.variables() answers otherwise, too.
-_VERSION = 2
+#: Another one where statements.variables() answers otherwise, too, or functions have other names.
+_VERSION = 3
 #: More is not worth reading for every summary.
 _MOST = 5_000
 

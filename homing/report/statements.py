@@ -41,6 +41,11 @@ class Statement:
     returned: bool = False
 
 
+def is_fortran(file: str) -> bool:
+    """Is it a source file of Fortran?"""
+    return os.path.splitext(file)[1].lower() in FIXED | FREE
+
+
 @lru_cache(maxsize=64)
 def source_lines(file: str) -> list[str]:
     """The lines of a source file; none where it is not there."""

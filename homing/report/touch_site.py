@@ -15,7 +15,14 @@ from homing.late import pattern
 from homing.report.first_touch import FirstTouch
 from homing.report.libraries import is_header
 from homing.report.open_blocks import Around, around_c, around_fortran, without_heads
-from homing.report.statements import FIXED, FREE, is_constructors, last_component, source_lines, statement
+from homing.report.statements import (
+    FIXED,
+    is_constructors,
+    is_fortran,
+    last_component,
+    source_lines,
+    statement,
+)
 from homing.values import dataclass
 
 #: Kinds of sites: a loop; a loop, or other code, that a construct shares out already; code of a parallel
@@ -50,11 +57,6 @@ class Site:
     def where(self) -> str:
         """File and line."""
         return f"{os.path.basename(self.file)}:{self.line}"
-
-
-def is_fortran(file: str) -> bool:
-    """Is it a source file of Fortran?"""
-    return os.path.splitext(file)[1].lower() in FIXED | FREE
 
 
 def site(touch: FirstTouch, arrays: Collection[str], allocation: tuple[str, int, str]) -> Site:

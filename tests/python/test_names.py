@@ -170,6 +170,10 @@ def test_gfortran(folder: Path) -> None:
         namer.name(heap_area(program, address)).title for address in return_addresses(program, "malloc@plt")
     ]
     assert "dynamic (f.f90:12)" in titles
+    # As the program says it, not as the symbol: work_.
+    info = ObjectInfo(str(program))
+    places = [info.place(address - 1) for address in return_addresses(program, "malloc@plt")]
+    assert {place.function for place in places if place is not None and place.line == 12} == {"work"}
 
 
 def test_flang_names_the_first_frame_with_a_line(folder: Path) -> None:
