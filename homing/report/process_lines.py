@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from homing.late import pattern
-from homing.record_rows import PlaceDistribution, Region, Unwatched
+from homing.record_rows import PlaceDistribution, Region
 from homing.records import Record
 from homing.report.area_lines import MOST_NODES, area_lines, not_placed
 from homing.report.first_touch import ON_ONE_NODE, FirstTouch
@@ -149,7 +149,7 @@ def process_lines(process: ProcessResult, results: Results, width: int) -> Itera
     yield from _left(areas, process.record)
     yield from _by_region(areas, process.record)
     if process.record.unwatched:
-        yield labelled("unwatched", _unwatched(process.record.unwatched))
+        yield labelled("unwatched", _unwatched(process))
 
 
 def _waited(one: Waiting) -> str:
@@ -292,10 +292,11 @@ def region_name(region: Region) -> str:
     return f"{os.path.basename(region.object)}+0x{region.offset:x}"
 
 
-def _unwatched(entries: list[Unwatched]) -> str:
+def _unwatched(process: ProcessResult) -> str:
     by_name: dict[str, int] = {}
-    for entry in entries:
-        by_name[entry.what] = by_name.get(entry.what, 0) + entry.bytes
+    for entry in process.record.unwatched:
+        name = process.left_out.get(entry.what, entry.what)
+        by_name[name] = by_name.get(name, 0) + entry.bytes
     largest = sorted(by_name.items(), key=lambda item: -item[1])
     shown = ", ".join(f"{cut(what)} {size(total)}" for what, total in largest[:4])
     return shown + (f", and {len(largest) - 4} more" if len(largest) > 4 else "")
