@@ -118,9 +118,9 @@ def _is_misplaced(area: AreaResult) -> bool:
     sure = bool(owners.distribution) and way != "HOME" and owners.confidence >= _SURE
     if not sure and not (area.moved and remote.after != remote.before):
         return False
-    first = _first_place(area)
-    by_one = first is not None and max(_by_thread(area).values()) >= ON_ONE_NODE
-    return by_one or _share_of_one_node(area) >= ON_ONE_NODE
+    # Several threads touched it first: where it lies on one node all the same, something else put it there.
+    shares = _by_thread(area).values()
+    return (max(shares) if shares else _share_of_one_node(area)) >= ON_ONE_NODE
 
 
 def _by_thread(area: AreaResult) -> dict[int, float]:

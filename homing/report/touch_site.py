@@ -79,11 +79,9 @@ def _lines(touch: FirstTouch) -> list[str]:
 
 def _shared_out(touch: FirstTouch, around: Around | None) -> Site | None:
     """The site where threads run the code already, together or one of them; None where it is serial."""
-    if len(touch.threads) > 1 or (around is not None and around.shared):
-        return Site(PARALLEL, touch.file, touch.line)
-    if around is not None and around.region:
-        return Site(ONE_OF_REGION, touch.file, touch.line)
-    return None
+    if around is None or not (around.shared or around.region):
+        return None
+    return Site(PARALLEL if around.shared else ONE_OF_REGION, touch.file, touch.line)
 
 
 def _loop(around: Around | None, words: Iterable[str]) -> int:

@@ -146,9 +146,9 @@ CASES = [
 ]
 
 
-def found(file: Path, line: int, text: str | None = None, threads: tuple[int, ...] = (1,)) -> Site:
+def found(file: Path, line: int, text: str | None = None) -> Site:
     words = statement(str(file), line).text if text is None else text
-    touch = FirstTouch("init", str(file), line, words, threads, (0,), 1.0, 9)
+    touch = FirstTouch("init", str(file), line, words, (1,), (0,), 1.0, 9)
     return touch_site.site(touch, ["q", "w", "z", "u"], ("", 0, ""))
 
 
@@ -172,10 +172,6 @@ def test_lines_of_headers_are_not_named_but_what_allocates() -> None:
     vector = ("/src/a.cpp", 4, "std::vector<double> a(n, 1.0), b(n);")
     assert touch_site.site(touch, ["a"], vector) == Site(CONTAINER, "/src/a.cpp", 4)
     assert touch_site.site(touch, ["a"], ("/src/a.cpp", 4, "a = make(n);")) == Site()
-
-
-def test_code_that_several_threads_ran_is_parallel_already(tmp_path: Path) -> None:
-    assert found(tmp_path / "gone.c", 3, "u[i] = 0;", (1, 2)).kind == PARALLEL
 
 
 def test_without_the_source_the_statement_tells(tmp_path: Path) -> None:
