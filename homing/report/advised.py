@@ -5,6 +5,13 @@ from __future__ import annotations
 from homing.report.words import percent
 from homing.values import dataclass
 
+#: A remote share below this is not worth a change of the program.
+LITTLE = 0.05
+#: A change that brings less of the run's remote share is not told.
+LEAST_GAIN = 0.01
+#: Owners that are believed with less are not advised.
+SURE = 0.9
+
 
 @dataclass(frozen=True)
 class Gain:

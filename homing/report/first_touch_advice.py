@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from homing.report.advised import Advice, Gain
+from homing.report.advised import LEAST_GAIN, LITTLE, SURE, Advice, Gain
 from homing.report.first_touch import ON_ONE_NODE, FirstTouch
 from homing.report.results import AreaResult, ProcessResult
 from homing.report.statements import is_fortran
@@ -24,15 +24,9 @@ from homing.report.touch_site import (
 )
 from homing.report.words import number, percents, size, some
 
-#: A remote share below this is not worth a change of the program.
-_LITTLE = 0.05
-#: A change that brings less of the run's remote share is not told.
-_LEAST_GAIN = 0.01
 #: Where the best pages still leave so much of an array's remote share, no thread owns them for good: its
 #: first touch is not what is wrong (dynamic schedules, tasks).
 _NO_OWNERS = 0.5
-#: Owners that are believed with less are not advised.
-_SURE = 0.9
 #: So many places are told.
 _MOST = 5
 #: Nobody has a part of his own in these: to touch them in parallel brings nothing.
@@ -83,7 +77,7 @@ def first_touch_advice(process: ProcessResult) -> list[Advice]:
     for indices in groups.values():
         areas = [process.areas[index] for index in indices]
         gain = touches.remote_with(areas)
-        if gain is not None and gain.before - gain.after >= _LEAST_GAIN:
+        if gain is not None and gain.before - gain.after >= LEAST_GAIN:
             found.append(
                 (gain.after, _touch_in_parallel(areas, [sites[one] for one in indices], indices[0], gain))
             )
@@ -106,7 +100,7 @@ def first_touch_advice(process: ProcessResult) -> list[Advice]:
 def _is_misplaced(area: AreaResult) -> bool:
     """Is it used by several threads, each its part, and lies where one thread touched it first?"""
     remote, owners = area.remote, area.ownership
-    if remote is None or remote.before.fraction < _LITTLE or owners is None:
+    if remote is None or remote.before.fraction < LITTLE or owners is None:
         return False
     if area.left is not None and area.left.reason == "free":
         return False
@@ -115,7 +109,7 @@ def _is_misplaced(area: AreaResult) -> bool:
     way = (owners.distribution or owners.kind).upper().split()[0]
     if way in _NO_PARTS:
         return False
-    sure = bool(owners.distribution) and way != "HOME" and owners.confidence >= _SURE
+    sure = bool(owners.distribution) and way != "HOME" and owners.confidence >= SURE
     if not sure and not (area.moved and remote.after != remote.before):
         return False
     # Several threads touched it first: where it lies on one node all the same, something else put it there.

@@ -8,19 +8,13 @@ touch by the same threads gives from the start. Both ends are read off the same 
 from __future__ import annotations
 
 from homing.report.advice import settings
-from homing.report.advised import Advice
+from homing.report.advised import LEAST_GAIN, LITTLE, SURE, Advice
 from homing.report.first_touch import ON_ONE_NODE
 from homing.report.first_touch_advice import first_touch_advice
 from homing.report.left import why
 from homing.report.results import AreaResult, ProcessResult
 from homing.report.words import duration, number, percent, size, some
 
-#: A remote share below this is not worth a change of the program.
-_LITTLE = 0.05
-#: A change that brings less of the run's remote share is not told.
-_LEAST_GAIN = 0.01
-#: Owners that are believed with less are not advised.
-_SURE = 0.9
 #: A node that serves so many times its even share of the touches is crowded.
 _CROWDED = 2.0
 #: Moves that took more of the run are worth larger pages.
@@ -71,7 +65,7 @@ def _interleave(process: ProcessResult) -> list[Advice]:
         if used_by_all and not area.moved and placement.largest_share >= ON_ONE_NODE:
             shared.append((weight / traffic, index))
     part = sum(share for share, _ in shared)
-    if not shared or nodes < 2 or max(served) < _CROWDED / nodes or part < _LITTLE:
+    if not shared or nodes < 2 or max(served) < _CROWDED / nodes or part < LITTLE:
         return []
     shared.sort(reverse=True)
     names = some([process.areas[index].name.short for _, index in shared])
@@ -100,12 +94,12 @@ def _shared_pages(process: ProcessResult) -> list[Advice]:
         owners, remote = area.ownership, area.remote
         if owners is None or remote is None or threads < 2 or traffic <= 0:
             continue
-        if not owners.distribution.startswith(("BLOCK", "CYCLIC")) or owners.confidence < _SURE:
+        if not owners.distribution.startswith(("BLOCK", "CYCLIC")) or owners.confidence < SURE:
             continue
         weight = sum(one.traffic for one in area.samples) / traffic
         granule = area.area.granule or process.record.page_bytes
         pages = area.area.bytes / granule
-        if weight * remote.after.fraction < _LEAST_GAIN or pages / threads >= _PAGES_OF_A_THREAD:
+        if weight * remote.after.fraction < LEAST_GAIN or pages / threads >= _PAGES_OF_A_THREAD:
             continue
         cut = min(threads - 1, int(pages) + 1)
         how = (
@@ -171,7 +165,7 @@ def _nothing(process: ProcessResult) -> list[Advice]:
     if found is None or not found.enough or process.moved:
         return []
     after = percent(found.after.fraction)
-    if found.after.fraction < _LITTLE:
+    if found.after.fraction < LITTLE:
         return [Advice("nothing", _AT_HOME, f"{after} of touches are remote, estimated.")]
     left = [area.left for area in process.areas if area.left is not None]
     if left and all(one.reason == "free" for one in left):
@@ -186,7 +180,7 @@ def _left(process: ProcessResult) -> list[Advice]:
     if found is None or not found.enough:
         return []
     after = percent(found.after.fraction)
-    if found.after.fraction < _LITTLE:
+    if found.after.fraction < LITTLE:
         return [Advice("nothing", _AT_HOME, f"{after} remote at the end, estimated.")]
     reasons: dict[str, list[AreaResult]] = {}
     for area in process.areas:
