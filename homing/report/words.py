@@ -61,7 +61,7 @@ def some(names: list[str], most: int = 3) -> str:
 
 
 #: Names that take more room are cut where people read them: a program may give any (homing_watch).
-NAME_WIDTH = 100
+NAME_WIDTH = 200
 
 
 def cut(name: str) -> str:
