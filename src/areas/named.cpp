@@ -1,8 +1,10 @@
 #include "areas/named.hpp"
 
+#include "record/record.hpp"
+
 #include <algorithm>
-#include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 namespace homing {
@@ -21,7 +23,6 @@ constinit std::atomic<std::uint64_t> version{0};
 
 struct Named {
     AreaEntry entry;
-    std::unique_ptr<std::string> name;
     Place* place;
     bool hot;
 };
@@ -30,8 +31,8 @@ struct Store {
     std::mutex mutex;
     std::vector<Named> areas;
     std::vector<Place*> free_places;
-    /// Names of areas that were forgotten: rows and reports may still point to them.
-    std::vector<std::unique_ptr<std::string>> old_names;
+    /// All that there ever were, each once: rows and reports may still point to them.
+    std::set<std::string, std::less<>> names;
     std::uint64_t generation = 0;
 
     Store() {
@@ -43,9 +44,18 @@ struct Store {
             if (!which(named)) return false;
             named.place->begin.store(0, std::memory_order_release);
             free_places.push_back(named.place);
-            old_names.push_back(std::move(named.name));
             return true;
         });
+    }
+    const char* name_of(std::string_view name) {
+        if (name.empty()) return nullptr;
+        const auto known = names.find(name);
+        return (known != names.end() ? known : names.emplace(name).first)->c_str();
+    }
+    Named* find(Address start) {
+        const auto at =
+            std::ranges::find(areas, start, [](const Named& named) { return named.entry.range.begin; });
+        return at == areas.end() ? nullptr : &*at;
     }
     /// Those whose memory went.
     void forget_ended() {
@@ -80,28 +90,66 @@ bool forget_named_area(Address start) {
     return true;
 }
 
+namespace {
+
+/// The same memory once more, or less of what is hot: a name and the heat may be new. False: it is other
+/// memory.
+bool register_again(Named& known, Range range, const char* name, bool hot) {
+    if (range.end > known.entry.range.end || (range.end < known.entry.range.end && !known.hot)) return false;
+    const bool renames = name && name != known.entry.name && range.end == known.entry.range.end;
+    if (renames) known.entry.name = name;
+    if (renames || (hot && !known.hot)) version.fetch_add(1, std::memory_order_acq_rel);
+    known.hot |= hot;
+    return true;
+}
+
+void say_smaller(const AreaEntry& before, Range range) {
+    if (range.end >= before.range.end) return;
+    record::message(record::Level::note,
+                    std::string(before.name ? before.name : unnamed_area) + " is registered again, with " +
+                        std::to_string(range.bytes()) + " of its " + std::to_string(before.range.bytes()) +
+                        " bytes: what is behind them is no longer watched under that name");
+}
+
+} // namespace
+
 bool name_area(Range range, std::string_view name, bool hot) {
-    forget_named_area(range.begin);
     Store& s = store();
     const std::lock_guard lock(s.mutex);
+    s.forget_ended();
+    const char* const kept = s.name_of(name);
+    if (Named* known = s.find(range.begin)) {
+        if (register_again(*known, range, kept, hot)) return true;
+        say_smaller(known->entry, range);
+        hot |= known->hot; // until it is given up
+        s.forget([&](const Named& one) { return one.entry.range.begin == range.begin; });
+    }
     if (s.free_places.empty()) return false;
     Place& place = *s.free_places.back();
     s.free_places.pop_back();
     Named named;
-    named.name = std::make_unique<std::string>(name);
     named.entry.range = range;
     named.entry.kind = AreaKind::named;
     named.entry.generation = ~std::uint64_t{0} - ++s.generation; // never the registry's
-    named.entry.name = named.name->c_str();
+    named.entry.name = kept;
     named.place = &place;
     named.hot = hot;
-    s.areas.push_back(std::move(named));
+    s.areas.push_back(named);
     place.end.store(range.end, std::memory_order_relaxed);
     place.begin.store(range.begin, std::memory_order_release);
     const auto used = static_cast<std::size_t>(&place - places) + 1;
     places_used.store(std::max(places_used.load(std::memory_order_relaxed), used), std::memory_order_release);
     version.fetch_add(1, std::memory_order_acq_rel);
     return true;
+}
+
+bool is_named_so(Range range, std::string_view name, bool hot) {
+    Store& s = store();
+    const std::lock_guard lock(s.mutex);
+    s.forget_ended();
+    const Named* const known = s.find(range.begin);
+    const bool same = known && known->entry.range.end == range.end && (known->hot || !hot);
+    return same && (name.empty() || (known->entry.name && name == known->entry.name));
 }
 
 void named_areas(std::vector<AreaEntry>& out) {
