@@ -79,6 +79,8 @@ class Ownership:
     distribution: str = ""
     #: Pages that were seen to be touched.
     known: int = 0
+    #: Pages stay where they are, because the program has named other memory as hot.
+    cold: bool = False
 
 
 @dataclass(frozen=True)

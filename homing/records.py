@@ -233,6 +233,7 @@ class Record(MemoryRecord):
                 row["samples"],
                 row["wanted"],
                 *words.get(row["area"], ("", 0)),
+                cold=bool(row.get("cold", 0)),
             )
             for row in self.dicts("ownership", *columns)
         }

@@ -97,6 +97,8 @@ def why_left(
     remote = estimate([sample] if sample is not None else [])
     if remote is None or remote.after.fraction < SMALL:
         return None
+    if owners is not None and owners.cold:
+        return Left("cold")
     moved = any(move.moved for move in moves)
     if refusals and not moved:
         errors = refused_pages(refusals)
@@ -175,6 +177,7 @@ def briefly(left: Left, record: Record) -> str:
         "cost": "remote accesses have not cost as much yet as the moves take",
         "samples": "too few samples to know who owns them",
         "bound": "the program itself bound them to nodes",
+        "cold": "the program has named other memory as hot: pages move only there",
         "refused": "the kernel refused to move them",
         "late": "the run ended before they were moved",
         "no pattern": "no pattern of owners, so only pages that were seen are moved",

@@ -153,6 +153,7 @@ void record_belief(const WatchedArea& area, std::uint32_t iteration, std::uint64
     row.confidence = belief.probability(belief.likeliest());
     row.samples = area.references;
     row.wanted = pages_to_move;
+    row.cold = area.cold;
     record::append(row);
     record::distribution_row words;
     words.area = area.id;

@@ -42,19 +42,28 @@ int count_objects(dl_phdr_info* info, std::size_t, void* count) noexcept {
 }
 
 /// Areas that the program named: one that is most of a known block renames it, one within a block is that
-/// block's, any other is an area of its own.
+/// block's, any other is an area of its own: as far as it goes beyond the block, or the area before it, in
+/// which it begins.
 void add_named(std::vector<AreaEntry>& entries) {
     std::vector<AreaEntry> named;
     named_areas(named);
+    std::ranges::sort(named, {}, [](const AreaEntry& entry) { return entry.range.begin; });
     const std::size_t known = entries.size();
-    for (const AreaEntry& entry : named) {
-        bool inside = false;
-        for (std::size_t i = 0; i < known && !inside; ++i) {
+    Address covered = 0;
+    for (AreaEntry& entry : named) {
+        Address begin = std::max(entry.range.begin, covered);
+        for (std::size_t i = 0; i < known && begin < entry.range.end; ++i) {
             const Range& block = entries[i].range;
-            inside = block.begin <= entry.range.begin && entry.range.end <= block.end;
-            if (inside && entry.range.bytes() * 10 >= block.bytes() * 9) entries[i].name = entry.name;
+            if (!block.contains(entry.range.begin)) continue;
+            begin = std::max(begin, block.end);
+            const bool most = entry.range.end <= block.end && entry.range.bytes() * 10 >= block.bytes() * 9;
+            if (most && entry.name) entries[i].name = entry.name;
         }
-        if (!inside) entries.push_back(entry);
+        entry.range.begin = begin;
+        if (entry.range.empty()) continue;
+        covered = entry.range.end;
+        if (!entry.name) entry.name = unnamed_area;
+        entries.push_back(entry);
     }
 }
 
@@ -393,13 +402,26 @@ bool WatchList::adopt_or_return(std::vector<BlockGroup> fresh, Areas gone, doubl
     return areas_.size() != count;
 }
 
-/// Where the program has said which memory is hot, pages elsewhere stay.
-void WatchList::leave_what_is_not_hot() {
+/// Where the program has said which memory is hot, pages elsewhere stay, as long as it says so. What was
+/// learnt of an area meanwhile decides when it is hot again.
+void WatchList::tell_hot_from_cold() {
     const std::vector<Range> hot = hot_ranges();
-    if (hot.empty()) return;
-    for (const auto& area : areas_)
-        area->left_alone |=
-            std::ranges::none_of(hot, [&](const Range& range) { return range.overlaps(area->range); });
+    for (const auto& area : areas_) {
+        // Its own bytes: the pages at its ends may be neighbours', too.
+        const bool is_cold = !hot.empty() && std::ranges::none_of(hot, [&](const Range& range) {
+            return range.overlaps(area->group.entry.range);
+        });
+        area->waiting |= area->cold && !is_cold;
+        area->cold = is_cold;
+    }
+}
+
+/// It is the same area as before, and may have got another name since.
+void WatchList::rename(WatchedArea& area, const AreaEntry& entry, double now) {
+    const char* const before = std::exchange(area.group.entry.name, entry.name);
+    if (!entry.name || (before && std::string_view(before) == entry.name)) return;
+    area.name = entry.name;
+    rows_.begins(area, now);
 }
 
 bool WatchList::synchronise(double now) {
@@ -446,6 +468,7 @@ bool WatchList::synchronise(double now) {
         ends_before(range.begin);
         if (old != before.end() && same_blocks((*old)->group, group)) {
             covered = (*old)->range.end;
+            if (names_are_new) rename(**old, group.entry, now);
             areas_.push_back(std::move(*old++));
             continue;
         }
@@ -462,7 +485,7 @@ bool WatchList::synchronise(double now) {
     bool changed = !gone.empty() || std::exchange(stacks_are_news_, false);
     if (changed || !fresh.empty()) changed |= adopt_or_return(std::move(fresh), std::move(gone), now);
     leave(memory_gone);
-    if (changed || names_are_new) leave_what_is_not_hot();
+    if (changed || names_are_new) tell_hot_from_cold();
     if (changed || of_arenas) refresh_armable();
     if (of_arenas) next_arenas_ = now + (thread_seconds() - begun) / model::tuning::negligible_part;
     if (changed) {

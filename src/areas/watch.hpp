@@ -92,7 +92,8 @@ class WatchList {
     void add_arenas(std::vector<AreaEntry>& entries);
     void add_mappings(std::vector<AreaEntry>& entries) const;
     void leave(std::span<const MappedMemory::Gone> gone) const;
-    void leave_what_is_not_hot();
+    void tell_hot_from_cold();
+    void rename(WatchedArea& area, const AreaEntry& entry, double now);
     using Areas = std::vector<std::unique_ptr<WatchedArea>>;
     bool adopt_or_return(std::vector<BlockGroup> fresh, Areas gone, double now);
     void come_back(std::unique_ptr<WatchedArea> area, BlockGroup group, double now);

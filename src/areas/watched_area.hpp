@@ -48,8 +48,9 @@ struct WatchedArea final : MovableMemory {
     std::uint64_t references = 0;      ///< seen so far
     double touches_in_iteration = 1;   ///< of each of its granules
     std::uint64_t remote_misses = 0;   ///< since the last decision, by a source that counts misses
-    bool waiting = false;    ///< for the guard, or for time to move: what is misplaced costs on, seen or not
-    bool left_alone = false; ///< the program bound it to nodes, or has named other memory as hot
+    bool waiting = false; ///< for the guard, or for time to move: what is misplaced costs on, seen or not
+    bool bound = false;   ///< to nodes, by the program
+    bool cold = false;    ///< the program has named other memory as hot
     bool worth_nothing = false; ///< what is misplaced of it costs nothing where it is
     bool sent_home = false;     ///< its pages are where homing put them, no longer where the program did
     std::uint64_t shown = 0; ///< granules that were known when a scan last showed something new (ScanRounds)
@@ -95,6 +96,8 @@ struct WatchedArea final : MovableMemory {
         return std::min(static_cast<std::uint64_t>(granules_there * static_cast<double>(granule)),
                         range.bytes());
     }
+    /// Its pages are not to move.
+    bool left_alone() const noexcept { return bound || cold; }
     /// May this granule be protected as a whole?
     bool is_armable(std::uint64_t index) const noexcept;
 };

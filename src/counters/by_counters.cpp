@@ -23,7 +23,7 @@ void ByCounters::iteration_observed(Engine& engine, bool check) {
     const HotMemory hot;
     Outcome outcome;
     for (const auto& area : engine.watch().areas()) {
-        if (!area->seen || area->left_alone) continue;
+        if (!area->seen || area->left_alone()) continue;
         std::vector<std::uint64_t> granules;
         for (std::uint64_t i = 0; i < area->there().size(); ++i) {
             const std::uint64_t granule = area->there().at(i);

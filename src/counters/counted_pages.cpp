@@ -59,7 +59,7 @@ Outcome CountedPages::decide(Engine& engine, WatchedArea& area, const std::vecto
     if (engine.policies().bound_by_program(area.range.begin)) {
         record::message(record::Level::note,
                         area.name + " was bound to nodes by the program itself: left alone");
-        area.left_alone = true;
+        area.bound = true;
         return outcome;
     }
     std::vector<PageMove> moves;

@@ -21,7 +21,7 @@ void Engine::plan_allocations() {
     if (!mechanism_->places_allocations() || simulation() || watch_.returned().empty()) return;
     const double now = record::now();
     for (WatchedArea* area : watch_.returned()) {
-        if (area->group.entry.kind != AreaKind::heap_block || area->left_alone) continue;
+        if (area->group.entry.kind != AreaKind::heap_block || area->left_alone()) continue;
         // Of a block that is used in part its pages have other numbers.
         if (!area->learnt.is_of(area->granules) || now < area->next_plan_look) continue;
         const bool astray = is_astray(mover_, *area, iteration_);

@@ -61,7 +61,7 @@ void Iterative::move(Engine& engine, const Decision& decision, double deadline) 
     if (engine.policies().bound_by_program(area.range.begin)) {
         record::message(record::Level::note,
                         area.name + " was bound to nodes by the program itself: left alone");
-        area.left_alone = true;
+        area.bound = true;
         return;
     }
     area.seen_homes.begin_round(engine.iteration(), engine.placements(), area.granules);
@@ -89,7 +89,7 @@ void Iterative::move(Engine& engine, const Decision& decision, double deadline) 
 
 /// Would one more touch of the area bring more than it costs?
 bool question_pays(Engine& engine, const WatchedArea& area) {
-    if (area.left_alone || area.learnt.ignorance < negligible_part) return false;
+    if (area.left_alone() || area.learnt.ignorance < negligible_part) return false;
     const model::Subject subject{area.there().size(), engine.traffic_ns(area), area.learnt.ignorance,
                                  static_cast<double>(area.learnt.telling())};
     const double to_come = std::max<double>(iterations_to_come, engine.iteration());
@@ -140,7 +140,7 @@ Iterative::Decision Iterative::decide(Engine& engine, WatchedArea& area, std::ui
         area.learnt.forget_departures(area.granules);
         static_cast<Judgement&>(decision) = judge(engine, area, looks, threshold_);
     }
-    decision.wanted = area.left_alone ? 0 : static_cast<std::uint64_t>(decision.misplaced + 0.5);
+    decision.wanted = area.left_alone() ? 0 : static_cast<std::uint64_t>(decision.misplaced + 0.5);
     const double remote_ns = remote_cost(engine, decision);
     area.remote_misses = 0;
     engine.guard().accumulate(area.id, remote_ns);

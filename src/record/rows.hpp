@@ -64,10 +64,11 @@ inline constexpr std::size_t row_bytes = 128;
     ROW(13, references,                                                                                      \
         FIELD(u32, area) FIELD(u32, iteration) FIELD(u32, from) FIELD(u32, first) ARRAY(f64, to, 8)          \
             FIELD(f64, time))                                                                                \
-    /* what was inferred: kind 0 none 1 block 2 cyclic 3 shared 4 mixed; pages wanted elsewhere */           \
+    /* what was inferred: kind 0 none 1 block 2 cyclic 3 shared 4 mixed; pages wanted elsewhere; cold 1:     \
+     * they stay, because the program has named other memory as hot */                                       \
     ROW(14, ownership,                                                                                       \
         FIELD(u32, area) FIELD(u32, iteration) FIELD(f64, time) FIELD(u32, kind) FIELD(f64, confidence)      \
-            FIELD(u64, samples) FIELD(u64, wanted))                                                          \
+            FIELD(u64, samples) FIELD(u64, wanted) FIELD(u32, cold))                                         \
     /* what the guard said: estimated ns of remote accesses so far and of the move; permitted 0 or 1 */      \
     ROW(15, guard,                                                                                           \
         FIELD(u32, area) FIELD(u32, iteration) FIELD(f64, time) FIELD(f64, remote_ns) FIELD(f64, move_ns)    \

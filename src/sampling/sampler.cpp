@@ -35,7 +35,7 @@ std::vector<Sampler::Page> Sampler::next_pages(Engine& engine, bool advance) {
     const counters::HotMemory hot;
     std::vector<WatchedArea*> areas;
     for (const auto& area : engine.watch().areas())
-        if (area->seen && !area->left_alone && !area->there().empty()) areas.push_back(area.get());
+        if (area->seen && !area->left_alone() && !area->there().empty()) areas.push_back(area.get());
     std::vector<Page> pages;
     if (areas.empty()) return pages;
     std::ranges::sort(areas, {}, &WatchedArea::id);

@@ -95,6 +95,11 @@ GUARD: dict[str, Any] = {"area": 0, "iteration": 9, "move_ns": 1.6e6}
             "grid: who uses which page is not known (31 to 50 % remote, estimated from 100 touches)",
         ),
         (
+            [("ownership", {"cold": 1})],
+            "cold",
+            "grid: the program has named other memory as hot",
+        ),
+        (
             [
                 ("move", {"area": 0, "iteration": 4, "wanted": 500, "moved": 500}),
                 ("ownership", {}),

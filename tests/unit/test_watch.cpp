@@ -68,16 +68,109 @@ TEST_F(WatchTest, WhereMemoryIsNamedHotAllOtherStays) {
     const Rows other(1, std::size_t{1} << 20, std::size_t{1} << 20);
     watch->synchronise(0);
     ASSERT_TRUE(area_of(one) && area_of(other));
-    EXPECT_FALSE(area_of(one)->left_alone || area_of(other)->left_alone);
+    EXPECT_FALSE(area_of(one)->left_alone() || area_of(other)->left_alone());
     ASSERT_TRUE(name_area(one.rows[0], "hot", true));
     watch->synchronise(1);
-    EXPECT_FALSE(area_of(one)->left_alone);
-    EXPECT_TRUE(area_of(other)->left_alone);
+    EXPECT_FALSE(area_of(one)->left_alone());
+    EXPECT_TRUE(area_of(other)->left_alone());
     const Rows later(1, std::size_t{1} << 20, std::size_t{1} << 20);
     watch->synchronise(2);
     ASSERT_TRUE(area_of(later));
-    EXPECT_TRUE(area_of(later)->left_alone);
+    EXPECT_TRUE(area_of(later)->left_alone());
+    ASSERT_TRUE(name_area(later.rows[0], "hot, too", true));
+    watch->synchronise(3);
+    EXPECT_FALSE(area_of(later)->left_alone());
+    EXPECT_TRUE(area_of(later)->waiting) << "for a decision by what was learnt while it was cold";
+    EXPECT_TRUE(area_of(other)->left_alone());
+    area_of(one)->bound = true;
     EXPECT_TRUE(forget_named_area(one.rows[0].begin));
+    EXPECT_TRUE(forget_named_area(later.rows[0].begin));
+    watch->synchronise(4);
+    EXPECT_FALSE(area_of(other)->left_alone()) << "none is hot any more";
+    EXPECT_TRUE(area_of(one)->left_alone()) << "the program has bound it";
+}
+
+/// Memory that no hook saw.
+class Unseen {
+  public:
+    explicit Unseen(std::size_t pages) : bytes_(pages * page_bytes()) {
+        memory_ = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    }
+    ~Unseen() {
+        end_named_areas(part(0, bytes_ / page_bytes()));
+        ::munmap(memory_, bytes_);
+    }
+    Unseen(const Unseen&) = delete;
+    Unseen& operator=(const Unseen&) = delete;
+    Range part(std::size_t first, std::size_t end) const {
+        const Address begin = reinterpret_cast<Address>(memory_);
+        return {begin + first * page_bytes(), begin + end * page_bytes()};
+    }
+
+  private:
+    std::size_t bytes_;
+    void* memory_;
+};
+
+TEST_F(WatchTest, WhatIsRegisteredAgainIsTheSameArea) {
+    const Unseen memory(256);
+    ASSERT_TRUE(name_area(memory.part(0, 256), "u"));
+    watch->synchronise(0);
+    WatchedArea* area = watch->find(memory.part(0, 1).begin);
+    ASSERT_NE(area, nullptr);
+    const std::uint32_t id = area->id;
+    ASSERT_TRUE(name_area(memory.part(0, 256), "u"));
+    EXPECT_TRUE(watch->synchronised());
+    ASSERT_TRUE(name_area(memory.part(0, 256), "velocity"));
+    EXPECT_FALSE(watch->synchronise(1)) << "no area came or went";
+    area = watch->find(memory.part(0, 1).begin);
+    EXPECT_EQ(area->id, id);
+    EXPECT_EQ(area->name, "velocity");
+}
+
+TEST_F(WatchTest, ABlockMayBeNamedAtAnyTime) {
+    const Rows block(1, std::size_t{1} << 20, std::size_t{1} << 20);
+    watch->synchronise(0);
+    const std::string before = area_of(block)->name;
+    ASSERT_TRUE(name_area(block.rows[0], ""));
+    watch->synchronise(1);
+    EXPECT_EQ(area_of(block)->name, before);
+    ASSERT_TRUE(name_area(block.rows[0], "velocity"));
+    watch->synchronise(2);
+    EXPECT_EQ(area_of(block)->name, "velocity");
+    EXPECT_TRUE(forget_named_area(block.rows[0].begin));
+}
+
+TEST_F(WatchTest, OfAreasThatOverlapEachPageIsOnes) {
+    for (const bool turned : {false, true}) {
+        const Unseen memory(400);
+        const auto register_one = [&](bool second) {
+            ASSERT_TRUE(name_area(second ? memory.part(100, 400) : memory.part(0, 200), second ? "b" : "a"));
+        };
+        register_one(turned);
+        register_one(!turned);
+        ASSERT_TRUE(name_area(memory.part(150, 300), "in both"));
+        watch->synchronise(turned);
+        for (const std::size_t page : {0u, 150u, 199u})
+            EXPECT_EQ(watch->find(memory.part(page, page + 1).begin)->name, "a") << page;
+        for (const std::size_t page : {200u, 299u, 300u, 399u}) {
+            ASSERT_NE(watch->find(memory.part(page, page + 1).begin), nullptr) << page;
+            EXPECT_EQ(watch->find(memory.part(page, page + 1).begin)->name, "b") << page;
+        }
+    }
+}
+
+TEST_F(WatchTest, WhatGoesBeyondABlockIsAnAreaOfItsOwn) {
+    const Unseen memory(400);
+    const Range block = memory.part(0, 200);
+    Rows::note(block);
+    ASSERT_TRUE(name_area(memory.part(100, 400), "over the end"));
+    watch->synchronise(0);
+    ASSERT_NE(watch->find(memory.part(199, 200).begin), nullptr);
+    EXPECT_EQ(watch->find(memory.part(199, 200).begin)->group.entry.kind, AreaKind::heap_block);
+    ASSERT_NE(watch->find(memory.part(200, 201).begin), nullptr);
+    EXPECT_EQ(watch->find(memory.part(200, 201).begin)->name, "over the end");
+    area_registry().end(block.begin);
 }
 
 TEST_F(WatchTest, TemporariesOfAnIterationCountOnceForEachAddress) {
