@@ -13,8 +13,10 @@
 namespace homing::replay {
 namespace {
 
-/// A placement that has not settled after so many observed iterations is recorded as it is.
+/// A placement that has not settled after so many iterations, and a decision, is recorded as it is.
 constexpr std::uint32_t most_iterations_before = 2 * model::tuning::chances;
+
+constinit Hybrid* the_hybrid = nullptr; ///< of the process, once it has begun
 
 } // namespace
 
@@ -23,12 +25,17 @@ Hybrid::Hybrid(std::unique_ptr<Mechanism> iterative, std::size_t most, double th
 
 void Hybrid::iteration_observed(Engine& engine, bool check) {
     iterative_->iteration_observed(engine, check);
-    if (state_ != State::settles || engine.is_guess()) return;
-    if (engine.stability().settled() || ++iterations_ >= most_iterations_before) state_ = State::records;
+    decided_ = true;
+    if (state_ == State::settles && !engine.is_guess() && engine.stability().settled())
+        state_ = State::records;
 }
 
 void Hybrid::iteration_begins(Engine& engine) {
     iterative_->iteration_begins(engine);
+    // Rounds of observation may have many iterations each.
+    iterations_ += state_ == State::settles && !engine.is_guess();
+    if (state_ == State::settles && decided_ && iterations_ >= most_iterations_before)
+        state_ = State::records;
     if (displaced_ != no_phase) replayer_.bring_back(engine);
     displaced_ = no_phase;
     if (recorder_)
@@ -129,6 +136,10 @@ void Hybrid::end_recording(Engine& engine) {
 }
 
 void Hybrid::process_ends(Engine& engine) {
+    if (state_ == State::settles || state_ == State::records)
+        record::message(record::Level::note,
+                        "no phase was recorded: the run ended after " + std::to_string(iterations_) +
+                            " iterations, before its placement was stable or an iteration was recorded");
     replayer_.write_rows();
     iterative_->process_ends(engine);
 }
@@ -136,11 +147,16 @@ void Hybrid::process_ends(Engine& engine) {
 void begin_hybrid(Engine& engine) noexcept {
     if (!option_is(Option::mechanism, "hybrid")) return;
     engine.guarded([&] {
-        engine.move_by(std::make_unique<Hybrid>(counters::make_for_iterations(engine),
-                                                static_cast<std::size_t>(option_number(Option::replay_pages)),
-                                                option_number(Option::threshold),
-                                                option_is(Option::guard, "on")));
+        auto one = std::make_unique<Hybrid>(counters::make_for_iterations(engine),
+                                            static_cast<std::size_t>(option_number(Option::replay_pages)),
+                                            option_number(Option::threshold), option_is(Option::guard, "on"));
+        the_hybrid = one.get(); // nothing takes its place
+        engine.move_by(std::move(one));
     });
+}
+
+void memory_placed_under_hybrid(Engine& engine, Range range) noexcept {
+    if (the_hybrid) engine.guarded([&] { the_hybrid->placed(engine, range); });
 }
 
 } // namespace homing::replay

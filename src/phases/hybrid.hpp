@@ -32,6 +32,8 @@ class Hybrid final : public Mechanism {
     bool places_allocations() const noexcept override { return iterative_->places_allocations(); }
 
     const Replayer& replayer() const noexcept { return replayer_; }
+    /// The program itself has placed this memory.
+    void placed(Engine& engine, Range range) { replayer_.placed(engine, range); }
     /// By region: the number of its phase, those that are moved for.
     const std::map<std::uint32_t, std::size_t>& moved_phases() const noexcept { return moved_; }
 
@@ -50,7 +52,8 @@ class Hybrid final : public Mechanism {
     Replayer replayer_;
     bool guarded_;
     State state_ = State::settles;
-    std::uint32_t iterations_ = 0;          ///< that were observed before the recording
+    std::uint32_t iterations_ = 0;          ///< before the recording
+    bool decided_ = false;                  ///< by the iterative mechanism, at least once
     std::unique_ptr<Mechanism> recorder_;   ///< while an iteration is recorded
     std::map<std::uint32_t, Trace> traces_; ///< by region
     Trace* running_ = nullptr;
@@ -62,5 +65,7 @@ class Hybrid final : public Mechanism {
 
 /// `--mechanism hybrid`: from now on pages of this engine move by it.
 void begin_hybrid(Engine& engine) noexcept;
+/// The program itself has placed this memory, whatever the mechanism.
+void memory_placed_under_hybrid(Engine& engine, Range range) noexcept;
 
 } // namespace homing::replay

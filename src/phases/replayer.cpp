@@ -15,6 +15,9 @@ namespace {
 /// So many batches of moves have a row each; then as many as this share a row.
 constexpr std::uint64_t single_rows = 512;
 constexpr std::uint64_t batches_in_row = 64;
+/// Calls of record in a recording: a program that records in every iteration and never replays ends there.
+/// 280 bytes each.
+constexpr std::size_t most_records = std::size_t{1} << 14;
 
 using AreasById = std::map<std::uint32_t, WatchedArea*>;
 
@@ -61,6 +64,11 @@ void Replayer::say_once(Said what, const char* text) {
 }
 
 Outcome Replayer::record(Engine& engine) {
+    if (!positions_.replays() && positions_.records() == most_records) {
+        say_once(Said::too_many_records, "upmlib_record does nothing after 16,384 calls without a replay: an "
+                                         "iteration is recorded once");
+        return Outcome::nothing;
+    }
     engine.take_in(); // what was seen is of the phase that ends here
     if (positions_.record()) {
         bring_back(engine);
@@ -265,6 +273,16 @@ Outcome Replayer::bring_back(Engine& engine) {
     return result.refused > 0 ? Outcome::refused : Outcome::done;
 }
 
+void Replayer::placed(Engine& engine, Range range) {
+    if (displaced_.empty()) return;
+    engine.follow_changes();
+    const AreasById areas = areas_by_id(engine);
+    std::erase_if(displaced_, [&](const auto& one) {
+        const WatchedArea* area = area_of(areas, one.first, granule_bytes_);
+        return area && range.overlaps(area->granule_range(one.first.granule));
+    });
+}
+
 Outcome Replayer::undo(Engine& engine) {
     positions_.undo();
     if (positions_.records() == 0) {
@@ -337,6 +355,10 @@ Outcome undo_called(Engine& engine) noexcept {
 }
 void iteration_called(Engine& engine) noexcept {
     engine.guarded([&] { replayer().iteration_called(engine); });
+}
+void memory_placed(Engine& engine, Range range) noexcept {
+    if (!in_use.load(std::memory_order_relaxed)) return;
+    engine.guarded([&] { replayer().placed(engine, range); });
 }
 void set_most(std::size_t most) noexcept { replayer().set_most(most); }
 

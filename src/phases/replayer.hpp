@@ -37,6 +37,8 @@ class Replayer {
     Outcome undo(Engine& engine);
     /// An iteration ends, by the program's word.
     void iteration_called(Engine& engine);
+    /// The program itself has placed this memory: what replay has moved there has its home now.
+    void placed(Engine& engine, Range range);
     /// Pages that move for a phase: of the plans that are made from now on.
     void set_most(std::size_t most) noexcept { most_ = most; }
     /// Rows of all phases, as they are now.
@@ -77,7 +79,13 @@ class Replayer {
         policy::Node now;
         std::size_t phase;
     };
-    enum class Said : unsigned { nothing_recorded = 1, one_record = 2, no_phase = 4, nothing_replayed = 8 };
+    enum class Said : unsigned {
+        nothing_recorded = 1,
+        one_record = 2,
+        no_phase = 4,
+        nothing_replayed = 8,
+        too_many_records = 16
+    };
 
     Trace* running_trace() noexcept { return phases_.empty() ? nullptr : &phases_.back().trace; }
     void stop_recording(Engine& engine);
@@ -108,6 +116,7 @@ Outcome record_called(Engine& engine) noexcept;
 Outcome replay_called(Engine& engine) noexcept;
 Outcome undo_called(Engine& engine) noexcept;
 void iteration_called(Engine& engine) noexcept;
+void memory_placed(Engine& engine, Range range) noexcept;
 void set_most(std::size_t most) noexcept;
 /// At the end of the process.
 void write_rows() noexcept;

@@ -1,6 +1,7 @@
 // The hybrid mechanism without any call, over the simulated kernel: phases that it finds itself.
 #include "engine/guarded.hpp"
 #include "phases/hybrid.hpp"
+#include "record/record.hpp"
 #include "simulated_program.hpp"
 
 namespace homing::replay::phases_hybrid_tests {
@@ -66,6 +67,44 @@ TEST_F(HybridPhases, WhereItDoesNotPayNothingMovesAndTheEngineRests) {
     for (int i = 0; i < 20; ++i)
         program.step();
     EXPECT_EQ(program.engine->statistics().moved, moved);
+}
+
+/// A round of observation has many iterations where little is seen in each.
+class NeverStable final : public Mechanism {
+  public:
+    const char* name() const noexcept override { return "never stable"; }
+    void iteration_observed(Engine&, bool) override {}
+};
+
+TEST_F(HybridPhases, APlacementThatNeverSettlesIsRecordedAllTheSame) {
+    Program program(page_count);
+    program.initialise(program.block());
+    ASSERT_TRUE(program.start());
+    Hybrid hybrid(std::make_unique<NeverStable>(), 20, 1.5, false);
+    Hybrid undecided(std::make_unique<NeverStable>(), 20, 1.5, false);
+    program.iterate(4, program.block()); // the iteration is found
+    for (int i = 0; i < 20; ++i)
+        undecided.iteration_begins(*program.engine);
+    EXPECT_FALSE(undecided.needs_windows()) << "nothing was seen of it yet";
+    program.engine->stability().wake();
+    hybrid.iteration_observed(*program.engine, false);
+    for (int i = 0; i < 15; ++i) {
+        hybrid.iteration_begins(*program.engine);
+        EXPECT_FALSE(hybrid.needs_windows()) << i;
+    }
+    hybrid.iteration_begins(*program.engine);
+    EXPECT_TRUE(hybrid.needs_windows()) << "sixteen iterations, in one round";
+}
+
+TEST_F(HybridPhases, ARunThatEndsBeforeAPhaseIsRecordedSaysSo) {
+    for (const bool recorded : {false, true}) {
+        const std::uint64_t before = record::messages(record::Level::note);
+        Sweeps program(false);
+        for (int i = 0; i < 200 && recorded && program.hybrid->replayer().phases().empty(); ++i)
+            program.step();
+        program.hybrid->process_ends(*program.engine);
+        EXPECT_EQ(record::messages(record::Level::note) > before, !recorded);
+    }
 }
 
 TEST_F(HybridPhases, APlacementThatIsWrongIsMendedFirst) {

@@ -128,6 +128,38 @@ TEST_F(Replaying, WhatSomebodyElseMovedMeanwhileIsLeft) {
     EXPECT_EQ(program.simulated.pages_on(program.range, 1), page_count);
 }
 
+/// To where replay has sent them: where they lie tells nothing.
+TEST_F(Replaying, WhatTheProgramPlacedSinceIsLeft) {
+    Figure2 program(page_count);
+    program.step(true);
+    program.in_phase = [&] {
+        const std::size_t sent = program.at_home();
+        EXPECT_LT(sent, page_count);
+        program.engine->guarded([&] { program.replayer.placed(*program.engine, program.part(0, 50)); });
+    };
+    program.step(false);
+    const auto expected = [&](std::size_t page) {
+        return page > 0 && page < 50 ? program.opposite(page) : program.block()(page);
+    };
+    EXPECT_GE(program.right(expected), page_count - 2);
+    program.in_phase = [] {};
+    program.step(false);
+    EXPECT_GE(program.right(expected), page_count - 2) << "that is their home now";
+}
+
+TEST_F(Replaying, ARecordingEndsThatNothingIsReplayedOf) {
+    Figure2 program(20, true, 40);
+    for (int i = 0; i < 16'384; ++i) {
+        program.call(&Replayer::record);
+        ASSERT_EQ(program.last, Outcome::done) << i;
+    }
+    program.call(&Replayer::record);
+    EXPECT_EQ(program.last, Outcome::nothing);
+    EXPECT_EQ(program.replayer.phases().size(), 16'384u);
+    program.call(&Replayer::replay);
+    EXPECT_EQ(program.last, Outcome::done);
+}
+
 TEST_F(Replaying, WhereNothingIsToMoveItIsAccountedOnly) {
     Figure2 program(20, false);
     program.step(true);
