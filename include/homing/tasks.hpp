@@ -17,7 +17,9 @@
 
 #if __cplusplus <= 201703L
 #error "homing/tasks.hpp needs C++20 (-std=c++20); homing/homing.h serves older C++ and C"
-#endif
+#elif !defined(__cpp_exceptions)
+#error "homing/tasks.hpp needs exceptions (no -fno-exceptions); homing/homing.h has queues without them"
+#else
 
 #include "homing/homing.h"
 
@@ -50,13 +52,15 @@ struct Domains {
     int count = 1;
     int (*here)(const void* context) = nullptr; ///< 0..count-1, or `anywhere`; must not throw
     const void* context = nullptr;
+    bool are_nodes = true; ///< numbered as homing_domain_of() numbers the homes of memory
 };
 
 /// The domains of this machine (homing_domains).
 inline Domains domains_of_machine(By by = By::node) {
     const auto here_by_node = [](const void*) { return homing_domain_here(HOMING_BY_NODE); };
     const auto here_by_cache = [](const void*) { return homing_domain_here(HOMING_BY_CACHE); };
-    return {homing_domains(static_cast<int>(by)), by == By::node ? +here_by_node : +here_by_cache, nullptr};
+    const bool nodes = by == By::node;
+    return {homing_domains(static_cast<int>(by)), nodes ? +here_by_node : +here_by_cache, nullptr, nodes};
 }
 
 /// Locality at any price: no block is taken by a thread of another domain (run_...() and drain() see to what
@@ -216,6 +220,8 @@ template <class Block> class LocalityQueues {
     }
 
     int domains() const noexcept { return domains_.count; }
+    /// May put() look up where a block's memory is at home? Not where domains are caches.
+    bool know_homes() const noexcept { return domains_.are_nodes; }
     const std::string& name() const noexcept { return name_; }
 
     /// Append a block to a domain's queue. std::out_of_range for a domain that is not there.
@@ -226,9 +232,12 @@ template <class Block> class LocalityQueues {
                                     std::to_string(domains_.count - 1));
         queue(domain).put(std::move(block));
     }
-    /// The same with the home of its memory (homing_domain_of; domains must be NUMA nodes). Memory without a
-    /// home goes to the queue for all.
+    /// The same with the home of its memory (homing_domain_of). Memory without a home goes to the queue for
+    /// all. std::invalid_argument where the domains are not NUMA nodes.
     void put(Block block, const void* start, std::size_t bytes) {
+        if (!know_homes())
+            throw std::invalid_argument("homing::LocalityQueues" + quoted_name() +
+                                        ": memory is at home on nodes, and the domains are none");
         const int home = homing_domain_of(start, bytes);
         put(std::move(block), home < domains_.count ? home : anywhere);
     }
@@ -468,3 +477,5 @@ template <class Block, class Work> class QueueBody {
 };
 
 } // namespace homing
+
+#endif

@@ -2,12 +2,14 @@
 #include "homing/tasks.hpp"
 
 #include "base/inside.hpp"
+#include "base/kept_errno.hpp"
 #include "tasks/domains.hpp"
 
 namespace {
 
 /// Exceptions (no memory) stay here.
 template <class Work, class Result> Result guarded(Result failed, Work&& work) noexcept {
+    const homing::KeptErrno kept;
     const homing::Inside inside;
     try {
         return work();
@@ -75,7 +77,7 @@ int homing_queues_put(homing_queues_t* queues, intptr_t block, int domain) {
 }
 
 int homing_queues_put_at(homing_queues_t* queues, intptr_t block, const void* start, size_t bytes) {
-    if (!queues) return HOMING_INVALID;
+    if (!queues || !queues->blocks.know_homes()) return HOMING_INVALID;
     return guarded(int{HOMING_REFUSED}, [&] {
         queues->blocks.put(block, start, bytes);
         return int{HOMING_OK};
@@ -91,10 +93,11 @@ int homing_queues_take(homing_queues_t* queues, intptr_t* block) {
 
 // What `work` throws (it may be C++) passes through: these are called by name, not hooked in.
 int homing_queues_run(homing_queues_t* queues, homing_work_t work, void* data) {
+    if (!work) return HOMING_INVALID;
     return queues && queues->blocks.run_one([&](std::intptr_t block) { work(block, data); });
 }
 size_t homing_queues_drain(homing_queues_t* queues, homing_work_t work, void* data) {
-    return queues ? queues->blocks.drain([&](std::intptr_t block) { work(block, data); }) : 0;
+    return queues && work ? queues->blocks.drain([&](std::intptr_t block) { work(block, data); }) : 0;
 }
 
 size_t homing_queues_waiting(const homing_queues_t* queues, int domain) {
