@@ -249,13 +249,15 @@ module homing
 
 contains
 
-  !> Watch an array under a name; returns homing_ok or a negative code.
+  !> Watch an array under a name (blank: it keeps its own); returns homing_ok or a negative code.
   function homing_watch(start, bytes, name) result(status)
     type(*), dimension(*), intent(in) :: start
     integer(c_size_t), intent(in) :: bytes
     character(*), intent(in) :: name
     integer(c_int) :: status
-    status = c_watch(start, bytes, trim(name)//c_null_char)
+    character(len=len_trim(name) + 1, kind=c_char) :: text ! gfortran 12 ends the life of an empty trim() before the call
+    text = name(:len_trim(name))//c_null_char
+    status = c_watch(start, bytes, text)
   end function
 
   !> The same, and pages move in memory that was registered so only.
@@ -264,7 +266,9 @@ contains
     integer(c_size_t), intent(in) :: bytes
     character(*), intent(in) :: name
     integer(c_int) :: status
-    status = c_watch_hot(start, bytes, trim(name)//c_null_char)
+    character(len=len_trim(name) + 1, kind=c_char) :: text
+    text = name(:len_trim(name))//c_null_char
+    status = c_watch_hot(start, bytes, text)
   end function
 
   !> Locality queues under a name (for messages). `keep`, if given: a thread of another domain takes a block only where
@@ -275,9 +279,11 @@ contains
     integer(c_size_t), intent(in), optional :: keep
     type(c_ptr) :: queues
     integer(c_size_t) :: kept
+    character(len=len_trim(name) + 1, kind=c_char) :: text
+    text = name(:len_trim(name))//c_null_char
     kept = 0
     if (present(keep)) kept = keep
-    queues = c_queues_create(trim(name)//c_null_char, by, kept)
+    queues = c_queues_create(text, by, kept)
   end function
 
   function homing_statistics(out) result(status)
