@@ -9,7 +9,8 @@
  * that is empty, wraps around or is not mapped from its first page to its last is HOMING_INVALID. Nodes are
  * the operating system's NUMA node numbers. Results of type int are 0 or positive for success and a negative
  * HOMING_* code otherwise. Where only one node can hold pages, calls with valid arguments succeed and do
- * nothing.
+ * nothing. Where homing is switched off (HOMING=off) they are HOMING_ASIDE and do nothing, but for
+ * homing_where(). errno stays as it is.
  */
 #ifndef HOMING_HOMING_H
 #define HOMING_HOMING_H
@@ -48,7 +49,10 @@ enum {
 
 /* Watch memory under a name of your own (copied): for memory that homing cannot find itself, such as a direct
  * mmap. Static arrays and heap blocks of 128 KiB and more are watched anyway; naming one renames it in the
- * summary. */
+ * summary (null or "": it keeps its name). The same memory again may get another name, and nothing else
+ * changes; another size from the same start takes the place of the first. Of areas that overlap each page is
+ * of the one that begins first. Memory without a whole page of its own is HOMING_OK, and has nothing to
+ * watch. */
 HOMING_API int homing_watch(const void* start, size_t bytes, const char* name);
 /* Before memory given to homing_watch is unmapped. What goes with free(), realloc(), munmap() or mremap()
  * ends by itself, but for blocks of less than 128 KiB. */
@@ -80,7 +84,7 @@ HOMING_API long homing_where(const void* start, size_t bytes, int* nodes, size_t
 typedef struct homing_statistics_data {
     size_t struct_bytes;
     int active;           /* 1: at work; 0: waiting for the first region; -1: stepped aside */
-    int nodes;            /* nodes that can hold pages */
+    int nodes;            /* nodes that can hold pages; told before the first region, too */
     uint64_t iterations;  /* since the first region */
     uint64_t settled_at;  /* iteration at which placement was stable; 0: not yet */
     uint64_t pages_moved; /* verified by a second query; those that homing_place_* moved, too */
@@ -128,7 +132,8 @@ HOMING_API int homing_queues_destroy(homing_queues_t* queues);
 /* Take all blocks away; returns how many there were. */
 HOMING_API size_t homing_queues_discard(homing_queues_t* queues);
 /* Append a block to a domain's queue: of a domain that was given, or of the domain that holds most of the
- * block's memory. HOMING_INVALID: no such domain; HOMING_REFUSED: no memory. */
+ * block's memory (queues by node only). HOMING_INVALID: no such domain, or queues by cache whose domains hold
+ * no memory; HOMING_REFUSED: no memory. */
 HOMING_API int homing_queues_put(homing_queues_t* queues, intptr_t block, int domain);
 HOMING_API int homing_queues_put_at(homing_queues_t* queues, intptr_t block, const void* start, size_t bytes);
 /* The oldest block for the caller: of its domain, else one without a home, else of the fullest queue. 1:
@@ -136,7 +141,7 @@ HOMING_API int homing_queues_put_at(homing_queues_t* queues, intptr_t block, con
 HOMING_API int homing_queues_take(homing_queues_t* queues, intptr_t* block);
 /* One task's share: take a block and call work(block, data). Submit as many tasks as there are blocks. 1: a
  * block was worked on; 0: `keep` reserved those that wait for other domains' tasks, which will run one more
- * each. */
+ * each; HOMING_INVALID: `work` is null. */
 /* NOLINTNEXTLINE(modernize-use-using): C has no other way */
 typedef void (*homing_work_t)(intptr_t block, void* data);
 HOMING_API int homing_queues_run(homing_queues_t* queues, homing_work_t work, void* data);
@@ -149,7 +154,8 @@ HOMING_API size_t homing_queues_waiting_all(const homing_queues_t* queues);
 HOMING_API void homing_queues_taken(const homing_queues_t* queues, uint64_t* at_home, uint64_t* elsewhere);
 
 /* Watch memory as homing_watch() does, and move pages in memory that was registered so only, from the next
- * decision on. Since 0.2.0. */
+ * decision on, as long as some is. It is hot until homing_unwatch(), also under another name, and less of it
+ * from the same start changes nothing. Since 0.2.0. */
 HOMING_API int homing_watch_hot(const void* start, size_t bytes, const char* name);
 
 /* Phases: a phase of the outer iteration may use some pages from other nodes than the rest of the iteration
@@ -159,8 +165,9 @@ HOMING_API int homing_watch_hot(const void* start, size_t bytes, const char* nam
  * iterations that follow call homing_replay() or homing_undo() at the same places, as many times in all: the
  * k-th of these calls stands where the k-th record was. Replay moves the most critical pages of the phase
  * that begins there to the nodes that access them most in it. Undo moves all pages that replay has moved
- * since the last undo back to where they were, unless somebody else has moved them meanwhile. Pages that the
- * kernel refuses to move leave the plan. A record after a replay begins anew.
+ * since the last undo back to where they were, unless somebody else has moved them meanwhile, or the program
+ * has placed them (homing_place_...). Pages that the kernel refuses to move leave the plan. A record after a
+ * replay begins anew; after 16,384 records without one they do nothing (HOMING_INVALID).
  *
  * From the first record on pages do not move at iterations, unless the program calls homing_iteration().
  * HOMING_INVALID: nothing was recorded, or no phase begins here. HOMING_REFUSED: of some pages. */
@@ -171,8 +178,9 @@ HOMING_API int homing_undo(void);
 HOMING_API int homing_replay_pages(size_t most);
 
 /* The names of UPMlib (Nikolopoulos et al. 2000, Figures 1 and 2). Fortran programs call them without any
- * interface: the size is a default integer there. What is given to memrefcnt is hot: pages move there only.
- */
+ * interface: the size is a default integer of 4 bytes there, of which an integer(8) gives the lower half, so
+ * that sizes from 4 GiB on need the module (`use homing`). What is given to memrefcnt is hot: pages move
+ * there only. */
 HOMING_API void upmlib_init(void);
 HOMING_API void upmlib_memrefcnt(const void* start, size_t bytes);
 HOMING_API void upmlib_migrate_memory(void);

@@ -1,6 +1,7 @@
 #include "base/regions.hpp"
 
 #include "base/inside.hpp"
+#include "base/kept_errno.hpp"
 
 #include <atomic>
 
@@ -28,6 +29,7 @@ bool decide() noexcept {
         return false;
     if (deciding.exchange(true)) return false;
     const Inside inside;
+    const KeptErrno kept;
     Listener* found = start();
     listener.store(found, std::memory_order_release);
     int expected = undecided;
@@ -53,6 +55,7 @@ bool begin(Address function) noexcept {
     if (!driver.compare_exchange_strong(expected, self(), std::memory_order_acq_rel))
         return true; // nested on a team's thread, or another thread's region at the same time
     const Inside inside;
+    const KeptErrno kept;
     listener.load(std::memory_order_acquire)->region_begin(function);
     return true;
 }
@@ -62,6 +65,7 @@ void end() noexcept {
     if (driver.load(std::memory_order_acquire) != self()) return;
     if (standing.load(std::memory_order_acquire) == active) {
         const Inside inside;
+        const KeptErrno kept;
         listener.load(std::memory_order_acquire)->region_end();
     }
     driver.store(nullptr, std::memory_order_release);
@@ -78,12 +82,14 @@ bool ends_are_known() noexcept { return !ends_unknown.load(std::memory_order_rel
 bool barrier(Address site) noexcept {
     if (depth != 1 || !drives_region() || standing.load(std::memory_order_acquire) != active) return false;
     const Inside inside;
+    const KeptErrno kept;
     return listener.load(std::memory_order_acquire)->barrier(site);
 }
 
 void barrier_passed() noexcept {
     if (!drives_region() || standing.load(std::memory_order_acquire) != active) return;
     const Inside inside;
+    const KeptErrno kept;
     listener.load(std::memory_order_acquire)->barrier_passed();
 }
 

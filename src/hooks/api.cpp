@@ -4,14 +4,17 @@
 #include "areas/areas.hpp"
 #include "areas/named.hpp"
 #include "base/inside.hpp"
+#include "base/kept_errno.hpp"
 #include "base/options.hpp"
 #include "base/own_mappings.hpp"
 #include "base/regions.hpp"
 #include "base/uncancelled.hpp"
 #include "engine/engine.hpp"
+#include "engine/guarded.hpp"
 #include "kernel/initial_nodes.hpp"
 #include "kernel/own_pages.hpp"
 #include "kernel/placement.hpp"
+#include "phases/hybrid.hpp"
 #include "phases/replayer.hpp"
 #include "record/record.hpp"
 #include "sources/windows.hpp"
@@ -19,6 +22,7 @@
 #include "version.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <linux/mempolicy.h>
 
@@ -29,6 +33,7 @@ using namespace homing;
 /// Ordinary code calls us: exceptions stay here, regions are refused.
 template <class Work> int serial(Work&& work) noexcept {
     if (phases::in_region()) return HOMING_IN_REGION;
+    const KeptErrno kept;
     const Inside inside;
     const Uncancelled uncancelled;
     try {
@@ -88,13 +93,27 @@ bool is_of_the_program(const void* start, size_t bytes) {
 /// Nothing is done in this process. Where there is but one node, there is nothing that could be.
 int aside() { return placer().nodes.count() < 2 ? HOMING_OK : HOMING_ASIDE; }
 
+bool is_switched_off() noexcept { return option_is(Option::homing, "off"); }
+
+/// Of what was placed while there was no engine that counts it.
+constinit std::atomic<std::uint64_t> moved_without_engine{0}, refused_without_engine{0};
+
 int place(const void* start, size_t bytes, MemoryPolicy policy,
           const std::function<homing::policy::Node(std::uint64_t)>& target_of) {
     Placer& p = placer();
+    if (p.nodes.count() < 2) return HOMING_OK;
+    if (is_switched_off()) return HOMING_ASIDE;
     const Range range = range_of(start, bytes);
     if (whole_pages(range).empty()) return HOMING_OK;
     give_back(range);
     const PlacementResult result = place_pages(p.kernel, p.nodes, range, target_of, policy, pause_source);
+    if (Engine* running = engine()) {
+        replay::memory_placed(*running, range);
+        replay::memory_placed_under_hybrid(*running, range);
+    } else {
+        moved_without_engine.fetch_add(result.moved, std::memory_order_relaxed);
+        refused_without_engine.fetch_add(result.refused, std::memory_order_relaxed);
+    }
     report_placement(range, result);
     forget_homes();
     return result.refused ? HOMING_REFUSED : HOMING_OK;
@@ -105,10 +124,37 @@ void start_now() noexcept {
     if (!phases::in_region() && !phases::aside()) phases::start();
 }
 
+/// Before there is an engine. 0: there was no memory to look.
+int nodes_that_hold_pages() noexcept {
+    const Inside inside;
+    const Uncancelled uncancelled;
+    try {
+        return placer().nodes.count();
+    } catch (...) {
+        return 0;
+    }
+}
+
+/// Which memory is hot has changed: the engine decides anew, also where it rests.
+void decide_anew() noexcept {
+    Engine* const running = engine();
+    if (!running) return;
+    running->guarded([=] {
+        running->stability().wake();
+        running->let_moves_wait(true); // of what is astray there may be enough known
+    });
+}
+
 int watch(const void* start, size_t bytes, const char* name, bool hot) noexcept {
+    if (!name) name = "";
     const int status = serial([&] {
+        const Range range = range_of(start, bytes);
+        if (is_named_so(range, name, hot)) return int{HOMING_OK}; // its mapping need not be looked up again
         if (!is_of_the_program(start, bytes)) return int{HOMING_INVALID};
-        const bool named = name_area(range_of(start, bytes), name ? name : "named", hot);
+        if (is_switched_off()) return aside();
+        const std::uint64_t before = named_areas_version();
+        const bool named = name_area(range, name, hot);
+        if (hot && named_areas_version() != before) decide_anew();
         return named ? int{HOMING_OK} : int{HOMING_FULL};
     });
     // Sampling waits for no region: a program may have none.
@@ -151,12 +197,14 @@ int homing_watch_hot(const void* start, size_t bytes, const char* name) {
 int homing_unwatch(const void* start) {
     return serial([&] {
         if (!forget_named_area(reinterpret_cast<Address>(start))) return int{HOMING_INVALID};
+        decide_anew();
         return int{HOMING_OK};
     });
 }
 
 int homing_iteration(void) {
     if (phases::drives_region()) {
+        const KeptErrno kept;
         if (phases::aside()) return HOMING_ASIDE; // since this region began
         if (Engine* running = engine()) {
             replay::iteration_called(*running);
@@ -185,9 +233,7 @@ int homing_next_touch(const void* start, size_t bytes) {
 int homing_place_on_node(const void* start, size_t bytes, int node) {
     return serial([&] {
         if (!is_memory(start, bytes)) return int{HOMING_INVALID};
-        Placer& p = placer();
-        if (p.nodes.count() < 2) return int{HOMING_OK};
-        const int position = p.nodes.position(node);
+        const int position = placer().nodes.position(node);
         if (position < 0) return int{HOMING_INVALID};
         MemoryPolicy policy;
         policy.mode = MPOL_PREFERRED;
@@ -201,7 +247,6 @@ int homing_place_round_robin(const void* start, size_t bytes) {
     return serial([&] {
         if (!is_memory(start, bytes)) return int{HOMING_INVALID};
         Placer& p = placer();
-        if (p.nodes.count() < 2) return int{HOMING_OK};
         MemoryPolicy policy;
         policy.mode = MPOL_INTERLEAVE;
         policy.nodes = p.machine.targets();
@@ -215,7 +260,6 @@ int homing_place_random(const void* start, size_t bytes, uint64_t seed) {
     return serial([&] {
         if (!is_memory(start, bytes)) return int{HOMING_INVALID};
         Placer& p = placer();
-        if (p.nodes.count() < 2) return int{HOMING_OK};
         const homing::policy::NodeSet all = homing::policy::all_nodes(p.nodes.count());
         return place(start, bytes, MemoryPolicy{},
                      [=](std::uint64_t page) { return homing::policy::random_node(page, all, seed); });
@@ -224,6 +268,7 @@ int homing_place_random(const void* start, size_t bytes, uint64_t seed) {
 
 long homing_where(const void* start, size_t bytes, int* nodes, size_t count) {
     if (!nodes && count) return HOMING_INVALID;
+    const KeptErrno kept;
     const Inside inside;
     const Uncancelled uncancelled;
     try {
@@ -240,6 +285,7 @@ long homing_where(const void* start, size_t bytes, int* nodes, size_t count) {
 
 int homing_statistics(homing_statistics_t* out) {
     if (!out || out->struct_bytes < sizeof out->struct_bytes) return HOMING_INVALID;
+    const KeptErrno kept;
     homing_statistics_t filled = {};
     if (const Engine* running = engine()) {
         const Statistics& s = running->statistics();
@@ -255,6 +301,9 @@ int homing_statistics(homing_statistics_t* out) {
         filled.seconds_moving = s.moving;
     } else {
         filled.active = phases::aside() ? -1 : 0;
+        filled.nodes = nodes_that_hold_pages();
+        filled.pages_moved = moved_without_engine.load(std::memory_order_relaxed);
+        filled.pages_refused = refused_without_engine.load(std::memory_order_relaxed);
     }
     // An older program has a shorter struct: it gets what it knows.
     filled.struct_bytes = out->struct_bytes;

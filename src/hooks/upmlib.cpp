@@ -3,6 +3,7 @@
 #include "homing/homing.h"
 
 #include "base/inside.hpp"
+#include "base/kept_errno.hpp"
 #include "base/raw_calls.hpp"
 #include "base/uncancelled.hpp"
 #include "record/record.hpp"
@@ -21,6 +22,7 @@ using namespace homing;
 /// engine says.
 void tell(const char* call, int status, std::atomic<bool>& said) noexcept {
     if (status != HOMING_IN_REGION || said.exchange(true, std::memory_order_relaxed)) return;
+    const KeptErrno kept;
     const Inside inside;
     const Uncancelled uncancelled;
     try {
@@ -39,34 +41,47 @@ bool read_integer(const void* address, std::int32_t& value) noexcept {
     return raw::call(SYS_process_vm_readv, raw::process_id(), &here, 1, &there, 1, 0) == sizeof value;
 }
 
-void refuse(const void* start, std::size_t bytes, int status) noexcept {
+/// stated: the size as the program has it, which may be negative.
+void refuse(const void* start, std::int64_t stated, int status) noexcept {
     const Inside inside;
     const Uncancelled uncancelled;
     try {
-        const char* why = status == HOMING_FULL ? "there are too many registered areas"
-                          : bytes == 0          ? "0 bytes are no array"
-                          : status == HOMING_IN_REGION
-                              ? "the call belongs into serial code"
-                              : "the program has no such memory (the size is in bytes)";
+        const char* why = status == HOMING_FULL        ? "there are too many registered areas"
+                          : stated == 0                ? "0 bytes are no array"
+                          : status == HOMING_IN_REGION ? "the call belongs into serial code"
+                          : stated < 0 ? "the size is negative (one that needs 8 bytes: `use homing`)"
+                                       : "the program has no such memory (the size is in bytes)";
         char address[24];
         std::snprintf(address, sizeof address, "%p", start);
         record::message(record::Level::warning, std::string("upmlib_memrefcnt(") + address + ", " +
-                                                    std::to_string(bytes) + ") registers nothing: " + why);
+                                                    std::to_string(stated) + ") registers nothing: " + why);
     } catch (...) {
         return;
     }
 }
 
+void tell_refused(const void* start, std::int64_t stated, int status) noexcept {
+    const KeptErrno kept;
+    if (status != HOMING_OK && status != HOMING_ASIDE) refuse(start, stated, status);
+}
+
+/// A default integer: sizes from 2 to 4 GiB are negative.
+int watch_default(const void* start, std::int32_t size) noexcept {
+    return homing_watch_hot(start, static_cast<std::uint32_t>(size), "upmlib");
+}
+
 void register_hot(const void* start, std::size_t bytes) noexcept {
-    int status = homing_watch_hot(start, bytes, "upmlib");
+    const int status = homing_watch_hot(start, bytes, "upmlib");
     // Fortran that is compiled without underscores calls C's name, and gives the address of the size.
     std::int32_t size = 0;
     if (status == HOMING_INVALID && bytes % alignof(std::int32_t) == 0 &&
-        read_integer(reinterpret_cast<const void*>(bytes), size)) {
-        bytes = static_cast<std::uint32_t>(size);
-        status = homing_watch_hot(start, bytes, "upmlib");
-    }
-    if (status != HOMING_OK && status != HOMING_ASIDE) refuse(start, bytes, status);
+        read_integer(reinterpret_cast<const void*>(bytes), size))
+        return tell_refused(start, size, watch_default(start, size));
+    tell_refused(start, static_cast<std::int64_t>(bytes), status);
+}
+
+void register_default(const void* start, std::int32_t size) noexcept {
+    tell_refused(start, size, watch_default(start, size));
 }
 
 constinit std::atomic<bool> migrate_said{false}, record_said{false}, replay_said{false}, undo_said{false};
@@ -89,7 +104,7 @@ void upmlib_undo(void) { tell("upmlib_undo", homing_undo(), undo_said); }
     HOMING_API void name##__ parameters { call; }
 HOMING_FORTRAN_NAMES(upmlib_init, (void), upmlib_init())
 HOMING_FORTRAN_NAMES(upmlib_memrefcnt, (const void* start, const int32_t* bytes),
-                     register_hot(start, static_cast<size_t>(static_cast<uint32_t>(*bytes))))
+                     register_default(start, *bytes))
 HOMING_FORTRAN_NAMES(upmlib_migrate_memory, (void), upmlib_migrate_memory())
 HOMING_FORTRAN_NAMES(upmlib_record, (void), upmlib_record())
 HOMING_FORTRAN_NAMES(upmlib_replay, (void), upmlib_replay())

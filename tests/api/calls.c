@@ -1,26 +1,49 @@
 // Every call of homing.h once, and what it promises: run with several (assumed) nodes and with one.
 #include <homing/homing.h>
 
+#include <errno.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { PAGES = 256, PAGE = 4096, BYTES = PAGES * PAGE };
+enum { PAGES = 256, PAGE = 4096, BYTES = PAGES * PAGE, ERRNO = 77 };
 
 static int failures;
 
 static void expect(int holds, const char* what) {
-    if (!holds) {
-        printf("failed: %s\n", what);
+    if (!holds || errno != ERRNO) {
+        printf("failed: %s (errno %d)\n", what, errno);
         ++failures;
     }
+    errno = ERRNO;
 }
 
 static void sweep(double* array, long count) {
 #pragma omp parallel for schedule(static)
     for (long i = 0; i < count; ++i)
         array[i] += 1;
+    errno = ERRNO; // the runtime may change it
+}
+
+static void nothing(intptr_t block, void* data) {
+    (void)block;
+    (void)data;
+}
+
+static void queues(void* memory) {
+    homing_queues_t* by_node = homing_queues_create("by node", HOMING_BY_NODE, 0);
+    homing_queues_t* by_cache = homing_queues_create("by cache", HOMING_BY_CACHE, 0);
+    expect(homing_queues_put_at(by_node, 7, memory, BYTES) == HOMING_OK, "put at its home");
+    expect(homing_queues_put_at(by_cache, 7, memory, BYTES) == HOMING_INVALID, "no cache is a home");
+    expect(homing_queues_put(by_cache, 7, homing_domain_here(HOMING_BY_CACHE)) == HOMING_OK, "put");
+    expect(homing_queues_run(by_node, NULL, NULL) == HOMING_INVALID, "no work to run");
+    expect(homing_queues_drain(by_node, NULL, NULL) == 0, "no work to drain by");
+    expect(homing_queues_waiting_all(by_node) == 1, "the block still waits");
+    expect(homing_queues_run(by_node, nothing, NULL) == 1, "run");
+    expect(homing_queues_drain(by_cache, nothing, NULL) == 1, "drain");
+    expect(homing_queues_destroy(by_node) == HOMING_OK && homing_queues_destroy(by_cache) == HOMING_OK,
+           "destroy");
 }
 
 int main(int argc, char** argv) {
@@ -30,6 +53,8 @@ int main(int argc, char** argv) {
     const long count = BYTES / (long)sizeof *array;
     for (long i = 0; i < count; ++i)
         array[i] = 0;
+    homing_statistics_t statistics = {.struct_bytes = sizeof statistics};
+    errno = ERRNO;
 
     expect(homing_watch(NULL, BYTES, "x") == HOMING_INVALID, "watch refuses a null pointer");
     expect(homing_watch(array, BYTES, "mapped") == HOMING_OK, "watch");
@@ -44,6 +69,9 @@ int main(int argc, char** argv) {
         for (int i = 0; i < PAGES; ++i)
             there += nodes[i] == 2;
         expect(there == PAGES, "all pages on node 2");
+        expect(homing_statistics(&statistics) == HOMING_OK, "statistics before the first region");
+        expect(statistics.active == 0 && statistics.nodes == 4, "nodes are known");
+        expect(statistics.pages_moved > 0, "what was placed was moved");
         expect(homing_place_on_node(array, BYTES, 77) == HOMING_INVALID, "no node 77");
         expect(homing_place_round_robin(array, BYTES) == HOMING_OK, "round robin");
         homing_where(array, BYTES, nodes, PAGES);
@@ -63,7 +91,6 @@ int main(int argc, char** argv) {
         const int status = homing_iteration();
         expect(status == HOMING_OK || status == HOMING_ASIDE, "iteration");
     }
-    homing_statistics_t statistics = {.struct_bytes = sizeof statistics};
     expect(homing_statistics(&statistics) == HOMING_OK, "statistics");
     if (several) {
         expect(statistics.active == 1, "at work");
@@ -79,6 +106,7 @@ int main(int argc, char** argv) {
         inside = homing_next_touch(array, BYTES);
     else
         another = homing_iteration();
+    errno = ERRNO;
     expect(!several || inside == HOMING_IN_REGION, "calls from inside a region are refused");
     expect(!several || another == HOMING_IN_REGION,
            "iterations are told by the thread that began the region");
@@ -90,11 +118,14 @@ int main(int argc, char** argv) {
         inside = homing_iteration();
 #pragma omp barrier
     }
+    errno = ERRNO;
     expect(!several || inside == HOMING_OK,
            "the thread that began a region tells where iterations in it end");
+    errno = ERRNO;
     homing_statistics(&statistics);
     expect(!several || statistics.iterations == before + 3, "iterations within a region count");
 
+    queues(array);
     double sum = 0;
     for (long i = 0; i < count; ++i)
         sum += array[i];

@@ -9,6 +9,8 @@
 
 enum { PAGES = 512, PAGE = 4096, BYTES = PAGES * PAGE };
 
+void upmlib_memrefcnt_(const void* start, const int* bytes); // as Fortran calls it
+
 static double* array;
 static const long count = BYTES / (long)sizeof(double);
 static int before[PAGES], now[PAGES];
@@ -38,6 +40,7 @@ static void backwards(void) {
 
 int main(int argc, char** argv) {
     const int misuse = argc > 1 && strcmp(argv[1], "misuse") == 0;
+    const int places = argc > 1 && strcmp(argv[1], "place") == 0;
     array = aligned_alloc(PAGE, BYTES);
     forwards();
     if (homing_where(array, BYTES, before, PAGES) != PAGES) return 1;
@@ -47,6 +50,9 @@ int main(int argc, char** argv) {
         upmlib_memrefcnt(NULL, BYTES);
         upmlib_memrefcnt(array, 0);
         upmlib_memrefcnt(array, (size_t)1 << 46);
+        upmlib_memrefcnt(array, (size_t)-8);
+        int size = -16;
+        upmlib_memrefcnt_(array, &size);
 #pragma omp parallel
         {
             upmlib_record();
@@ -72,6 +78,21 @@ int main(int argc, char** argv) {
         backwards();
         expect((step == 1 ? homing_record() : homing_undo()) == HOMING_OK, "end of the phase");
         printf("%d %d\n", in_phase, moved());
+    }
+    if (places) { // the program's last word, where replay has sent some of these pages
+        homing_replay();
+        moved();
+        int first = 0;
+        while (now[first] == before[first])
+            ++first;
+        const int node = now[first];
+        expect(homing_place_on_node(array, BYTES, node) == HOMING_OK, "place");
+        homing_undo();
+        homing_where(array, BYTES, now, PAGES);
+        int there = 0;
+        for (int i = 0; i < PAGES; ++i)
+            there += now[i] == node;
+        printf("%d there\n", there);
     }
     puts("passed");
     return 0;

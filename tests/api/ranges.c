@@ -61,9 +61,22 @@ int main(int argc, char** argv) {
     refused((void*)UINTPTR_MAX, 1, "the last address");
     refused(page + PAGE, BYTES, "what is not mapped");
     refused(page, PAGE + 1, "memory that ends in a hole");
-    expect(homing_place_on_node(memory + 1, 10, 0) == HOMING_OK, "no whole page: nothing to place");
-
     const int nothing_to_do = off ? HOMING_ASIDE : HOMING_OK;
+    expect(homing_place_on_node(memory + 1, 10, 0) == nothing_to_do, "no whole page: nothing to place");
+    expect(homing_place_on_node(memory, BYTES, 99) == HOMING_INVALID, "no node 99");
+    expect(homing_place_on_node(memory, BYTES, -1) == HOMING_INVALID, "no node -1");
+    if (off) {
+        static int before[PAGES], after[PAGES];
+        homing_where(memory, BYTES, before, PAGES);
+        expect(homing_place_on_node(memory, BYTES, before[0] == 2 ? 1 : 2) == HOMING_ASIDE, "place");
+        expect(homing_place_round_robin(memory, BYTES) == HOMING_ASIDE, "place round robin");
+        expect(homing_place_random(memory, BYTES, 1) == HOMING_ASIDE, "place at random");
+        homing_where(memory, BYTES, after, PAGES);
+        expect(memcmp(before, after, sizeof before) == 0, "nothing moves");
+        expect(homing_watch(memory, BYTES, "x") == HOMING_ASIDE, "watch");
+        expect(homing_watch_hot(memory, BYTES, "x") == HOMING_ASIDE, "watch what is hot");
+        expect(homing_record() == HOMING_ASIDE, "record");
+    }
     expect(homing_iteration() == nothing_to_do, "iteration");
     expect(homing_next_touch(memory, BYTES) == nothing_to_do, "next touch");
     homing_statistics_t statistics = {.struct_bytes = sizeof statistics};
@@ -88,11 +101,11 @@ int main(int argc, char** argv) {
     char* mapped = map();
     char* remapped = map();
     char* kept = map();
-    expect(homing_watch(block, BYTES, "freed") == HOMING_OK, "watch a block");
-    expect(homing_watch(grown, BYTES, "grown") == HOMING_OK, "watch another block");
-    expect(homing_watch(mapped, BYTES, "unmapped") == HOMING_OK, "watch a mapping");
-    expect(homing_watch(remapped, BYTES, "remapped") == HOMING_OK, "watch another mapping");
-    expect(homing_watch(kept, BYTES, "kept") == HOMING_OK, "watch what stays");
+    expect(homing_watch(block, BYTES, "freed") == nothing_to_do, "watch a block");
+    expect(homing_watch(grown, BYTES, "grown") == nothing_to_do, "watch another block");
+    expect(homing_watch(mapped, BYTES, "unmapped") == nothing_to_do, "watch a mapping");
+    expect(homing_watch(remapped, BYTES, "remapped") == nothing_to_do, "watch another mapping");
+    expect(homing_watch(kept, BYTES, "kept") == nothing_to_do, "watch what stays");
     sweep(block);
     homing_iteration();
     sweep(kept);

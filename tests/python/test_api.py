@@ -36,6 +36,7 @@ def run(
     record: Path | None = None,
     homing: str = "on",
     options: Mapping[str, str] = MappingProxyType({}),
+    said: str = "",
 ) -> str:
     environment = dict(os.environ, OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive", OMP_PROC_BIND="true")
     environment["HOMING_ASSUME_NODES"] = str(nodes)
@@ -48,7 +49,7 @@ def run(
         [str(program), *arguments], env=environment, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr == ""
+    assert done.stderr == said
     return done.stdout
 
 
@@ -134,6 +135,11 @@ def test_replay_moves_so_many_pages_as_were_asked_for(tmp_path: Path) -> None:
     assert run(program, nodes=4).split() == ["0", "0", *3 * ["8", "0"], "passed"]
 
 
+def test_undo_leaves_what_the_program_has_placed_since(tmp_path: Path) -> None:
+    program = compile_program("gcc", "phases.c", tmp_path)
+    assert run(program, "place", nodes=4).splitlines()[4:] == ["512 there", "passed"]
+
+
 def test_calls_of_phases_that_mean_nothing_have_a_line_each(tmp_path: Path) -> None:
     program = compile_program("gcc", "phases.c", tmp_path)
     record = tmp_path / "r.homing"
@@ -148,8 +154,54 @@ def test_calls_of_phases_that_mean_nothing_have_a_line_each(tmp_path: Path) -> N
         ") registers nothing: the call belongs into serial code",
         ") registers nothing: 0 bytes are no array",
         ") registers nothing: the program has no such memory",
+        ", -8) registers nothing: the size is negative",
+        ", -16) registers nothing: the size is negative",
     ):
         assert sum(part in text for text in said) >= 1, (part, said)
+
+
+ALL_HOT = ["first 1", "second 1", "in_program 1"]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "expected"),
+    [
+        (("later", "0"), ALL_HOT),
+        (("later", "3"), ALL_HOT),
+        (("later", "30"), ALL_HOT),
+        (("later", "99"), ["first 1", "second 0", "in_program 0"]),
+        (("renamed",), ["first 1", "second 1", "in_program 0"]),
+        (("given up", "3"), ALL_HOT),
+    ],
+    ids=" ".join,
+)
+def test_memory_may_become_hot_at_any_time(
+    scenario: tuple[str, ...], expected: list[str], tmp_path: Path
+) -> None:
+    """Before the first decision, after it, and where homing rests; under another name; and all memory once
+    none is hot."""
+    program = compile_program("gcc", "hot.c", tmp_path)
+    record = tmp_path / "r.homing"
+    options = {"HOMING_GUARD": "off"}
+    assert run(program, *scenario, nodes=4, record=record, options=options).splitlines() == expected
+    names = {area.id: area.name for area in read_record(record).areas}
+    assert ("velocity" if scenario == ("renamed",) else "first") in names.values()
+    if scenario[0] == "later":
+        assert ("second" in names.values()) == (scenario[1] != "99")
+    for id_, ownership in read_record(record).ownerships.items():
+        if names[id_] == "in_program":
+            assert ownership.cold == (expected[2] == "in_program 0"), "the report says why it stays"
+
+
+def test_memory_that_is_registered_again_is_one_area_and_replayed(tmp_path: Path) -> None:
+    program = compile_program("gcc", "hot.c", tmp_path)
+    record = tmp_path / "r.homing"
+    run(program, "phases", nodes=4, record=record)
+    seen = read_record(record)
+    assert sum(area.name == "first" for area in seen.areas) == 1
+    (phase,) = seen.phases
+    assert (phase.replays, phase.planned) == (39, 20)
+    assert phase.moved == phase.undone == 39 * 20
 
 
 WILD = ("order", "unbalanced", "freed", "thousand", "forked", "thread", "period")
@@ -177,9 +229,13 @@ def test_the_fortran_module(tmp_path: Path) -> None:
     program = compile_program(
         "gfortran", "module.f90", tmp_path, str(ROOT / "fortran" / "homing.f90"), f"-J{tmp_path}"
     )
-    lines = run(program, nodes=4).splitlines()
+    record = tmp_path / "r.homing"
+    said = "homing: locality queues: blocks that nobody took: 1 without a home\n"
+    lines = run(program, nodes=4, record=record, said=said).splitlines()
     assert lines[0] == "active 1"
     assert lines[1].split() == ["sum", f"{512 * sum(10 * j for j in range(1, 513)):.1f}"]
+    names = {area.name for area in read_record(record).areas}
+    assert any(name.startswith("kept") for name in names), f"a blank name renames nothing: {names}"
 
 
 @pytest.mark.parametrize("compiler", ["gfortran", "flang-new-19"])
@@ -187,3 +243,24 @@ def test_fortran_procedures_work_on_the_blocks_of_queues(compiler: str, tmp_path
     module = str(ROOT / "fortran" / "homing.f90")
     program = compile_program(compiler, "queues.f90", tmp_path, module, f"-J{tmp_path}")
     assert run(program, nodes=4) == "32 32\n"
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++-19"])
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [(("-std=c++20", "-fno-exceptions"), "needs exceptions"), (("-std=c++17",), "needs C++20")],
+)
+def test_what_the_header_of_queues_needs_is_one_error(
+    compiler: str, flags: tuple[str, ...], why: str, tmp_path: Path
+) -> None:
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    source = tmp_path / "tasks.cpp"
+    source.write_text("#include <homing/tasks.hpp>\n")
+    done = subprocess.run(
+        [compiler, *flags, "-fsyntax-only", f"-I{ROOT / 'include'}", str(source)],
+        capture_output=True,
+        text=True,
+    )
+    (error,) = [line for line in done.stderr.splitlines() if "error:" in line]
+    assert why in error
