@@ -1,5 +1,6 @@
 !> The Fortran interface of homing, over its C interface (homing/homing.h): contiguous arrays of any type and rank.
-!> Sizes are bytes, of an array `a` storage_size(a)/8*size(a): they are not known here.
+!> Sizes are bytes, of an array `a` storage_size(a)/8*size(a): they are not known here. To name an array of characters give
+!> homing_watch a pointer to it of another type (c_f_pointer): gfortran passes the length of its elements for that of the name.
 module homing
   use, intrinsic :: iso_c_binding, only: c_int, c_int32_t, c_int64_t, c_intptr_t, c_size_t, c_long, c_ptr, c_loc, c_double, &
       & c_char, c_null_char
@@ -255,9 +256,7 @@ contains
     integer(c_size_t), intent(in) :: bytes
     character(*), intent(in) :: name
     integer(c_int) :: status
-    character(len=len_trim(name) + 1, kind=c_char) :: text ! gfortran 12 ends the life of an empty trim() before the call
-    text = name(:len_trim(name))//c_null_char
-    status = c_watch(start, bytes, text)
+    status = c_watch(start, bytes, trim(name)//c_null_char)
   end function
 
   !> The same, and pages move in memory that was registered so only.
@@ -266,9 +265,7 @@ contains
     integer(c_size_t), intent(in) :: bytes
     character(*), intent(in) :: name
     integer(c_int) :: status
-    character(len=len_trim(name) + 1, kind=c_char) :: text
-    text = name(:len_trim(name))//c_null_char
-    status = c_watch_hot(start, bytes, text)
+    status = c_watch_hot(start, bytes, trim(name)//c_null_char)
   end function
 
   !> Locality queues under a name (for messages). `keep`, if given: a thread of another domain takes a block only where
@@ -279,11 +276,9 @@ contains
     integer(c_size_t), intent(in), optional :: keep
     type(c_ptr) :: queues
     integer(c_size_t) :: kept
-    character(len=len_trim(name) + 1, kind=c_char) :: text
-    text = name(:len_trim(name))//c_null_char
     kept = 0
     if (present(keep)) kept = keep
-    queues = c_queues_create(text, by, kept)
+    queues = c_queues_create(trim(name)//c_null_char, by, kept)
   end function
 
   function homing_statistics(out) result(status)
