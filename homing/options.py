@@ -44,9 +44,10 @@ class Option:
         where = where or self.flag
         if self.kind == "word" and value not in self.choices:
             raise UserError(f"{where} {value}: must be one of {', '.join(self.choices)}")
-        if self.kind == "number" and not _is_number(value, self.most):
-            asked = "that is not negative" if self.most == math.inf else f"from 0 to {self.most:g}"
-            raise UserError(f"{where} {value}: must be a number {asked}")
+        if self.kind in ("number", "count") and not _is_number(value, self.most, self.kind == "count"):
+            asked = "that is not negative" if self.most == math.inf else f"from 0 to {self.most:.0f}"
+            whole = "whole " if self.kind == "count" else ""
+            raise UserError(f"{where} {value}: must be a {whole}number {asked}")
         if self.kind == "size" and parse_size(value) is None:
             raise UserError(f"{where} {value}: must be a size such as 65536, 64KiB or 2MiB")
         if self.name == "areas" and value and not are_rules(value):
@@ -64,9 +65,10 @@ class Option:
         return f"{self.doc} ({'; '.join(details)})"
 
 
-def _is_number(text: str, most: float) -> bool:
+def _is_number(text: str, most: float, whole: bool) -> bool:
     try:
-        return 0 <= float(text) <= min(most, sys.float_info.max)
+        number = float(text)
+        return 0 <= number <= min(most, sys.float_info.max) and (number.is_integer() or not whole)
     except ValueError:
         return False
 

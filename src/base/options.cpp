@@ -11,7 +11,7 @@
 namespace homing {
 namespace {
 
-enum class Kind { word, flag, number, size, text, file };
+enum class Kind { word, flag, number, count, size, text, file };
 
 struct Entry {
     const char* variable;
@@ -50,15 +50,21 @@ bool parse_number(std::string_view text, double most, double& number) noexcept {
            std::isfinite(number);
 }
 
+/// A number, whole where it counts something.
+bool parse_as(const Entry& e, std::string_view text, double& number) noexcept {
+    return parse_number(text, e.most, number) && (e.kind != Kind::count || number == std::floor(number));
+}
+
 /// What is wrong with the value, by what would be right; empty: nothing.
 std::string problem_with(const Entry& e, const char* value) {
     double number = 0;
     std::size_t bytes = 0;
     if (e.kind == Kind::word && !is_choice(e.choices, value)) return e.choices;
     if (e.kind == Kind::size && !parse_size(value, bytes)) return "a size such as 65536, 64KiB or 2MiB";
-    if (e.kind != Kind::number || parse_number(value, e.most, number)) return {};
-    if (!std::isfinite(e.most)) return "a number that is not negative";
-    return "a number from 0 to " + std::to_string(static_cast<long long>(e.most));
+    if ((e.kind != Kind::number && e.kind != Kind::count) || parse_as(e, value, number)) return {};
+    const std::string asked = e.kind == Kind::count ? "a whole number " : "a number ";
+    if (!std::isfinite(e.most)) return asked + "that is not negative";
+    return asked + "from 0 to " + std::to_string(static_cast<long long>(e.most));
 }
 
 } // namespace
@@ -84,7 +90,7 @@ bool option_flag(Option option) noexcept {
 double option_number(Option option) noexcept {
     double number = 0;
     const Entry& e = entry(option);
-    if (!parse_number(option_text(option), e.most, number)) parse_number(e.default_value, e.most, number);
+    if (!parse_as(e, option_text(option), number)) parse_as(e, e.default_value, number);
     return number;
 }
 

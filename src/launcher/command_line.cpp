@@ -13,7 +13,7 @@
 namespace homing::launcher {
 namespace {
 
-enum class Kind { word, flag, number, size, text, file };
+enum class Kind { word, flag, number, count, size, text, file };
 
 /// One row of homing/options.toml.
 struct Row {
@@ -62,6 +62,9 @@ void check(const Row& row, const std::string& value) {
         break;
     case Kind::number:
         good = is_plain_number(value, row.most);
+        break;
+    case Kind::count:
+        good = is_plain_number(value, row.most) && value.find('.') == std::string::npos;
         break;
     case Kind::size: {
         std::size_t bytes = 0;

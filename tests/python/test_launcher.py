@@ -56,6 +56,7 @@ MISUSE = {
     "no command": "$H; echo $?; $H --; echo $?; $H --bind; echo $?",
     "flags": "$H --nosuch -- true; echo $?; $H --seed x -- true; echo $?; $H --record -- true; echo $?",
     "values": "$H --mechanism '' true; echo $?; HOMING_SEED=-1 $H -- true; echo $?",
+    "counts": "$H --replay-pages 1.5 -- true; echo $?; HOMING_SEED=0.5 $H -- true; echo $?",
     "programs": "$H -- nosuch; echo $?; $H -- /; echo $?; touch n; $H ./n; echo $?; $H ''; echo $?",
     "interpreter": "printf '#!/no/sh\\n' >i; chmod +x i; $H ./i; echo $?",
     "no interpreter": "printf 'exit 5' >s; chmod +x s; $H ./s; echo $?",

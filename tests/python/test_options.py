@@ -27,8 +27,20 @@ def test_sizes_are_those_of_the_library(text: str, size: str) -> None:
             minimum.check(text)
 
 
+@pytest.mark.parametrize("name", ["replay_pages", "sampling_pages", "seed", "record_samples"])
+def test_what_counts_is_a_whole_number(name: str) -> None:
+    option = next(option for option in load_options() if option.name == name)
+    for text in ("0", "20", "1e3", "7.0"):
+        option.check(text)
+    for text in ("1.5", "0.1", "inf"):
+        with pytest.raises(UserError, match=f"^{option.flag} {text}: must be a whole number"):
+            option.check(text)
+
+
 @pytest.mark.parametrize("nodes", ["65", "5000000000", "-1", "nan", "four"])
 def test_more_nodes_than_there_can_be_are_refused(nodes: str) -> None:
-    with pytest.raises(UserError, match=f"^HOMING_ASSUME_NODES {nodes}: must be a number from 0 to 64$"):
+    with pytest.raises(
+        UserError, match=f"^HOMING_ASSUME_NODES {nodes}: must be a whole number from 0 to 64$"
+    ):
         check_environment(load_options(), {"HOMING_ASSUME_NODES": nodes})
     check_environment(load_options(), {"HOMING_ASSUME_NODES": "64"})

@@ -15,6 +15,7 @@ class Options : public ::testing::Test {
     ~Options() override {
         ::unsetenv(option_variable(Option::area_minimum));
         ::unsetenv(option_variable(Option::assume_nodes));
+        ::unsetenv(option_variable(Option::replay_pages));
         ::unsetenv(option_variable(Option::threshold));
     }
 };
@@ -47,13 +48,18 @@ TEST_F(Options, ThatAreNotPossibleAreSaidAndTheDefaultIsUsed) {
     set(Option::area_minimum, "9 MiB");
     set(Option::assume_nodes, "5000000000");
     set(Option::threshold, "nan");
+    set(Option::replay_pages, "1.5");
+    EXPECT_EQ(option_number(Option::replay_pages), 20);
     EXPECT_EQ(option_size(Option::area_minimum), 128u << 10);
     EXPECT_EQ(option_number(Option::assume_nodes), 0);
     EXPECT_EQ(option_number(Option::threshold), 1.5);
     const std::string errors = option_errors();
     EXPECT_NE(errors.find("HOMING_AREA_MINIMUM=9 MiB is not possible (a size such as"), errors.npos)
         << errors;
-    EXPECT_NE(errors.find("HOMING_ASSUME_NODES=5000000000 is not possible (a number from 0 to 64)"),
+    EXPECT_NE(errors.find("HOMING_ASSUME_NODES=5000000000 is not possible (a whole number from 0 to 64)"),
+              errors.npos)
+        << errors;
+    EXPECT_NE(errors.find("HOMING_REPLAY_PAGES=1.5 is not possible (a whole number from 0 to 1000000)"),
               errors.npos)
         << errors;
     EXPECT_NE(errors.find("HOMING_THRESHOLD=nan is not possible (a number that is not negative)"),
