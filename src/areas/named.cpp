@@ -97,9 +97,10 @@ namespace {
 bool register_again(Named& known, Range range, const char* name, bool hot) {
     if (range.end > known.entry.range.end || (range.end < known.entry.range.end && !known.hot)) return false;
     const bool renames = name && name != known.entry.name && range.end == known.entry.range.end;
+    const bool heats = hot && !known.hot;
     if (renames) known.entry.name = name;
-    if (renames || (hot && !known.hot)) version.fetch_add(1, std::memory_order_acq_rel);
     known.hot |= hot;
+    if (renames || heats) version.fetch_add(1, std::memory_order_acq_rel);
     return true;
 }
 

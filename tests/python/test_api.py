@@ -264,3 +264,8 @@ def test_what_the_header_of_queues_needs_is_one_error(
     )
     (error,) = [line for line in done.stderr.splitlines() if "error:" in line]
     assert why in error
+
+
+def test_queues_by_cache_take_no_block_by_its_memory(tmp_path: Path) -> None:
+    program = compile_program("g++", "caches.cpp", tmp_path, "-std=c++20")
+    assert "memory is at home on nodes" in run(program, nodes=4)

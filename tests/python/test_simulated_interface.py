@@ -72,7 +72,7 @@ def test_the_fortran_module_on_a_described_machine(tmp_path: Path, build: Callab
     lines = run["output"].splitlines()
     assert lines[0] == "active 1"
     assert lines[1].split() == ["sum", f"{512 * sum(10 * j for j in range(1, 513)):.1f}"]
-    assert [area["name"] for area in run["counts"]["areas"]] == ["upmlib"], "named last so"
+    assert [area["name"] for area in run["counts"]["areas"]] == ["upmlib", "kept"], "named last so"
 
 
 def test_fortran_queues_on_a_described_machine(tmp_path: Path, build: Callable[..., Path]) -> None:
