@@ -9,6 +9,7 @@ namespace homing {
 std::vector<Range> whole_granules(const WatchList& watch, Range within, std::size_t bytes) {
     std::vector<Range> found;
     for (const auto& area : watch.areas()) {
+        if (within.empty() && area->left_alone()) continue;
         const bool huge = area->granule > page_bytes();
         const std::size_t unit = std::max(area->granule, huge ? area->granule : bytes);
         for (const Range& part : area->armable) {

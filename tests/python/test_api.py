@@ -163,6 +163,14 @@ def test_calls_of_phases_that_mean_nothing_have_a_line_each(tmp_path: Path) -> N
 ALL_HOT = ["first 1", "second 1", "in_program 1"]
 
 
+@pytest.mark.parametrize("arm", ["first-iteration", "every-region"])
+def test_next_touch_moves_hot_memory_only(arm: str, tmp_path: Path) -> None:
+    program = compile_program("gcc", "hot.c", tmp_path)
+    options = {"HOMING_GUARD": "off", "HOMING_MECHANISM": "next-touch", "HOMING_ARM": arm}
+    found = run(program, "later", "99", nodes=4, options=options).splitlines()
+    assert found == ["first 1", "second 0", "in_program 0"]
+
+
 @pytest.mark.parametrize(
     ("scenario", "expected"),
     [

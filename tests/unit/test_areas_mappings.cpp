@@ -17,8 +17,8 @@ constexpr std::size_t mib = std::size_t{1} << 20;
 /// Memory between two pages that nobody may use, or the kernel joins it with what lies beside it.
 struct Mapped {
     Mapped(std::size_t size, int flags = MAP_PRIVATE)
-        : bytes(size), whole(static_cast<char*>(
-                           ::mmap(nullptr, size + 2 * page_bytes(), PROT_NONE, flags | MAP_ANONYMOUS, -1, 0))),
+        : bytes(size), whole(static_cast<char*>(::mmap(nullptr, size + 2 * page_bytes(), PROT_NONE,
+                                                       flags | MAP_ANONYMOUS, -1, 0))),
           memory(whole + page_bytes()) {
         ::mprotect(memory, bytes, PROT_READ | PROT_WRITE);
     }
@@ -31,8 +31,8 @@ struct Mapped {
     char* memory;
 };
 
-/// The bytes of a range that are reported as unwatched under a name of their own. Where the small pieces begin
-/// that are reported together depends on what else this process has mapped.
+/// The bytes of a range that are reported as unwatched under a name of their own. Where the small pieces
+/// begin that are reported together depends on what else this process has mapped.
 std::size_t unwatched_bytes(Range range, const std::vector<Range>& watched, std::size_t minimum = mib) {
     std::size_t bytes = 0;
     for (const Unwatched& found : unwatched_mappings(watched, minimum)) {
