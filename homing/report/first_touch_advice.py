@@ -30,7 +30,9 @@ _NO_OWNERS = 0.5
 #: So many places are told.
 _MOST = 5
 #: Nobody has a part of his own in these: to touch them in parallel brings nothing.
-_NO_PARTS = ("NONE", "SHARED", "SINGLE")
+_NO_PARTS = ("SHARED", "SINGLE")
+#: Pages that were moved one by one, without a pattern of owners: advised only where that has helped.
+_NO_PATTERN = ("HOME", "NONE")
 
 
 class _Touches:
@@ -109,7 +111,7 @@ def _is_misplaced(area: AreaResult) -> bool:
     way = (owners.distribution or owners.kind).upper().split()[0]
     if way in _NO_PARTS:
         return False
-    sure = bool(owners.distribution) and way != "HOME" and owners.confidence >= SURE
+    sure = bool(owners.distribution) and way not in _NO_PATTERN and owners.confidence >= SURE
     if not sure and not (area.moved and remote.after != remote.before):
         return False
     # Several threads touched it first: where it lies on one node all the same, something else put it there.
@@ -165,7 +167,7 @@ def _touch_in_parallel(areas: Sequence[AreaResult], sites: Sequence[Site], index
         f"loop with `{directive}`",
     }.get(one.kind)
     if rest is None:
-        known = distribution if distribution != "HOME" else ""
+        known = distribution if distribution not in _NO_PATTERN else ""
         rest = f"in parallel, {as_used}" + (f" ({known})" if known else "")
     return Advice(
         "first-touch", f"First touch {names} {rest}.", _evidence(areas), index, gain, one.file, one.line
@@ -214,7 +216,7 @@ def _distribution(area: AreaResult) -> str:
 def _used(distribution: str) -> str:
     if distribution == "HOME":
         return "where homing has moved its pages"
-    return f"as {distribution}" if distribution else "by other threads"
+    return f"as {distribution}" if distribution not in ("", "NONE") else "by other threads"
 
 
 def _directive(file: str, distribution: str) -> str:

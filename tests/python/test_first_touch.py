@@ -174,7 +174,7 @@ def test_what_several_threads_touched_first_gets_no_advice(
     assert all(one.area != 1 for one in advice_of(writer, tmp_path, monkeypatch))
 
 
-@pytest.mark.parametrize("distribution", ["SINGLE on thread 3", "SHARED", "NONE"])
+@pytest.mark.parametrize("distribution", ["SINGLE on thread 3", "SHARED"])
 def test_what_has_no_parts_is_not_touched_in_parallel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, distribution: str
 ) -> None:
@@ -182,6 +182,17 @@ def test_what_has_no_parts_is_not_touched_in_parallel(
     owned(writer, 2, distribution, 0.5)
     touch(writer, HEAP, HEAP + 4096 * 400)
     assert all(one.area != 1 for one in advice_of(writer, tmp_path, monkeypatch))
+
+
+def test_pages_without_a_pattern_are_advised_where_moving_them_has_helped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a pool of arrays: no one distribution describes it, and who fills it in parallel fills it right."""
+    writer = four_node_run()
+    owned(writer, 2, "NONE", 0.5)
+    touch(writer, HEAP, HEAP + 4096 * 400)
+    (advice,) = (one for one in advice_of(writer, tmp_path, monkeypatch) if one.area == 1)
+    assert advice.evidence.endswith("and it is used by other threads.")
 
 
 def test_lines_of_headers_and_libraries_are_never_named(
