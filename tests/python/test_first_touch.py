@@ -187,7 +187,7 @@ def test_what_has_no_parts_is_not_touched_in_parallel(
 def test_pages_without_a_pattern_are_advised_where_moving_them_has_helped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in a pool of arrays: no one distribution describes it, and who fills it in parallel fills it right."""
+    """As in a pool of arrays: no one distribution describes it."""
     writer = four_node_run()
     owned(writer, 2, "NONE", 0.5)
     touch(writer, HEAP, HEAP + 4096 * 400)
