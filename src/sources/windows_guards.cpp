@@ -107,9 +107,10 @@ bool Windows::leaves_mappings() noexcept {
 
 void Windows::release(Range range) noexcept {
     if (!slots_) return;
-    const Using guard(users_);
     // What makes the memory go was written before; whoever is about to arm it just now will see it.
     std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (is_quiet()) return; // nothing is armed, or being given back just now
+    const Using guard(users_);
     each_overlapping(range, [this](Slot& slot) {
         const bool passed = wait_until(
             [&] {

@@ -21,7 +21,7 @@ from homing.lab.counts import CacheModel, Counts, PhaseCounts, _OracleRange
 from homing.record_format import RecordError
 from homing.record_rows import Placement
 from homing.records import parse_record
-from homing.report import left, recommend
+from homing.report import first_touch_advice, left, recommend
 from homing.report import summary as summary_module
 from homing.report.area_lines import MOST_AREAS, shares
 from homing.report.debug_facts import Member
@@ -452,6 +452,9 @@ def test_the_schema_has_every_kind_that_is_written() -> None:
     def literals(module: ModuleType, pattern: str) -> set[str]:
         return set(re.findall(pattern, inspect.getsource(module), re.MULTILINE))
 
+    advised = set().union(
+        *(literals(one, r'Advice\(\s*"([a-z-]+)"') for one in (recommend, first_touch_advice))
+    )
     for schema, written in (
         (areas["kind"], record_rows.AREA_KINDS.values()),
         (areas["owners"]["properties"]["kind"], record_rows.OWNERSHIP_KINDS.values()),
@@ -459,7 +462,7 @@ def test_the_schema_has_every_kind_that_is_written() -> None:
         (iterations["rows"]["items"]["properties"]["basis"], record_rows.ITERATION_BASES.values()),
         (iterations["basis"], record_rows.ITERATION_BASES.values()),
         (process["messages"]["items"]["properties"]["level"], record_rows.MESSAGE_LEVELS.values()),
-        (process["advice"]["items"]["properties"]["kind"], literals(recommend, r'Advice\(\s*"([a-z-]+)"')),
+        (process["advice"]["items"]["properties"]["kind"], advised),
         (areas["left"]["properties"]["reason"], literals(left, r'^ {8}"([a-z ]+)": ')),
     ):
         assert {*schema["enum"]} - {"?", None} == {*written}, schema

@@ -60,7 +60,9 @@ def test_a_fault_of_the_programs_own_comes_once(how: str, tmp_path: Path) -> Non
     windows = 4 * 40  # at the most; all but 32 find no fault of the program's on a machine that is not busy
     assert handled == same == bare_signals
     assert signals_now <= handled + 2 * 3 * 40, counts
-    assert calls - bare_calls <= handled + 2 * windows, counts
+    # A handler's mask, and signals that wait while a window is opened, while it ends, and for what the program
+    # protects in one.
+    assert calls - bare_calls <= handled + 6 * windows, counts
 
 
 @pytest.mark.full  # Go builds its own library first: 18 s

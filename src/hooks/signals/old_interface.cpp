@@ -10,6 +10,10 @@
 namespace homing::hooks {
 namespace {
 
+/// Is it the C library's own function that is to be called: no window has come yet, or not even this library
+/// is relocated?
+bool is_librarys() noexcept { return !is_relocated() || !translates_masks(); }
+
 /// BSD's masks hold the first 32 signals.
 sigset_t set_of(int mask) noexcept {
     sigset_t set;
@@ -74,19 +78,37 @@ HOMING_EXPORT int homing_own_sigaction(int signal, const struct sigaction* actio
 HOMING_EXPORT int homing_own_sigsuspend(const sigset_t* mask) __asm__("__sigsuspend");
 
 int homing_sigblock(int mask) noexcept {
+    static constinit Real<int(int)> real{"sigblock"};
+    if (is_librarys()) return early(real, mask);
     const sigset_t set = set_of(mask);
     return change_mask(SIG_BLOCK, &set);
 }
 int homing_sigsetmask(int mask) noexcept {
+    static constinit Real<int(int)> real{"sigsetmask"};
+    if (is_librarys()) return early(real, mask);
     const sigset_t set = set_of(mask);
     return change_mask(SIG_SETMASK, &set);
 }
-int homing_siggetmask() noexcept { return change_mask(SIG_BLOCK, nullptr); }
-int homing_sighold(int signal) noexcept { return change_one(SIG_BLOCK, signal); }
-int homing_sigrelse(int signal) noexcept { return change_one(SIG_UNBLOCK, signal); }
-int homing_sigignore(int signal) noexcept { return install(signal, SIG_IGN, nullptr); }
+int homing_siggetmask() noexcept {
+    static constinit Real<int()> real{"siggetmask"};
+    return is_librarys() ? early(real) : change_mask(SIG_BLOCK, nullptr);
+}
+int homing_sighold(int signal) noexcept {
+    static constinit Real<int(int)> real{"sighold"};
+    return is_librarys() ? early(real, signal) : change_one(SIG_BLOCK, signal);
+}
+int homing_sigrelse(int signal) noexcept {
+    static constinit Real<int(int)> real{"sigrelse"};
+    return is_librarys() ? early(real, signal) : change_one(SIG_UNBLOCK, signal);
+}
+int homing_sigignore(int signal) noexcept {
+    static constinit Real<int(int)> real{"sigignore"};
+    return is_librarys() ? early(real, signal) : install(signal, SIG_IGN, nullptr);
+}
 
 sighandler_t homing_sigset(int signal, sighandler_t function) noexcept {
+    static constinit Real<sighandler_t(int, sighandler_t)> real{"sigset"};
+    if (is_librarys()) return early(real, signal, function);
     if (function == SIG_ERR || signal < 1 || signal >= NSIG) {
         errno = EINVAL;
         return SIG_ERR;
@@ -103,14 +125,26 @@ sighandler_t homing_sigset(int signal, sighandler_t function) noexcept {
     return ::sigismember(&before, signal) == 1 ? SIG_HOLD : action.sa_handler;
 }
 
-int homing_sigpause(int mask) { return wait_with(mask); }
-int homing_xpg_sigpause(int signal) { return wait_without(signal); }
+int homing_sigpause(int mask) {
+    static constinit Real<int(int)> real{"sigpause"};
+    return is_librarys() ? early(real, mask) : wait_with(mask);
+}
+int homing_xpg_sigpause(int signal) {
+    static constinit Real<int(int)> real{"__xpg_sigpause"};
+    return is_librarys() ? early(real, signal) : wait_without(signal);
+}
 int homing_own_sigpause(int value, int is_signal) {
+    static constinit Real<int(int, int)> real{"__sigpause"};
+    if (is_librarys()) return early(real, value, is_signal);
     return is_signal ? wait_without(value) : wait_with(value);
 }
 int homing_own_sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept {
-    return ::sigaction(signal, action, old);
+    static constinit Real<int(int, const struct sigaction*, struct sigaction*)> real{"__sigaction"};
+    return is_librarys() ? early(real, signal, action, old) : ::sigaction(signal, action, old);
 }
-int homing_own_sigsuspend(const sigset_t* mask) { return ::sigsuspend(mask); }
+int homing_own_sigsuspend(const sigset_t* mask) {
+    static constinit Real<int(const sigset_t*)> real{"__sigsuspend"};
+    return is_librarys() ? early(real, mask) : ::sigsuspend(mask);
+}
 
 } // extern "C"

@@ -49,6 +49,24 @@ stack_t ours() noexcept {
     return stack;
 }
 
+constexpr const char* too_small = "an alternate stack has no room for a fault within a handler";
+constinit std::atomic<bool> one_is_too_small{false};
+
+/// A handler on it that touches what is armed needs a second frame of the kernel's there, and one of ours.
+bool has_room_for_a_fault(std::size_t bytes) noexcept {
+    constexpr std::size_t ours = 2048; // our handler was measured to take 1,100
+    return bytes >= 2 * ::getauxval(AT_MINSIGSTKSZ) + ours;
+}
+
+/// An alternate stack of the program's: it is never armed, and there is room on it.
+void note_stack_of_handlers(const stack_t& stack) noexcept {
+    if (!has_room_for_a_fault(stack.ss_size)) {
+        one_is_too_small.store(true, std::memory_order_release);
+        if (Windows* windows = active_windows.load(std::memory_order_acquire)) windows->forbid(too_small);
+    }
+    note_alternate_stack(stack.ss_sp, stack.ss_size);
+}
+
 /// Null: there is no memory.
 void take_into_use(void* memory) noexcept {
     if (!memory) return;
@@ -130,14 +148,14 @@ extern "C" {
 HOMING_EXPORT int sigaltstack(const stack_t* stack, stack_t* old) noexcept {
     if (!translates_masks()) { // no window yet: the call as it is
         const int result = real_sigaltstack(stack, old);
-        if (result == 0 && stack && !disables(*stack)) note_alternate_stack(stack->ss_sp, stack->ss_size);
+        if (result == 0 && stack && !disables(*stack)) note_stack_of_handlers(*stack);
         return result;
     }
     stack_t given{};
     stack_t before{};
     if (stack) given = *stack;
     const bool sets = stack && !disables(given);
-    if (sets) note_alternate_stack(given.ss_sp, given.ss_size);
+    if (sets) note_stack_of_handlers(given);
     if (stack && !sets && own_stack) given = ours();
     const int result = real_sigaltstack(stack ? &given : nullptr, old ? &before : nullptr);
     if (result != 0) return result;
@@ -175,24 +193,12 @@ struct Stack {
 constinit Stack stacks[most_stacks];
 constinit std::atomic<int> stack_count{0};
 constexpr const char* too_many = "more than 256 stacks, buffers of streams and locks may not be protected";
-constexpr const char* too_small = "an alternate stack has no room for a fault within a handler";
-constinit std::atomic<bool> one_is_too_small{false};
-
-/// A handler on it that touches what is armed needs a second frame of the kernel's there, and one of ours.
-bool has_room_for_a_fault(std::size_t bytes) noexcept {
-    constexpr std::size_t ours = 2048; // our handler was measured to take 1,100
-    return bytes >= 2 * ::getauxval(AT_MINSIGSTKSZ) + ours;
-}
 } // namespace
 
 bool creates_thread() noexcept { return creating; }
 
 void note_alternate_stack(const void* begin, std::size_t bytes) noexcept {
     const auto address = reinterpret_cast<Address>(begin);
-    if (!has_room_for_a_fault(bytes)) {
-        one_is_too_small.store(true, std::memory_order_release);
-        if (Windows* windows = active_windows.load(std::memory_order_acquire)) windows->forbid(too_small);
-    }
     const int known = std::min(stack_count.load(std::memory_order_acquire), most_stacks);
     for (int i = 0; i < known; ++i)
         if (stacks[i].begin.load(std::memory_order_acquire) == address &&
