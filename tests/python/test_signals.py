@@ -60,8 +60,8 @@ def test_a_fault_of_the_programs_own_comes_once(how: str, tmp_path: Path) -> Non
     windows = 4 * 40  # at the most; all but 32 find no fault of the program's on a machine that is not busy
     assert handled == same == bare_signals
     assert signals_now <= handled + 2 * 3 * 40, counts
-    # A handler's mask, and signals that wait while a window is opened, while it ends, and for what the program
-    # protects in one.
+    # A handler's mask, and signals that wait while a window is opened, while it ends, and while what the
+    # program protects leaves it.
     assert calls - bare_calls <= handled + 6 * windows, counts
 
 
