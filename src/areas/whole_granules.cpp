@@ -11,7 +11,7 @@ std::vector<Range> whole_granules(const WatchList& watch, Range within, std::siz
     for (const auto& area : watch.areas()) {
         if (within.empty() && area->left_alone()) continue;
         const bool huge = area->granule > page_bytes();
-        const std::size_t unit = std::max(area->granule, huge ? area->granule : bytes);
+        const std::size_t unit = huge ? area->granule : bytes;
         for (const Range& part : area->armable) {
             Address begin = std::max(part.begin, area->range.begin);
             Address end = std::min(part.end, area->range.end);

@@ -3,6 +3,7 @@
 #include "areas/areas.hpp"
 #include "base/asymmetric_fence.hpp"
 #include "base/inside.hpp"
+#include "base/kept_errno.hpp"
 #include "base/options.hpp"
 #include "base/program_name.hpp"
 #include "base/uncancelled.hpp"
@@ -24,7 +25,6 @@
 #include "sampling/thread.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <pthread.h>
 
 namespace homing::hooks {
@@ -127,7 +127,7 @@ void step_aside() noexcept {
 }
 
 __attribute__((constructor)) void enter() noexcept {
-    const int saved = errno;
+    const KeptErrno kept;
     const Inside inside;
     look_up_exports();
     keep_own_memory_whole();
@@ -162,7 +162,6 @@ __attribute__((constructor)) void enter() noexcept {
         if (option_is(Option::first_touch, "on") && uses_openmp()) watch_first_touches(linux_kernel());
         ::pthread_atfork(before_fork, after_fork, in_child);
     }
-    errno = saved;
 }
 
 __attribute__((destructor)) void leave() noexcept {
