@@ -109,7 +109,10 @@ CASES: list[Case] = [
         limits={"first-iteration": "the one iteration is over before the thread ends"},
     ),
     *_modes("old_signals", "hold mask block set handler own ask"),
-    *_modes("timer", "itimer timer suspend profile calls fork"),
+    *_modes("timer", "itimer timer suspend profile calls"),
+    # libomp's own fork handler waits for the lock that a thread holds while it starts a team: such a program
+    # hangs without homing, too.
+    Case("timer", ("fork",), variants=("gcc",)),
     Case("collector"),
     Case("timer", ("thread",), works=False),  # its threads block every signal: windows are off
     *_modes("crash", "null serial overflow raise kill ignored readonly freed", status=SEGV),
