@@ -1,9 +1,9 @@
 #include "sources/samplers.hpp"
 
+#include "base/kept_errno.hpp"
 #include "base/raw_calls.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <dirent.h>
@@ -39,9 +39,8 @@ bool read_number(const std::string& path, long& value) noexcept {
     char text[64];
     if (raw::read_file(path.c_str(), text, sizeof text) <= 0) return false;
     char* end = nullptr;
-    const int saved = errno;
+    const KeptErrno kept;
     value = std::strtol(text, &end, 10);
-    errno = saved;
     return end != text;
 }
 

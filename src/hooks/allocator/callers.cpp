@@ -1,12 +1,12 @@
 #include "hooks/allocator/callers.hpp"
 
 #include "areas/areas.hpp"
+#include "base/kept_errno.hpp"
 #include "base/loaded_object.hpp"
 #include "hooks/allocator/heap.hpp"
 #include "hooks/export.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <dlfcn.h>
 #include <link.h>
 #include <unwind.h>
@@ -76,9 +76,8 @@ bool same_object(const void* a, const void* b) noexcept {
 
 int origin_of(Address from, Address* origin) noexcept {
     Frames frames{origin, 0, from};
-    const int saved = errno;
+    const KeptErrno kept;
     _Unwind_Backtrace(collect, &frames);
-    errno = saved;
     return frames.count;
 }
 

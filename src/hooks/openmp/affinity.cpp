@@ -2,6 +2,7 @@
 // compilers make of a task. Without `--tasks affinity` they jump on.
 #include "hooks/openmp/affinity.hpp"
 #include "base/inside.hpp"
+#include "base/kept_errno.hpp"
 #include "base/options.hpp"
 #include "base/regions.hpp"
 #include "hooks/export.hpp"
@@ -186,7 +187,7 @@ int home_of(Locality& locality, const AffinityItem* items, std::int32_t count) n
 }
 
 void registered(void* task, std::int32_t count, const AffinityItem* items, void* caller) noexcept {
-    const int saved = errno;
+    const KeptErrno kept;
     given.add();
     const Clause* known = start(caller);
     if (known && state.load(std::memory_order_acquire) == State::on) {
@@ -199,7 +200,6 @@ void registered(void* task, std::int32_t count, const AffinityItem* items, void*
             leave_to_runtime(Left::lost); // allocated before the first hint: its flags are not known
         }
     }
-    errno = saved;
 }
 
 /// Queue a task with a hint. False: the caller submits it.

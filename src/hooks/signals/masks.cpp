@@ -31,7 +31,7 @@ int mask_call(Function&& call, int how, const sigset_t* set, sigset_t* old) noex
     if (!translates_masks()) return call(how, set, old);
     let_faults_through_here();
     Given given{set};
-    // One that was sent while it was blocked is blocked in the kernel, too (signals.cpp).
+    // One that was sent while it was blocked is blocked in the kernel, too (fault_handler.cpp).
     if (how == SIG_UNBLOCK && set && ::sigismember(set, SIGSEGV) == 1) ::sigaddset(given.get(), SIGSEGV);
     sigset_t before{};
     const int result = call(how, given.get(), old ? &before : nullptr);

@@ -12,6 +12,12 @@ const char* prepare_handler() noexcept;
 /// No windows in this process from now on, also where none were in use yet. The first reason counts.
 void forbid_windows(const char* reason) noexcept;
 
+/// The kernel has our handler of SIGSEGV, or a child without fork(2)'s handlers has changed that.
+bool is_installed() noexcept;
+/// Is the program's action for the signal kept in own_action.hpp? Not in a child: its handlers are the
+/// kernel's business, and one of vfork() shares our memory.
+bool is_kept_here(int signal) noexcept;
+
 /// The program's handler of SIGSEGV, beside ours; null: it has none.
 const void* own_handler() noexcept;
 
