@@ -1,9 +1,8 @@
-"""Simulated machines, the parts without a program: machine files, places, conditions, the model of time."""
+"""Simulated machines, the parts without a program: machine files, the model of time, families, counts."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,13 @@ from hypothesis import strategies as st
 from homing import cli
 from homing.errors import UserError
 from homing.report.results import Results, read_results
-from homing.simulate import cc, machines, places
+from homing.simulate import cc, machines
 from homing.simulate.check import relevant
 from homing.simulate.counts import joined_counts
 from homing.simulate.description import Wishes, costs, description, parse_distributions
-from homing.simulate.expressions import Expression
 from homing.simulate.machine_command import draw
 from homing.simulate.machines import (
     Cache,
-    Machine,
-    TimeModel,
     cache_problem,
     changed,
     find,
@@ -35,6 +31,7 @@ from homing.simulate.on_machine import unmet
 from homing.simulate.sweep import caches
 from homing.simulate.time_model import Calibration, estimate, parse_calibration, relative_time
 from tests.python.record_writer import four_node_run
+from tests.python.test_simulated_places import default_placements
 
 TREE = Path(__file__).resolve().parents[2]
 tomllib = machines.tomllib
@@ -84,7 +81,7 @@ def test_the_machines_that_come_with_homing() -> None:
 def test_every_machine_can_be_drawn_and_told(name: str) -> None:
     machine = find(name)
     assert any(name in line for line in draw(machine))
-    told = tomllib.loads(description(machine, Wishes(placements=_placements(machine))))
+    told = tomllib.loads(description(machine, Wishes(placements=default_placements(machine))))
     assert len(told["cpu_nodes"]) == machine.cpu_count
     assert len(told["distances"]) == machine.nodes
     assert tomllib.loads(costs(machine))["remote_ns"] >= machine.local_ns
@@ -141,7 +138,7 @@ def test_a_machine_of_hwloc() -> None:
     assert machine.nodes == 4
     assert machine.cpu_count >= 4
     assert not cache_problem(machine.private.bytes, machine.private.ways, machine.line)
-    told = tomllib.loads(description(machine, Wishes(placements=_placements(machine))))
+    told = tomllib.loads(description(machine, Wishes(placements=default_placements(machine))))
     assert sorted(set(told["cpu_nodes"])) == [0, 1, 2, 3]
 
 
@@ -178,300 +175,6 @@ def test_the_sweep_has_the_machines_own_cache() -> None:
         found = caches(machine)
         assert machine.private in found and len(found) >= 6
         assert all(not cache_problem(one.bytes, one.ways, machine.line) for one in found)
-
-
-# --- places -----------------------------------------------------
-
-
-def _placements(machine: Machine) -> dict[str, places.Placement]:
-    return {one: places.placement({}, machine, one) for one in places.RUNTIMES}
-
-
-def placed(machine: Machine, runtime: str = places.GCC, **environment: str) -> list[list[int]]:
-    found = places.placement(environment, machine, runtime)
-    assert not found.remarks, found.remarks
-    return [list(place) for place in found.places]
-
-
-def small(count: int = 512, **more: Any) -> Machine:
-    time = TimeModel(1, (0, 1), 0, 0)
-    cache = Cache(4096, 1)
-    one = Machine("m", "", (count,), (1 << 30,), ((10.0,),), 4096, 64, cache, None, 1, 1, 1, time)
-    return replace(one, **more)
-
-
-@pytest.mark.parametrize("runtime", places.RUNTIMES)
-def test_places_by_name_and_by_list(runtime: str) -> None:
-    machine = find("epyc-nps4")
-    assert len(placed(machine, runtime)) == 128
-    assert len(placed(machine, runtime, OMP_PLACES="numa_domains")) == 8
-    two = placed(machine, runtime, OMP_PLACES="LL_Caches(2)")
-    assert two == [list(range(8)), list(range(8, 16))]
-    for text, expected in (
-        ("{0:4:2},{16}:2:16", [[0, 2, 4, 6], [16], [32]]),
-        # What counts on is the place, by one where no stride is stated.
-        ("{0:4}:4", [[0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5], [3, 4, 5, 6]]),
-        ("{0:4}:4:4", [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]),
-        ("{0,1}:2:-1,{6}", None),
-        ("{9}:3:-4", [[9], [5], [1]]),
-        ("{9:3:-4}", [[1, 5, 9]]),
-        # OpenMP 5.1's abbreviations.
-        ("0,4,8", [[0], [4], [8]]),
-        ("0:2", [[0], [1]]),
-        ("4:3:8 , {7}", [[4], [12], [20], [7]]),
-        (" { 0 , 1 } : 2 : 2 ", [[0, 1], [2, 3]]),
-    ):
-        if expected is not None:
-            assert placed(machine, runtime, OMP_PLACES=text) == expected, text
-
-
-def test_what_is_taken_out_of_places() -> None:
-    machine = find("epyc-nps4")
-    assert placed(machine, OMP_PLACES="{0,!1,1}") == [[0]]
-    assert placed(machine, OMP_PLACES="{0}:3:1,!{1}") == [[0], [2]]
-    assert placed(machine, OMP_PLACES="0:3,!1") == [[0], [2]]
-    # libomp takes everything else.
-    assert placed(small(4), places.LLVM, OMP_PLACES="!{1},0") == [[0, 2, 3], [0]]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{0",
-        "boards",
-        "cores,threads",
-        "0-1",
-        "{0},{1},",
-        "",
-        "{}",
-        "{0:2,}",
-        "{-1}",
-        "{1}:2:x",
-        "cores(",
-        "é",
-    ],
-)
-@pytest.mark.parametrize("runtime", places.RUNTIMES)
-def test_a_value_that_cannot_be_read_is_said_and_as_good_as_none(runtime: str, text: str) -> None:
-    machine = find("sf15k")
-    found = places.placement({"OMP_PLACES": text}, machine, runtime)
-    assert len(found.remarks) == 1
-    assert found.remarks[0].startswith(f"OMP_PLACES={text}: ") and runtime in found.remarks[0]
-    # libgomp leaves threads unbound, libomp takes cores.
-    assert found.bindings == (("even",) if runtime == places.GCC else ("spread",))
-    assert found.places == tuple((cpu,) for cpu in range(machine.cpu_count))
-
-
-def test_cpus_that_are_not_there_are_left_out_and_said() -> None:
-    machine = find("sf15k")
-    for runtime in places.RUNTIMES:
-        found = places.placement({"OMP_PLACES": "{14:4},{20},3"}, machine, runtime)
-        assert found.places == ((14, 15), (3,))
-        assert found.remarks == (
-            "OMP_PLACES={14:4},{20},3: sf15k has no CPU 16, 17, 20: left out, 2 of 3 places remain",
-        )
-        none = places.placement({"OMP_PLACES": "{99}"}, machine, runtime)
-        assert "sf15k has none of these CPUs" in none.remarks[0]
-
-
-@given(st.integers(1, 64), st.integers(1, 4), st.integers(0, 60), st.sampled_from(places.RUNTIMES))
-def test_listed_places_hold_the_cpus_of_their_interval(
-    count: int, stride: int, first: int, runtime: str
-) -> None:
-    found = placed(small(), runtime, OMP_PLACES=f"{{{first}:{count}:{stride}}}")
-    assert found == [[first + stride * at for at in range(count)]]
-
-
-@given(st.text("{}:,!0123456789- +", max_size=20), st.sampled_from(places.RUNTIMES))
-def test_whatever_is_written_ends_in_places_of_cpus_that_are_there(text: str, runtime: str) -> None:
-    for name in ("OMP_PLACES", "GOMP_CPU_AFFINITY", "OMP_PROC_BIND"):
-        found = places.placement({name: text}, small(8), runtime)
-        assert found.places and all(place and set(place) <= set(range(8)) for place in found.places)
-        assert found.bindings
-
-
-def test_binding() -> None:
-    def bindings(runtime: str = places.GCC, **environment: str) -> tuple[str, ...]:
-        return places.placement(environment, find("sf15k"), runtime).bindings
-
-    assert bindings() == ("even",)
-    assert bindings(OMP_PROC_BIND=" close , SPREAD ") == ("close", "spread")
-    assert bindings(OMP_PROC_BIND="MASTER") == ("primary",)
-    assert bindings(OMP_PROC_BIND="false", OMP_PLACES="{0}") == ("even",)
-    # What "true" is, and places without a policy, is for the runtime to say.
-    for stated in ({"OMP_PROC_BIND": "True"}, {"OMP_PLACES": "cores"}):
-        assert bindings(**stated) == ("close",)
-        assert bindings(places.LLVM, **stated) == ("spread",)
-    for wrong in ("near", "close,foo", "", "true,close"):
-        found = places.placement({"OMP_PROC_BIND": wrong}, find("sf15k"), places.GCC)
-        assert found.bindings == ("even",)
-        assert found.remarks[0].startswith(f"OMP_PROC_BIND={wrong}: libgomp ignores it")
-
-
-def test_the_runtimes_own_variables() -> None:
-    machine = find("sf15k")
-    for runtime, binding in ((places.GCC, "close"), (places.LLVM, "turns")):
-        found = places.placement({"GOMP_CPU_AFFINITY": "3, 4-8:2 15"}, machine, runtime)
-        assert found == places.Placement(((3,), (4,), (6,), (8,), (15,)), (binding,))
-        wrong = places.placement({"GOMP_CPU_AFFINITY": "0_1"}, machine, runtime)
-        assert wrong.bindings == ("even",) and "'0_1' is neither a CPU" in wrong.remarks[0]
-    both = {"GOMP_CPU_AFFINITY": "1", "OMP_PLACES": "{0}"}
-    assert places.placement(both, machine, places.GCC).places == ((0,),)
-    llvm = places.placement(both, machine, places.LLVM)
-    assert llvm.places == ((1,),) and "libomp goes by GOMP_CPU_AFFINITY" in llvm.remarks[0]
-    intel = places.placement({"KMP_AFFINITY": "compact"}, machine, places.LLVM)
-    assert intel.bindings == ("even",)
-    assert intel.remarks[0].startswith("KMP_AFFINITY=compact is not used on a described machine")
-
-
-def test_cpus_with_other_numbers_than_their_neighbours() -> None:
-    # Two nodes, even and odd numbers, two CPUs a core (0 and 4, ...), and one number that is missing.
-    ids = ((0, 4, 2), (1, 5, 3, 7))
-    machine = small(
-        cpus=(3, 4),
-        memory=(1 << 30,) * 2,
-        distances=((10.0, 20.0), (20.0, 10.0)),
-        cpu_ids=ids,
-        cores=((0, 4), (2,), (1, 5), (3, 7)),
-    )
-    assert placed(machine, OMP_PLACES="cores") == [[0, 4], [1, 5], [2], [3, 7]]
-    assert placed(machine, places.LLVM, OMP_PLACES="cores") == [[0, 4], [2], [1, 5], [3, 7]]
-    assert placed(machine, OMP_PLACES="threads(3)") == [[0], [1], [2]]
-    assert placed(machine, OMP_PLACES="numa_domains") == [[0, 2, 4], [1, 3, 5, 7]]
-    assert placed(machine) == [[0], [4], [2], [1], [5], [3], [7]]
-    told = tomllib.loads(description(machine, Wishes(placements=_placements(machine))))
-    assert told["cpu_nodes"] == [0, 1, 0, 1, 0, 1, -1, 1]
-
-
-# --- conditions -----------------------------------------------------
-
-
-def counts(remote: int = 20, total: int = 100) -> dict[str, Any]:
-    area = {"name": "m::u", "variable": "u", "title": "u", "remote_misses": remote, "total_misses": total}
-    return {
-        "run": {
-            "remote_fraction": remote / total,
-            "remote_misses": remote,
-            "total_misses": total,
-            "home_shares": [0.75, 0.25],
-        },
-        "moved_pages": 3,
-        "areas": [
-            {**area, "remote_fraction": remote / total, "share": 0.9},
-            {
-                **area,
-                "name": "heap@x",
-                "variable": "v",
-                "title": "x.c:3",
-                "remote_fraction": 0.0,
-                "share": 0.1,
-            },
-        ],
-    }
-
-
-@pytest.mark.parametrize(
-    ("text", "true"),
-    [
-        ("remote_fraction > 0.1", True),
-        ("remote_fraction > 20 %", False),
-        ("remote_fraction >= 20%", True),
-        ("area.u.remote_fraction > 0.1", True),
-        ("area.m::u.remote_fraction > 0.1 and total_misses > 1000", False),
-        ("area.v.remote_fraction > 0.1 or moved_pages == 3", True),
-        ("any_area.remote_fraction > 0.5", False),
-        ("not (home_share.0 < 0.5)", True),
-        ("remote_misses < 1 or (total_misses == 100 and not moved_pages > 3)", True),
-    ],
-)
-def test_conditions(text: str, true: bool) -> None:
-    verdict = Expression.parse(text).judge(counts())
-    assert verdict.true is true
-    assert bool(verdict.reasons) is true
-
-
-def test_a_condition_names_the_arrays_behind_it() -> None:
-    verdict = Expression.parse("remote_fraction > 0.1").judge(counts())
-    assert verdict.reasons[0] == "remote_fraction = 0.2 > 0.1"
-    assert any(line.startswith("u: 20.0 % of its misses remote, 100 % of all") for line in verdict.reasons)
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("", "ends too early"),
-        ("remote_fraction", "expects one of"),
-        ("remote_fraction > much", "expects a number"),
-        ("speed > 1", "speed: there are accesses"),
-        ("area.u.speed > 1", "speed: must be one of"),
-        ("(remote_fraction > 1", "not closed"),
-        ("remote_fraction > 1 remote_fraction > 2", "what is 'remote_fraction'"),
-        ("remote_fraction > 1 & 2", "cannot be read at '& 2'"),
-    ],
-)
-def test_bad_conditions(text: str, reason: str) -> None:
-    with pytest.raises(UserError) as error:
-        Expression.parse(text)
-    assert reason in error.value.message
-
-
-def test_a_condition_about_what_is_not_there() -> None:
-    with pytest.raises(UserError, match="there is no array w; there are u, v"):
-        Expression.parse("area.w.share > 0").judge(counts())
-    with pytest.raises(UserError, match="the machine has 2 nodes"):
-        Expression.parse("home_share.2 > 0").judge(counts())
-
-
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        ("velocity", [1]),
-        ("velocity.data", [1]),
-        ("data", [1]),
-        ("GRID (two.c:4)", [0]),
-        ("pressure (two.c:7)", [0]),
-        ("pressure (two.c:15)", []),
-        ("main (two.c:7)", [0]),
-        ("press*", [0]),
-    ],
-)
-def test_conditions_know_the_names_that_areas_knows(name: str, found: list[int]) -> None:
-    told = counts()
-    for area, title in zip(
-        told["areas"],
-        (
-            "pressure: grid (two.c:4) from main (two.c:7)",
-            "velocity.data: Field (m.cpp:9) from Solver (m.cpp:15)",
-        ),
-        strict=True,
-    ):
-        area.update(title=title, variable=title.partition(":")[0].rpartition(".")[2])
-    condition = Expression.parse(f'area."{name}".share > 0')
-    if not found:
-        with pytest.raises(UserError, match="there is no array"):
-            condition.judge(told)
-        return
-    titles = [told["areas"][at]["title"] for at in found]
-    assert [reason.partition(": share")[0] for reason in condition.judge(told).reasons] == titles
-
-
-@given(st.floats(0, 1), st.floats(0, 1), st.sampled_from(["<", "<=", ">", ">=", "==", "!="]))
-def test_conditions_compare_as_python_does(value: float, limit: float, operator: str) -> None:
-    found = counts()
-    found["run"]["remote_fraction"] = value
-    wanted = eval(f"{value!r} {operator} {limit!r}")
-    assert Expression.parse(f"remote_fraction {operator} {limit!r}").judge(found).true is wanted
-    assert Expression.parse(f"not remote_fraction {operator} {limit!r}").judge(found).true is not wanted
-
-
-def test_a_distribution_of_an_array_that_is_not_there(tmp_path: Path) -> None:
-    found = read_results([str(four_node_run().write(tmp_path / "r"))])
-    wanted = parse_distributions("zzz=block,heap@*=cyclic,/main_mem?=block,/x[y]/=block")
-    assert unmet(wanted, found) == [
-        f"--distribute {name}: there is no array {name}; there are /main_mem/, heap@cg+0x1234"
-        for name in ("zzz", "/x[y]/")
-    ]
-    assert unmet(wanted, Results()) == []
 
 
 # --- time -----------------------------------------------------
@@ -575,6 +278,16 @@ def test_distributions() -> None:
     for text in ("u", "u=diagonal", "u=block(2)", "u=cyclic(0)"):
         with pytest.raises(UserError, match="--distribute"):
             parse_distributions(text)
+
+
+def test_a_distribution_of_an_array_that_is_not_there(tmp_path: Path) -> None:
+    found = read_results([str(four_node_run().write(tmp_path / "r"))])
+    wanted = parse_distributions("zzz=block,heap@*=cyclic,/main_mem?=block,/x[y]/=block")
+    assert unmet(wanted, found) == [
+        f"--distribute {name}: there is no array {name}; there are /main_mem/, heap@cg+0x1234"
+        for name in ("zzz", "/x[y]/")
+    ]
+    assert unmet(wanted, Results()) == []
 
 
 def test_counts_of_several_processes_are_added() -> None:
