@@ -295,8 +295,9 @@ def region_name(region: Region) -> str:
 def _unwatched(process: ProcessResult) -> str:
     by_name: dict[str, int] = {}
     for entry in process.record.unwatched:
-        name = process.left_out.get(entry.what, entry.what)
+        # Pieces that are small for themselves are of the same kind as large ones.
+        name = process.left_out.get(entry.what, entry.what).removeprefix("small pieces: ")
         by_name[name] = by_name.get(name, 0) + entry.bytes
     largest = sorted(by_name.items(), key=lambda item: -item[1])
-    shown = ", ".join(f"{cut(what)} {size(total)}" for what, total in largest[:4])
-    return shown + (f", and {len(largest) - 4} more" if len(largest) > 4 else "")
+    shown = "; ".join(f"{cut(what)} {size(total)}" for what, total in largest[:4])
+    return shown + (f"; and {len(largest) - 4} more" if len(largest) > 4 else "")

@@ -254,8 +254,8 @@ def test_blocks_that_are_left_out_have_the_names_of_blocks(
         writer.row("unwatched", what=what, begin=at << 40, bytes=32 << 20)
     found = summary(results(writer, tmp_path, monkeypatch))
     (told,) = (line.plain for line in found if isinstance(line, Text) and line.plain.startswith("unwatched"))
-    named = "left out by --areas: u (two.c:31) 64 MiB, left out by --areas: heap@other+0x20 32 MiB"
-    assert told.startswith(f"unwatched  {named}, left out by --areas: grid 32 MiB")
+    named = "left out by --areas: u (two.c:31) 64 MiB; left out by --areas: heap@other+0x20 32 MiB"
+    assert told.startswith(f"unwatched  {named}; left out by --areas: grid 32 MiB")
 
 
 def test_where_first_touches_cannot_be_seen_the_summary_says_why(

@@ -70,6 +70,17 @@ def test_one_process(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in text
 
 
+def test_small_unwatched_pieces_count_with_the_large_ones_of_their_kind(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    writer = four_node_run()
+    for at, what in enumerate(("stacks, and what else", "small pieces: stacks, and what else")):
+        writer.row("unwatched", what=writer.text(what), begin=(1 + at) << 40, bytes=6 << 20)
+    text = printed(results_of(writer), capsys)
+    (told,) = (line for line in text.splitlines() if line.startswith("unwatched"))
+    assert told == "unwatched  stacks, and what else 12 MiB; [stack] 8.0 MiB"
+
+
 def test_an_estimate_says_that_most_iterations_were_not_seen(capsys: pytest.CaptureFixture[str]) -> None:
     writer = four_node_run()
     assert "none was seen" not in printed(results_of(writer), capsys)
