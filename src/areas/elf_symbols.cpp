@@ -304,7 +304,9 @@ std::string shown_path(const LoadedObject& object) {
         if (found.ends_with(mark)) found.resize(found.size() - mark.size());
         return found.empty() ? "[main program]" : found;
     }
-    return ::realpath(object.path.c_str(), found.data()) ? found.c_str() : object.path;
+    if (!::realpath(object.path.c_str(), found.data())) return object.path;
+    found.resize(std::strlen(found.c_str()));
+    return found;
 }
 
 } // namespace
