@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from homing.translate.affine import Affine, affine, is_primary, names_in
 from homing.translate.plan.model import Box, Side
@@ -17,6 +18,15 @@ class Site:
     reference: Reference
     loops: list[Loop]
     conditional: bool
+
+    def sectioned(self, rank: int) -> Site:
+        """The same where a bare name is the section of all elements."""
+        reference = self.reference
+        if reference.subscripts is not None:
+            return self
+        end = reference.name_end
+        every = [Subscript(end, end, ":", section=True) for _ in range(rank)]
+        return replace(self, reference=replace(reference, subscripts=every))
 
 
 def written(value: Affine, factor_text: dict[str, str] | None = None) -> str:
@@ -59,8 +69,12 @@ def side_of(
     varying: names that change in the loops. whole: the bounds of the dimension, for what cannot be said.
     """
     if subscript.section:
-        low, high = subscript.low or whole[0], subscript.high or whole[1]
-        if (names_in(low) | names_in(high)) & varying:
+        low, high = subscript.low, subscript.high
+        step = (subscript.step or "1").replace(" ", "")
+        if down := re.fullmatch(r"-\d+", step):
+            low, high = high, low
+        low, high = low or whole[0], high or whole[1]
+        if (names_in(low) | names_in(high)) & varying or not (down or step.isdigit()):
             return Side(*whole), False
         return Side(low, high), subscript.step is None
     value = affine(subscript.text)

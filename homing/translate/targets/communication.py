@@ -102,11 +102,6 @@ class Communication:
             sides = []
             for index, subscript in enumerate(reference_subscripts(site.reference)):
                 side, _ = side_of(subscript, site.loops, varying, self.work.writer.whole(array, index))
-                if array.dimensions[index].distributed and subscript.section:
-                    self.work.wrong(
-                        subscript.begin, subscript.end, "a section over several parts, read by every thread"
-                    )
-                    return ()
                 sides.append(side)
             boxes.append(Box(array.name, tuple(sides), True, (span(site.reference),)))
         found = []

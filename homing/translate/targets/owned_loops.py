@@ -56,6 +56,7 @@ class _Found:
 
     follows: dict[str, Follow]
     varying: frozenset[str]
+    wrote: frozenset[str]
     fixed: tuple[tuple[int, str], ...] = ()
     fixed_locals: dict[str, tuple[LocalIndex, str]] = field(default_factory=dict)
     fetches: list[Box] = field(default_factory=list)
@@ -110,6 +111,7 @@ class OwnedLoops:
                 self.work.wrong(inner.directive.begin, inner.directive.end, reason)
         if len(self.work.problems) > problems:
             return None
+        sites = [site.sectioned(self.work.arrays[site.reference.name].rank) for site in sites]
         home = self.homes.home_of(construct, loop, sites)
         if home is None:
             return None
@@ -117,7 +119,8 @@ class OwnedLoops:
         self._steady_steps(loop, follows)
         wrote = written_in(loop)
         fixed = self.work.fixed_home.get(id(loop), ())
-        found = _Found(follows, wrote - frozenset(self.work.arrays), fixed)
+        arrays = frozenset(self.work.arrays)
+        found = _Found(follows, wrote - arrays, wrote & arrays, fixed)
         for site in sites:
             self._classify(site, found)
         for site in found.broadcasts:
@@ -188,7 +191,7 @@ class OwnedLoops:
 
     def _usable(self, site: Site) -> None:
         reference = site.reference
-        if reference.subscripts is None:
+        if reference.subscripts is None and not self.work.reads_elements(reference):
             if reference.argument_of in ("size", "lbound", "ubound", "shape"):
                 self.work.wrong(
                     reference.begin,
@@ -201,7 +204,10 @@ class OwnedLoops:
                     reference.end,
                     "a whole distributed array inside a loop that is shared out",
                 )
-        elif len(reference.subscripts) != self.work.arrays[reference.name].rank:
+        elif (
+            reference.subscripts is not None
+            and len(reference.subscripts) != self.work.arrays[reference.name].rank
+        ):
             rank = self.work.arrays[reference.name].rank
             self.work.wrong(
                 reference.begin,
@@ -211,7 +217,7 @@ class OwnedLoops:
         elif reference.access is Access.OTHER:
             self.work.wrong(reference.begin, reference.end, why_not_followed(self.work.source, reference))
         elif reference.access is Access.ARGUMENT or reference.argument_of in self.work.distributions.routines:
-            piece = any(s.section for s in reference.subscripts) or reference.access is Access.ARGUMENT
+            piece = any(s.section for s in reference.subscripts or ()) or reference.access is Access.ARGUMENT
             if piece:
                 reason = "a piece of a distributed array is passed on (sequence association)"
                 self.work.wrong(reference.begin, reference.end, reason)
@@ -222,6 +228,9 @@ class OwnedLoops:
         array = self.work.arrays[reference.name]
         cut = array.distributed_dimensions()
         subscripts = reference_subscripts(reference)
+        if reference.access is Access.READ and any(subscripts[i].section for i in cut):
+            self._section(site, found)
+            return
         fixed = [
             i
             for i in cut
@@ -265,6 +274,17 @@ class OwnedLoops:
         if any(ends != (0, 0) for ends in distances.values()):
             self._reach(reference, array, distances)
             self._exchange(site, self.exchange.box(site, array, followed, found.varying), found)
+
+    def _section(self, site: Site, found: _Found) -> None:
+        """Elements of several parts that an iteration reads: all parts get them before the loop."""
+        reference = site.reference
+        if reference.name in found.wrote:
+            reason = (
+                f"reads '{reference.name}' of several parts, and the loop writes it: read it before the loop"
+            )
+            self.work.wrong(reference.begin, reference.end, reason)
+            return
+        found.broadcasts.append(site)
 
     def _at_home(self, reference: Reference, array: Array, fixed: Sequence[int], found: _Found) -> bool:
         """Does the element lie in the column (or row) of parts that runs the loop, at the own iteration?"""

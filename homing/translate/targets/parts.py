@@ -411,7 +411,7 @@ class Parts:
             self.work.fresh = Fresh()
         elements = [r for r in statement.references if r.name in self.work.arrays and r not in passed]
         for reference in elements:
-            if reference.access is not Access.READ or reference.subscripts is None:
+            if not self.work.reads_elements(reference):
                 reason = "every thread of the region would do this: put it into a SINGLE construct"
                 self.work.wrong(reference.begin, reference.end, reason)
                 return
@@ -423,16 +423,16 @@ class Parts:
     def _region_reads(self, statement: Statement, region: Region) -> None:
         """Elements that every thread reads: broadcast before the statement."""
         sites = [Site(r, [], False) for r in statement.references if r.name in self.work.arrays]
-        found = self.exchange.broadcasts(
-            [s for s in sites if s.reference.subscripts is not None], frozenset()
-        )
         for site in sites:
-            if site.reference.subscripts is None:
+            if not self.work.reads_elements(site.reference):
                 self.work.wrong(
                     site.reference.begin,
                     site.reference.end,
                     "a whole distributed array, read by every thread",
                 )
+                return
+        sites = [site.sectioned(self.work.arrays[site.reference.name].rank) for site in sites]
+        found = self.exchange.broadcasts(sites, frozenset())
         self.work.steps.append(ReadPlan(self.work.place(statement.begin), self.work.routine.name, found))
         self.work.before(statement.begin, broadcast_lines(self.work.writer, region, found))
 

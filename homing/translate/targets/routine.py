@@ -180,6 +180,14 @@ class Work:
     def touched(self, nodes: Sequence[Node]) -> list[Reference]:
         return [r for r in references(list(nodes)) if r.name in self.arrays]
 
+    def reads_elements(self, reference: Reference) -> bool:
+        """Does it read elements and nothing else? In Fortran, a bare name does that no procedure gets."""
+        if reference.access is not Access.READ:
+            return False
+        return reference.subscripts is not None or (
+            self.source.form.fortran and reference.argument_of is None
+        )
+
     def seen_by_others(
         self, reference: Reference, node: Loop | Construct | Statement, region: Region
     ) -> bool:
