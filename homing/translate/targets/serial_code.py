@@ -14,6 +14,8 @@ from homing.translate.plan.model import Schedule, SerialPlan
 from homing.translate.plan.reached import called
 from homing.translate.plan.reference_text import why_not_followed
 from homing.translate.targets.called_before import Call, CalledBefore
+from homing.translate.targets.heads import Heads
+from homing.translate.targets.leaving import deal_out_before_jumps, leads, reaching
 from homing.translate.targets.routine import Fresh, Work
 from homing.translate.targets.whole_constructs import lists_arrays, whole
 from homing.translate.tree import (
@@ -32,8 +34,6 @@ from homing.translate.tree import (
 )
 from homing.translate.write.lines_apart import crowded
 
-#: Labels that a statement may lead to though it is no jump: of READ and WRITE, and alternate returns.
-_LEADS = re.compile(r"(?:[(,](?:err|end|eor)=|[(,]\*)(\d+)(?=[,)])")
 _FORGETS = re.compile(r"\s*(\w+)\s*=\s*(?:NULL|nullptr|0|\(\s*void\s*\*\s*\)\s*0)\s*;?\s*")
 #: Constructs that stand inside a parallel region.
 REGION_DIRECTIVES = frozenset({"barrier", "single", "master", "masked", "critical", "flush", "atomic"})
@@ -46,6 +46,7 @@ class SerialCode:
         """region: translates a parallel region in it."""
         self.work = work
         self.region = region
+        self.heads = Heads(work)
         self.values = 0  # of functions that are called before a statement, so far
 
     def _parallel_inside(self, node: Node) -> bool:
@@ -71,7 +72,8 @@ class SerialCode:
         def flush() -> None:
             nonlocal run, last_touch
             if last_touch >= 0:
-                self._wrap(run[: last_touch + 1])
+                end = last_touch + 1
+                self._wrap(run[: end + reaching(run[:end], run[end:])])
             run, last_touch = [], -1
 
         for node in nodes:
@@ -138,11 +140,13 @@ class SerialCode:
                     )
             return
         if isinstance(node, Loop):
-            self.head(node.head, "a distributed array in a loop's bounds")
+            if not self.heads.read_before(node, self._reaches(node.head)):
+                self.head(node.head, "a distributed array in a loop's bounds")
             for body in self.bodies(node):
                 self.in_serial(body)
         elif isinstance(node, Branch):
-            for head, _ in node.arms:
+            known = self.heads.read_before(node, self._reaches(node.arms[0][0]))
+            for head, _ in node.arms[known:]:
                 self.head(head, "a distributed array decides about parallel code", not node.masked)
             for body in self.bodies(node):
                 self.in_serial(body)
@@ -161,6 +165,8 @@ class SerialCode:
         passed = self.work.passes_parts(node)
         others = [r for r in node.references if r.name in self.work.arrays and r not in passed]
         reached = self._reaches(node)
+        if others and node.guarded and self.heads.read_before(node, reached, passed):
+            others = []
         found = (
             CalledBefore(self.work, node, passed, reached).found() if others and (passed or reached) else []
         )
@@ -221,9 +227,9 @@ class SerialCode:
             self.work.wrong(one.begin, one.end, reason)
         labels = {one.label for one in statements(list(nodes)) if one.label and one.label != CASE}
         for one in statements(self.work.routine.body) if labels else ():
-            leads = {*one.targets, *_LEADS.findall(one.text.replace(" ", "").lower())}
-            if leads & labels and not nodes[0].begin <= one.begin < nodes[-1].end:
-                label = min(leads & labels)
+            entered = leads(one) & labels
+            if entered and not nodes[0].begin <= one.begin < nodes[-1].end:
+                label = min(entered)
                 reason = f"jumps to '{label}' in code that works on a gathered array: put the label before it"
                 self.work.wrong(one.begin, one.end, reason)
 
@@ -249,15 +255,6 @@ class SerialCode:
                 function = callee is not None or reference.argument_of not in self.work.arrays
                 if function and self.work.writer.may_write(reference, callee):
                     changed.append(array)
-        for statement in statements(list(nodes)):
-            # Behind the end of the program nobody reads the parts.
-            ends = statement.jump == "return" and self.work.routine.main
-            if statement.kind is Kind.JUMP and statement.jump in ("return", "goto") and not ends:
-                self.work.wrong(
-                    statement.begin,
-                    statement.end,
-                    "leaves code that works on a gathered array: move the jump behind it",
-                )
         self._jumped_into(nodes)
         first, last = nodes[0], nodes[-1]
         if crowded(self.work.routine, first, last, self._parallel_inside):
@@ -272,6 +269,7 @@ class SerialCode:
                 reason = f"may allocate or free '{array.name}', which the caller's distribution is of"
                 self.work.wrong(first.begin, last.end, reason)
         self.work.before(first.begin, self.work.writer.gather(arrays, anew))
+        deal_out_before_jumps(self.work, nodes, lambda: self.work.writer.release(arrays, changed, anew))
         self.work.after(last.end, self.work.writer.release(arrays, changed, anew), first.begin)
         self.work.fresh.wrote(array.name for array in changed)
         gathered, dealt_out, made = (tuple(one.name for one in each) for each in (arrays, changed, anew))
