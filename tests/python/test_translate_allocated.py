@@ -16,9 +16,15 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     return Workshop(tmp_path_factory.mktemp("allocated"))
 
 
-@pytest.mark.parametrize("target", ["spmd", "pages", "mpi"])
-def test_arrays_that_are_allocated_unsaid(workshop: Workshop, target: str) -> None:
-    source = PROGRAMS / "allocated.f90"
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        *(("allocated.f90", target) for target in ("spmd", "pages", "mpi")),
+        *(("allocated_from.f90", target) for target in ("spmd", "mpi")),
+    ],
+)
+def test_arrays_that_are_allocated_unsaid(workshop: Workshop, name: str, target: str) -> None:
+    source = PROGRAMS / name
     expected = workshop.printed(source)
     made, _ = workshop.translated(source, target, checked=target != "mpi")
     start = [*MPIRUN, "-n", "2"] if target == "mpi" else []

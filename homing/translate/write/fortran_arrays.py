@@ -246,14 +246,16 @@ class FortranArrays(FortranText):
         source = next((match[1] for match in given if match), None)
         if source is None:
             return []
-        names = {array.name for array in arrays}
+        read = []
         for reference in statement.references:
-            if reference.name in self.arrays and reference.name not in names:
-                reason = f"SOURCE of the distributed '{reference.name}': assign it behind"
-                self.problems.append((reference.begin, reference.end, reason))
-        lines = self.gather(arrays)
+            if reference.name in self.arrays:
+                read.append(self.arrays[reference.name])
+                if reference.argument_of is not None:
+                    reason = f"SOURCE calls a function with the distributed '{reference.name}': assign it behind"
+                    self.problems.append((reference.begin, reference.end, reason))
+        lines = self.gather(list(dict.fromkeys([*arrays, *read])))
         lines += [f"{array.name} = {source}" for array in arrays]
-        return lines + self.release(arrays, arrays)
+        return lines + self.release(list(dict.fromkeys([*arrays, *read])), arrays)
 
     def _guard(self, statement: Statement) -> tuple[str, str]:
         """The condition of `if (condition) allocate (...)`, asked of the parts, and what is guarded; empty:
