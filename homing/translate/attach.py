@@ -18,7 +18,7 @@ from homing.translate.directives.model import (
 )
 from homing.translate.positions import TranslationError
 from homing.translate.source import SourceFile
-from homing.translate.tree import Branch, Construct, Executable, Loop, Node, OpenMP, Routine
+from homing.translate.tree import Branch, Construct, Executable, Loop, Node, OpenMP, Routine, Statement
 
 _STANDALONE = frozenset(
     {
@@ -154,8 +154,8 @@ def _stands_alone(source: SourceFile, node: Construct) -> bool:
 def _take_next(
     source: SourceFile, node: Construct, nodes: list[Node], at: int
 ) -> tuple[list[Directive], int]:
-    """The construct's body is the next statement, behind directives of ours; its END may follow. Returns the
-    directives, and where the nodes behind it begin."""
+    """The construct's body is the next statement (of ATOMIC two, where its END follows), behind directives of ours; its
+    END may follow. Returns the directives, and where the nodes behind it begin."""
     between = []
     while at < len(nodes) and isinstance(other := nodes[at], Executable):
         between.append(other.directive)
@@ -167,14 +167,26 @@ def _take_next(
         inner = _nest(source, nodes[at:])
         node.body = inner[:1]
         nodes[at:] = inner
-    node.end = node.body[-1].end
     at += 1
+    if _ends_behind(nodes[at : at + 2], node.directive.name):  # ATOMIC CAPTURE with its two statements
+        node.body.append(nodes[at])
+        at += 1
+    node.end = node.body[-1].end
     closing = nodes[at] if at < len(nodes) else None
     if isinstance(closing, Construct) and _closes(closing.directive.name, node.directive.name):
         node.closing = closing.directive
         node.end = closing.directive.end
         at += 1
     return between, at
+
+
+def _ends_behind(behind: Sequence[Node], name: str) -> bool:
+    """Does a statement follow, and then the END of an ATOMIC construct?"""
+    if len(behind) < 2 or name not in _OPTIONAL_END:
+        return False
+    statement, closing = behind
+    ends = isinstance(closing, Construct) and _closes(closing.directive.name, name)
+    return ends and isinstance(statement, Statement | Branch)
 
 
 def _take_block(source: SourceFile, node: Construct, nodes: list[Node], at: int) -> int:

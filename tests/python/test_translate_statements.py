@@ -1,5 +1,5 @@
-"""Fortran: whole arrays and several parts that are read in regions, heads of serial code that read elements,
-and jumps out of code that works on gathered arrays."""
+"""Fortran: ATOMIC CAPTURE; whole arrays and several parts that are read in regions; heads of serial code that
+read elements, and jumps out of code that works on gathered arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     return Workshop(tmp_path_factory.mktemp("reads"))
 
 
-@pytest.mark.parametrize("name", ["whole_reads.f90", "heads_read.f90", "leaving.f90"])
+@pytest.mark.parametrize("name", ["whole_reads.f90", "heads_read.f90", "leaving.f90", "atomic_capture.f90"])
 @pytest.mark.parametrize("target", ["spmd", "mpi"])
 def test_the_program_stays_what_it_is(workshop: Workshop, target: str, name: str) -> None:
     source = PROGRAMS / name
