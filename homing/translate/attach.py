@@ -154,8 +154,8 @@ def _stands_alone(source: SourceFile, node: Construct) -> bool:
 def _take_next(
     source: SourceFile, node: Construct, nodes: list[Node], at: int
 ) -> tuple[list[Directive], int]:
-    """The construct's body is the next statement (of ATOMIC two, where its END follows), behind directives of ours; its
-    END may follow. Returns the directives, and where the nodes behind it begin."""
+    """The construct's body is the next statement (of ATOMIC two, where its END follows), behind directives of
+    ours; its END may follow. Returns the directives, and where the nodes behind it begin."""
     between = []
     while at < len(nodes) and isinstance(other := nodes[at], Executable):
         between.append(other.directive)

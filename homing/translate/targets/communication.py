@@ -95,7 +95,8 @@ class Communication:
         return Exchange(box, place, count, value(count, self.constants), copy)
 
     def broadcasts(self, sites: Sequence[Site], varying: frozenset[str]) -> tuple[Exchange, ...]:
-        """Elements that all parts read: one contiguous copy each, in place of the array's name."""
+        """Elements that all parts read: one contiguous copy each, in place of the array's name. varying:
+        names that have no value before, or not the same everywhere."""
         boxes: list[Box] = []
         for site in sites:
             array = self.work.arrays[site.reference.name]

@@ -133,7 +133,7 @@ class OwnedLoops:
         if len(self.work.problems) > problems:
             return None
         fetches, at_hand = self.exchange.fetches(found.fetches)
-        broadcasts = self.exchange.broadcasts(found.broadcasts, found.varying)
+        broadcasts = self.exchange.broadcasts(found.broadcasts, found.varying | self.work.arrays.keys())
         self.work.fresh.wrote(wrote)
         if len(self.work.problems) > problems:
             return None
@@ -228,8 +228,8 @@ class OwnedLoops:
         array = self.work.arrays[reference.name]
         cut = array.distributed_dimensions()
         subscripts = reference_subscripts(reference)
-        if reference.access is Access.READ and any(subscripts[i].section for i in cut):
-            self._section(site, found)
+        if reference.access is Access.READ and self._everywhere(site, array, found):
+            found.broadcasts.append(site)
             return
         fixed = [
             i
@@ -275,16 +275,21 @@ class OwnedLoops:
             self._reach(reference, array, distances)
             self._exchange(site, self.exchange.box(site, array, followed, found.varying), found)
 
-    def _section(self, site: Site, found: _Found) -> None:
-        """Elements of several parts that an iteration reads: all parts get them before the loop."""
+    def _everywhere(self, site: Site, array: Array, found: _Found) -> bool:
+        """Is it read at elements of any part, so that all parts need a copy? Of what the loop writes it
+        would be too old: sections are refused, elements where their loop is looked for."""
         reference = site.reference
+        subscripts = reference_subscripts(reference)
+        cut = array.distributed_dimensions()
+        section = any(subscripts[i].section for i in cut)
         if reference.name in found.wrote:
-            reason = (
-                f"reads '{reference.name}' of several parts, and the loop writes it: read it before the loop"
-            )
-            self.work.wrong(reference.begin, reference.end, reason)
-            return
-        found.broadcasts.append(site)
+            if section:
+                reason = f"reads '{reference.name}' of several parts, and the loop writes it: read it before"
+                self.work.wrong(reference.begin, reference.end, reason)
+            return section
+        changing = found.varying | self.work.arrays.keys()
+        moving = (i for i in cut if affine(subscripts[i].text).names & changing)
+        return section or any(not self._shifts(site, array, i, subscripts[i], found) for i in moving)
 
     def _at_home(self, reference: Reference, array: Array, fixed: Sequence[int], found: _Found) -> bool:
         """Does the element lie in the column (or row) of parts that runs the loop, at the own iteration?"""
@@ -302,19 +307,7 @@ class OwnedLoops:
     ) -> tuple[Follow, Reach] | None:
         """Which loop's iterations a distributed subscript goes with, and at which distance."""
         reference = site.reference
-        inner = self.work.routine.inner  # C: names that mean something else in a block
-        known = {name: value for name, value in self.exchange.constants.items() if name not in inner}
-        cyclic = array.dimensions[index].cyclic
-        loops = [*self._around(site.loops[0]), *site.loops]
-        shifts = {
-            variable: far
-            for variable in found.follows
-            if not subscript.section
-            and (far := reach(subscript.text, variable, loops, known)) is not None
-            # What is sent to other parts has to be known to the element.
-            and (not far.more or reference.access is Access.READ)
-            and (not far.more or not cyclic or far.high - far.low <= _WIDEST)
-        }
+        shifts = self._shifts(site, array, index, subscript, found)
         if not shifts:
             self.work.wrong(
                 subscript.begin,
@@ -339,6 +332,25 @@ class OwnedLoops:
             if alike not in found.together:
                 found.together.append(alike)
         return follow, far
+
+    def _shifts(
+        self, site: Site, array: Array, index: int, subscript: Subscript, found: _Found
+    ) -> dict[str, Reach]:
+        """The loops whose iterations a distributed subscript goes with, by their variables."""
+        reference = site.reference
+        inner = self.work.routine.inner  # C: names that mean something else in a block
+        known = {name: value for name, value in self.exchange.constants.items() if name not in inner}
+        cyclic = array.dimensions[index].cyclic
+        loops = [*self._around(site.loops[0]), *site.loops]
+        return {
+            variable: far
+            for variable in found.follows
+            if not subscript.section
+            and (far := reach(subscript.text, variable, loops, known)) is not None
+            # What is sent to other parts has to be known to the element.
+            and (not far.more or reference.access is Access.READ)
+            and (not far.more or not cyclic or far.high - far.low <= _WIDEST)
+        }
 
     def _around(self, loop: Loop) -> list[Loop]:
         """Serial loops around one that is shared out: their counters are the same in all iterations."""

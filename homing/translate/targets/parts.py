@@ -432,7 +432,7 @@ class Parts:
                 )
                 return
         sites = [site.sectioned(self.work.arrays[site.reference.name].rank) for site in sites]
-        found = self.exchange.broadcasts(sites, frozenset())
+        found = self.exchange.broadcasts(sites, frozenset(self.work.arrays))
         self.work.steps.append(ReadPlan(self.work.place(statement.begin), self.work.routine.name, found))
         self.work.before(statement.begin, broadcast_lines(self.work.writer, region, found))
 
