@@ -111,16 +111,6 @@ int main(void) {{
 }}
 """
 REFUSED = [
-    (
-        "p.f90",
-        JUMPS.format(line="if (i > 3) goto 10", second=""),
-        r"p\.f90:5:3: jumps to '10' in code that",
-    ),
-    (
-        "p.f90",
-        JUMPS.format(line="read (*, *, err=10) i", second=""),
-        r"p\.f90:5:3: jumps to '10' in code that",
-    ),
     ("p.f90", JUMPS.format(line="", second="allocate (b(size(a)))"), r"p\.f90:8:3: asks the distributed 'a'"),
     ("p.f90", LOOSE, r"p\.f90:12:16: 'f' gets distributed arrays, whose layouts this interface lacks"),
     ("p.c", POINTER.format(value="g", line=""), r"p\.c:5:13: 'a' gets memory that may have other names"),

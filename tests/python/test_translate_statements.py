@@ -17,7 +17,9 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     return Workshop(tmp_path_factory.mktemp("reads"))
 
 
-@pytest.mark.parametrize("name", ["whole_reads.f90", "heads_read.f90", "leaving.f90", "atomic_capture.f90"])
+@pytest.mark.parametrize(
+    "name", ["whole_reads.f90", "heads_read.f90", "leaving.f90", "atomic_capture.f90", "any_part.f90", "labels.f"]
+)
 @pytest.mark.parametrize("target", ["spmd", "mpi"])
 def test_the_program_stays_what_it_is(workshop: Workshop, target: str, name: str) -> None:
     source = PROGRAMS / name
@@ -49,7 +51,7 @@ end program
 @pytest.mark.parametrize(
     "here, tail, reason",
     [
-        ("sum(a)", "continue", "reads 'a' of several parts, and the loop writes it: read it before the loop"),
+        ("sum(a)", "continue", "reads 'a' of several parts, and the loop writes it: read it before"),
         ("a(i) + a(3)*maxval(a(:i))", "continue", "reads 'a' of several parts"),
         (
             "a(i)",

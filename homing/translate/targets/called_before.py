@@ -103,6 +103,8 @@ class CalledBefore:
         statement = self.statement
         if self.fortran and statement.form not in _FORMS:
             return "a condition may leave the call out"
+        if self.fortran and statement.label:
+            return "a jump may lead to it"
         if statement.guarded or _SOMETIMES[self.fortran].search(self.code):
             return "a condition may leave the call out"
         if any("\n" in self._text(call) for call in calls):

@@ -1,4 +1,5 @@
-"""Jumps out of serial code that works on gathered arrays: their parts are dealt out before the jump."""
+"""Jumps out of serial code that works on gathered arrays, and into it (Fortran): parts are dealt out
+before the one, and the arrays are gathered behind the other's label."""
 
 from __future__ import annotations
 
@@ -35,6 +36,50 @@ def reaching(nodes: Sequence[Node], behind: Sequence[Node]) -> int:
         if not found:
             return count
         count = found[-1] + 1
+
+
+def label_of(node: Node) -> str | None:
+    """The label of a Fortran statement, or of a construct's head, if it ends no loop."""
+    if isinstance(node, Statement):
+        return node.label
+    return (
+        node.head.label
+        if isinstance(node, Loop)
+        else node.arms[0][0].label
+        if isinstance(node, Branch)
+        else None
+    )
+
+
+def entered(work: Work, nodes: Sequence[Node]) -> set[str]:
+    """The labels that statements outside of the nodes lead to."""
+    begin, end = nodes[0].begin, nodes[-1].end
+    every = statements(work.routine.body)
+    return {label for one in every if not begin <= one.begin < end for label in leads(one)}
+
+
+def pieces(work: Work, nodes: Sequence[Node]) -> list[list[Node]]:
+    """The nodes, cut before those that something outside leads to."""
+    outside = entered(work, nodes) if work.source.form.fortran and nodes else set()
+    for at, node in enumerate(nodes):
+        if at and label_of(node) in outside:
+            return [*pieces(work, nodes[:at]), *pieces(work, nodes[at:])]
+    return [list(nodes)]
+
+
+def label_before(work: Work, first: Node) -> str | None:
+    """Put the label of the first node on a line of its own, behind which lines can be put. Returns it."""
+    label = label_of(first)
+    if label is None or not work.source.form.fortran:
+        return None
+    ends = any(isinstance(one, Loop) and one.label == label for one in walk(work.routine.body))
+    begin = work.source.line_start(first.begin)
+    found = re.compile(rf"\s*({label})\b").match(work.source.text, begin)
+    if ends or found is None or found.end() > first.begin + len(label):
+        return None
+    work.writer.edits.insert_lines(begin, [f"{label:<5} continue"])
+    work.writer.edits.replace(found.start(1), found.end(1), " " * len(label))
+    return label
 
 
 def _leaving(work: Work, nodes: Sequence[Node]) -> Iterator[Statement]:

@@ -15,7 +15,14 @@ from homing.translate.plan.reached import called
 from homing.translate.plan.reference_text import why_not_followed
 from homing.translate.targets.called_before import Call, CalledBefore
 from homing.translate.targets.heads import Heads
-from homing.translate.targets.leaving import deal_out_before_jumps, leads, reaching
+from homing.translate.targets.leaving import (
+    deal_out_before_jumps,
+    entered,
+    label_before,
+    leads,
+    pieces,
+    reaching,
+)
 from homing.translate.targets.routine import Fresh, Work
 from homing.translate.targets.whole_constructs import lists_arrays, whole
 from homing.translate.tree import (
@@ -72,8 +79,7 @@ class SerialCode:
         def flush() -> None:
             nonlocal run, last_touch
             if last_touch >= 0:
-                end = last_touch + 1
-                self._wrap(run[: end + reaching(run[:end], run[end:])])
+                self._wrap_run(run)
             run, last_touch = [], -1
 
         for node in nodes:
@@ -96,6 +102,14 @@ class SerialCode:
                 if touches:
                     last_touch = len(run) - 1
         flush()
+
+    def _wrap_run(self, run: Sequence[Node]) -> None:
+        """Wrap what touches distributed arrays, in pieces where something leads into it."""
+        for piece in pieces(self.work, run):
+            touching = [at for at, node in enumerate(piece) if self.work.touched([node])]
+            if touching:
+                behind = touching[-1] + 1
+                self._wrap(piece[touching[0] : behind + reaching(piece[:behind], piece[behind:])])
 
     def _forgets(self, statement: Statement) -> bool:
         """C: `p = NULL`, which gives a distributed array no other memory."""
@@ -226,10 +240,13 @@ class SerialCode:
             reason = "a CASE in code that works on a gathered array: put it before it"
             self.work.wrong(one.begin, one.end, reason)
         labels = {one.label for one in statements(list(nodes)) if one.label and one.label != CASE}
+        labels &= entered(self.work, nodes)
+        if labels and (first := label_before(self.work, nodes[0])):
+            labels.discard(first)
         for one in statements(self.work.routine.body) if labels else ():
-            entered = leads(one) & labels
-            if entered and not nodes[0].begin <= one.begin < nodes[-1].end:
-                label = min(entered)
+            into = leads(one) & labels
+            if into and not nodes[0].begin <= one.begin < nodes[-1].end:
+                label = min(into)
                 reason = f"jumps to '{label}' in code that works on a gathered array: put the label before it"
                 self.work.wrong(one.begin, one.end, reason)
 

@@ -251,7 +251,9 @@ class FortranArrays(FortranText):
             if reference.name in self.arrays:
                 read.append(self.arrays[reference.name])
                 if reference.argument_of is not None:
-                    reason = f"SOURCE calls a function with the distributed '{reference.name}': assign it behind"
+                    reason = (
+                        f"SOURCE calls a function with the distributed '{reference.name}': assign it behind"
+                    )
                     self.problems.append((reference.begin, reference.end, reason))
         lines = self.gather(list(dict.fromkeys([*arrays, *read])))
         lines += [f"{array.name} = {source}" for array in arrays]
