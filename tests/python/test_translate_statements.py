@@ -17,9 +17,10 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     return Workshop(tmp_path_factory.mktemp("reads"))
 
 
-@pytest.mark.parametrize(
-    "name", ["whole_reads.f90", "heads_read.f90", "leaving.f90", "atomic_capture.f90", "any_part.f90", "labels.f"]
-)
+NAMES = ("whole_reads.f90", "heads_read.f90", "leaving.f90", "atomic_capture.f90", "any_part.f90", "labels.f")
+
+
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("target", ["spmd", "mpi"])
 def test_the_program_stays_what_it_is(workshop: Workshop, target: str, name: str) -> None:
     source = PROGRAMS / name
