@@ -33,6 +33,11 @@ c$omp parallel do private(i) reduction(+:s)
       goto 20
    50 write (*, 100) it, u(5,5), v(10,10)
   100 format (i5, 2f14.6)
+      if (u(1,1) - 100d0) 60, 70, 70
+   60 write (*, *) 'less'
+      goto 80
+   70 write (*, *) 'more'
+   80 continue
       call out
       end
       subroutine out

@@ -97,6 +97,10 @@ class SerialCode:
             if leaves and not touches:
                 flush()
                 continue
+            if isinstance(node, Statement) and node.form == "arithmetic if" and touches:
+                flush()
+                if self.heads.read_before(node):
+                    continue
             if touches or run:
                 run.append(node)
                 if touches:
