@@ -1,5 +1,5 @@
 """Fortran: ATOMIC CAPTURE; whole arrays and several parts that are read in regions; heads of serial code that
-read elements, and jumps out of code that works on gathered arrays."""
+read elements, and jumps out of code that works on gathered arrays; ALIGN with another module's array."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 NAMES = ("whole_reads.f90", "heads_read.f90", "leaving.f90", "atomic_capture.f90", "any_part.f90", "labels.f")
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("target", ["spmd", "mpi"])
+CASES = [(name, target) for name in NAMES for target in ("spmd", "mpi")]
+ELSEWHERE = [("aligned_elsewhere.f90", target) for target in ("spmd", "mpi", "pages")]
+
+
+@pytest.mark.parametrize(("name", "target"), CASES + ELSEWHERE)
 def test_the_program_stays_what_it_is(workshop: Workshop, target: str, name: str) -> None:
     source = PROGRAMS / name
     made, _ = workshop.translated(source, target)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from homing.translate.affine import names_in
 from homing.translate.plan.array import Array
-from homing.translate.tree import Routine
+from homing.translate.tree import Routine, Unit
 
 _MORE = re.compile(r"&[ \t]*(?:![^\n]*)?\n(?:[ \t]*(?:![^\n]*)?\n)*[ \t]*&?|\n {5}[^\s0]")
 #: Whose components have a PRIVATE of their own.
@@ -34,6 +34,24 @@ class NotPublic:
         return "private" in attributes or (
             self.default and "public" not in attributes and name not in self.public
         )
+
+
+def used_first(units: Sequence[Unit], modules: Mapping[str, Routine]) -> Iterator[Routine]:
+    """All routines: each behind the modules that it uses, and behind the scope around it."""
+    done: set[int] = set()
+
+    def visit(routine: Routine) -> Iterator[Routine]:
+        if id(routine) in done:
+            return
+        done.add(id(routine))
+        before = [modules[name] for name in routine.uses if name in modules]
+        for one in [routine.parent, *before] if routine.parent else before:
+            yield from visit(one)
+        yield routine
+
+    for unit in units:
+        for routine in unit.routines:
+            yield from visit(routine)
 
 
 def declared_in(scope: Routine, name: str, modules: Mapping[str, Routine]) -> Routine | None:
@@ -78,7 +96,7 @@ def names_lacking(
         return []
     texts = [text for pair in bounds for text in pair]
     for one in array.dimensions:
-        texts += [one.argument, one.sizes, one.lower or "", one.upper or "", one.parts]
+        texts += [one.argument, one.sizes, one.lower or "", one.upper or "", one.parts, one.base]
     found = sorted(frozenset[str]().union(*(names_in(text.lower()) for text in texts)) - {array.name})
     meant = {name: declared_in(module, name, modules) for name in found}
     return [

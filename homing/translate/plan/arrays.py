@@ -10,7 +10,7 @@ from dataclasses import replace
 from homing.translate.affine import affine, shifted
 from homing.translate.directives import model as d
 from homing.translate.front.resolve import number
-from homing.translate.plan.accessibility import declared_in
+from homing.translate.plan.accessibility import declared_in, used_first
 from homing.translate.plan.allocation import allocated_otherwise
 from homing.translate.plan.array import Array
 from homing.translate.plan.bindings import bindings, call_bound
@@ -77,9 +77,8 @@ class Distributions:
         self._allocations()
         number((routine for unit in units for routine in unit.routines), self.routines)
         pass_elements(units, self.routines)
-        for unit in units:
-            for routine in unit.routines:
-                self._declare(routine)
+        for routine in used_first(units, self.modules):
+            self._declare(routine)
         self.passing.visible()
         for unit in units:
             for routine in unit.routines if unit.form is not d.Form.C else ():
@@ -250,16 +249,14 @@ class Distributions:
         while pending:
             later = []
             for align in pending:
-                if align.target.name.key in space:
-                    self._align(routine, align, space, templates)
+                base = self._base(routine, align.target.name.key)
+                if base is not None or align.target.name.key in space:
+                    self._align(routine, align, space, base)
                 else:
                     later.append(align)
             if len(later) == len(pending):
                 for align in later:
-                    where = declared_in(routine, align.target.name.key, self.modules)
-                    other = where is not None and where is not routine
-                    reason = "is declared elsewhere: DISTRIBUTE both" if other else "has no distribution"
-                    self._wrong(align, f"'{align.target.name}' {reason}")
+                    self._wrong(align, f"'{align.target.name}' has no distribution")
                 break
             pending = later
         known = self.of(routine)
@@ -275,6 +272,11 @@ class Distributions:
                 self.notes.append(none.source.problem(f"'{none.name}' is not distributed: ignored"))
             else:
                 array.reshape = True
+
+    def _base(self, routine: Routine, name: str) -> Array | None:
+        """The distributed array that the name means in the routine, its own or another scope's."""
+        where = declared_in(routine, name, self.modules)
+        return self.of(where).get(name) if where is not None else None
 
     def _shadow(self, array: Array, shadow: d.Shadow) -> None:
         if len(shadow.widths) != array.rank:
@@ -393,10 +395,9 @@ class Distributions:
         routine: Routine,
         align: d.Align,
         space: dict[str, list[Dimension]],
-        templates: dict[str, d.Template],
+        base: Array | None,
     ) -> None:
         target = align.target.name.key
-        base = self.of(routine).get(target)
         target_dimensions = base.dimensions if base is not None else space[target]
         found = routine.lookup(align.name.key)
         rank = len(found[1].bounds) if found else 0

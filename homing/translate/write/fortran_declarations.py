@@ -34,6 +34,10 @@ class FortranDeclarations(FortranModules):
         uses = self.companions_of_others()
         if routine.main:
             start.append("call homing_start()")
+        if routine.main:  # first: what is declared here may be aligned with them
+            more, lines = self.of_modules()
+            uses += more
+            start += lines
         for array in own:
             declaration = array.declaration
             if array.dummy:
@@ -44,10 +48,6 @@ class FortranDeclarations(FortranModules):
             if self.made_late(array) or routine.module:
                 continue
             start += self._created(array)
-        if routine.main:
-            more, lines = self.of_modules()
-            uses += more
-            start += lines
         for array in own:
             procedure = not routine.main and not routine.module and not array.dummy
             if procedure and not self.made_late(array) and "save" in array.declaration.attributes:

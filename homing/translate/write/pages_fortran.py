@@ -95,9 +95,7 @@ class PagesFortran(FortranWriter):
         """The layout as the array is now, and its pages where they belong, unless that has been done."""
         if not self.made_late(array):
             return []
-        lines: list[str] = []
-        for base in {dimension.base for dimension in array.dimensions if dimension.base}:
-            lines += self.fitted(self.arrays[base]) if base in self.arrays else []
+        lines = self._bases_fitted(array)
         name = array.name
         bounds = [(f"lbound({name}, {i + 1})", f"ubound({name}, {i + 1})") for i in range(array.rank)]
         numbers, sizes = self._dimensions(array, bounds)
@@ -110,6 +108,11 @@ class PagesFortran(FortranWriter):
         self.calls_runtime = True
         return [*lines, *([f"if ({movable}({name})) then", call, "end if"] if movable else [call])]
 
+    def _bases_fitted(self, array: Array) -> list[str]:
+        """What the array is aligned with."""
+        bases = dict.fromkeys(dimension.base for dimension in array.dimensions if dimension.base)
+        return [line for base in bases if base in self.arrays for line in self.fitted(self.arrays[base])]
+
     def ready(self, at: int, arrays: Sequence[Array]) -> None:
         """Before what begins there and hands the arrays on, with their layouts."""
         lines = [line for array in arrays for line in self.fitted(array)]
@@ -119,6 +122,7 @@ class PagesFortran(FortranWriter):
         numbers, sizes = self._dimensions(array, bounds)
         layout = self.layout(array)
         return [
+            *self._bases_fitted(array),
             f"{layout} = homing_layout_create('{array.name}', storage_size({array.name}), {array.rank}, "
             f"[integer(homing_long) :: {numbers}], [integer(homing_long) :: {sizes}])",
             f"call homing_place({layout}, {array.name})",
