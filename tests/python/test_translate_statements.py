@@ -1,5 +1,6 @@
 """Fortran: ATOMIC CAPTURE; whole arrays and several parts that are read in regions; heads of serial code that
-read elements, and jumps out of code that works on gathered arrays; ALIGN with another module's array."""
+read elements, and jumps out of code that works on gathered arrays; ALIGN with another module's array;
+type-bound procedures."""
 
 from __future__ import annotations
 
@@ -21,10 +22,12 @@ NAMES = ("whole_reads.f90", "heads_read.f90", "leaving.f90", "atomic_capture.f90
 
 
 CASES = [(name, target) for name in NAMES for target in ("spmd", "mpi")]
-ELSEWHERE = [("aligned_elsewhere.f90", target) for target in ("spmd", "mpi", "pages")]
+PROCEDURES = [
+    (name, target) for name in ("aligned_elsewhere.f90", "bound_calls.f90") for target in ("spmd", "pages")
+]
 
 
-@pytest.mark.parametrize(("name", "target"), CASES + ELSEWHERE)
+@pytest.mark.parametrize(("name", "target"), CASES + PROCEDURES)
 def test_the_program_stays_what_it_is(workshop: Workshop, target: str, name: str) -> None:
     source = PROGRAMS / name
     made, _ = workshop.translated(source, target)

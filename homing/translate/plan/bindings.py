@@ -82,6 +82,10 @@ def _call(
     statement.calls = (*kept, *dict.fromkeys(one for name in named for one in known[name]))
     behind = known.get(last, {})
     for reference in statement.references if behind else ():
+        if reference.argument_of == written and len(behind) == 1:  # as if it were called by its own name
+            reference.argument_of, first = next(iter(behind.items()))
+            reference.argument_index += first
+            continue
         if reference.argument_of == written:
             at = [reference.argument_index + first for first in behind.values()]
         elif reference.access is Access.OTHER and reference.name == written.partition("%")[0]:
