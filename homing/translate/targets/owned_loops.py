@@ -289,7 +289,13 @@ class OwnedLoops:
             return section
         changing = found.varying | self.work.arrays.keys()
         moving = (i for i in cut if affine(subscripts[i].text).names & changing)
-        return section or any(not self._shifts(site, array, i, subscripts[i], found) for i in moving)
+        if not section and any(not self._shifts(site, array, i, subscripts[i], found) for i in moving):
+            text = f"elements of any part: every part gets a copy of '{array.name}' before the loop"
+            note = self.work.source.problem(reference.begin, reference.end, text)
+            if note not in self.work.distributions.notes:
+                self.work.distributions.notes.append(note)
+            return True
+        return section
 
     def _at_home(self, reference: Reference, array: Array, fixed: Sequence[int], found: _Found) -> bool:
         """Does the element lie in the column (or row) of parts that runs the loop, at the own iteration?"""
