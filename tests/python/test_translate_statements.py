@@ -25,6 +25,7 @@ CASES = [(name, target) for name in NAMES for target in ("spmd", "mpi")]
 PROCEDURES = [
     (name, target) for name in ("aligned_elsewhere.f90", "bound_calls.f90") for target in ("spmd", "pages")
 ]
+PROCEDURES.append(("passed_both.f90", "pages"))
 
 
 @pytest.mark.parametrize(("name", "target"), CASES + PROCEDURES)

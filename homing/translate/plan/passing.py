@@ -17,6 +17,8 @@ from homing.translate.tree import (
     Bound,
     Construct,
     Declaration,
+    Executable,
+    Node,
     Reference,
     Routine,
     Unit,
@@ -113,12 +115,19 @@ class Passing:
                     continue
                 dummy = callee.arguments[reference.argument_index]
                 # One that only says how its argument is distributed gets it in parts, too.
-                if not (inside or self.works_in_parallel(callee) or dummy in self.of(callee)):
+                if not (self._needs(callee, inside) or dummy in self.of(callee)):
                     continue
                 inside |= id(routine) in self.in_regions
                 changed |= self._pass(routine, reference, array, callee, dummy, inside)
             if changed and rounds < 10_000:
                 waiting.extend(r for unit in self.units for r in unit.routines if r not in waiting)
+
+    def _needs(self, callee: Routine, inside: bool) -> bool:
+        """Must a procedure know how its arguments are distributed? Where arrays stay in place, only what has
+        directives of ours."""
+        if self.in_place:
+            return self._reaches(callee, lambda node: isinstance(node, Executable) or _has_home(node))
+        return inside or self.works_in_parallel(callee)
 
     @cached_property
     def in_regions(self) -> frozenset[int]:
@@ -162,16 +171,22 @@ class Passing:
                         reason = f"'{dummy}' of '{name}' gets distributed arrays, and here one that is not"
                         self.wrong_in(routine)(statement.begin, statement.end, reason)
 
-    def works_in_parallel(self, routine: Routine, seen: frozenset[str] = frozenset()) -> bool:
+    def works_in_parallel(self, routine: Routine) -> bool:
         """Does it, or something that it calls, contain an OpenMP construct?"""
+        return self._reaches(routine, lambda node: isinstance(node, Construct))
+
+    def _reaches(
+        self, routine: Routine, wanted: Callable[[Node], bool], seen: frozenset[str] = frozenset()
+    ) -> bool:
+        """Does it, or something that it calls, contain such a node?"""
         if routine.name in seen:
             return False
-        if any(isinstance(node, Construct) for node in walk(routine.body)):
+        if any(wanted(node) for node in walk(routine.body)):
             return True
         seen |= {routine.name}
         called = {r.argument_of for r in references(routine.body) if r.argument_of}
         return any(
-            name in self.routines and self.works_in_parallel(self.routines[name], seen) for name in called
+            name in self.routines and self._reaches(self.routines[name], wanted, seen) for name in called
         )
 
     def _pass(
@@ -229,6 +244,10 @@ class Passing:
     def inside(self, routine: Routine) -> bool:
         """Is the routine called from inside parallel regions?"""
         return self.parallel_context.get(id(routine), False)
+
+
+def _has_home(node: Node) -> bool:
+    return isinstance(node, Construct) and bool(node.homing)
 
 
 def _later(array: Array, routine: Routine) -> bool:
